@@ -1,0 +1,43 @@
+# Everything a contributor types. Each target sets up what it needs in .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: test demo bench lint types check format clean
+
+test: $(VENV)/ready ## run all tests
+	$(BIN)/python -m pytest -n 2 -q
+
+demo: $(VENV)/ready ## watch an agent being killed and resumed
+	$(BIN)/python demo/run.py
+
+bench: $(VENV)/bench-ready ## measure against the peers, print the table
+	$(BIN)/python benchmarks/run.py
+
+lint: $(VENV)/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/ready
+	$(BIN)/mypy
+	$(BIN)/pyright
+
+check: lint types test ## what the continuous integration runs
+
+format: $(VENV)/ready
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) build dist
+
+$(VENV)/ready: requirements-dev.txt pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $@
+
+$(VENV)/bench-ready: $(VENV)/ready requirements-bench.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-bench.txt
+	touch $@

@@ -1,0 +1,368 @@
+"""The port: what the operations ask of a storage technology, and how to run it.
+
+A backend moves batches of records. Every verb is one transaction and plural; all are
+coroutines, and those of a ``blocking`` backend never suspend, so that `run` can finish
+them without an event loop. Nothing here knows codecs, agents or frameworks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+from holdfast._records import (
+    UNSET,
+    Change,
+    Checkpoint,
+    Entry,
+    Move,
+    Origin,
+    Page,
+    Run,
+    Segment,
+    ThreadRecord,
+    Unset,
+)
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+# --- commit ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How to make the thread of a write if it is not there.
+
+    ``head`` is the checkpoint a fork starts from; the new thread joins its family.
+    ``anew`` says that taking the name of a deleted thread is meant.
+    """
+
+    kind: str = "thread"
+    owner: str | None = None
+    metadata: bytes = b""
+    head: Checkpoint | None = None
+    origin: Origin | None = None
+    anew: bool = False
+
+
+class Mark(NamedTuple):
+    """A new label of a checkpoint, tags to add to it and tags to take from it."""
+
+    checkpoint: Checkpoint
+    label: str | Unset | None = UNSET
+    add: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+
+    def applied(self, stored: Checkpoint) -> Checkpoint:
+        """The checkpoint as it shall be from now on."""
+        kept = (tag for tag in stored.tags if tag not in self.remove)
+        label = stored.label if isinstance(self.label, Unset) else self.label
+        return replace(
+            stored, label=label, tags=tuple(dict.fromkeys([*kept, *self.add]))
+        )
+
+
+class Turn(NamedTuple):
+    """A head move that is not a save: rewind, undo or redo."""
+
+    kind: str
+    target: Checkpoint
+
+
+class Details(NamedTuple):
+    """New owner or metadata of a thread."""
+
+    owner: str | Unset | None = UNSET
+    metadata: bytes | Unset = UNSET
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """Everything one transaction changes in one thread.
+
+    ``expect`` is the head that must be found: a checkpoint, ``None`` for a thread
+    without one, `UNSET` for any. A new checkpoint's parent is the expected head. Where
+    a condition fails the backend raises `Conflict` with one of the codes
+    ``head_moved``, ``id_taken``, ``segment_taken``, ``thread_exists``,
+    ``thread_deleted`` and changes nothing.
+    """
+
+    thread: str
+    at: int
+    expect: Checkpoint | Unset | None
+    start: Start | None = None
+    checkpoint: Checkpoint | None = None
+    segments: tuple[Segment, ...] = ()
+    turn: Turn | None = None
+    marks: tuple[Mark, ...] = ()
+    details: Details | None = None
+    entries: tuple[Entry, ...] = ()
+    replace_entries: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a write became: its place in the order and the journal entries in force."""
+
+    seq: int
+    family: int
+    entries: tuple[Entry, ...] = ()
+
+
+# --- read -----------------------------------------------------------------------------
+
+
+class Key(Generic[R]):
+    """Something that can be read; the parameter is what comes back."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadKey(Key[ThreadRecord]):
+    """A thread by name; its tombstone when it was deleted."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointKey(Key[Checkpoint]):
+    """A checkpoint of a family by its whole id."""
+
+    family: int
+    id: str
+
+
+# --- scan -----------------------------------------------------------------------------
+
+
+class Query(Generic[R]):
+    """A listing as a value; the parameter is what its page holds."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ancestors(Query[Checkpoint]):
+    """A checkpoint and the chain of its parents, newest first.
+
+    ``skip`` passes over as many. The walk ends with the first that is not above
+    ``down_to_step``; those above ``from_step`` are passed over.
+    """
+
+    start: Checkpoint
+    skip: int = 0
+    limit: int | None = None
+    down_to_step: int = 0
+    from_step: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saves(Query[Checkpoint]):
+    """The checkpoints saved in a family or in one of its threads, by sequence."""
+
+    family: int
+    thread: str | None = None
+    before: int | None = None
+    after: int | None = None
+    oldest_first: bool = False
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marked(Query[Checkpoint]):
+    """A family's checkpoints with a label or, without one, with a tag, newest first."""
+
+    family: int
+    label: str | None = None
+    tag: str | None = None
+    before: int | None = None
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matches(Query[Checkpoint]):
+    """The checkpoints whose id begins with a prefix, in one family or in all."""
+
+    prefix: str
+    family: int | None = None
+    limit: int = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Threads(Query[ThreadRecord]):
+    """The threads, last used first; ``after`` is the cursor of the page before.
+
+    Tombstones and threads that were never saved to are left out unless ``every``.
+    """
+
+    kind: str | None = None
+    owner: str | None = None
+    prefix: str | None = None
+    family: int | None = None
+    after: int | None = None
+    limit: int | None = None
+    every: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moves(Query[Move]):
+    """A thread's head moves, saves included, newest first."""
+
+    thread: str
+    before: int | None = None
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entries(Query[Entry]):
+    """A thread's journal: of one checkpoint, of the thread itself (""), or all."""
+
+    thread: str
+    checkpoint: str | None = None
+    key: str | None = None
+
+
+# --- prune ----------------------------------------------------------------------------
+
+
+class Relink(NamedTuple):
+    """A surviving child of a removed checkpoint and the ancestor that adopts it."""
+
+    child: Checkpoint
+    parent: Checkpoint | None
+    link: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyPlan:
+    """What to remove from one family.
+
+    The backend refuses the plan with `Conflict` (code ``plan_stale``) when one of the
+    checkpoints has meanwhile become a head, gained a child that is not in the plan,
+    or gained a label or tag: then nothing is changed and the plan is made anew.
+    """
+
+    family: int
+    checkpoints: tuple[Checkpoint, ...]
+    relinks: tuple[Relink, ...]
+    free: tuple[Run, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prune:
+    """Threads to drop, checkpoints to remove and segments to free, in one transaction.
+
+    ``threads`` are dropped if their ``changed`` is still the one in the record; a
+    family that loses its last thread goes as a whole. Tombstones older than
+    ``forget_before`` go too. ``first`` are writes of the same transaction, made before
+    anything is removed. With ``dry_run`` only the counts are made.
+    """
+
+    at: int
+    first: tuple[Write, ...] = ()
+    threads: tuple[ThreadRecord, ...] = ()
+    families: tuple[FamilyPlan, ...] = ()
+    forget_before: int | None = None
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What a prune removed, or with ``dry_run`` would remove."""
+
+    threads: int = 0
+    checkpoints: int = 0
+    segments: int = 0
+    bytes: int = 0
+
+
+# --- lifecycle ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Counts and sizes of a store, and what its backend can do.
+
+    ``logical_bytes`` is what whole-state saving would have written, ``stored_bytes``
+    what the segments take, ``file_bytes`` what the store occupies.
+    """
+
+    threads: int
+    checkpoints: int
+    segments: int
+    journal_entries: int
+    logical_bytes: int
+    stored_bytes: int
+    file_bytes: int
+    format: int
+    abilities: frozenset[str]
+
+
+class Backend(Protocol):
+    """A storage technology. ``blocking`` ones never suspend in their coroutines."""
+
+    @property
+    def blocking(self) -> bool: ...
+
+    async def commit(self, writes: Sequence[Write]) -> list[Receipt]:
+        """Apply all writes or none, in one durable transaction."""
+        ...
+
+    async def read(self, keys: Sequence[Key[R]]) -> list[R | None]:
+        """The records of ``keys`` in their order, ``None`` for the missing."""
+        ...
+
+    async def segments(self, family: int, runs: Sequence[Run]) -> list[Segment]:
+        """The segments of ``runs`` in order; `Corrupt` if one is missing or damaged."""
+        ...
+
+    async def scan(self, query: Query[R]) -> Page[R]:
+        """One page of a listing, in a stable order, without leaving a cursor open."""
+        ...
+
+    async def prune(self, plan: Prune) -> Pruned:
+        """Carry out a plan in one transaction."""
+        ...
+
+    async def changes(self, after: int, limit: int, timeout: float) -> Page[Change]:
+        """The feed behind ``after`` in commit order, waiting for it if it is empty."""
+        ...
+
+    async def setting(self, name: str, value: bytes | None = None) -> bytes | None:
+        """A fact about the whole store; ``value`` is kept if there is none yet."""
+        ...
+
+    async def facts(self) -> Facts:
+        """Counts and sizes."""
+        ...
+
+    async def check(self) -> list[str]:
+        """What the technology itself finds wrong with its files."""
+        ...
+
+    async def compact(self) -> None:
+        """Give unused space back to the file system."""
+        ...
+
+    async def backup(self, path: str) -> None:
+        """A consistent copy in a new file while others go on writing."""
+        ...
+
+    async def close(self) -> None:
+        """Release everything; closing twice is fine."""
+        ...
+
+
+def run(operation: Coroutine[Any, Any, T]) -> T:
+    """The result of an operation over a blocking backend, without an event loop."""
+    try:
+        operation.send(None)
+    except StopIteration as finished:
+        result: T = finished.value
+        return result
+    operation.close()
+    raise RuntimeError("an operation suspended: its backend is not a blocking one")

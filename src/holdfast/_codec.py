@@ -1,0 +1,395 @@
+"""Values to JSON text and back: what comes out equals what went in, types included, or
+the value is refused. Text is only ever data: a closed table of tags, never code."""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterable
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from functools import partial
+from itertools import chain
+from math import isfinite
+from types import NoneType
+from typing import Any, TypeAlias, TypeVar
+from uuid import UUID
+
+import msgspec
+import orjson
+
+from holdfast.errors import Corrupt, FormatMismatch, Unstorable
+
+T = TypeVar("T")
+_Moment = TypeVar("_Moment", datetime, time)
+_Value: TypeAlias = Any
+
+MARKER = b'{"$hf.'
+_PREFIX = "$hf."
+_OPENING = re.compile(re.escape(MARKER))
+_EXACT_TYPES = (
+    orjson.OPT_PASSTHROUGH_SUBCLASS
+    | orjson.OPT_PASSTHROUGH_DATACLASS
+    | orjson.OPT_PASSTHROUGH_DATETIME
+)
+# orjson gives up at 254 levels; the rest is room for the innermost value's tags.
+_MAX_DEPTH = 200
+_TOO_DEEP = (
+    f"is more than {_MAX_DEPTH} levels deep, or inside itself; refer to it by id"
+)
+
+
+def encode(value: object, path: str = "state") -> bytes:
+    """The JSON text from which `decode` makes an equal value of equal types.
+
+    Raises `Unstorable` with the path of the first part that cannot be given back as
+    it is; `path` names the value itself.
+    """
+    text = _encode_natively(value)
+    return _encode_tagged(value, path) if text is None else text
+
+
+def decode(data: bytes | bytearray | memoryview) -> object:
+    """The value that `encode` was given. Raises `Corrupt` for any other bytes."""
+    text = bytes(data) if isinstance(data, memoryview) else data
+    try:
+        value: object = orjson.loads(text)
+        # Looking through 0.9 MB: one byte 9 us, the pattern 265 us, loads 440 us.
+        tagged = b"$" in text and _OPENING.search(text)
+        return _UNTAG[type(value)](value) if tagged else value
+    # Whatever a constructor makes of a damaged payload: Decimal an ArithmeticError,
+    # nesting deeper than we write a RecursionError.
+    except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
+        raise Corrupt("a stored value", str(error)) from error
+
+
+def convert(value: object, type_: type[T]) -> T:
+    """A decoded value as a dataclass, TypedDict, Struct, pydantic model or typing type.
+
+    Raises `FormatMismatch` if it does not fit.
+    """
+    try:
+        return msgspec.convert(value, type_, dec_hook=_validate_model)
+    except (ValueError, TypeError) as error:
+        name = getattr(type_, "__name__", str(type_))
+        message = f"the state does not fit {name}: {error}; load it without type="
+        raise FormatMismatch(message) from error
+
+
+def _validate_model(model: _Value, value: object) -> object:
+    if not hasattr(model, "model_validate"):
+        raise TypeError(f"{model.__name__} has no declared fields to fill")
+    return model.model_validate(value)
+
+
+def _encode_natively(value: object) -> bytes | None:
+    """The text at orjson's speed, or None where that would not be exact."""
+    try:
+        text = orjson.dumps(value, _tag, _EXACT_TYPES)
+    except TypeError:
+        return None
+    return text if _is_kept_exactly(value, has_dollar=b"$" in text) else None
+
+
+def _is_kept_exactly(value: object, *, has_dollar: bool) -> bool:
+    """Whether the text that orjson wrote stands for this value alone.
+
+    The types must be looked at; comparing with the decoded text would not tell, since
+    orjson writes a tuple as a list, NaN as null and an enum as the value it equals.
+    Going level by level keeps the loops in C. It ends because orjson has been here:
+    it refuses cycles, and its text is at least as long as this walk.
+    """
+    level: list[_Value] = [value]
+    for _ in range(_MAX_DEPTH):
+        parts = _by_kind(level)
+        if parts is None or not all(map(isfinite, parts[float])):
+            return False
+        if has_dollar and _has_reserved_key(parts[dict]):
+            return False
+        values = map(dict[Any, Any].values, parts[dict])
+        level = [*chain.from_iterable(values), *chain.from_iterable(parts[list])]
+        if not level:
+            return True
+    return False
+
+
+def _by_kind(level: list[_Value]) -> dict[type, list[_Value]] | None:
+    """The floats, dicts and lists among values, or None if orjson alters any value."""
+    types = list(map(type, level))
+    # Counting one type takes half the time of hashing each.
+    uniform = types.count(types[0]) == len(types)
+    kinds = {types[0]} if uniform else set(types)
+    if not kinds <= _NEVER_ALTERED:
+        return None
+    parts: dict[type, list[_Value]] = {float: [], dict: [], list: []}
+    for kind in parts.keys() & kinds:
+        parts[kind] = level if uniform else [v for v in level if type(v) is kind]
+    return parts
+
+
+def _has_reserved_key(dicts: list[dict[str, _Value]]) -> bool:
+    keys = set[str]().union(*dicts)
+    return any(key.startswith(_PREFIX) for key in keys)
+
+
+def _encode_tagged(value: object, path: str) -> bytes:
+    """The text of any storable value; finds the path of what is not storable."""
+    try:
+        return orjson.dumps(_rebuild(value, path, 0))
+    except RecursionError:
+        raise Unstorable(path, _TOO_DEEP) from None
+
+
+def _rebuild(value: object, path: str, depth: int) -> object:
+    if type(value) not in _CONTAINERS:
+        return _rebuild_scalar(value, path)
+    if depth >= _MAX_DEPTH:
+        raise Unstorable(path, _TOO_DEEP)
+    return _CONTAINERS[type(value)](value, path, depth + 1)
+
+
+def _rebuild_scalar(value: object, path: str) -> object:
+    if type(value) not in _STORABLE:
+        raise Unstorable(path, _refusal(value))
+    try:
+        return value if _is_json(value) else _tag(value)
+    except ValueError as error:
+        raise Unstorable(path, str(error)) from None
+
+
+def _rebuild_list(value: Iterable[_Value], path: str, depth: int) -> list[_Value]:
+    items = list(value)
+    for n, item in enumerate(items):
+        if not _is_json(item):
+            items[n] = _rebuild(item, f"{path}[{n}]", depth)
+    return items
+
+
+def _rebuild_tagged(value: Iterable[_Value], path: str, depth: int) -> object:
+    items = _rebuild_list(value, path, depth + 1)
+    if type(value) in (set, frozenset):
+        items.sort(key=orjson.dumps)
+    return {_TAGS[type(value)]: items}
+
+
+def _rebuild_dict(value: dict[_Value, _Value], path: str, depth: int) -> object:
+    if not _is_object(value):
+        return _rebuild_pairs(value, path, depth + 2)
+    items = dict(value)
+    for key, item in value.items():
+        if not _is_json(item):
+            items[key] = _rebuild(item, path + _step(key), depth)
+    return items
+
+
+def _is_object(value: dict[_Value, _Value]) -> bool:
+    if not all(type(key) is str and _is_unicode(key) for key in value):
+        return False
+    return not next(iter(value), "").startswith(_PREFIX)
+
+
+def _rebuild_pairs(value: dict[_Value, _Value], path: str, depth: int) -> object:
+    pairs: list[list[object]] = []
+    for n, (key, item) in enumerate(value.items()):
+        rebuilt_key = _rebuild(key, f"{path}.keys()[{n}]", depth)
+        pairs.append([rebuilt_key, _rebuild(item, path + _step(key), depth)])
+    return {_TAGS[dict]: pairs}
+
+
+def _step(key: object) -> str:
+    if not isinstance(key, str):
+        return f"[{key!r}]"
+    return f".{key}" if key.isidentifier() else f"[{json.dumps(key)}]"
+
+
+def _is_json(value: object) -> bool:
+    check = _JSON.get(type(value))
+    return check is not None and check(value)
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _tag(value: object) -> object:
+    kind = type(value)
+    return {_TAGS[kind]: _DUMPS[kind](value)}
+
+
+def _refusal(value: object) -> str:
+    kind = type(value)
+    by_attribute = (_HINTS[name] for name in _HINTS if hasattr(kind, name))
+    by_base = (_BASE_HINTS[base] for base in kind.__mro__ if base in _BASE_HINTS)
+    hint = next(chain(by_attribute, by_base), _PLAIN_DATA)
+    return f"{kind.__name__} is not storable; {hint}"
+
+
+def _untag_list(items: list[_Value]) -> object:
+    for n, item in enumerate(items):
+        if type(item) in _UNTAG:
+            items[n] = _UNTAG[type(item)](item)
+    return items
+
+
+def _untag_dict(items: dict[str, _Value]) -> object:
+    for key, item in items.items():
+        if type(item) in _UNTAG:
+            items[key] = _UNTAG[type(item)](item)
+    tag = next(iter(items), "")
+    return _load(tag, items) if tag.startswith(_PREFIX) else items
+
+
+def _load(tag: str, items: dict[str, object]) -> object:
+    payload = items[tag]
+    load = _LOADS.get(type(payload), {}).get(tag)
+    if load is None or len(items) != 1:
+        raise ValueError(f"{tag!r} is no tag of ours, or its payload is wrong")
+    return load(payload)
+
+
+def _dump_int(value: int) -> str:
+    # Up to 640 digits no setting of Python refuses decimal text; hex is never refused.
+    return str(value) if value.bit_length() <= 2048 else hex(value)  # noqa: PLR2004
+
+
+def _dump_simple_set(value: Iterable[_Value]) -> list[_Value]:
+    if not set(map(type, value)) <= {str, int}:
+        raise TypeError("the members may need tags of their own")
+    return sorted(value, key=orjson.dumps)
+
+
+def _dump_moment(value: datetime | time) -> object:
+    """ISO text, with fold and the zone's own name beside it where there is one."""
+    text, name = value.isoformat(), _zone_name(value)
+    return text if name is None and not value.fold else [text, value.fold, name]
+
+
+def _zone_name(value: datetime | time) -> object:
+    zone = value.tzinfo
+    if zone is None or zone is UTC:
+        return None
+    # Python reads the text of an offset of -1 us back as UTC.
+    if type(zone) is not timezone or zone.utcoffset(None).microseconds:
+        raise ValueError(
+            f"{type(value).__name__} with the time zone {zone!r} is not storable;"
+            " give it a fixed offset, as .astimezone(timezone.utc) does"
+        )
+    name = zone.tzname(None)
+    if name == timezone(zone.utcoffset(None)).tzname(None):
+        return None
+    return name if _is_unicode(name) else _tag(name)
+
+
+def _load_moment(kind: type[_Moment], payload: list[_Value]) -> _Moment:
+    text, fold, name = payload
+    value = kind.fromisoformat(text).replace(fold=fold)
+    if name is None:
+        return value
+    offset: _Value = value.utcoffset()
+    return value.replace(tzinfo=timezone(offset, name))
+
+
+def _load_timedelta(payload: list[_Value]) -> timedelta:
+    days, seconds, microseconds = payload
+    if set(map(type, payload)) != {int}:
+        raise TypeError("a timedelta is made of integers")
+    return timedelta(days, seconds, microseconds)
+
+
+def _load_dict(payload: list[_Value]) -> dict[_Value, _Value]:
+    if not set(map(type, payload)) <= {list}:
+        raise TypeError("a dict is made of pairs")
+    return dict(payload)
+
+
+def _load_float(payload: str) -> float:
+    if payload not in ("nan", "inf", "-inf"):
+        raise ValueError("not a float that needs a tag")
+    return float(payload)
+
+
+def _load_bytes(payload: str) -> bytes:
+    return b64decode(payload, validate=True)
+
+
+_CONTAINERS: dict[type, Callable[[_Value, str, int], object]] = {
+    dict: _rebuild_dict,
+    list: _rebuild_list,
+    tuple: _rebuild_tagged,
+    set: _rebuild_tagged,
+    frozenset: _rebuild_tagged,
+}
+_JSON: dict[type, Callable[[_Value], bool]] = {
+    NoneType: lambda _: True,
+    bool: lambda _: True,
+    int: lambda value: -(2**63) <= value < 2**64,
+    float: isfinite,
+    str: _is_unicode,
+}
+_DUMPS: dict[type, Callable[[_Value], object]] = {
+    int: _dump_int,
+    float: str,
+    str: lambda value: b64encode(value.encode("utf-8", "surrogatepass")).decode(),
+    bytes: lambda value: b64encode(value).decode(),
+    datetime: _dump_moment,
+    date: date.isoformat,
+    time: _dump_moment,
+    timedelta: lambda value: [value.days, value.seconds, value.microseconds],
+    Decimal: str,
+    UUID: str,
+    set: _dump_simple_set,
+    frozenset: _dump_simple_set,
+}
+_LOADS: dict[type, dict[str, Callable[[_Value], object]]] = {
+    str: {
+        "$hf.int": lambda text: int(text, 0),
+        "$hf.float": _load_float,
+        "$hf.str": lambda text: _load_bytes(text).decode("utf-8", "surrogatepass"),
+        "$hf.bytes": _load_bytes,
+        "$hf.datetime": datetime.fromisoformat,
+        "$hf.date": date.fromisoformat,
+        "$hf.time": time.fromisoformat,
+        "$hf.decimal": Decimal,
+        "$hf.uuid": UUID,
+    },
+    list: {
+        "$hf.datetime": partial(_load_moment, datetime),
+        "$hf.time": partial(_load_moment, time),
+        "$hf.timedelta": _load_timedelta,
+        "$hf.tuple": tuple,
+        "$hf.set": set,
+        "$hf.frozenset": frozenset,
+        "$hf.dict": _load_dict,
+    },
+}
+_UNTAG: dict[type, Callable[[_Value], object]] = {
+    dict: _untag_dict,
+    list: _untag_list,
+}
+_STORABLE = _CONTAINERS.keys() | _JSON.keys() | _DUMPS.keys()
+# orjson writes a tuple as a list and a UUID as text, and asks no hook.
+_NEVER_ALTERED = _STORABLE - {tuple, UUID}
+_TAGS = {kind: _PREFIX + kind.__name__.lower() for kind in _STORABLE}
+
+_PLAIN_DATA = "pass plain data such as dict, list, str, numbers, bytes or datetime"
+# By attribute, so that nothing has to be imported in order to be refused.
+_HINTS = {
+    "_member_map_": "pass its .value",
+    "model_dump": "pass .model_dump() and load with type=",
+    "__dataclass_fields__": "pass dataclasses.asdict(...) and load with type=",
+    "__struct_fields__": "pass msgspec.to_builtins(...) and load with type=",
+    "__attrs_attrs__": "pass attrs.asdict(...) and load with type=",
+    "_asdict": "pass tuple(...) and load with type=",
+    "__array__": "pass .tolist()",
+    "__call__": "keep its name and look it up after loading",
+}
+_BASE_HINTS = {kind: f"pass a plain {kind.__name__}" for kind in _STORABLE} | {
+    bytearray: "pass bytes(...)",
+    memoryview: "pass bytes(...)",
+    complex: "pass [z.real, z.imag]",
+}

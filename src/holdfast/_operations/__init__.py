@@ -1,0 +1,1 @@
+"""Every operation once, as a coroutine over the backend port."""

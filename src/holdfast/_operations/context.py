@@ -1,0 +1,79 @@
+"""What every operation works with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from holdfast._backend import Backend, ThreadKey
+from holdfast._cache import Cache, Known
+from holdfast._manifest import decode_manifest
+from holdfast._packing import Packer
+from holdfast._records import Checkpoint, ThreadRecord
+from holdfast._rope import Body, Rope, read_body
+from holdfast.errors import NotFound
+from holdfast.retention import Retention
+
+
+@dataclass(slots=True)
+class Housekeeping:
+    """The policy applied after saves, at most once in ``interval`` microseconds."""
+
+    policy: Retention
+    interval: int
+    last: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A backend with the store's cache, packer, clock and source of ids."""
+
+    backend: Backend
+    cache: Cache
+    packer: Packer
+    clock: Callable[[], int]
+    new_id: Callable[[], str]
+    housekeeping: Housekeeping | None = None
+
+    async def find_thread(self, name: str) -> ThreadRecord | None:
+        """A living thread, ``None`` if there is none."""
+        [thread] = await self.backend.read([ThreadKey(name)])
+        return thread if thread and thread.deleted_at is None else None
+
+    async def get_thread(self, name: str) -> ThreadRecord:
+        """A living thread."""
+        thread = await self.find_thread(name)
+        if thread is None:
+            raise missing_thread(name)
+        return thread
+
+    async def get_head(self, name: str) -> Checkpoint:
+        """The head of a thread that has been saved to."""
+        thread = await self.find_thread(name)
+        if thread is None or thread.head is None:
+            raise missing_thread(name)
+        return thread.head
+
+    def known(self, thread: str, checkpoint: Checkpoint) -> Known:
+        """What the cache knows of a checkpoint, or its manifest alone."""
+        known = self.cache.take(thread)
+        if known is not None and known.head.id == checkpoint.id:
+            return known
+        return Known(checkpoint, decode_manifest(checkpoint))
+
+    async def body(self, known: Known, name: str, rope: Rope) -> Body:
+        """The bytes of one of a known checkpoint's values."""
+        body = known.bodies.get(name)
+        if body is None:
+            segments = await self.backend.segments(known.head.family, rope.runs)
+            body = read_body(rope, await self.packer.unpack(segments))
+            known.bodies[name] = body
+        return body
+
+
+def missing_thread(name: str) -> NotFound:
+    """A thread that is not there, or was never saved to."""
+    return NotFound(
+        f"thread {name!r} does not exist; save to it first, or see threads()",
+        thread=name,
+    )

@@ -1,0 +1,153 @@
+"""What is to be saved, encoded once, and how it builds on a known parent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from holdfast import _codec
+from holdfast._cache import Known
+from holdfast._manifest import INLINE_SIZE, WHOLE, Manifest, Value
+from holdfast._operations.context import Context
+from holdfast._records import Segment
+from holdfast._rope import Blocks, Body, Rope, Spliced, append, is_list, splice, write
+from holdfast.errors import Unstorable
+
+
+@dataclass(slots=True)
+class Plan:
+    """A next checkpoint's values, the segments they add and their bytes in memory."""
+
+    is_mapping: bool
+    values: dict[str, Value] = field(default_factory=dict)
+    segments: list[Segment] = field(default_factory=list)
+    bodies: dict[str, Body] = field(default_factory=dict)
+
+    def put(self, name: str, spliced: Spliced) -> None:
+        self.values[name] = spliced.rope
+        self.segments += spliced.segments
+        self.bodies[name] = spliced.body
+
+
+class Draft(Protocol):
+    """Something that can be saved on top of a parent."""
+
+    async def plan(
+        self, context: Context, parent: Known | None, blocks: Blocks
+    ) -> Plan:
+        """Build on the parent's values; its bodies may be changed in place."""
+        ...
+
+    def matches(self, texts: Mapping[str, bytes], *, is_mapping: bool) -> bool:
+        """Whether a stored state is what this draft would have made."""
+        ...
+
+
+class StateDraft:
+    """A whole state."""
+
+    def __init__(self, state: object) -> None:
+        self.is_mapping = type(state) is dict and all(type(key) is str for key in state)
+        if self.is_mapping:
+            assert isinstance(state, dict)
+            self.texts = {
+                checked_key(name): _codec.encode(value, path(name))
+                for name, value in state.items()
+            }
+        else:
+            self.texts = {WHOLE: _codec.encode(state, "state")}
+
+    async def plan(
+        self, context: Context, parent: Known | None, blocks: Blocks
+    ) -> Plan:
+        plan = Plan(self.is_mapping)
+        old = parent.manifest.values if parent else {}
+        for name, text in self.texts.items():
+            before = old.get(name)
+            if len(text) <= INLINE_SIZE:
+                plan.values[name] = text
+            elif parent is not None and isinstance(before, Rope):
+                body = await context.body(parent, name, before)
+                plan.put(name, splice(before, body, text, blocks))
+            else:
+                plan.put(name, write(text, blocks))
+        return plan
+
+    def matches(self, texts: Mapping[str, bytes], *, is_mapping: bool) -> bool:
+        return is_mapping == self.is_mapping and list(texts.items()) == list(
+            self.texts.items()
+        )
+
+
+class ListsDraft:
+    """Elements for the ends of lists; never looks at the elements already there."""
+
+    def __init__(self, lists: Mapping[str, Sequence[object]]) -> None:
+        self.additions = {
+            checked_key(name): _elements(name, elements)
+            for name, elements in lists.items()
+        }
+
+    async def plan(
+        self, context: Context, parent: Known | None, blocks: Blocks
+    ) -> Plan:
+        old = parent.manifest if parent else Manifest(is_mapping=True)
+        if not old.is_mapping:
+            raise Unstorable(
+                "state", "is not a mapping; save() the whole state instead"
+            )
+        plan = Plan(is_mapping=True, values=dict(old.values))
+        if parent is not None:
+            plan.bodies = dict(parent.bodies)
+        for name, addition in self.additions.items():
+            self._extend(plan, name, addition, blocks)
+        return plan
+
+    def _extend(self, plan: Plan, name: str, addition: bytes, blocks: Blocks) -> None:
+        before = plan.values.setdefault(name, b"[]")
+        if not (before.is_list if isinstance(before, Rope) else is_list(before)):
+            raise Unstorable(path(name), "is not a list; save() the new value instead")
+        if not addition:
+            return
+        if isinstance(before, Rope):
+            body = plan.bodies.pop(name, None)
+            spliced = append(before, body, addition, blocks)
+            plan.put(name, spliced)
+            if body is None:
+                del plan.bodies[name]
+            return
+        text = b"[%b]" % b",".join(filter(None, (before[1:-1], addition)))
+        if len(text) <= INLINE_SIZE:
+            plan.values[name] = text
+        else:
+            plan.put(name, write(text, blocks))
+
+    def matches(self, texts: Mapping[str, bytes], *, is_mapping: bool) -> bool:
+        return is_mapping and all(
+            texts.get(name, b"").endswith(addition + b"]")
+            for name, addition in self.additions.items()
+        )
+
+
+def checked_key(name: object) -> str:
+    """A name of a value in a state; any text that can be encoded."""
+    if type(name) is not str:
+        raise Unstorable("state", f"has the key {name!r}; keys must be text")
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise Unstorable("state", f"the key {name!r} has a lone surrogate") from None
+    return name
+
+
+def path(name: str) -> str:
+    """Where a value stands, as error messages show it."""
+    return f"state.{name}" if name.isidentifier() else f"state[{name!r}]"
+
+
+def _elements(name: str, elements: object) -> bytes:
+    if not isinstance(elements, list | tuple):
+        kind = type(elements).__name__
+        raise Unstorable(path(name), f"append takes a list of elements, not {kind}")
+    return _codec.encode(list(elements), path(name))[1:-1]

@@ -1,0 +1,75 @@
+"""Operations on the store as a whole that change nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast._backend import Matches, Threads
+from holdfast._operations.context import Context
+from holdfast._operations.lineage import only_match
+from holdfast._operations.loading import load_checkpoint
+from holdfast._records import Checkpoint, Page, ThreadRecord
+from holdfast._reference import Named, parse
+from holdfast.errors import Unstorable
+
+CHUNK = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadsQuery:
+    """Which threads to list; ``metadata`` matches threads that have all its items."""
+
+    kind: str | None = None
+    owner: str | None = None
+    prefix: str | None = None
+    metadata: dict[str, object] | None = None
+    limit: int | None = 100
+    after: int | None = None
+
+
+async def threads(context: Context, query: ThreadsQuery) -> Page[ThreadRecord]:
+    """The threads that were saved to, last used first."""
+    if query.limit is not None and (type(query.limit) is not int or query.limit < 1):
+        raise Unstorable(
+            "limit", f"must be a positive number or None, not {query.limit!r}"
+        )
+    if not query.metadata:
+        return await context.backend.scan(_scan(query, query.after, query.limit))
+    found: list[ThreadRecord] = []
+    after = query.after
+    while True:
+        page = await context.backend.scan(_scan(query, after, CHUNK))
+        for thread in page:
+            if query.metadata.items() <= thread.metadata.items():
+                found.append(thread)
+            if len(found) == query.limit:
+                return Page(tuple(found), thread.changed)
+        after = page.cursor
+        if after is None:
+            return Page(tuple(found))
+
+
+def _scan(query: ThreadsQuery, after: int | None, limit: int | None) -> Threads:
+    return Threads(
+        kind=query.kind,
+        owner=query.owner,
+        prefix=query.prefix,
+        after=after,
+        limit=limit,
+    )
+
+
+async def get(context: Context, reference: str) -> Checkpoint:
+    """The checkpoint with an id, or whose id alone begins so, in any thread."""
+    parsed = parse(reference)
+    if not isinstance(parsed, Named):
+        raise Unstorable("reference", f"{reference!r} needs a thread; ask the thread")
+    matches = await context.backend.scan(Matches(prefix=parsed.id, limit=11))
+    exact = [match for match in matches if match.id == parsed.id]
+    return only_match(exact or list(matches), parsed.id)
+
+
+async def load(context: Context, checkpoint: Checkpoint | str) -> object:
+    """The state of a checkpoint of any thread."""
+    id_ = checkpoint.id if isinstance(checkpoint, Checkpoint) else checkpoint
+    return await load_checkpoint(context, await get(context, id_))

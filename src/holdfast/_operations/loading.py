@@ -1,0 +1,73 @@
+"""Loading the state of a checkpoint."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from holdfast import _codec
+from holdfast._cache import Known
+from holdfast._manifest import WHOLE, Value, decode_manifest
+from holdfast._operations.context import Context
+from holdfast._operations.lineage import Reference, resolve
+from holdfast._records import Checkpoint
+from holdfast._reference import HEAD
+from holdfast._rope import Rope, joined
+from holdfast.diff import Diff, diff
+
+T = TypeVar("T")
+
+
+async def load(context: Context, thread: str, reference: Reference) -> object:
+    """The state of a thread at a reference."""
+    checkpoint = await resolve(context, thread, reference)
+    known = context.known(thread, checkpoint)
+    state = await state_of(context, known)
+    if reference == HEAD:
+        context.cache.give(thread, known)
+    return state
+
+
+async def load_checkpoint(context: Context, checkpoint: Checkpoint) -> object:
+    """The state of a checkpoint."""
+    return await state_of(context, Known(checkpoint, decode_manifest(checkpoint)))
+
+
+async def difference(context: Context, thread: str, a: Reference, b: Reference) -> Diff:
+    """What changed from one checkpoint to another."""
+    return diff(await _either(context, thread, a), await _either(context, thread, b))
+
+
+async def _either(context: Context, thread: str, reference: Reference) -> object:
+    if isinstance(reference, Checkpoint):
+        return await load_checkpoint(context, reference)
+    return await load(context, thread, reference)
+
+
+async def state_of(context: Context, known: Known) -> object:
+    """The state of a known checkpoint; keeps the bytes it had to read."""
+    values = {
+        name: _codec.decode(await _text(context, known, name, value))
+        for name, value in known.manifest.values.items()
+    }
+    return values if known.manifest.is_mapping else values[WHOLE]
+
+
+async def read_texts(context: Context, known: Known) -> dict[str, bytes]:
+    """The JSON texts of a checkpoint's values, by name."""
+    return {
+        name: bytes(await _text(context, known, name, value))
+        for name, value in known.manifest.values.items()
+    }
+
+
+async def _text(
+    context: Context, known: Known, name: str, value: Value
+) -> bytes | bytearray:
+    if isinstance(value, Rope):
+        return joined(await context.body(known, name, value), as_list=value.is_list)
+    return value
+
+
+def converted(state: object, type_: type[T] | None) -> object | T:
+    """The state as it is, or as a ``type_``."""
+    return state if type_ is None else _codec.convert(state, type_)

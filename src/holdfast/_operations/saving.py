@@ -1,0 +1,244 @@
+"""Saving a state, or more elements of its lists, as a new checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+
+from holdfast import _codec
+from holdfast._backend import CheckpointKey, Start, Write
+from holdfast._cache import Known
+from holdfast._manifest import Manifest, Value, decode_manifest, digest
+from holdfast._operations.context import Context
+from holdfast._operations.drafts import Draft, Plan
+from holdfast._operations.lineage import Reference, resolve
+from holdfast._operations.loading import read_texts
+from holdfast._operations.upkeep import tidy
+from holdfast._records import (
+    UNSET,
+    Checkpoint,
+    Entry,
+    Unset,
+    checked_name,
+    encode_metadata,
+)
+from holdfast._reference import checked_id
+from holdfast._rope import LAST_BLOCK, Blocks, Rope
+from holdfast.errors import Conflict, Unstorable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How a checkpoint is saved, beside its state; all of it checked."""
+
+    label: str | None = None
+    tags: tuple[str, ...] = ()
+    metadata: bytes = b""
+    kind: str = "save"
+    id: str | None = None
+    expect: Reference | Unset | None = UNSET
+    journal: tuple[tuple[str, bytes], ...] = ()
+    start: Start = Start()
+
+
+def options(
+    *,
+    label: str | None,
+    tags: Sequence[str],
+    metadata: Mapping[str, object] | None,
+    kind: str,
+    id: str | None,  # noqa: A002 - the public name
+    expect: Reference | Unset | None,
+    journal: Mapping[str, object] | None,
+    start: Start,
+) -> Options:
+    """Checked options; refuses what could not be stored or found again."""
+    return Options(
+        label=None if label is None else checked_name(label, "label"),
+        tags=checked_tags(tags) if tags else (),
+        metadata=encode_metadata(metadata),
+        kind=checked_name(kind, "kind"),
+        id=None if id is None else checked_id(id),
+        expect=expect,
+        journal=tuple(
+            (
+                checked_name(key, "journal key"),
+                _codec.encode(value, f"journal[{key!r}]"),
+            )
+            for key, value in (journal or {}).items()
+        ),
+        start=start,
+    )
+
+
+def checked_tags(tags: Sequence[str]) -> tuple[str, ...]:
+    """Tags in order, each once."""
+    if isinstance(tags, str):
+        raise Unstorable("tags", f"must be a list of tags; pass [{tags!r}]")
+    return tuple(dict.fromkeys(checked_name(tag, "tag") for tag in tags))
+
+
+async def save(
+    context: Context,
+    thread: str,
+    draft: Draft,
+    how: Options,
+    *,
+    if_changed: bool = False,
+) -> Checkpoint:
+    """Save a draft as the thread's new head."""
+    saved = await Saving(context, thread, draft, how).run(if_changed=if_changed)
+    await tidy(context)
+    return saved
+
+
+class Saving:
+    """One save on its way through however many attempts it takes."""
+
+    def __init__(
+        self, context: Context, thread: str, draft: Draft, how: Options
+    ) -> None:
+        self.context, self.thread, self.draft, self.how = context, thread, draft, how
+        self.id = how.id or context.new_id()
+        self.parent: Known | None = None
+
+    async def run(self, *, if_changed: bool = False) -> Checkpoint:
+        """Plan on the head and commit; where the head moved, plan on the new one."""
+        await self._find_parent(certainly=if_changed)
+        while True:
+            plan, manifest = await self._plan()
+            if if_changed and self._is_unchanged(manifest):
+                return self._keep_parent()
+            try:
+                return await self._commit(plan, manifest)
+            except Conflict as conflict:
+                settled = await self._settle(conflict)
+                if settled is not None:
+                    return settled
+
+    async def _find_parent(self, *, certainly: bool) -> None:
+        expect = self.how.expect
+        if expect is None:
+            return
+        if not isinstance(expect, Unset):
+            self._build_on(await resolve(self.context, self.thread, expect))
+            return
+        # What this store saved last is most likely still the head: the commit will
+        # tell. Only a save that may be left out has to be certain first.
+        if not certainly:
+            self.parent = self.context.cache.take(self.thread)
+        if self.parent is None:
+            found = await self.context.find_thread(self.thread)
+            self._build_on(found.head if found else None)
+
+    def _build_on(self, head: Checkpoint | None) -> None:
+        self.parent = self.context.known(self.thread, head) if head else None
+
+    async def _plan(self) -> tuple[Plan, Manifest]:
+        blocks = Blocks(self.parent.manifest.next_block if self.parent else 0)
+        plan = await self.draft.plan(self.context, self.parent, blocks)
+        return plan, Manifest(plan.is_mapping, plan.values, blocks.next)
+
+    def _is_unchanged(self, manifest: Manifest) -> bool:
+        if self.parent is None:
+            return False
+        old = self.parent.manifest
+        return old.is_mapping == manifest.is_mapping and list(
+            old.values.items()
+        ) == list(manifest.values.items())
+
+    def _keep_parent(self) -> Checkpoint:
+        assert self.parent is not None
+        self.context.cache.give(self.thread, self.parent)
+        return self.parent.head
+
+    async def _commit(self, plan: Plan, manifest: Manifest) -> Checkpoint:
+        now = self.context.clock()
+        draft = self._checkpoint(manifest, now)
+        write = Write(
+            thread=self.thread,
+            at=now,
+            expect=self.parent.head if self.parent else None,
+            start=self._start(),
+            checkpoint=draft,
+            segments=await self.context.packer.pack(plan.segments),
+            entries=tuple(
+                Entry(self.thread, draft.id, key, data, now)
+                for key, data in self.how.journal
+            ),
+        )
+        [receipt] = await self.context.backend.commit([write])
+        saved = draft.stamped(receipt.seq, receipt.family)
+        self.context.cache.give(self.thread, Known(saved, manifest, plan.bodies))
+        return saved
+
+    def _start(self) -> Start | None:
+        if self.parent is not None:
+            return None
+        return replace(self.how.start, anew=self.how.expect is None)
+
+    def _checkpoint(self, manifest: Manifest, now: int) -> Checkpoint:
+        parent = self.parent.head if self.parent else None
+        draft = Checkpoint(
+            id=self.id,
+            thread=self.thread,
+            parent=parent.id if parent else None,
+            seq=0,
+            step=parent.step + 1 if parent else 1,
+            saved_at=now,
+            kind=self.how.kind,
+            label=self.how.label,
+            tags=self.how.tags,
+            size=manifest.size,
+            sha256=b"",
+            family=parent.family if parent else 0,
+            runs=manifest.runs,
+            manifest=manifest.encoded(),
+            encoded_metadata=self.how.metadata,
+        )
+        return replace(draft, sha256=digest(draft, parent.sha256 if parent else b""))
+
+    async def _settle(self, conflict: Conflict) -> Checkpoint | None:
+        """Make the next attempt possible, or return what is there, or give up."""
+        if conflict.code == "id_taken":
+            return await self._same_as_before(conflict)
+        if conflict.code == "segment_taken":
+            assert self.parent is not None
+            self.parent = Known(self.parent.head, self._elsewhere(self.parent.manifest))
+            return None
+        if conflict.code != "head_moved" or self.how.expect is not UNSET:
+            raise conflict
+        self._build_on(conflict.found)
+        return None
+
+    def _elsewhere(self, manifest: Manifest) -> Manifest:
+        """The same values, with new segments going to blocks no fork has taken."""
+        values: dict[str, Value] = {
+            name: replace(value, next_appended=0, next_replaced=0)
+            if isinstance(value, Rope)
+            else value
+            for name, value in manifest.values.items()
+        }
+        chance = int.from_bytes(sha256(self.context.new_id().encode()).digest()[:8])
+        return Manifest(manifest.is_mapping, values, chance % LAST_BLOCK)
+
+    async def _same_as_before(self, conflict: Conflict) -> Checkpoint:
+        """The first result of a save that is repeated with its id."""
+        thread = await self.context.get_thread(self.thread)
+        [found] = await self.context.backend.read(
+            [CheckpointKey(thread.family, self.id)]
+        )
+        if found is None or found.thread != self.thread:
+            raise conflict
+        same_frame = (found.kind, found.encoded_metadata) == (
+            self.how.kind,
+            self.how.metadata,
+        )
+        manifest = decode_manifest(found)
+        texts = await read_texts(self.context, Known(found, manifest))
+        if not same_frame or not self.draft.matches(
+            texts, is_mapping=manifest.is_mapping
+        ):
+            raise conflict
+        return found

@@ -1,0 +1,227 @@
+"""The nouns as frozen records, with the ids, times and checksums they are made of.
+
+Records travel between the operations and the backends; they hold bytes, numbers and
+text, and know nothing of files, SQL or frameworks.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta, timezone
+from typing import Final, Generic, NamedTuple, TypeVar, overload
+
+from xxhash import xxh3_64_intdigest
+
+from holdfast import _codec
+from holdfast.errors import Unstorable
+
+T = TypeVar("T")
+
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+LONGEST_NAME = 512
+
+
+class Unset(enum.Enum):
+    """The default of arguments for which ``None`` means something."""
+
+    UNSET = enum.auto()
+
+
+UNSET: Final = Unset.UNSET
+
+
+class Run(NamedTuple):
+    """Consecutive segment numbers of one family, both ends included."""
+
+    first: int
+    last: int
+
+
+class Segment(NamedTuple):
+    """An immutable piece of a value; ``packing`` 0 means the bytes as they are."""
+
+    number: int
+    data: bytes
+    packing: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """One immutable saved state of a thread; only its label and tags can change.
+
+    ``thread`` is the thread it was saved in, ``parent`` the checkpoint before it,
+    ``step`` its distance from the first, ``seq`` its place in the order of all saves,
+    ``saved_at`` microseconds UTC and ``size`` the bytes of the state as JSON.
+    """
+
+    id: str
+    thread: str
+    parent: str | None
+    seq: int
+    step: int
+    saved_at: int
+    kind: str
+    label: str | None
+    tags: tuple[str, ...]
+    size: int
+    sha256: bytes = field(repr=False)
+    family: int = field(repr=False)
+    runs: tuple[Run, ...] = field(repr=False)
+    manifest: bytes = field(repr=False)
+    encoded_metadata: bytes = field(repr=False)
+    # The digest of a parent that retention removed: it keeps the chain checkable.
+    link: bytes | None = field(repr=False, default=None)
+
+    @property
+    def metadata(self) -> dict[str, object]:
+        """What was given as ``metadata`` when saving."""
+        return decode_metadata(self.encoded_metadata)
+
+    @property
+    def digest(self) -> str:
+        """Covers state, metadata and the parent's digest: a chain to the first save."""
+        return f"sha256:{self.sha256.hex()}"
+
+    @property
+    def time(self) -> datetime:
+        """``saved_at`` as an aware datetime in UTC."""
+        return EPOCH + timedelta(microseconds=self.saved_at)
+
+    def stamped(self, seq: int, family: int) -> Checkpoint:
+        """The same checkpoint with the place its transaction gave it."""
+        return replace(self, seq=seq, family=family)
+
+
+class Origin(NamedTuple):
+    """Where a fork started."""
+
+    thread: str
+    checkpoint: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadRecord:
+    """A thread as listings show it; ``changed`` is the sequence number of its last use.
+
+    ``deleted_at`` is set on the tombstone of a thread that is gone.
+    """
+
+    id: str
+    kind: str
+    owner: str | None
+    head: Checkpoint | None
+    forked_from: Origin | None
+    created_at: int
+    updated_at: int
+    deleted_at: int | None
+    changed: int
+    family: int = field(repr=False)
+    encoded_metadata: bytes = field(repr=False)
+
+    @property
+    def metadata(self) -> dict[str, object]:
+        """What the thread was given as metadata."""
+        return decode_metadata(self.encoded_metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A journal entry: a value recorded once under a key.
+
+    ``checkpoint`` is the id it belongs to, which need not have been saved yet, or ""
+    for an entry of the thread itself.
+    """
+
+    thread: str
+    checkpoint: str
+    key: str
+    data: bytes = field(repr=False)
+    recorded_at: int = 0
+    seq: int = 0
+
+    @property
+    def value(self) -> object:
+        """What was recorded."""
+        return _codec.decode(self.data)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One line of a thread's log of head moves, ``source`` and ``target`` by id."""
+
+    seq: int
+    thread: str
+    kind: str
+    source: str | None
+    target: str | None
+    moved_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One line of the store's feed; ``subject`` is a checkpoint id or a journal key."""
+
+    seq: int
+    thread: str
+    kind: str
+    subject: str | None
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Sequence[T], Generic[T]):
+    """Some of a listing; ``cursor`` continues it, ``None`` when this was the last."""
+
+    items: tuple[T, ...]
+    cursor: int | None = None
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[T, ...]: ...
+    def __getitem__(self, index: int | slice) -> T | tuple[T, ...]:
+        return self.items[index]
+
+
+def checksum(data: bytes, seed: int = 0) -> int:
+    """A fast checksum that fits a signed 64-bit column."""
+    return xxh3_64_intdigest(data, seed & 0xFFFF_FFFF_FFFF_FFFF) - (1 << 63)
+
+
+def encode_metadata(metadata: object, path: str = "metadata") -> bytes:
+    """The bytes of a metadata mapping, empty for none."""
+    if metadata is None or metadata == {}:
+        return b""
+    if type(metadata) is not dict:
+        raise Unstorable(path, "must be a dict; pass dict(...)")
+    return _codec.encode(metadata, path)
+
+
+def decode_metadata(data: bytes) -> dict[str, object]:
+    """The inverse of `encode_metadata`."""
+    decoded = _codec.decode(data) if data else {}
+    assert isinstance(decoded, dict)
+    return decoded
+
+
+def checked_name(name: object, what: str = "thread id") -> str:
+    """``name`` if it can name something: text without NUL, 1 to 512 bytes of UTF-8."""
+    if type(name) is not str:
+        raise Unstorable(what, f"must be text, not {type(name).__name__}")
+    if not name or "\0" in name:
+        raise Unstorable(what, "must not be empty and must not contain NUL")
+    try:
+        size = len(name.encode())
+    except UnicodeEncodeError:
+        raise Unstorable(what, "must be valid Unicode; it has a surrogate") from None
+    if size > LONGEST_NAME:
+        raise Unstorable(what, f"is {size} bytes long; {LONGEST_NAME} are allowed")
+    return name

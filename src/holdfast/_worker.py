@@ -1,0 +1,43 @@
+"""Threads that run the operations of a blocking backend for the async door."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from holdfast._backend import run
+
+T = TypeVar("T")
+
+# As many can share one commit, and wait for it together.
+MOST_THREADS = 32
+
+
+class Worker:
+    """One hop to a thread for each operation, however many statements it makes.
+
+    Cancelling the caller does not stop an operation that has begun: it is finished or
+    fails as a whole, in its thread.
+    """
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(MOST_THREADS, thread_name_prefix="holdfast")
+
+    async def run(self, operation: Coroutine[Any, Any, T]) -> T:
+        """The result of an operation."""
+        try:
+            return await self.call(lambda: run(operation))
+        finally:
+            # Cancelled while waiting for a thread, it never ran; else it is over.
+            if not operation.cr_running:
+                operation.close()
+
+    async def call(self, work: Callable[[], T]) -> T:
+        """The result of a blocking call."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+
+    def close(self) -> None:
+        """Wait for what is running and let the threads go."""
+        self._pool.shutdown(wait=True)

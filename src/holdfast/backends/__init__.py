@@ -1,0 +1,1 @@
+"""The storage technologies, one folder each."""

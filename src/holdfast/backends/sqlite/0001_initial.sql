@@ -1,0 +1,125 @@
+-- A Holdfast store in one SQLite file, format 1.
+--
+-- Every change takes the next sequence number, the largest `thread.changed` plus one,
+-- inside its transaction; order is never taken from a clock. Rows refer to one another
+-- by sequence number (checkpoints) and by number (threads), which are never reused.
+-- Times are integer microseconds UTC. `checksum` columns are xxh3-64 less 2^63.
+
+-- A named line of work. `head` is the sequence number of its current checkpoint, null
+-- until the first save. A thread and all its forks share a family, the number of the
+-- thread that began it. A deleted thread stays behind as a tombstone for a while.
+create table thread (
+    number integer primary key autoincrement,
+    name text not null,
+    family integer not null,
+    kind text not null,
+    owner text,
+    metadata blob not null,
+    head integer,
+    changed integer not null,
+    created_at integer not null,
+    updated_at integer not null,
+    forked_thread text,
+    forked_checkpoint text,
+    deleted_at integer
+) strict;
+
+create unique index thread_name on thread (name) where deleted_at is null;
+create index thread_tombstone on thread (name) where deleted_at is not null;
+create index thread_changed on thread (changed);
+create index thread_owner on thread (owner, changed) where owner is not null;
+create index thread_family on thread (family);
+
+-- One immutable saved state; only label and tags change. `runs` lists the segments of
+-- its values, `manifest` says which value is made of which runs. `digest` is a SHA-256
+-- over content, metadata and the parent's digest; `link` keeps that parent's digest
+-- when retention removed the parent and `parent` now names an older ancestor.
+create table checkpoint (
+    seq integer primary key,
+    id text not null,
+    family integer not null,
+    thread integer not null,
+    parent integer,
+    step integer not null,
+    saved_at integer not null,
+    kind text not null,
+    label text,
+    tags text,
+    metadata blob not null,
+    runs text not null,
+    manifest blob not null,
+    size integer not null,
+    digest blob not null,
+    link blob,
+    checksum integer not null
+) strict;
+
+create unique index checkpoint_id on checkpoint (id, family);
+create index checkpoint_thread on checkpoint (family, thread);
+create index checkpoint_label on checkpoint (family, label) where label is not null;
+create index checkpoint_tagged on checkpoint (family) where tags is not null;
+
+-- An immutable piece of a value. The key is `family << 32 | number`: one integer, so
+-- that a family is one clustered range and a long row needs no overflow page.
+-- `packing` is 0 for plain bytes, 1 for zstd, 2 for zstd with the store's dictionary.
+create table segment (
+    key integer primary key,
+    packing integer not null,
+    data blob not null,
+    checksum integer not null
+) strict;
+
+-- Values recorded once under a key, on a checkpoint (by id; it may come later) or, with
+-- an empty id, on the thread itself.
+create table journal (
+    seq integer primary key,
+    thread integer not null,
+    checkpoint text not null,
+    key text not null,
+    value blob not null,
+    recorded_at integer not null,
+    checksum integer not null
+) strict;
+
+create unique index journal_key on journal (thread, checkpoint, key);
+
+-- Every change that is neither a save nor a journal entry: rewind, undo, redo, fork,
+-- mark, describe, prune, delete. Together the three tables are the feed of changes.
+create table move (
+    seq integer primary key,
+    thread integer not null,
+    kind text not null,
+    source integer,
+    target integer,
+    moved_at integer not null
+) strict;
+
+create index move_thread on move (thread);
+
+-- Facts about the whole store, such as its compression dictionary; written once.
+create table setting (
+    name text primary key,
+    value blob not null
+) strict, without rowid;
+
+-- A checkpoint with its thread's name and its parent's id.
+create view checkpoint_full as
+select c.seq, c.id, o.name as thread_name, c.parent, p.id as parent_id, c.step,
+    c.saved_at, c.kind, c.label, c.tags, c.size, c.digest, c.family, c.runs,
+    c.manifest, c.metadata, c.link, c.checksum, c.thread
+from checkpoint c
+join thread o on o.number = c.thread
+left join checkpoint p on p.seq = c.parent;
+
+-- A thread with its head, tombstones included.
+create view thread_full as
+select t.name, t.kind as thread_kind, t.owner, t.metadata as thread_metadata,
+    t.family as thread_family, t.forked_thread, t.forked_checkpoint, t.created_at,
+    t.updated_at, t.deleted_at, t.changed, t.number, t.head,
+    c.seq, c.id, o.name as thread_name, c.parent, p.id as parent_id, c.step,
+    c.saved_at, c.kind, c.label, c.tags, c.size, c.digest, c.family, c.runs,
+    c.manifest, c.metadata, c.link, c.checksum, c.thread
+from thread t
+left join checkpoint c on c.seq = t.head
+left join thread o on o.number = c.thread
+left join checkpoint p on p.seq = c.parent;

@@ -1,0 +1,383 @@
+"""Holdfast's default backend: one SQLite file, or a private database in memory.
+
+One connection writes; concurrent callers share its transactions, so that they share
+the fsync. Readers have connections of their own. All of it is blocking: the async door
+calls it from worker threads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+import apsw
+
+from holdfast._backend import (
+    Facts,
+    Key,
+    Prune,
+    Pruned,
+    Query,
+    Receipt,
+    Write,
+)
+from holdfast._records import Change, Page, Run, Segment
+from holdfast.backends.sqlite._connect import (
+    FORMAT,
+    MEMORY,
+    Durability,
+    connect,
+    identify,
+    page_checksums,
+    prepare,
+    transaction,
+    translated,
+    translation,
+)
+from holdfast.backends.sqlite._reading import (
+    read_changes,
+    read_one,
+    read_page,
+    read_segments,
+)
+from holdfast.backends.sqlite._turnstile import Turnstile
+from holdfast.backends.sqlite._writing import Applied, Pruning, next_seq, rows
+from holdfast.errors import (
+    Busy,
+    Closed,
+    Conflict,
+    HoldfastError,
+    NotFound,
+    Unsupported,
+)
+
+R = TypeVar("R")
+
+ABILITIES = frozenset({"backup", "compact"})
+POLL_SECONDS = 0.02
+LARGEST_GROUP = 256
+
+_open_backends: weakref.WeakSet[SqliteBackend] = weakref.WeakSet()
+# Connections inherited by a forked child: closing them would touch the parent's locks.
+_inherited: list[apsw.Connection] = []
+
+
+class _Ticket:
+    """A caller's writes on their way through a shared transaction."""
+
+    __slots__ = ("done", "error", "receipts", "writes")
+
+    def __init__(self, writes: Sequence[Write]) -> None:
+        self.writes = writes
+        self.receipts: list[Receipt] = []
+        self.error: HoldfastError | None = None
+        self.done = False
+
+
+class SqliteBackend:
+    """The port over one SQLite file."""
+
+    blocking = True
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        read_only: bool = False,
+        durability: Durability = "full",
+        busy_timeout: float = 5.0,
+        vfs: str | None = None,
+    ) -> None:
+        self.path = path
+        self._read_only = read_only
+        self._durability = durability
+        self._busy_timeout = busy_timeout
+        self._vfs = vfs or page_checksums()
+        self._turnstile = Turnstile(f"{path}-lock", busy_timeout)
+        self._closed = False
+        self._begin()
+        with translated(path):
+            self._open()
+        _open_backends.add(self)
+
+    def _begin(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: deque[_Ticket] = deque()
+        self._idle: deque[apsw.Connection] = deque()
+        self._writer: apsw.Connection | None = None
+
+    def _open(self) -> None:
+        if self._read_only:
+            self._open_for_reading()
+            return
+        db = self._connect(read_only=False)
+        try:
+            prepare(db, self.path, self._durability)
+        except BaseException:
+            db.close()
+            raise
+        self._writer = db
+
+    def _open_for_reading(self) -> None:
+        if not os.path.exists(self.path):
+            raise NotFound(f"{self.path} does not exist; open it for writing first")
+        with self._reading() as db:
+            if identify(db, self.path) != FORMAT:
+                raise Unsupported(
+                    f"{self.path} has an older format; open it for writing once"
+                )
+
+    # --- writing ----------------------------------------------------------------------
+
+    async def commit(self, writes: Sequence[Write]) -> list[Receipt]:
+        ticket = _Ticket(writes)
+        self._waiting.append(ticket)
+        self._enter(ticket)
+        try:
+            if not ticket.done:
+                self._commit_waiting()
+        finally:
+            self._lock.release()
+        if ticket.error is not None:
+            raise ticket.error
+        return ticket.receipts
+
+    def _enter(self, ticket: _Ticket | None = None) -> None:
+        """Take this process's place at the writer, or give up after the timeout."""
+        if self._lock.acquire(timeout=self._busy_timeout):
+            return
+        if ticket is not None:
+            try:
+                self._waiting.remove(ticket)
+            except ValueError:
+                # Somebody is committing it right now: the outcome is near.
+                self._lock.acquire()
+                return
+        raise Busy(f"{self.path} is being written to; retry, or raise busy_timeout")
+
+    def _commit_waiting(self) -> None:
+        """Commit for everybody who waits: one transaction, one fsync."""
+        group: list[_Ticket] = []
+        while self._waiting and len(group) < LARGEST_GROUP:
+            group.append(self._waiting.popleft())
+        try:
+            self._commit_group(group)
+        except apsw.Error as error:
+            for ticket in group:
+                ticket.error = translation(error, self.path)
+        except HoldfastError as error:
+            for ticket in group:
+                ticket.error = error
+        except BaseException:
+            # Interrupted before the commit: the others' writes are still to be made.
+            self._waiting.extendleft(reversed(group[1:]))
+            raise
+        for ticket in group:
+            ticket.done = True
+
+    def _commit_group(self, group: list[_Ticket]) -> None:
+        db = self._writing()
+        with self._queue(), transaction(db):
+            seq = next_seq(db)
+            for ticket in group:
+                seq = self._apply(db, ticket, seq, alone=len(group) == 1)
+
+    def _apply(
+        self, db: apsw.Connection, ticket: _Ticket, seq: int, *, alone: bool
+    ) -> int:
+        """Apply one ticket; its failure undoes only its own writes."""
+        if not alone:
+            db.execute("savepoint ticket")
+        start = seq
+        try:
+            for write in ticket.writes:
+                applied = Applied(db, write, seq)
+                ticket.receipts.append(applied.receipt())
+                seq = applied.changed + 1
+        except HoldfastError as error:
+            if alone:
+                raise
+            db.execute("rollback to ticket")
+            ticket.error, seq = error, start
+        if not alone:
+            db.execute("release ticket")
+        return seq
+
+    async def prune(self, plan: Prune) -> Pruned:
+        def carry_out(db: apsw.Connection) -> Pruned:
+            with contextlib.suppress(_DryRun), transaction(db):
+                pruned = Pruning(db, plan.at).carry_out(plan)
+                if plan.dry_run:
+                    raise _DryRun
+            return pruned
+
+        return self._exclusively(carry_out)
+
+    async def compact(self) -> None:
+        def shrink(db: apsw.Connection) -> None:
+            db.execute("vacuum")
+            db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+
+        self._exclusively(shrink)
+
+    def _exclusively(self, work: Callable[[apsw.Connection], R]) -> R:
+        self._enter()
+        try:
+            with translated(self.path):
+                db = self._writing()
+                with self._queue():
+                    return work(db)
+        finally:
+            self._lock.release()
+
+    def _queue(self) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext() if self.path == MEMORY else self._turnstile
+
+    def _writing(self) -> apsw.Connection:
+        if self._closed:
+            raise Closed
+        if self._writer is None:
+            if self._read_only:
+                raise Unsupported(
+                    f"{self.path} is open for reading only", code="read_only"
+                )
+            self._open()
+        assert self._writer is not None
+        return self._writer
+
+    # --- reading ----------------------------------------------------------------------
+
+    async def read(self, keys: Sequence[Key[R]]) -> list[R | None]:
+        with self._reading() as db:
+            return [read_one(db, key) for key in keys]
+
+    async def segments(self, family: int, runs: Sequence[Run]) -> list[Segment]:
+        with self._reading() as db:
+            return read_segments(db, family, runs)
+
+    async def scan(self, query: Query[R]) -> Page[R]:
+        with self._reading() as db:
+            return read_page(db, query)
+
+    async def changes(self, after: int, limit: int, timeout: float) -> Page[Change]:
+        deadline = time.monotonic() + timeout
+        while True:
+            with self._reading() as db:
+                page = read_changes(db, after, limit)
+            remaining = deadline - time.monotonic()
+            if page or remaining <= 0:
+                return page
+            time.sleep(min(POLL_SECONDS, remaining))
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[apsw.Connection]:
+        """A connection for one short read; ":memory:" has only the writer's."""
+        if self._closed:
+            raise Closed
+        with translated(self.path):
+            if self.path == MEMORY:
+                with self._lock:
+                    yield self._writing()
+                return
+            db = self._idle.pop() if self._idle else self._connect(read_only=True)
+            try:
+                yield db
+            except BaseException:
+                db.close()
+                raise
+            self._idle.append(db)
+
+    def _connect(self, *, read_only: bool) -> apsw.Connection:
+        return connect(
+            self.path,
+            read_only=read_only,
+            busy_timeout=self._busy_timeout,
+            vfs=None if self.path == MEMORY else self._vfs,
+        )
+
+    # --- lifecycle --------------------------------------------------------------------
+
+    async def setting(self, name: str, value: bytes | None = None) -> bytes | None:
+        if value is not None:
+
+            def insert(db: apsw.Connection) -> None:
+                with transaction(db):
+                    rows(db, "insert_setting", name=name, value=value)
+
+            self._exclusively(insert)
+        with self._reading() as db:
+            found = rows(db, "setting", name=name)
+        return found[0][0] if found else None
+
+    async def facts(self) -> Facts:
+        with self._reading() as db:
+            [counts] = rows(db, "facts")
+        return Facts(*counts, format=FORMAT, abilities=ABILITIES)
+
+    async def check(self) -> list[str]:
+        with self._reading() as db:
+            found = db.execute("pragma integrity_check").fetchall()
+        return [str(line) for (line,) in found if line != "ok"]
+
+    async def backup(self, path: str) -> None:
+        part = f"{path}.part"
+        if os.path.exists(path) or os.path.exists(part):
+            raise Conflict(
+                f"{path} (or its .part file) exists; choose another name",
+                code="file_exists",
+            )
+        with self._reading() as db:
+            db.execute("vacuum into ?", (part,))
+        os.chmod(part, 0o600)
+        sync_file(part)
+        os.rename(part, path)
+        sync_file(os.path.dirname(os.path.abspath(path)))
+
+    async def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            while self._idle:
+                self._idle.pop().close()
+            if self._writer is not None:
+                self._writer.close()
+                self._writer = None
+            self._turnstile.close()
+
+    def _start_over_in_child(self) -> None:
+        """After a fork nothing of the parent's may be used, nor closed."""
+        self._turnstile.abandon()
+        if self.path == MEMORY:
+            self._lock = threading.Lock()
+            return
+        _inherited.extend(self._idle)
+        if self._writer is not None:
+            _inherited.append(self._writer)
+        self._begin()
+
+
+class _DryRun(Exception):  # noqa: N818 - a signal, not an error
+    """Rolls a transaction back after counting."""
+
+
+def sync_file(path: str) -> None:
+    """Make a file, or the names in a folder, survive a power cut."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _start_over_in_children() -> None:
+    for backend in tuple(_open_backends):
+        backend._start_over_in_child()  # noqa: SLF001 - this module's own hook
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_over_in_children)

@@ -1,0 +1,209 @@
+"""SQLite connections: opening, settings, format check, and what their errors mean.
+
+The database file is never opened by anything but SQLite: closing any other descriptor
+of it would drop the POSIX locks of the whole process.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import resources
+from types import TracebackType
+from typing import Literal
+
+import apsw
+import apsw.sqlite_extra
+
+from holdfast.errors import (
+    Busy,
+    Closed,
+    Corrupt,
+    FormatMismatch,
+    HoldfastError,
+    Unsupported,
+)
+
+Durability = Literal["full", "normal"]
+
+APPLICATION_ID = 0x484F4C44  # "HOLD"
+MIGRATIONS = ("0001_initial.sql",)
+FORMAT = len(MIGRATIONS)
+CHECKSUM_BYTES = 8
+LARGEST_IDLE_WAL = 64 << 20
+SWITCH_TIMEOUT = 10.0
+MEMORY = ":memory:"
+
+_READ_ONLY = apsw.SQLITE_OPEN_READONLY
+_READ_WRITE = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+
+
+class translated:  # noqa: N801 - reads as a statement: `with translated(path):`
+    """Turns SQLite's errors into ours, in this one place."""
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if isinstance(error, apsw.Error):
+            raise translation(error, self.path) from error
+
+
+def translation(error: apsw.Error, path: str) -> HoldfastError:
+    """Our error for one of SQLite's."""
+    detail = str(error)
+    if isinstance(error, apsw.BusyError | apsw.LockedError):
+        return Busy(f"{path} is locked by another writer; retry, or raise busy_timeout")
+    if isinstance(error, apsw.FullError):
+        text = f"no space left for {path}: nothing was saved; free some space and retry"
+        return HoldfastError(text, code="disk_full")
+    if isinstance(error, apsw.ReadOnlyError | apsw.PermissionsError):
+        return Unsupported(
+            f"{path} cannot be written: {detail}; open it where you may write",
+            code="read_only",
+        )
+    if isinstance(error, apsw.NotADBError):
+        return FormatMismatch(f"{path} is not a Holdfast store; it was left as it is")
+    if isinstance(error, apsw.ConnectionClosedError):
+        return Closed()
+    return _damage(error, path, detail)
+
+
+def _damage(error: apsw.Error, path: str, detail: str) -> HoldfastError:
+    broken_page = getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_DATA
+    if broken_page or isinstance(error, apsw.CorruptError):
+        return Corrupt(path, detail)
+    if isinstance(error, apsw.CantOpenError):
+        text = f"{path} cannot be opened; check that it is a file you may read"
+        return HoldfastError(text, code="cannot_open")
+    return HoldfastError(
+        f"{path}: {detail}; retry, or look at the disk", code="io_error"
+    )
+
+
+def page_checksums() -> str | None:
+    """The VFS that keeps a checksum in every page, if this SQLite build has it."""
+    if "cksmvfs" not in apsw.vfs_names():
+        if apsw.sqlite_extra.has("cksumvfs") is None:
+            return None
+        default = apsw.vfs_names()[0]
+        loader = apsw.Connection(":memory:")
+        apsw.sqlite_extra.load(loader, "cksumvfs")
+        loader.close()
+        # Loading makes it the default of the whole process: others did not ask for it.
+        apsw.set_default_vfs(default)
+    return "cksmvfs"
+
+
+def connect(
+    path: str, *, read_only: bool, busy_timeout: float, vfs: str | None
+) -> apsw.Connection:
+    """A connection to a file or, for ":memory:", to a new private database."""
+    flags = _READ_ONLY if read_only else _READ_WRITE
+    db = apsw.Connection(path, flags=flags, vfs=vfs, statementcachesize=200)
+    db.set_busy_timeout(int(busy_timeout * 1000))
+    return db
+
+
+@contextmanager
+def transaction(db: apsw.Connection) -> Iterator[None]:
+    """A write transaction: whole, or rolled back whatever happens inside."""
+    db.execute("begin immediate")
+    try:
+        yield
+        db.execute("commit")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("rollback")
+        raise
+
+
+def prepare(db: apsw.Connection, path: str, durability: Durability) -> None:
+    """Make a writing connection ready: check, create or migrate, and set it up."""
+    found = identify(db, path)
+    if path != MEMORY:
+        if found == 0:
+            _claim(db, path)
+        _use_wal(db, path)
+    if found < FORMAT:
+        _migrate(db)
+    _set_up(db, path, durability)
+
+
+def identify(db: apsw.Connection, path: str) -> int:
+    """The format number of a store, 0 for a new file; refuses what is not ours."""
+    application = _value(db, "pragma application_id")
+    if application == 0 and _value(db, "select count(*) from sqlite_schema") == 0:
+        return 0
+    if application != APPLICATION_ID:
+        raise FormatMismatch(
+            f"{path} belongs to another application; it was left as it is"
+        )
+    found = int(_value(db, "pragma user_version"))
+    if found > FORMAT:
+        raise FormatMismatch(
+            f"{path} has format {found}, newer than {FORMAT}; upgrade holdfast"
+        )
+    return found
+
+
+def _claim(db: apsw.Connection, path: str) -> None:
+    """Keep a new file to its owner and make room for a checksum in its pages."""
+    os.chmod(path, 0o600)
+    if page_checksums() is not None:
+        import ctypes  # noqa: PLC0415 - needed once in the life of a file
+
+        room = ctypes.c_int(CHECKSUM_BYTES)
+        db.file_control("main", apsw.SQLITE_FCNTL_RESERVE_BYTES, ctypes.addressof(room))
+
+
+def _use_wal(db: apsw.Connection, path: str) -> None:
+    # The switch ignores the busy timeout, so rivals that open a new file at the same
+    # moment have to try again here.
+    deadline = time.monotonic() + SWITCH_TIMEOUT
+    while True:
+        try:
+            mode = _value(db, "pragma journal_mode = wal")
+            break
+        except apsw.BusyError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.005)
+    if mode != "wal":
+        raise Unsupported(f"{path}: write-ahead logging does not work on that disk")
+
+
+def _migrate(db: apsw.Connection) -> None:
+    with transaction(db):
+        # Read inside the transaction: a rival may have been first.
+        for script in MIGRATIONS[int(_value(db, "pragma user_version")) :]:
+            db.execute(resources.files(__package__).joinpath(script).read_text())
+        db.execute(f"pragma application_id = {APPLICATION_ID}")
+        db.execute(f"pragma user_version = {FORMAT}")
+
+
+def _set_up(db: apsw.Connection, path: str, durability: Durability) -> None:
+    level = {"full": 2, "normal": 1}[durability]
+    db.execute(f"pragma synchronous = {level}")
+    db.execute(f"pragma fullfsync = {level - 1}")
+    db.execute(f"pragma checkpoint_fullfsync = {level - 1}")
+    db.execute(f"pragma journal_size_limit = {LARGEST_IDLE_WAL}")
+    db.execute("pragma secure_delete = on")
+    if _value(db, "pragma synchronous") != level:
+        raise Unsupported(f"{path}: this SQLite refuses durability={durability!r}")
+
+
+def _value(db: apsw.Connection, statement: str) -> apsw.SQLiteValue:
+    return db.execute(statement).fetchall()[0][0]

@@ -1,0 +1,20 @@
+"""The named statements of ``queries.sql``."""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+
+_HEADER = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
+
+
+def load_queries() -> dict[str, str]:
+    """Every ``-- name:`` block of the file, by its name."""
+    text = resources.files(__package__).joinpath("queries.sql").read_text("utf-8")
+    _, *blocks = _HEADER.split(text)
+    return {
+        name: sql.strip() for name, sql in zip(blocks[::2], blocks[1::2], strict=True)
+    }
+
+
+QUERIES = load_queries()

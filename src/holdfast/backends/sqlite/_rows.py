@@ -1,0 +1,142 @@
+"""Rows of the SQLite tables to records and back, with their checksums checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from holdfast._records import (
+    Checkpoint,
+    Entry,
+    Origin,
+    Run,
+    Segment,
+    ThreadRecord,
+    checksum,
+)
+from holdfast.errors import Corrupt
+
+# Columns arrive as whatever the file holds; the checksum is what vouches for them.
+Row = tuple[Any, ...]
+
+HEAD_COLUMNS = 13
+
+
+def encode_runs(runs: tuple[Run, ...]) -> str:
+    """The text of the ``runs`` column."""
+    return orjson.dumps([list(run) for run in runs]).decode()
+
+
+def encode_tags(tags: tuple[str, ...]) -> str | None:
+    """The text of the ``tags`` column, null for none."""
+    return orjson.dumps(tags).decode() if tags else None
+
+
+def checkpoint_checksum(
+    c: Checkpoint, seq: int, family: int, thread: int, parent: int | None
+) -> int:
+    """Covers every column of a checkpoint's row."""
+    return _row_checksum(
+        (seq, c.id, family, thread, parent, c.step, c.saved_at, c.kind, c.label),
+        encode_tags(c.tags),
+        encode_runs(c.runs),
+        c.size,
+        (c.encoded_metadata, c.manifest, c.sha256, c.link),
+    )
+
+
+def _row_checksum(
+    columns: tuple[Any, ...],
+    tags: str | None,
+    runs: str,
+    size: int,
+    blobs: tuple[bytes, bytes, bytes, bytes | None],
+) -> int:
+    text = repr((*columns, tags, runs, size, *map(len, blobs[:3])))
+    return checksum(
+        text.encode("utf-8", "surrogatepass") + b"".join(filter(None, blobs))
+    )
+
+
+def to_checkpoint(row: Row) -> Checkpoint:
+    """A row of ``checkpoint_full``; `Corrupt` if it is not what was written."""
+    (seq, id_, thread_name, parent, parent_id, step, saved_at, kind, label, tags, size,
+     digest, family, runs, manifest, metadata, link, found, thread) = row  # fmt: skip
+    expected = _row_checksum(
+        (seq, id_, family, thread, parent, step, saved_at, kind, label),
+        tags,
+        runs,
+        size,
+        (metadata, manifest, digest, link),
+    )
+    if found != expected or (parent is None) != (parent_id is None):
+        raise Corrupt(f"checkpoint {id_!r} of thread {thread_name!r}")
+    return Checkpoint(
+        id=id_,
+        thread=thread_name,
+        parent=parent_id,
+        seq=seq,
+        step=step,
+        saved_at=saved_at,
+        kind=kind,
+        label=label,
+        tags=tuple(orjson.loads(tags)) if tags else (),
+        size=size,
+        sha256=digest,
+        family=family,
+        runs=tuple(Run(*run) for run in orjson.loads(runs)),
+        manifest=manifest,
+        encoded_metadata=metadata,
+        link=link,
+    )
+
+
+def to_thread(row: Row) -> ThreadRecord:
+    """A row of ``thread_full``."""
+    (name, kind, owner, metadata, family, forked_thread, forked_checkpoint, created_at,
+     updated_at, deleted_at, changed, _number, head) = row[:HEAD_COLUMNS]  # fmt: skip
+    if head is not None and row[HEAD_COLUMNS] is None:
+        raise Corrupt(f"the head of thread {name!r}", "its checkpoint is missing")
+    return ThreadRecord(
+        id=name,
+        kind=kind,
+        owner=owner,
+        head=None if head is None else to_checkpoint(row[HEAD_COLUMNS:]),
+        forked_from=Origin(forked_thread, forked_checkpoint) if forked_thread else None,
+        created_at=created_at,
+        updated_at=updated_at,
+        deleted_at=deleted_at,
+        changed=changed,
+        family=family,
+        encoded_metadata=metadata,
+    )
+
+
+def segment_row(family: int, segment: Segment) -> Row:
+    """The columns of a segment."""
+    key = family << 32 | segment.number
+    sum_ = checksum(segment.data, key * 256 + segment.packing)
+    return key, segment.packing, segment.data, sum_
+
+
+def to_segment(row: Row) -> Segment:
+    """A row of ``segment``; `Corrupt` if it is not what was written."""
+    key, packing, data, found = row
+    if checksum(data, key * 256 + packing) != found:
+        raise Corrupt(f"segment {key & 0xFFFF_FFFF} of family {key >> 32}")
+    return Segment(key & 0xFFFF_FFFF, data, packing)
+
+
+def entry_checksum(thread: int, entry: Entry) -> int:
+    """Covers a journal entry with its place."""
+    return checksum(repr((thread, entry.checkpoint, entry.key)).encode() + entry.data)
+
+
+def to_entry(row: Row, name: str) -> Entry:
+    """A row of ``journal``; `Corrupt` if it is not what was written."""
+    seq, checkpoint, key, value, recorded_at, found, thread = row
+    entry = Entry(name, checkpoint, key, value, recorded_at, seq)
+    if entry_checksum(thread, entry) != found:
+        raise Corrupt(f"journal entry {key!r} of thread {name!r}")
+    return entry

@@ -1,0 +1,302 @@
+-- The statements of the SQLite backend by name. Parameters are always bound.
+
+-- name: next_seq
+select max(
+    coalesce((select max(changed) from thread), 0),
+    coalesce((select max(seq) from move), 0)) + 1
+
+-- name: move_head
+update thread set head = :head, changed = :changed, updated_at = :at
+where name = :name and deleted_at is null and head is :expected
+returning number, family
+
+-- name: touch_thread
+update thread set changed = :changed, updated_at = :at
+where name = :name and deleted_at is null
+returning number, family
+
+-- name: set_owner
+update thread set owner = :owner where number = :number
+
+-- name: set_metadata
+update thread set metadata = :metadata where number = :number
+
+-- name: start_thread
+insert into thread (name, family, kind, owner, metadata, head, changed, created_at,
+    updated_at, forked_thread, forked_checkpoint)
+values (:name, :family, :kind, :owner, :metadata, :head, :changed, :at, :at,
+    :forked_thread, :forked_checkpoint)
+returning number
+
+-- name: found_family
+update thread set family = number where number = :number
+
+-- name: insert_checkpoint
+insert into checkpoint (seq, id, family, thread, parent, step, saved_at, kind, label,
+    tags, metadata, runs, manifest, size, digest, link, checksum)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: insert_segment
+insert into segment (key, packing, data, checksum) values (?, ?, ?, ?)
+
+-- name: checkpoint_by_seq
+select * from checkpoint_full where seq = :seq
+
+-- name: update_checkpoint
+update checkpoint
+set parent = :parent, label = :label, tags = :tags, link = :link, checksum = :checksum
+where seq = :seq
+
+-- name: insert_entry
+insert into journal (seq, thread, checkpoint, key, value, recorded_at, checksum)
+values (:seq, :thread, :checkpoint, :key, :value, :at, :checksum)
+on conflict (thread, checkpoint, key) do nothing
+returning seq
+
+-- name: replace_entry
+insert or replace into journal (seq, thread, checkpoint, key, value, recorded_at,
+    checksum)
+values (:seq, :thread, :checkpoint, :key, :value, :at, :checksum)
+returning seq
+
+-- name: insert_move
+insert into move (seq, thread, kind, source, target, moved_at)
+values (:seq, :thread, :kind, :source, :target, :at)
+
+-- name: thread_by_name
+select * from thread_full where name = :name
+order by deleted_at is not null, number desc
+limit 1
+
+-- name: live_thread
+select number, family from thread where name = :name and deleted_at is null
+
+-- name: tombstone
+select deleted_at from thread where name = :name and deleted_at is not null
+order by number desc
+limit 1
+
+-- name: threads
+select * from thread_full
+where changed < :after
+    and (:every or (deleted_at is null and head is not null))
+    and (:kind is null or thread_kind = :kind)
+    and (:prefix is null or substr(name, 1, length(:prefix)) = :prefix)
+order by changed desc
+limit :limit
+
+-- name: owner_threads
+select * from thread_full
+where owner = :owner and changed < :after
+    and (:every or (deleted_at is null and head is not null))
+    and (:kind is null or thread_kind = :kind)
+    and (:prefix is null or substr(name, 1, length(:prefix)) = :prefix)
+order by changed desc
+limit :limit
+
+-- name: family_threads
+select * from thread_full
+where thread_family = :family and changed < :after
+    and (:every or (deleted_at is null and head is not null))
+order by changed desc
+limit :limit
+
+-- name: checkpoint_by_id
+select * from checkpoint_full where id = :id and family = :family
+
+-- name: ancestors
+with recursive line (seq, depth) as (
+    select :seq, 0
+    union all
+    select c.parent, line.depth + 1
+    from line join checkpoint c on c.seq = line.seq
+    where c.parent is not null and line.depth + 1 < :depth
+        and c.step > :down_to_step
+)
+select f.*
+from line cross join checkpoint_full f on f.seq = line.seq
+where line.depth >= :skip and f.step <= :from_step
+order by line.depth
+
+-- name: thread_saves_newest
+select * from checkpoint_full
+where family = :family
+    and thread = (
+        select number from thread where name = :thread and family = :family
+        order by deleted_at is not null, number desc limit 1)
+    and seq > :after and seq < :before
+order by seq desc
+limit :limit
+
+-- name: thread_saves_oldest
+select * from checkpoint_full
+where family = :family
+    and thread = (
+        select number from thread where name = :thread and family = :family
+        order by deleted_at is not null, number desc limit 1)
+    and seq > :after and seq < :before
+order by seq
+limit :limit
+
+-- name: family_saves_newest
+select * from checkpoint_full
+where family = :family and seq > :after and seq < :before
+order by seq desc
+limit :limit
+
+-- name: family_saves_oldest
+select * from checkpoint_full
+where family = :family and seq > :after and seq < :before
+order by seq
+limit :limit
+
+-- name: labelled
+select * from checkpoint_full
+where family = :family and label = :mark and seq < :before
+order by seq desc
+limit :limit
+
+-- name: tagged
+select * from checkpoint_full
+where family = :family and tags is not null and seq < :before
+    and exists (select 1 from json_each(tags) where value = :mark)
+order by seq desc
+limit :limit
+
+-- name: matches
+select * from checkpoint_full
+where id >= :prefix and id < :end and (:family is null or family = :family)
+order by id
+limit :limit
+
+-- name: moves
+select c.seq, 'save' as kind, p.id as source, c.id as target, c.saved_at as moved_at
+from checkpoint c left join checkpoint p on p.seq = c.parent
+where c.family = :family and c.thread = :number and c.seq < :before
+union all
+select m.seq, m.kind, s.id, t.id, m.moved_at
+from move m
+left join checkpoint s on s.seq = m.source
+left join checkpoint t on t.seq = m.target
+where m.thread = :number and m.seq < :before
+order by 1 desc
+limit :limit
+
+-- name: entries
+select j.seq, j.checkpoint, j.key, j.value, j.recorded_at, j.checksum, j.thread
+from journal j
+where j.thread = :number
+    and (:checkpoint is null or j.checkpoint = :checkpoint)
+    and (:key is null or j.key = :key)
+order by j.seq
+
+-- name: entry
+select j.seq, j.checkpoint, j.key, j.value, j.recorded_at, j.checksum, j.thread
+from journal j
+where j.thread = :thread and j.checkpoint = :checkpoint and j.key = :key
+
+-- name: segments
+select key, packing, data, checksum from segment where key between ? and ? order by key
+
+-- name: changes
+select c.seq, o.name, 'save' as kind, c.id as subject, c.saved_at
+from checkpoint c join thread o on o.number = c.thread
+where c.seq > :after
+union all
+select j.seq, o.name, 'record', j.key, j.recorded_at
+from journal j join thread o on o.number = j.thread
+where j.seq > :after
+union all
+select m.seq, o.name, m.kind, t.id, m.moved_at
+from move m
+join thread o on o.number = m.thread
+left join checkpoint t on t.seq = m.target
+where m.seq > :after
+order by 1
+limit :limit
+
+-- name: plan_is_stale
+select exists (
+    select 1 from thread
+    where family = :family and deleted_at is null
+        and head in (select value from json_each(:doomed))
+) or exists (
+    select 1 from checkpoint
+    where family = :family and parent in (select value from json_each(:doomed))
+        and seq not in (select value from json_each(:known))
+) or (
+    select count(*) from checkpoint
+    where seq in (select value from json_each(:doomed))
+        and label is null and tags is null
+) <> :unmarked
+
+-- name: delete_checkpoints
+delete from checkpoint where seq in (select value from json_each(:doomed))
+returning length(manifest) + length(runs) + length(metadata)
+
+-- name: delete_checkpoint_entries
+delete from journal
+where checkpoint in (select value from json_each(:ids))
+    and thread in (select number from thread where family = :family)
+
+-- name: delete_checkpoint_moves
+delete from move
+where thread in (select number from thread where family = :family)
+    and (source in (select value from json_each(:doomed))
+        or target in (select value from json_each(:doomed)))
+
+-- name: measure_segments
+select count(*), coalesce(sum(length(data)), 0) from segment where key between ? and ?
+
+-- name: delete_segments
+delete from segment where key between ? and ?
+
+-- name: bury_thread
+update thread
+set deleted_at = :at, changed = :seq, updated_at = :at, head = null, owner = null,
+    metadata = x''
+where name = :name and deleted_at is null and changed = :changed
+returning number
+
+-- name: delete_thread_entries
+delete from journal where thread = :number
+
+-- name: delete_thread_moves
+delete from move where thread = :number
+
+-- name: living_threads
+select count(*) from thread where family = :family and deleted_at is null
+
+-- name: delete_family_checkpoints
+delete from checkpoint where family = :family
+returning length(manifest) + length(runs) + length(metadata)
+
+-- name: threads_of
+select distinct thread from checkpoint
+where seq in (select value from json_each(:doomed))
+
+-- name: forget_tombstones
+delete from thread
+where deleted_at < :before and changed < (select max(changed) from thread)
+    and not exists (select 1 from checkpoint
+        where checkpoint.family = thread.family and checkpoint.thread = thread.number)
+
+-- name: forget_moves
+delete from move
+where thread not in (select number from thread) and seq < (select max(seq) from move)
+
+-- name: setting
+select value from setting where name = :name
+
+-- name: insert_setting
+insert into setting (name, value) values (:name, :value) on conflict (name) do nothing
+
+-- name: facts
+select
+    (select count(*) from thread where deleted_at is null and head is not null),
+    (select count(*) from checkpoint),
+    (select count(*) from segment),
+    (select count(*) from journal),
+    (select coalesce(sum(size), 0) from checkpoint),
+    (select coalesce(sum(length(data)), 0) from segment),
+    (select page_count * page_size from pragma_page_count(), pragma_page_size())

@@ -1,0 +1,143 @@
+"""Everything Holdfast raises on purpose.
+
+    HoldfastError
+    ├── NotFound        (LookupError)   no such thread, checkpoint, label, tag or file
+    ├── Conflict                        somebody else was first; nothing was changed
+    ├── Busy            (TimeoutError)  the store stayed locked past the timeout
+    ├── Closed                          the store was closed
+    ├── Corrupt                         stored bytes are not what was written
+    ├── FormatMismatch                  not ours, too new, or not the type asked for
+    ├── Unstorable      (TypeError)     a value, id or argument that cannot be kept
+    └── Unsupported                     a missing extra, ability or permission
+
+Each carries a stable ``code`` (used for exit statuses and tool results) and a message
+that ends with what to do next. A failing disk raises ``HoldfastError`` itself, with the
+code ``disk_full`` or ``io_error``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from holdfast._records import Checkpoint
+
+__all__ = [
+    "Busy",
+    "Closed",
+    "Conflict",
+    "Corrupt",
+    "FormatMismatch",
+    "HoldfastError",
+    "NotFound",
+    "Unstorable",
+    "Unsupported",
+]
+
+
+class HoldfastError(Exception):
+    """The root: catch this to catch everything Holdfast raises on purpose."""
+
+    default_code: ClassVar[str] = "error"
+
+    def __init__(self, message: str, *, code: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code or self.default_code
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class NotFound(HoldfastError, LookupError):
+    """What was named is not there; ``matches`` lists the candidates when ambiguous."""
+
+    default_code = "not_found"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        thread: str | None = None,
+        reference: str | None = None,
+        matches: Sequence[str] = (),
+    ) -> None:
+        super().__init__(message, code=code)
+        self.thread = thread
+        self.reference = reference
+        self.matches = tuple(matches)
+
+
+class Conflict(HoldfastError):
+    """The condition of a write did not hold; ``found`` is the head that was there."""
+
+    default_code = "conflict"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        thread: str | None = None,
+        expected: str | None = None,
+        found: Checkpoint | None = None,
+    ) -> None:
+        super().__init__(message, code=code)
+        self.thread = thread
+        self.expected = expected
+        self.found = found
+
+
+class Busy(HoldfastError, TimeoutError):
+    """Another writer held the store for longer than the timeout."""
+
+    default_code = "busy"
+
+
+class Closed(HoldfastError):
+    """The store is closed."""
+
+    default_code = "closed"
+
+    def __init__(self, message: str = "the store is closed; open it again") -> None:
+        super().__init__(message)
+
+
+class Corrupt(HoldfastError):
+    """Stored bytes are damaged; ``what`` names them."""
+
+    default_code = "corrupt"
+
+    def __init__(self, what: str, detail: str = "") -> None:
+        reason = f": {detail}" if detail else ""
+        super().__init__(
+            f"{what} is damaged{reason}; run verify() for the extent,"
+            " salvage() to save the rest, or go back to a backup"
+        )
+        self.what = what
+        self.detail = detail
+
+
+class FormatMismatch(HoldfastError):
+    """A file that is not ours or is newer than us, or a state of another type."""
+
+    default_code = "format_mismatch"
+
+
+class Unstorable(HoldfastError, TypeError):
+    """A value or an argument that cannot be kept; ``path`` says where it stands."""
+
+    default_code = "unstorable"
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+class Unsupported(HoldfastError):
+    """Something this store, build or permission does not offer."""
+
+    default_code = "unsupported"

@@ -1,0 +1,161 @@
+"""What to keep: retention policies as values, and the pure choice they make."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from holdfast._records import Checkpoint, ThreadRecord
+from holdfast.errors import Unstorable
+
+HOUR = 3_600_000_000
+DAY = 24 * HOUR
+WEEK = 7 * DAY
+# The first day of 1970 was a Thursday; weeks begin on Mondays.
+MONDAY = 3 * DAY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thin:
+    """Keep the newest checkpoint of each of the last so many hours, days and weeks.
+
+    Only hours, days and weeks (UTC) in which something was saved are counted.
+    """
+
+    hourly: int = 0
+    daily: int = 0
+    weekly: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retention:
+    """What survives a prune: everything that at least one of the rules keeps.
+
+    Of each thread's checkpoints: the ``last`` n, those saved ``within`` an age, and a
+    ``thin`` selection; without any of the three, all of them. A thread's head is always
+    kept, and so are labelled, tagged and fork points unless that is switched off here.
+
+    Of the threads: those used within ``idle``, and of each owner the
+    ``threads_per_owner`` used last; a thread that breaks either rule goes as a whole.
+
+    ``at_most`` is the share (0 to 1) of the checkpoints that one prune may remove: more
+    is refused, since a clock that jumped would otherwise empty the store.
+    """
+
+    last: int | None = None
+    within: timedelta | None = None
+    thin: Thin | None = None
+    labelled: bool = True
+    tagged: bool = True
+    forks: bool = True
+    idle: timedelta | None = None
+    threads_per_owner: int | None = None
+    at_most: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("last", "threads_per_owner"):
+            count = getattr(self, name)
+            if count is not None and (type(count) is not int or count < 1):
+                raise Unstorable(name, f"must be at least 1 or None, not {count!r}")
+        for name in ("within", "idle"):
+            age = getattr(self, name)
+            if age is not None and (
+                not isinstance(age, timedelta) or age < timedelta(0)
+            ):
+                raise Unstorable(name, f"must be a timedelta or None, not {age!r}")
+
+    @property
+    def thins_threads(self) -> bool:
+        """Whether checkpoints of surviving threads may go."""
+        return (self.last, self.within, self.thin) != (None, None, None)
+
+    @property
+    def drops_threads(self) -> bool:
+        """Whether whole threads may go."""
+        return (self.idle, self.threads_per_owner) != (None, None)
+
+
+def threads_to_drop(
+    policy: Retention, threads: Iterable[ThreadRecord], now: int
+) -> list[ThreadRecord]:
+    """The threads a policy does not keep; ``threads`` come last used first."""
+    used: dict[str, int] = defaultdict(int)
+    oldest = None if policy.idle is None else now - _microseconds(policy.idle)
+    dropped: list[ThreadRecord] = []
+    for thread in threads:
+        is_idle = oldest is not None and thread.updated_at < oldest
+        is_extra = False
+        if thread.owner is not None and policy.threads_per_owner is not None:
+            used[thread.owner] += 1
+            is_extra = used[thread.owner] > policy.threads_per_owner
+        if is_idle or is_extra:
+            dropped.append(thread)
+    return dropped
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A family's living threads and all of its checkpoints, oldest first."""
+
+    threads: Sequence[ThreadRecord]
+    checkpoints: Sequence[Checkpoint]
+    by_thread: dict[str, list[Checkpoint]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        by_thread: dict[str, list[Checkpoint]] = defaultdict(list)
+        for checkpoint in self.checkpoints:
+            by_thread[checkpoint.thread].append(checkpoint)
+        object.__setattr__(self, "by_thread", by_thread)
+
+
+def checkpoints_to_remove(
+    policy: Retention, family: Family, now: int
+) -> list[Checkpoint]:
+    """The checkpoints of a family that no rule of a policy keeps."""
+    kept = set(_pinned(policy, family))
+    for checkpoints in family.by_thread.values():
+        kept.update(c.id for c in _chosen(policy, checkpoints, now))
+    return [c for c in family.checkpoints if c.id not in kept]
+
+
+def _pinned(policy: Retention, family: Family) -> Iterator[str]:
+    for thread in family.threads:
+        if thread.head is not None:
+            yield thread.head.id
+        if policy.forks and thread.forked_from is not None:
+            yield thread.forked_from.checkpoint
+    for checkpoint in family.checkpoints:
+        if policy.labelled and checkpoint.label is not None:
+            yield checkpoint.id
+        if policy.tagged and checkpoint.tags:
+            yield checkpoint.id
+
+
+def _chosen(
+    policy: Retention, checkpoints: list[Checkpoint], now: int
+) -> Iterator[Checkpoint]:
+    if policy.last is not None:
+        yield from checkpoints[-policy.last :]
+    if policy.within is not None:
+        oldest = now - _microseconds(policy.within)
+        yield from (c for c in checkpoints if c.saved_at >= oldest)
+    if policy.thin is not None:
+        yield from _newest_by(checkpoints, HOUR, 0, policy.thin.hourly)
+        yield from _newest_by(checkpoints, DAY, 0, policy.thin.daily)
+        yield from _newest_by(checkpoints, WEEK, MONDAY, policy.thin.weekly)
+
+
+def _newest_by(
+    checkpoints: list[Checkpoint], period: int, shift: int, count: int
+) -> list[Checkpoint]:
+    """The newest of each of the last ``count`` periods; newest is what was saved last."""
+    newest: dict[int, Checkpoint] = {}
+    for checkpoint in reversed(checkpoints):
+        newest.setdefault((checkpoint.saved_at + shift) // period, checkpoint)
+    return list(newest.values())[:count]
+
+
+def _microseconds(age: timedelta) -> int:
+    return age // timedelta(microseconds=1)
