@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from holdfast._records import (
     UNSET,
@@ -110,6 +110,9 @@ class Receipt:
     seq: int
     family: int
     entries: tuple[Entry, ...] = ()
+
+
+NEW_THREAD: Final = Start()
 
 
 # --- read -----------------------------------------------------------------------------
@@ -302,6 +305,40 @@ class Facts:
     abilities: frozenset[str]
 
 
+@dataclass(frozen=True, slots=True)
+class Rescued:
+    """Every record that can still be read, oldest first, and what cannot.
+
+    A checkpoint whose parent is gone comes without one; one whose thread is gone
+    comes under a name that says so.
+    """
+
+    threads: tuple[ThreadRecord, ...]
+    checkpoints: tuple[Checkpoint, ...]
+    entries: tuple[Entry, ...]
+    damage: tuple[str, ...]
+
+
+class Inspection(Protocol):
+    """A consistent view of a store that may be damaged; it reports, never raises."""
+
+    async def rescue(self) -> Rescued:
+        """All records."""
+        ...
+
+    async def segments(self, family: int, run: Run) -> list[Segment | None]:
+        """The segments of a run, ``None`` for what is missing or damaged."""
+        ...
+
+    async def count_segments(self) -> int:
+        """How many segments there are, needed or not."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of the view."""
+        ...
+
+
 class Backend(Protocol):
     """A storage technology. ``blocking`` ones never suspend in their coroutines."""
 
@@ -338,6 +375,10 @@ class Backend(Protocol):
 
     async def facts(self) -> Facts:
         """Counts and sizes."""
+        ...
+
+    async def inspect(self) -> Inspection:
+        """A view for finding and surviving damage."""
         ...
 
     async def check(self) -> list[str]:

@@ -22,7 +22,7 @@ class Known:
 
     head: Checkpoint
     manifest: Manifest
-    bodies: dict[str, Body] = field(default_factory=dict)
+    bodies: dict[str, Body] = field(default_factory=dict[str, Body])
 
     @property
     def cost(self) -> int:

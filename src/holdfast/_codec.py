@@ -78,9 +78,8 @@ def convert(value: object, type_: type[T]) -> T:
 
 
 def _validate_model(model: _Value, value: object) -> object:
-    if not hasattr(model, "model_validate"):
-        raise TypeError(f"{model.__name__} has no declared fields to fill")
-    return model.model_validate(value)
+    # Of any other class msgspec itself then says that the value is no instance.
+    return model.model_validate(value) if hasattr(model, "model_validate") else value
 
 
 def _encode_natively(value: object) -> bytes | None:
@@ -95,8 +94,8 @@ def _encode_natively(value: object) -> bytes | None:
 def _is_kept_exactly(value: object, *, has_dollar: bool) -> bool:
     """Whether the text that orjson wrote stands for this value alone.
 
-    The types must be looked at; comparing with the decoded text would not tell, since
-    orjson writes a tuple as a list, NaN as null and an enum as the value it equals.
+    The types must be looked at, since the text does not show them: [1, 2] and (1, 2),
+    None and NaN give the same bytes, and a str enum even equals what would come back.
     Going level by level keeps the loops in C. It ends because orjson has been here:
     it refuses cycles, and its text is at least as long as this walk.
     """
@@ -225,7 +224,8 @@ def _refusal(value: object) -> str:
     kind = type(value)
     by_attribute = (_HINTS[name] for name in _HINTS if hasattr(kind, name))
     by_base = (_BASE_HINTS[base] for base in kind.__mro__ if base in _BASE_HINTS)
-    hint = next(chain(by_attribute, by_base), _PLAIN_DATA)
+    otherwise = _LOOK_UP if callable(value) else _PLAIN_DATA
+    hint = next(chain(by_attribute, by_base), otherwise)
     return f"{kind.__name__} is not storable; {hint}"
 
 
@@ -376,6 +376,7 @@ _STORABLE = _CONTAINERS.keys() | _JSON.keys() | _DUMPS.keys()
 _NEVER_ALTERED = _STORABLE - {tuple, UUID}
 _TAGS = {kind: _PREFIX + kind.__name__.lower() for kind in _STORABLE}
 
+_LOOK_UP = "keep its name and look it up after loading"
 _PLAIN_DATA = "pass plain data such as dict, list, str, numbers, bytes or datetime"
 # By attribute, so that nothing has to be imported in order to be refused.
 _HINTS = {
@@ -386,7 +387,6 @@ _HINTS = {
     "__attrs_attrs__": "pass attrs.asdict(...) and load with type=",
     "_asdict": "pass tuple(...) and load with type=",
     "__array__": "pass .tolist()",
-    "__call__": "keep its name and look it up after loading",
 }
 _BASE_HINTS = {kind: f"pass a plain {kind.__name__}" for kind in _STORABLE} | {
     bytearray: "pass bytes(...)",

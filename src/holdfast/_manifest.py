@@ -30,7 +30,7 @@ class Manifest:
     """The values of a state; ``next_block`` is where new segment numbers come from."""
 
     is_mapping: bool
-    values: dict[str, Value] = field(default_factory=dict)
+    values: dict[str, Value] = field(default_factory=dict[str, Value])
     next_block: int = 0
 
     @property

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
+from itertools import chain, islice
 from typing import NamedTuple
 
 import orjson
@@ -54,8 +55,8 @@ class Body:
     """The bytes of a rope in memory: all segments joined, and where they end."""
 
     text: bytearray = field(default_factory=bytearray)
-    sizes: list[int] = field(default_factory=list)
-    hashes: list[bytes] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list[int])
+    hashes: list[bytes] = field(default_factory=list[bytes])
 
 
 class Blocks:
@@ -94,7 +95,7 @@ def is_list(text: bytes) -> bool:
 
 def joined(body: Body, *, as_list: bool) -> bytes | bytearray:
     """The JSON text of a value."""
-    return b"[%b]" % body.text if as_list else body.text
+    return b"[%b]" % bytes(body.text) if as_list else body.text
 
 
 def write(text: bytes, blocks: Blocks) -> Spliced:
@@ -110,19 +111,19 @@ def append(old: Rope, body: Body | None, addition: bytes, blocks: Blocks) -> Spl
 
     Nothing that is there is read; ``body`` is extended in place if it is at hand.
     """
-    chain, runs, number = old.chain, old.runs, old.next_appended
+    running, runs, number = old.chain, old.runs, old.next_appended
     segments: list[Segment] = []
     for data in _cut(addition, as_list=old.is_list, fine=0):
         number = blocks.number(number)
         segments.append(Segment(number, data))
         runs = _extended(runs, number)
         digest = sha256(data).digest()
-        chain = sha256(chain + digest).digest()
+        running = sha256(running + digest).digest()
         if body is not None:
             _push(body, data, digest, as_list=old.is_list)
         number += 1
     size = old.size + len(addition) + old.is_list
-    rope = Rope(old.is_list, runs, size, chain, number, old.next_replaced)
+    rope = Rope(old.is_list, runs, size, running, number, old.next_replaced)
     return Spliced(rope, tuple(segments), body or Body())
 
 
@@ -156,11 +157,17 @@ def read_body(rope: Rope, parts: Iterable[bytes]) -> Body:
     return body
 
 
-def chain_of(hashes: Iterable[bytes], chain: bytes = b"") -> bytes:
-    """The running digest over segments' hashes, going on from ``chain``."""
+def chain_of(hashes: Iterable[bytes], running: bytes = b"") -> bytes:
+    """The running digest over segments' hashes, going on from another."""
     for digest in hashes:
-        chain = sha256(chain + digest).digest()
-    return chain
+        running = sha256(running + digest).digest()
+    return running
+
+
+def numbers(runs: Iterable[Run], start: int = 0) -> list[int]:
+    """The segment numbers of some runs, from the ``start``-th on."""
+    ranges = (range(run.first, run.last + 1) for run in runs)
+    return list(islice(chain.from_iterable(ranges), start, None))
 
 
 # --- finding what can be kept ---------------------------------------------------------
@@ -258,7 +265,7 @@ class _Assembly:
 
     def __init__(self, old: Rope, body: Body, blocks: Blocks) -> None:
         self.old, self.body, self.blocks = old, body, blocks
-        self.numbers = _numbers(old.runs)
+        self.numbers = numbers(old.runs)
         self.parts = list(_parts(body, int(old.is_list)))
         self.runs: tuple[Run, ...] = ()
         self.segments: list[Segment] = []
@@ -293,8 +300,8 @@ def _assemble(old: Rope, body: Body, pieces: list[Piece], blocks: Blocks) -> Spl
             replaced = assembly.add(piece, replaced)
     fresh = assembly.fresh
     size = len(fresh.text) + 2 * old.is_list
-    chain = chain_of(fresh.hashes)
-    rope = Rope(old.is_list, assembly.runs, size, chain, appended, replaced)
+    digest = chain_of(fresh.hashes)
+    rope = Rope(old.is_list, assembly.runs, size, digest, appended, replaced)
     return Spliced(rope, tuple(assembly.segments), fresh)
 
 
@@ -312,10 +319,6 @@ def _extended(runs: tuple[Run, ...], number: int) -> tuple[Run, ...]:
     return (*runs, Run(number, number))
 
 
-def _numbers(runs: tuple[Run, ...]) -> list[int]:
-    return [number for run in runs for number in range(run.first, run.last + 1)]
-
-
 def _inner(text: bytes) -> tuple[bytes, bool]:
     return (text[1:-1], True) if is_list(text) else (text, False)
 
@@ -329,10 +332,9 @@ def _cut(data: bytes, *, as_list: bool, fine: int) -> Iterator[bytes]:
     if not fine and len(data) <= SEGMENT_SIZE:
         yield data
         return
-    start = position = count = 0
-    for size in _element_sizes(data):
+    start = position = 0
+    for count, size in enumerate(_element_sizes(data), 1):
         position += size + 1
-        count += 1
         length = position - 1 - start
         if length >= SEGMENT_SIZE or (count <= fine and length >= TINY):
             yield data[start : position - 1]

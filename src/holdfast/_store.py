@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from types import TracebackType
-from typing import Any, TypeVar, overload
+from typing import Any, Self, TypeVar, overload
 
 from holdfast._backend import Facts, Pruned, Start, run
-from holdfast._operations import checking, listing, loading, upkeep
-from holdfast._operations.checking import Salvaged, Verification
+from holdfast._opening import open_new
+from holdfast._operations import checking, listing, loading, salvaging, upkeep
+from holdfast._operations.checking import Verification
 from holdfast._operations.context import Context
 from holdfast._operations.listing import ThreadsQuery
+from holdfast._operations.salvaging import Salvaged
 from holdfast._records import (
     Change,
     Checkpoint,
@@ -47,7 +49,7 @@ class Store:
     def __init__(self, context: Context) -> None:
         self._context = context
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -155,7 +157,7 @@ class Store:
 
     def salvage(self, to: str) -> Salvaged:
         """Copy everything that can still be read into a new store."""
-        return run(checking.salvage(self._context, to))
+        return run(salvaging.salvage(self._context, lambda: open_new(to)))
 
     def backup(self, to: str) -> None:
         """A consistent copy in a new file, made while others go on writing."""
@@ -183,7 +185,7 @@ class AsyncStore:
             return await self._worker.run(operation)
         return await operation
 
-    async def __aenter__(self) -> AsyncStore:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(
@@ -249,9 +251,9 @@ class AsyncStore:
         return await self._run(listing.get(self._context, id))
 
     @overload
-    def load(self, checkpoint: Checkpoint | str, *, type: None = None) -> Any: ...
+    async def load(self, checkpoint: Checkpoint | str, *, type: None = None) -> Any: ...
     @overload
-    def load(self, checkpoint: Checkpoint | str, *, type: type[T]) -> T: ...
+    async def load(self, checkpoint: Checkpoint | str, *, type: type[T]) -> T: ...
     async def load(self, checkpoint: Checkpoint | str, *, type: Any = None) -> Any:  # noqa: A002
         state = await self._run(listing.load(self._context, checkpoint))
         return loading.converted(state, type)
@@ -271,7 +273,8 @@ class AsyncStore:
         return await self._run(checking.verify(self._context))
 
     async def salvage(self, to: str) -> Salvaged:
-        return await self._run(checking.salvage(self._context, to))
+        operation = salvaging.salvage(self._context, lambda: open_new(to))
+        return await self._run(operation)
 
     async def backup(self, to: str) -> None:
         return await self._run(self._context.backend.backup(to))

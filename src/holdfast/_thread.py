@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Coroutine, Mapping, Sequence
 from typing import Any, Protocol, TypeVar, overload
 
-from holdfast._backend import Start, run
+from holdfast._backend import NEW_THREAD, Start, run
 from holdfast._operations import (
     drafts,
     lineage,
@@ -46,7 +46,7 @@ class Thread:
     costs nothing; the thread itself comes into being with its first save.
     """
 
-    def __init__(self, context: Context, name: str, start: Start = Start()) -> None:
+    def __init__(self, context: Context, name: str, start: Start = NEW_THREAD) -> None:
         self._context = context
         self._start = start
         self.id = checked_name(name)
@@ -314,7 +314,7 @@ class AsyncThread:
     """As `Thread`, awaited; so are the properties."""
 
     def __init__(
-        self, context: Context, run: Runner, name: str, start: Start = Start()
+        self, context: Context, run: Runner, name: str, start: Start = NEW_THREAD
     ) -> None:
         self._context = context
         self._run = run
@@ -388,9 +388,9 @@ class AsyncThread:
     # --- reading ----------------------------------------------------------------------
 
     @overload
-    def load(self, ref: Reference = HEAD, *, type: None = None) -> Any: ...
+    async def load(self, ref: Reference = HEAD, *, type: None = None) -> Any: ...
     @overload
-    def load(self, ref: Reference = HEAD, *, type: type[T]) -> T: ...
+    async def load(self, ref: Reference = HEAD, *, type: type[T]) -> T: ...
     async def load(self, ref: Reference = HEAD, *, type: Any = None) -> Any:  # noqa: A002
         state = await self._run(loading.load(self._context, self.id, ref))
         return loading.converted(state, type)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import entry_points
+from typing import cast
 
 from holdfast._backend import Backend
 from holdfast.errors import HoldfastError, Unstorable, Unsupported
@@ -18,15 +19,20 @@ _BACKENDS = "holdfast.backends"
 
 def open_backend(url: object, **options: object) -> Backend:
     """The backend an address names: a path, ":memory:" or "scheme:rest"."""
-    if isinstance(url, os.PathLike):
-        url = os.fspath(url)
-    if type(url) is not str or not url or "\0" in url:
-        raise Unstorable("url", f"must be a path or an address, not {url!r}")
-    match = _SCHEME.fullmatch(url)
+    address = _address(url)
+    match = _SCHEME.fullmatch(address)
     if match is None or match[1].lower() == "sqlite":
-        path = match[2] if match else url
-        return _open_sqlite(path, options)
-    return _plugin(match[1].lower())(url, **options)
+        return _open_sqlite(match[2] if match else address, options)
+    return _plugin(match[1].lower())(address, **options)
+
+
+def _address(url: object) -> str:
+    address: object = url
+    if isinstance(url, os.PathLike):
+        address = cast("os.PathLike[str]", url).__fspath__()
+    if type(address) is not str or not address or "\0" in address:
+        raise Unstorable("url", f"must be a path or an address, not {url!r}")
+    return address
 
 
 def _open_sqlite(path: str, options: dict[str, object]) -> Backend:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -30,8 +31,9 @@ class Worker:
         try:
             return await self.call(lambda: run(operation))
         finally:
-            # Cancelled while waiting for a thread, it never ran; else it is over.
-            if not operation.cr_running:
+            # Cancelled while waiting for a thread, it never ran and would warn of it.
+            # One that is running in its thread refuses, and goes on.
+            with contextlib.suppress(ValueError):
                 operation.close()
 
     async def call(self, work: Callable[[], T]) -> T:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Hashable, Iterable, Iterator, Set
+from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime, time
 from decimal import Decimal
@@ -157,7 +158,7 @@ def _is_list(value: object) -> TypeGuard[_List]:
     return type(value) is list or type(value) is tuple
 
 
-def _is_set(value: object) -> TypeGuard[Set[Hashable]]:
+def _is_set(value: object) -> TypeGuard[AbstractSet[Hashable]]:
     return type(value) is set or type(value) is frozenset
 
 

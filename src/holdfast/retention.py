@@ -150,7 +150,7 @@ def _chosen(
 def _newest_by(
     checkpoints: list[Checkpoint], period: int, shift: int, count: int
 ) -> list[Checkpoint]:
-    """The newest of each of the last ``count`` periods; newest is what was saved last."""
+    """The newest of each of the last ``count`` periods, by order and not by time."""
     newest: dict[int, Checkpoint] = {}
     for checkpoint in reversed(checkpoints):
         newest.setdefault((checkpoint.saved_at + shift) // period, checkpoint)

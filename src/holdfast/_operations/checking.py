@@ -1,14 +1,169 @@
-"""Checking that everything is as it was written, and saving what still can be read."""
+"""Checking that everything is as it was written."""
 
 from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
+from hashlib import sha256
+
+from holdfast._backend import Inspection, Rescued
+from holdfast._manifest import Manifest, decode_manifest, digest
+from holdfast._operations.context import Context
+from holdfast._packing import Packer
+from holdfast._pruning import merged
+from holdfast._records import Checkpoint, Run, Segment
+from holdfast._rope import Rope, chain_of, numbers
+from holdfast.errors import HoldfastError
+
+CHUNK = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that is not as it was written; ``checkpoint`` where it can be told."""
+
+    what: str
+    thread: str | None = None
+    checkpoint: str | None = None
+
+    def __str__(self) -> str:
+        where = f"thread {self.thread!r}: " if self.thread else ""
+        which = f"checkpoint {self.checkpoint!r}: " if self.checkpoint else ""
+        return f"{where}{which}{self.what}"
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    ok: bool = True
+    """What a check of the whole store found; true if everything is well."""
+
+    threads: int
+    checkpoints: int
+    segments: int
+    problems: tuple[Problem, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+    def __bool__(self) -> bool:
+        return self.ok
 
 
-@dataclass(frozen=True, slots=True)
-class Salvaged:
-    ok: bool = True
+async def verify(context: Context) -> Verification:
+    """Check storage, checksums, digests and references of the whole store."""
+    stored = await context.backend.check()
+    inspection = await context.backend.inspect()
+    try:
+        rescued = await inspection.rescue()
+        check = _Check(inspection, context.packer, rescued)
+        await check.run()
+        unused = await inspection.count_segments() - check.segments
+    finally:
+        await inspection.close()
+    problems = [Problem(text) for text in (*stored, *rescued.damage)]
+    problems += check.problems
+    if unused > 0 and not problems:
+        problems.append(Problem(f"{unused} segments are not used by any checkpoint"))
+    return Verification(
+        threads=sum(t.deleted_at is None for t in rescued.threads),
+        checkpoints=len(rescued.checkpoints),
+        segments=check.segments,
+        problems=tuple(problems),
+    )
+
+
+class _Check:
+    """Recomputes every digest, each from the parent's where it extends it."""
+
+    def __init__(
+        self, inspection: Inspection, packer: Packer, rescued: Rescued
+    ) -> None:
+        self.inspection, self.packer, self.rescued = inspection, packer, rescued
+        self.problems: list[Problem] = []
+        self.segments = 0
+        self.hashes: dict[int, bytes] = {}
+        self.sizes: dict[int, int] = {}
+        self.checked: dict[str, tuple[Checkpoint, Manifest]] = {}
+
+    async def run(self) -> None:
+        families: dict[int, list[Checkpoint]] = defaultdict(list)
+        for checkpoint in self.rescued.checkpoints:
+            families[checkpoint.family].append(checkpoint)
+        for family, checkpoints in families.items():
+            self.checked = {}
+            await self._hash_segments(family, checkpoints)
+            for checkpoint in checkpoints:
+                self._check(checkpoint)
+
+    async def _hash_segments(
+        self, family: int, checkpoints: Iterable[Checkpoint]
+    ) -> None:
+        """The hashes of a family's segments; damaged ones have none."""
+        self.hashes, self.sizes = {}, {}
+        for whole in merged(run for c in checkpoints for run in c.runs):
+            for first in range(whole.first, whole.last + 1, CHUNK):
+                part = Run(first, min(first + CHUNK - 1, whole.last))
+                for segment in await self.inspection.segments(family, part):
+                    if segment is not None:
+                        await self._hash(segment)
+        self.segments += len(self.hashes)
+
+    async def _hash(self, segment: Segment) -> None:
+        try:
+            [data] = await self.packer.unpack([segment])
+        except HoldfastError as error:
+            self.problems.append(Problem(str(error)))
+            return
+        self.hashes[segment.number] = sha256(data).digest()
+        self.sizes[segment.number] = len(data)
+
+    def _check(self, checkpoint: Checkpoint) -> None:
+        known = self.checked.get(checkpoint.parent or "")
+        parent, before = known or (None, None)
+        if checkpoint.parent is not None and parent is None:
+            self._report(checkpoint, "its parent cannot be read")
+        above = checkpoint.link or (parent.sha256 if parent else b"")
+        if digest(checkpoint, above) != checkpoint.sha256:
+            self._report(checkpoint, "its digest does not match its content")
+        try:
+            manifest = decode_manifest(checkpoint)
+        except HoldfastError as error:
+            self._report(checkpoint, str(error))
+            return
+        for name, value in manifest.values.items():
+            if isinstance(value, Rope):
+                old = before.values.get(name) if before else None
+                self._check_rope(checkpoint, name, value, old)
+        self.checked[checkpoint.id] = checkpoint, manifest
+
+    def _check_rope(
+        self, checkpoint: Checkpoint, name: str, rope: Rope, old: object
+    ) -> None:
+        start, chain = 0, b""
+        if isinstance(old, Rope) and _extends(rope, old):
+            start, chain = sum(r.last - r.first + 1 for r in old.runs), old.chain
+        tail = numbers(rope.runs, start)
+        lost = [number for number in tail if number not in self.hashes]
+        if lost:
+            self._report(checkpoint, f"{name!r}: segment {lost[0]} is lost or damaged")
+        elif chain_of((self.hashes[n] for n in tail), chain) != rope.chain:
+            self._report(checkpoint, f"{name!r}: its bytes are not what was saved")
+
+    def _report(self, checkpoint: Checkpoint, what: str) -> None:
+        self.problems.append(Problem(what, checkpoint.thread, checkpoint.id))
+
+
+def _extends(new: Rope, old: Rope) -> bool:
+    """Whether a rope is an older one with more at its end."""
+    if not old.runs or len(new.runs) < len(old.runs):
+        return False
+    last = len(old.runs) - 1
+    grown = new.runs[last]
+    return (
+        new.is_list == old.is_list
+        and new.runs[:last] == old.runs[:last]
+        and grown.first == old.runs[last].first
+        and grown.last >= old.runs[last].last
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, cast
 
 from holdfast import _codec
 from holdfast._cache import Known
@@ -20,9 +20,9 @@ class Plan:
     """A next checkpoint's values, the segments they add and their bytes in memory."""
 
     is_mapping: bool
-    values: dict[str, Value] = field(default_factory=dict)
-    segments: list[Segment] = field(default_factory=list)
-    bodies: dict[str, Body] = field(default_factory=dict)
+    values: dict[str, Value] = field(default_factory=dict[str, Value])
+    segments: list[Segment] = field(default_factory=list[Segment])
+    bodies: dict[str, Body] = field(default_factory=dict[str, Body])
 
     def put(self, name: str, spliced: Spliced) -> None:
         self.values[name] = spliced.rope
@@ -48,15 +48,22 @@ class StateDraft:
     """A whole state."""
 
     def __init__(self, state: object) -> None:
-        self.is_mapping = type(state) is dict and all(type(key) is str for key in state)
-        if self.is_mapping:
-            assert isinstance(state, dict)
+        named = _named_values(state)
+        self.is_mapping = named is not None
+        if named is None:
+            self.texts = {WHOLE: _codec.encode(state, "state")}
+        else:
             self.texts = {
                 checked_key(name): _codec.encode(value, path(name))
-                for name, value in state.items()
+                for name, value in named.items()
             }
-        else:
-            self.texts = {WHOLE: _codec.encode(state, "state")}
+
+    @classmethod
+    def of_texts(cls, texts: dict[str, bytes], *, is_mapping: bool) -> StateDraft:
+        """A state that is encoded already."""
+        draft = cls.__new__(cls)
+        draft.is_mapping, draft.texts = is_mapping, texts
+        return draft
 
     async def plan(
         self, context: Context, parent: Known | None, blocks: Blocks
@@ -92,6 +99,7 @@ class ListsDraft:
     async def plan(
         self, context: Context, parent: Known | None, blocks: Blocks
     ) -> Plan:
+        del context  # appending reads nothing
         old = parent.manifest if parent else Manifest(is_mapping=True)
         if not old.is_mapping:
             raise Unstorable(
@@ -130,6 +138,16 @@ class ListsDraft:
         )
 
 
+def _named_values(state: object) -> dict[str, object] | None:
+    """A state that is a mapping of names to values, ``None`` for any other."""
+    if type(state) is not dict:
+        return None
+    mapping = cast("dict[object, object]", state)
+    if all(type(key) is str for key in mapping):
+        return cast("dict[str, object]", mapping)
+    return None
+
+
 def checked_key(name: object) -> str:
     """A name of a value in a state; any text that can be encoded."""
     if type(name) is not str:
@@ -150,4 +168,5 @@ def _elements(name: str, elements: object) -> bytes:
     if not isinstance(elements, list | tuple):
         kind = type(elements).__name__
         raise Unstorable(path(name), f"append takes a list of elements, not {kind}")
-    return _codec.encode(list(elements), path(name))[1:-1]
+    listed = list(cast("Sequence[object]", elements))
+    return _codec.encode(listed, path(name))[1:-1]

@@ -235,7 +235,7 @@ async def history(
 
 def _page(found: list[Checkpoint], query: HistoryQuery) -> Page[Checkpoint]:
     if query.order == "oldest":
-        found = found[::-1]
+        found.reverse()
     items = tuple(found[: query.limit])
     return Page(items, items[-1].seq if items and len(items) == query.limit else None)
 

@@ -82,9 +82,7 @@ async def undo(context: Context, thread: str) -> Checkpoint:
     async for move in _moves(context, thread):
         if move.kind == "undo":
             undone += 1
-        elif move.kind == "redo":
-            undone -= 1
-        elif undone:
+        elif move.kind == "redo" or undone:
             undone -= 1
         elif move.source is None:
             break

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from holdfast import _codec
-from holdfast._backend import CheckpointKey, Start, Write
+from holdfast._backend import NEW_THREAD, CheckpointKey, Start, Write
 from holdfast._cache import Known
 from holdfast._manifest import Manifest, Value, decode_manifest, digest
 from holdfast._operations.context import Context
@@ -39,7 +39,7 @@ class Options:
     id: str | None = None
     expect: Reference | Unset | None = UNSET
     journal: tuple[tuple[str, bytes], ...] = ()
-    start: Start = Start()
+    start: Start = NEW_THREAD
 
 
 def options(

@@ -139,8 +139,8 @@ async def delete_threads(context: Context, names: Iterable[str]) -> int:
             for number, threads in _by_family(found).items()
             if (plan := await _without(context, number, threads))
         ]
-        plan = Prune(at=context.clock(), threads=tuple(found), families=tuple(plans))
-        return (await context.backend.prune(plan)).threads
+        whole = Prune(at=context.clock(), threads=tuple(found), families=tuple(plans))
+        return (await context.backend.prune(whole)).threads
 
     return await _until_current(attempt)
 

@@ -13,7 +13,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import TypeVar
 
 import apsw
@@ -40,6 +40,7 @@ from holdfast.backends.sqlite._connect import (
     translated,
     translation,
 )
+from holdfast.backends.sqlite._inspection import SqliteInspection
 from holdfast.backends.sqlite._reading import (
     read_changes,
     read_one,
@@ -52,6 +53,7 @@ from holdfast.errors import (
     Busy,
     Closed,
     Conflict,
+    Corrupt,
     HoldfastError,
     NotFound,
     Unsupported,
@@ -96,7 +98,7 @@ class SqliteBackend:
     ) -> None:
         self.path = path
         self._read_only = read_only
-        self._durability = durability
+        self._durability: Durability = durability
         self._busy_timeout = busy_timeout
         self._vfs = vfs or page_checksums()
         self._turnstile = Turnstile(f"{path}-lock", busy_timeout)
@@ -210,14 +212,18 @@ class SqliteBackend:
         return seq
 
     async def prune(self, plan: Prune) -> Pruned:
-        def carry_out(db: apsw.Connection) -> Pruned:
-            with contextlib.suppress(_DryRun), transaction(db):
+        pruned = Pruned()
+
+        def carry_out(db: apsw.Connection) -> None:
+            nonlocal pruned
+            with transaction(db):
                 pruned = Pruning(db, plan.at).carry_out(plan)
                 if plan.dry_run:
                     raise _DryRun
-            return pruned
 
-        return self._exclusively(carry_out)
+        with contextlib.suppress(_DryRun):
+            self._exclusively(carry_out)
+        return pruned
 
     async def compact(self) -> None:
         def shrink(db: apsw.Connection) -> None:
@@ -276,7 +282,7 @@ class SqliteBackend:
             time.sleep(min(POLL_SECONDS, remaining))
 
     @contextlib.contextmanager
-    def _reading(self) -> Iterator[apsw.Connection]:
+    def _reading(self) -> Generator[apsw.Connection]:
         """A connection for one short read; ":memory:" has only the writer's."""
         if self._closed:
             raise Closed
@@ -318,11 +324,31 @@ class SqliteBackend:
     async def facts(self) -> Facts:
         with self._reading() as db:
             [counts] = rows(db, "facts")
-        return Facts(*counts, format=FORMAT, abilities=ABILITIES)
+        threads, checkpoints, segments, entries, logical, stored, file = counts
+        return Facts(
+            threads=threads,
+            checkpoints=checkpoints,
+            segments=segments,
+            journal_entries=entries,
+            logical_bytes=logical,
+            stored_bytes=stored,
+            file_bytes=file,
+            format=FORMAT,
+            abilities=ABILITIES,
+        )
+
+    async def inspect(self) -> SqliteInspection:
+        if self.path == MEMORY:
+            return SqliteInspection(self._writing(), private=False)
+        with translated(self.path):
+            return SqliteInspection(self._connect(read_only=True), private=True)
 
     async def check(self) -> list[str]:
-        with self._reading() as db:
-            found = db.execute("pragma integrity_check").fetchall()
+        try:
+            with self._reading() as db:
+                found = db.execute("pragma integrity_check").fetchall()
+        except Corrupt as error:
+            return [str(error)]
         return [str(line) for (line,) in found if line != "ok"]
 
     async def backup(self, path: str) -> None:
@@ -349,7 +375,7 @@ class SqliteBackend:
                 self._writer = None
             self._turnstile.close()
 
-    def _start_over_in_child(self) -> None:
+    def start_over_in_child(self) -> None:
         """After a fork nothing of the parent's may be used, nor closed."""
         self._turnstile.abandon()
         if self.path == MEMORY:
@@ -361,7 +387,7 @@ class SqliteBackend:
         self._begin()
 
 
-class _DryRun(Exception):  # noqa: N818 - a signal, not an error
+class _DryRun(Exception):
     """Rolls a transaction back after counting."""
 
 
@@ -376,7 +402,7 @@ def sync_file(path: str) -> None:
 
 def _start_over_in_children() -> None:
     for backend in tuple(_open_backends):
-        backend._start_over_in_child()  # noqa: SLF001 - this module's own hook
+        backend.start_over_in_child()
 
 
 if hasattr(os, "register_at_fork"):

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from importlib import resources
 from types import TracebackType
-from typing import Literal
+from typing import Any, Literal
 
 import apsw
 import apsw.sqlite_extra
@@ -118,7 +118,7 @@ def connect(
 
 
 @contextmanager
-def transaction(db: apsw.Connection) -> Iterator[None]:
+def transaction(db: apsw.Connection) -> Generator[None]:
     """A write transaction: whole, or rolled back whatever happens inside."""
     db.execute("begin immediate")
     try:
@@ -189,7 +189,11 @@ def _migrate(db: apsw.Connection) -> None:
     with transaction(db):
         # Read inside the transaction: a rival may have been first.
         for script in MIGRATIONS[int(_value(db, "pragma user_version")) :]:
-            db.execute(resources.files(__package__).joinpath(script).read_text())
+            db.execute(
+                resources.files(__name__.rpartition(".")[0])
+                .joinpath(script)
+                .read_text()
+            )
         db.execute(f"pragma application_id = {APPLICATION_ID}")
         db.execute(f"pragma user_version = {FORMAT}")
 
@@ -205,5 +209,5 @@ def _set_up(db: apsw.Connection, path: str, durability: Durability) -> None:
         raise Unsupported(f"{path}: this SQLite refuses durability={durability!r}")
 
 
-def _value(db: apsw.Connection, statement: str) -> apsw.SQLiteValue:
+def _value(db: apsw.Connection, statement: str) -> Any:
     return db.execute(statement).fetchall()[0][0]

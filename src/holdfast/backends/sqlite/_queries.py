@@ -10,7 +10,11 @@ _HEADER = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 
 def load_queries() -> dict[str, str]:
     """Every ``-- name:`` block of the file, by its name."""
-    text = resources.files(__package__).joinpath("queries.sql").read_text("utf-8")
+    text = (
+        resources.files(__name__.rpartition(".")[0])
+        .joinpath("queries.sql")
+        .read_text("utf-8")
+    )
     _, *blocks = _HEADER.split(text)
     return {
         name: sql.strip() for name, sql in zip(blocks[::2], blocks[1::2], strict=True)

@@ -90,7 +90,7 @@ def _ancestors(db: apsw.Connection, query: Ancestors) -> Page[Checkpoint]:
 def _saves(db: apsw.Connection, query: Saves) -> Page[Checkpoint]:
     scope = "family" if query.thread is None else "thread"
     order = "oldest" if query.oldest_first else "newest"
-    values = {"family": query.family, "after": query.after or 0}
+    values: dict[str, Any] = {"family": query.family, "after": query.after or 0}
     if query.thread is not None:
         values["thread"] = query.thread
     found = rows(

@@ -59,8 +59,11 @@ def _row_checksum(
     )
 
 
-def to_checkpoint(row: Row) -> Checkpoint:
-    """A row of ``checkpoint_full``; `Corrupt` if it is not what was written."""
+def to_checkpoint(row: Row, *, orphaned: bool = False) -> Checkpoint:
+    """A row of ``checkpoint_full``; `Corrupt` if it is not what was written.
+
+    ``orphaned`` accepts one whose parent is gone.
+    """
     (seq, id_, thread_name, parent, parent_id, step, saved_at, kind, label, tags, size,
      digest, family, runs, manifest, metadata, link, found, thread) = row  # fmt: skip
     expected = _row_checksum(
@@ -70,8 +73,10 @@ def to_checkpoint(row: Row) -> Checkpoint:
         size,
         (metadata, manifest, digest, link),
     )
-    if found != expected or (parent is None) != (parent_id is None):
+    if found != expected:
         raise Corrupt(f"checkpoint {id_!r} of thread {thread_name!r}")
+    if not orphaned and (parent is None) != (parent_id is None):
+        raise Corrupt(f"the parent of checkpoint {id_!r}", "it is missing")
     return Checkpoint(
         id=id_,
         thread=thread_name,

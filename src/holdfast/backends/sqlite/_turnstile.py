@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import threading
 from types import TracebackType
 
 from holdfast.errors import Busy
 
-try:
+if sys.platform != "win32":
     import fcntl
-except ImportError:  # pragma: no cover - Windows queues by SQLite's polling alone
-    fcntl = None  # type: ignore[assignment]
 
 
 class Turnstile:
@@ -29,12 +28,10 @@ class Turnstile:
         self._file = -1
 
     def __enter__(self) -> None:
-        if fcntl is None:  # pragma: no cover
-            return
         if self._file < 0 or os.fstat(self._file).st_nlink == 0:
             self._reopen()
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(self._file, wait=False)
         except BlockingIOError:
             self._queue()
 
@@ -44,8 +41,7 @@ class Turnstile:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if fcntl is not None:
-            fcntl.flock(self._file, fcntl.LOCK_UN)
+        _unlock(self._file)
 
     def close(self) -> None:
         """Let go of the file, and remove it: whoever still uses it makes it anew."""
@@ -75,7 +71,20 @@ class Turnstile:
             )
 
 
+def _lock(file: int, *, wait: bool) -> None:
+    # Windows has no such queue: there SQLite's own polling has to do.
+    if sys.platform != "win32":
+        fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _unlock(file: int) -> None:
+    if sys.platform != "win32":
+        fcntl.flock(file, fcntl.LOCK_UN)
+
+
 class _Waiter(threading.Thread):
+    """Waits for a lock as long as it takes, and lets it go if nobody wants it then."""
+
     def __init__(self, file: int) -> None:
         super().__init__(daemon=True, name="holdfast-turnstile")
         self._file = os.dup(file)
@@ -84,16 +93,18 @@ class _Waiter(threading.Thread):
         self._abandoned = False
 
     def run(self) -> None:
-        with contextlib.suppress(OSError):
-            fcntl.flock(self._file, fcntl.LOCK_EX)
-        with self._decision:
-            if self._abandoned:
-                fcntl.flock(self._file, fcntl.LOCK_UN)
-            else:
-                self._granted.set()
-        os.close(self._file)
+        try:
+            _lock(self._file, wait=True)
+            with self._decision:
+                if self._abandoned:
+                    _unlock(self._file)
+                else:
+                    self._granted.set()
+        finally:
+            os.close(self._file)
 
     def granted_within(self, timeout: float) -> bool:
+        """Whether the lock is ours; if not in time, it never will be."""
         if self._granted.wait(timeout):
             return True
         with self._decision:

@@ -28,8 +28,8 @@ def row(db: apsw.Connection, query: str, /, **values: Any) -> _rows.Row | None:
 
 def next_seq(db: apsw.Connection) -> int:
     """The number of the next change."""
-    seq: int = db.execute(QUERIES["next_seq"]).fetchall()[0][0]
-    return seq
+    [(seq,)] = rows(db, "next_seq")
+    return int(seq)
 
 
 class Applied:
@@ -270,7 +270,7 @@ def deleted(thread: str, *, existed: bool) -> Conflict:
 
 
 def rewrite(
-    db: apsw.Connection, c: Checkpoint, parent: int | None | Unset = Unset.UNSET
+    db: apsw.Connection, c: Checkpoint, parent: int | Unset | None = Unset.UNSET
 ) -> None:
     """Change what may change of a checkpoint's row, and its checksum with it."""
     stored = row(db, "checkpoint_by_seq", seq=c.seq)
@@ -374,11 +374,9 @@ class Pruning:
         self.bytes += sum(size for (size,) in freed)
 
     def _free(self, family: int, run: Run) -> None:
-        bounds = (family << 32 | run.first, family << 32 | run.last)
-        [(count, size)] = self.db.execute(
-            QUERIES["measure_segments"], bounds
-        ).fetchall()
-        self.db.execute(QUERIES["delete_segments"], bounds)
+        bounds = {"first": family << 32 | run.first, "last": family << 32 | run.last}
+        [(count, size)] = rows(self.db, "measure_segments", **bounds)
+        rows(self.db, "delete_segments", **bounds)
         self.segments += count
         self.bytes += size
 

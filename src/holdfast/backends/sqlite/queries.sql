@@ -246,10 +246,11 @@ where thread in (select number from thread where family = :family)
         or target in (select value from json_each(:doomed)))
 
 -- name: measure_segments
-select count(*), coalesce(sum(length(data)), 0) from segment where key between ? and ?
+select count(*), coalesce(sum(length(data)), 0) from segment
+where key between :first and :last
 
 -- name: delete_segments
-delete from segment where key between ? and ?
+delete from segment where key between :first and :last
 
 -- name: bury_thread
 update thread
@@ -284,6 +285,38 @@ where deleted_at < :before and changed < (select max(changed) from thread)
 -- name: forget_moves
 delete from move
 where thread not in (select number from thread) and seq < (select max(seq) from move)
+
+-- name: rescue_checkpoints
+select c.seq, c.id, coalesce(o.name, 'lost thread ' || c.thread), c.parent, p.id, c.step,
+    c.saved_at, c.kind, c.label, c.tags, c.size, c.digest, c.family, c.runs,
+    c.manifest, c.metadata, c.link, c.checksum, c.thread
+from checkpoint c
+left join thread o on o.number = c.thread
+left join checkpoint p on p.seq = c.parent
+where c.seq between :first and :last
+order by c.seq
+
+-- name: rescue_threads
+select * from thread_full where number between :first and :last order by number
+
+-- name: rescue_entries
+select j.seq, j.checkpoint, j.key, j.value, j.recorded_at, j.checksum, j.thread,
+    coalesce(o.name, 'lost thread ' || j.thread)
+from journal j left join thread o on o.number = j.thread
+where j.seq between :first and :last
+order by j.seq
+
+-- name: last_checkpoint
+select max(seq) from checkpoint
+
+-- name: last_thread
+select max(number) from thread
+
+-- name: last_entry
+select max(seq) from journal
+
+-- name: count_segments
+select count(*) from segment
 
 -- name: setting
 select value from setting where name = :name

@@ -1,0 +1,164 @@
+"""The world the agent acts on: customers, orders, and tools with a ledger.
+
+Every effect a tool has is one line of the ledger, a plain file that knows nothing of
+Holdfast. A call made twice stands in it twice, under two receipts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from dataclasses import dataclass
+from typing import Any
+
+FIRST_ORDER = 4812
+NAMES = (
+    "Ada Moreno",
+    "Tomas Lindqvist",
+    "Priya Raman",
+    "Jonas Weber",
+    "Mei Tanaka",
+    "Ines Duarte",
+    "Samuel Okafor",
+    "Lena Novak",
+    "Omar Haddad",
+    "Claire Dubois",
+    "Mateo Silva",
+    "Ruth Abrams",
+)
+CITIES = ("Lisbon", "Uppsala", "Leeds", "Bremen", "Osaka", "Porto", "Lagos", "Brno")
+MODELS = (("KX-17 kettle", 89.0), ("KX-17 Pro kettle", 129.0), ("KX-17 set", 149.0))
+STATIONS = ("packed in Rotterdam", "left the depot", "at the local hub", "delivered")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call; its key is the same however often it is asked for."""
+
+    tool: str
+    order: int
+    arguments: dict[str, Any]
+
+    @property
+    def key(self) -> str:
+        return f"{self.order}/{self.tool}"
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One line of the ledger."""
+
+    key: str
+    receipt: str
+    process: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shop:
+    """The tools, writing to one ledger."""
+
+    ledger: str
+
+    def perform(self, call: Call) -> dict[str, Any]:
+        """Do what the call asks for, and give back the tool's result."""
+        effect = Effect(call.key, f"rc_{secrets.token_hex(4)}", os.getpid())
+        with open(self.ledger, "a", encoding="utf-8") as file:
+            line = {"key": effect.key, "receipt": effect.receipt, "pid": effect.process}
+            file.write(json.dumps(line) + "\n")
+        result = RESULTS[call.tool](call)
+        return {"receipt": effect.receipt, "tool": call.tool} | result
+
+    def effects(self) -> list[Effect]:
+        """Everything the tools have done, oldest first."""
+        with open(self.ledger, encoding="utf-8") as file:
+            lines = [json.loads(line) for line in file]
+        return [Effect(line["key"], line["receipt"], line["pid"]) for line in lines]
+
+
+def customer(order: int) -> str:
+    return NAMES[(order - FIRST_ORDER) % len(NAMES)]
+
+
+def price(order: int) -> float:
+    return MODELS[order % len(MODELS)][1]
+
+
+def delivered_days_ago(order: int) -> int:
+    last_of_round = (order - FIRST_ORDER) % len(NAMES) == len(NAMES) - 1
+    return 45 if last_of_round else 3 + order * 7 % 26
+
+
+def _look_up(call: Call) -> dict[str, Any]:
+    order, name, days = call.order, customer(call.order), delivered_days_ago(call.order)
+    handle = name.lower().replace(" ", ".")
+    return {
+        "order": order,
+        "customer": {"name": name, "email": f"{handle}@example.com", "since": 2019},
+        "items": [{"sku": "KX-17", "name": MODELS[order % len(MODELS)][0], "qty": 1}],
+        "total": price(order),
+        "currency": "EUR",
+        "payment": {"method": "card", "last4": f"{order * 37 % 10_000:04}"},
+        "ship_to": {"city": CITIES[order % len(CITIES)], "gift": order % 5 == 0},
+        "delivered_days_ago": days,
+        "tracking": [
+            {"days_ago": days + 3 - position, "event": station, "carrier": "Northline"}
+            for position, station in enumerate(STATIONS)
+        ],
+    }
+
+
+def _inspect(call: Call) -> dict[str, Any]:
+    serial = f"KX17-{call.order * 7919 % 1_000_000:06}"
+    return {
+        "serial": serial,
+        "batch": f"2026-W{call.order % 9 + 31}",
+        "recalled": True,
+        "finding": (
+            f"Unit {serial} comes from a line whose thermostat was fitted with the "
+            "wrong bimetal strip. Seven of forty sampled units did not switch off after "
+            "boiling dry. No injury is known. Severity: high. The customer should stop "
+            "using it; it need not be sent back."
+        ),
+        "samples": [
+            {"unit": unit, "cut_off_celsius": 104 + (call.order * unit) % 31}
+            for unit in range(1, 9)
+        ],
+    }
+
+
+def _pay(call: Call) -> dict[str, Any]:
+    return {
+        "status": "settled",
+        "amount": call.arguments["amount"],
+        "currency": "EUR",
+        "to": f"card ending {call.order * 37 % 10_000:04}",
+        "reason": "Safety recall KX-17",
+        "fees": 0.0,
+        "statement_text": f"RECALL KX17 ORDER {call.order}",
+        "expected": "3 to 5 working days",
+    }
+
+
+def _credit(call: Call) -> dict[str, Any]:
+    return {
+        "status": "issued",
+        "amount": call.arguments["amount"],
+        "currency": "EUR",
+        "to": "customer account",
+        "reason": "Safety recall KX-17, outside the refund window",
+        "valid_days": 365,
+    }
+
+
+def _mail(call: Call) -> dict[str, Any]:
+    return {"status": "accepted", "message": f"<{call.order}@recall.example.com>"}
+
+
+RESULTS = {
+    "lookup_order": _look_up,
+    "inspect_batch": _inspect,
+    "issue_refund": _pay,
+    "issue_credit": _credit,
+    "send_email": _mail,
+}
