@@ -8,8 +8,10 @@ them without an event loop. Nothing here knows codecs, agents or frameworks.
 from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+
+import msgspec
 
 from holdfast._records import (
     UNSET,
@@ -60,7 +62,7 @@ class Mark(NamedTuple):
         """The checkpoint as it shall be from now on."""
         kept = (tag for tag in stored.tags if tag not in self.remove)
         label = stored.label if isinstance(self.label, Unset) else self.label
-        return replace(
+        return msgspec.structs.replace(
             stored, label=label, tags=tuple(dict.fromkeys([*kept, *self.add]))
         )
 
@@ -79,8 +81,7 @@ class Details(NamedTuple):
     metadata: bytes | Unset = UNSET
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Write:
+class Write(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Everything one transaction changes in one thread.
 
     ``expect`` is the head that must be found: a checkpoint, ``None`` for a thread

@@ -58,6 +58,7 @@ async def turn(
     context: Context, thread: str, kind: str, target: Checkpoint
 ) -> Checkpoint:
     """Move the head, whatever it is at the moment."""
+    context.cache.take(thread)
     while True:
         head = await context.get_head(thread)
         write = Write(

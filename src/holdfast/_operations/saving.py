@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
+from msgspec.structs import replace as copy
+
 from holdfast import _codec
 from holdfast._backend import NEW_THREAD, CheckpointKey, Start, Write
 from holdfast._cache import Known
@@ -169,7 +171,7 @@ class Saving:
             ),
         )
         [receipt] = await self.context.backend.commit([write])
-        saved = draft.stamped(receipt.seq, receipt.family)
+        saved = copy(draft, seq=receipt.seq, family=receipt.family)
         self.context.cache.give(self.thread, Known(saved, manifest, plan.bodies))
         return saved
 
@@ -197,7 +199,8 @@ class Saving:
             manifest=manifest.encoded(),
             encoded_metadata=self.how.metadata,
         )
-        return replace(draft, sha256=digest(draft, parent.sha256 if parent else b""))
+        above = parent.sha256 if parent else b""
+        return copy(draft, sha256=digest(draft, above))
 
     async def _settle(self, conflict: Conflict) -> Checkpoint | None:
         """Make the next attempt possible, or return what is there, or give up."""

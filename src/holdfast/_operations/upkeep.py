@@ -243,6 +243,8 @@ def _turned(context: Context, record: ThreadRecord, target: Checkpoint) -> Write
 
 
 async def _remove(context: Context, plan: FamilyPlan, *first: Write) -> int:
+    for write in first:
+        context.cache.take(write.thread)
     whole = Prune(at=context.clock(), first=first, families=(plan,))
     return (await context.backend.prune(whole)).checkpoints
 

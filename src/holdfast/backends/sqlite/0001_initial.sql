@@ -1,13 +1,15 @@
 -- A Holdfast store in one SQLite file, format 1.
 --
--- Every change takes the next sequence number, the largest `thread.changed` plus one,
--- inside its transaction; order is never taken from a clock. Rows refer to one another
--- by sequence number (checkpoints) and by number (threads), which are never reused.
+-- Every change is a row of `checkpoint`, `journal` or `move` and takes the next sequence
+-- number inside its transaction; order is never taken from a clock. Rows refer to one
+-- another by sequence number (checkpoints) and by number (threads), never used again.
 -- Times are integer microseconds UTC. `checksum` columns are xxh3-64 less 2^63.
 
 -- A named line of work. `head` is the sequence number of its current checkpoint, null
 -- until the first save. A thread and all its forks share a family, the number of the
 -- thread that began it. A deleted thread stays behind as a tombstone for a while.
+-- `changed`, the number of its last change, has no index: it would be one more page to
+-- write with every save, and listing has few enough rows to sort.
 create table thread (
     number integer primary key autoincrement,
     name text not null,
@@ -26,8 +28,7 @@ create table thread (
 
 create unique index thread_name on thread (name) where deleted_at is null;
 create index thread_tombstone on thread (name) where deleted_at is not null;
-create index thread_changed on thread (changed);
-create index thread_owner on thread (owner, changed) where owner is not null;
+create index thread_owner on thread (owner) where owner is not null;
 create index thread_family on thread (family);
 
 -- One immutable saved state; only label and tags change. `runs` lists the segments of

@@ -66,8 +66,6 @@ POLL_SECONDS = 0.02
 LARGEST_GROUP = 256
 
 _open_backends: weakref.WeakSet[SqliteBackend] = weakref.WeakSet()
-# Connections inherited by a forked child: closing them would touch the parent's locks.
-_inherited: list[apsw.Connection] = []
 
 
 class _Ticket:
@@ -143,7 +141,7 @@ class SqliteBackend:
         self._enter(ticket)
         try:
             if not ticket.done:
-                self._commit_waiting()
+                self._commit_waiting(ticket)
         finally:
             self._lock.release()
         if ticket.error is not None:
@@ -163,7 +161,7 @@ class SqliteBackend:
                 return
         raise Busy(f"{self.path} is being written to; retry, or raise busy_timeout")
 
-    def _commit_waiting(self) -> None:
+    def _commit_waiting(self, own: _Ticket) -> None:
         """Commit for everybody who waits: one transaction, one fsync."""
         group: list[_Ticket] = []
         while self._waiting and len(group) < LARGEST_GROUP:
@@ -177,8 +175,10 @@ class SqliteBackend:
             for ticket in group:
                 ticket.error = error
         except BaseException:
-            # Interrupted before the commit: the others' writes are still to be made.
-            self._waiting.extendleft(reversed(group[1:]))
+            # Interrupted, and rolled back: the others' writes are still to be made.
+            for ticket in reversed(group):
+                if ticket is not own:
+                    self._waiting.appendleft(ticket)
             raise
         for ticket in group:
             ticket.done = True
@@ -197,6 +197,7 @@ class SqliteBackend:
         if not alone:
             db.execute("savepoint ticket")
         start = seq
+        ticket.receipts.clear()
         try:
             for write in ticket.writes:
                 applied = Applied(db, write, seq)
@@ -297,7 +298,10 @@ class SqliteBackend:
             except BaseException:
                 db.close()
                 raise
-            self._idle.append(db)
+            if self._closed:
+                db.close()
+            else:
+                self._idle.append(db)
 
     def _connect(self, *, read_only: bool) -> apsw.Connection:
         return connect(
@@ -376,14 +380,18 @@ class SqliteBackend:
             self._turnstile.close()
 
     def start_over_in_child(self) -> None:
-        """After a fork nothing of the parent's may be used, nor closed."""
+        """After a fork nothing of the parent's may be used, nor closed.
+
+        One reference too many keeps the connections open until the child is gone.
+        """
         self._turnstile.abandon()
         if self.path == MEMORY:
             self._lock = threading.Lock()
             return
-        _inherited.extend(self._idle)
-        if self._writer is not None:
-            _inherited.append(self._writer)
+        import ctypes  # noqa: PLC0415 - only ever needed in a child
+
+        for connection in filter(None, (*self._idle, self._writer)):
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
         self._begin()
 
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Generator
-from contextlib import contextmanager
 from importlib import resources
 from types import TracebackType
 from typing import Any, Literal
@@ -117,17 +115,30 @@ def connect(
     return db
 
 
-@contextmanager
-def transaction(db: apsw.Connection) -> Generator[None]:
+class transaction:  # noqa: N801 - reads as a statement: `with transaction(db):`
     """A write transaction: whole, or rolled back whatever happens inside."""
-    db.execute("begin immediate")
-    try:
-        yield
-        db.execute("commit")
-    except BaseException:
-        if db.in_transaction:
-            db.execute("rollback")
-        raise
+
+    __slots__ = ("db",)
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self.db = db
+
+    def __enter__(self) -> None:
+        self.db.execute("begin immediate")
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if error is None:
+                self.db.execute("commit")
+        finally:
+            # A failed commit leaves the transaction open, or SQLite has closed it.
+            if self.db.in_transaction:
+                self.db.execute("rollback")
 
 
 def prepare(db: apsw.Connection, path: str, durability: Durability) -> None:

@@ -85,7 +85,7 @@ class SqliteInspection:
             return self._db.execute(
                 QUERIES[query], self._bounds(query, first, last)
             ).fetchall()
-        except apsw.Error as error:
+        except (apsw.Error, UnicodeDecodeError) as error:
             if first >= last:
                 self._damage.append(f"{query} {first}: {error}")
                 return []

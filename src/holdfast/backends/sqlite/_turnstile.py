@@ -28,12 +28,15 @@ class Turnstile:
         self._file = -1
 
     def __enter__(self) -> None:
-        if self._file < 0 or os.fstat(self._file).st_nlink == 0:
-            self._reopen()
         try:
+            if self._file < 0 or os.fstat(self._file).st_nlink == 0:
+                self._reopen()
             _lock(self._file, wait=False)
         except BlockingIOError:
             self._queue()
+        except OSError:
+            # Where no lock file can be made, SQLite's own waiting has to do.
+            self.abandon()
 
     def __exit__(
         self,
@@ -41,7 +44,8 @@ class Turnstile:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        _unlock(self._file)
+        if self._file >= 0:
+            _unlock(self._file)
 
     def close(self) -> None:
         """Let go of the file, and remove it: whoever still uses it makes it anew."""

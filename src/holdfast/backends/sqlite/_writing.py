@@ -7,6 +7,7 @@ from typing import Any
 
 import apsw
 import orjson
+from msgspec.structs import replace as copy
 
 from holdfast._backend import FamilyPlan, Prune, Pruned, Receipt, Start, Write
 from holdfast._records import Checkpoint, Entry, Run, Segment, ThreadRecord, Unset
@@ -85,15 +86,10 @@ class Applied:
     def _move_head(
         self, head: int, expected: Checkpoint | None
     ) -> tuple[int, int] | None:
-        moved = row(
-            self.db,
-            "move_head",
-            name=self.write.thread,
-            head=head,
-            changed=self.changed,
-            at=self.write.at,
-            expected=expected.seq if expected else None,
-        )
+        was = expected.seq if expected else None
+        values = (head, self.changed, self.write.at, self.write.thread, was)
+        found = self.db.execute(QUERIES["move_head"], values).fetchall()
+        moved = found[0] if found else None
         if moved is None and expected is not None:
             raise self._conflict(expected)
         return self._numbers(moved)
@@ -177,12 +173,7 @@ class Applied:
         parent = (
             self.write.expect.seq if isinstance(self.write.expect, Checkpoint) else None
         )
-        sum_ = _rows.checkpoint_checksum(c, self.seq, self.family, self.number, parent)
-        values = (
-            self.seq, c.id, self.family, self.number, parent, c.step, c.saved_at,
-            c.kind, c.label, _rows.encode_tags(c.tags), c.encoded_metadata,
-            _rows.encode_runs(c.runs), c.manifest, c.size, c.sha256, c.link, sum_,
-        )  # fmt: skip
+        values = _rows.checkpoint_row(c, self.seq, self.family, self.number, parent)
         try:
             self.db.execute(QUERIES["insert_checkpoint"], values)
         except apsw.ConstraintError:
@@ -277,6 +268,7 @@ def rewrite(
     assert stored is not None
     kept_parent, number = stored[3], stored[18]
     above = kept_parent if isinstance(parent, Unset) else parent
+    *_, checksum = _rows.checkpoint_row(c, c.seq, c.family, number, above)
     rows(
         db,
         "update_checkpoint",
@@ -285,7 +277,7 @@ def rewrite(
         label=c.label,
         tags=_rows.encode_tags(c.tags),
         link=c.link,
-        checksum=_rows.checkpoint_checksum(c, c.seq, c.family, number, above),
+        checksum=checksum,
     )
 
 
@@ -358,7 +350,7 @@ class Pruning:
             raise stale_plan()
         for child, parent, link in plan.relinks:
             above = parent.seq if parent else None
-            rewrite(self.db, replace(child, link=link), above)
+            rewrite(self.db, copy(child, link=link), above)
         self._remove(plan, doomed)
         for run in plan.free:
             self._free(plan.family, run)

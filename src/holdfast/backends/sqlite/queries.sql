@@ -2,12 +2,13 @@
 
 -- name: next_seq
 select max(
-    coalesce((select max(changed) from thread), 0),
+    coalesce((select max(seq) from checkpoint), 0),
+    coalesce((select max(seq) from journal), 0),
     coalesce((select max(seq) from move), 0)) + 1
 
 -- name: move_head
-update thread set head = :head, changed = :changed, updated_at = :at
-where name = :name and deleted_at is null and head is :expected
+update thread set head = ?, changed = ?, updated_at = ?
+where name = ? and deleted_at is null and head is ?
 returning number, family
 
 -- name: touch_thread
@@ -78,21 +79,27 @@ limit 1
 
 -- name: threads
 select * from thread_full
-where changed < :after
-    and (:every or (deleted_at is null and head is not null))
-    and (:kind is null or thread_kind = :kind)
-    and (:prefix is null or substr(name, 1, length(:prefix)) = :prefix)
+where number in (
+    select number from thread
+    where changed < :after
+        and (:every or (deleted_at is null and head is not null))
+        and (:kind is null or kind = :kind)
+        and (:prefix is null or substr(name, 1, length(:prefix)) = :prefix)
+    order by changed desc
+    limit :limit)
 order by changed desc
-limit :limit
 
 -- name: owner_threads
 select * from thread_full
-where owner = :owner and changed < :after
-    and (:every or (deleted_at is null and head is not null))
-    and (:kind is null or thread_kind = :kind)
-    and (:prefix is null or substr(name, 1, length(:prefix)) = :prefix)
+where number in (
+    select number from thread
+    where owner = :owner and changed < :after
+        and (:every or (deleted_at is null and head is not null))
+        and (:kind is null or kind = :kind)
+        and (:prefix is null or substr(name, 1, length(:prefix)) = :prefix)
+    order by changed desc
+    limit :limit)
 order by changed desc
-limit :limit
 
 -- name: family_threads
 select * from thread_full
@@ -278,7 +285,7 @@ where seq in (select value from json_each(:doomed))
 
 -- name: forget_tombstones
 delete from thread
-where deleted_at < :before and changed < (select max(changed) from thread)
+where deleted_at < :before
     and not exists (select 1 from checkpoint
         where checkpoint.family = thread.family and checkpoint.thread = thread.number)
 
