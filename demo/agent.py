@@ -58,7 +58,7 @@ def opening(orders: int) -> dict[str, Any]:
     """The state a task begins with."""
     listed = list(range(FIRST_ORDER, FIRST_ORDER + orders))
     return {
-        "refund_window_days": 30,
+        "refund_days": 30,
         "orders": listed,
         "closed": [],
         "messages": [
@@ -77,10 +77,10 @@ def think(state: dict[str, Any]) -> Call | None:
     if turn == 0:
         return Call("lookup_order", order, {"order": order})
     if turn == 1:
-        return Call("inspect_batch", order, {"order": order, "samples": 8})
+        return Call("inspect_batch", order, {"order": order, "samples": 60})
     if turn == 2:
         known = state["messages"][-3]["content"]
-        late = known["delivered_days_ago"] > state["refund_window_days"]
+        late = known["delivered_days_ago"] > state["refund_days"]
         tool = "issue_credit" if late else "issue_refund"
         return Call(tool, order, {"order": order, "amount": price(order)})
     paid = state["messages"][-1]["content"]
@@ -108,10 +108,10 @@ def remark(call: Call) -> str:
     remarks = {
         "lookup_order": f"Next is order {call.order} of {name}. I need the date of "
         "delivery and how it was paid before I decide anything.",
-        "inspect_batch": f"The order of {name} is found. Before money moves I check that "
-        "this very unit belongs to a recalled batch, and how severe the finding is.",
-        "issue_refund": f"Recalled, severity high, and delivered within the refund "
-        f"window: {name} gets {price(call.order):.2f} EUR back to the card. I pay once.",
+        "inspect_batch": f"The order of {name} is found. Before money moves I check "
+        "that this very unit belongs to a recalled batch, and how severe that is.",
+        "issue_refund": f"Recalled, severity high, delivered within the refund window: "
+        f"{name} gets {price(call.order):.2f} EUR back to the card. I pay once.",
         "issue_credit": f"Recalled, but delivered outside the refund window: {name} "
         f"gets {price(call.order):.2f} EUR as store credit, valid for a year.",
         "send_email": f"Settled. {name} should hear today that the kettle must not be "

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from types import TracebackType
+from typing import Self
 
 from demo.agent import Event
 
@@ -49,7 +50,7 @@ class Worker:
         self._process.kill()
         return self._process.wait()
 
-    def __enter__(self) -> Worker:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -5,28 +5,21 @@ Colour only on a terminal, and ASCII where the encoding is not UTF-8.
 
 from __future__ import annotations
 
+import codecs
+import inspect
 import os
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TextIO
 
 WIDTH = 88
 INDENT = "   "
-RESULT_COLUMN = 46
+BESIDE = 56  # the column of comments and results
 
-STYLES = {
-    "bold": "1",
-    "dim": "2",
-    "bad": "1;31",
-    "good": "32",
-    "code": "36",
-    "number": "1;33",
-}
-ASCII = str.maketrans(
-    {"✓": "ok", "✖": "X", "→": "->", "…": "...", "×": "x", "─": "-", "━": "="}
-)
+STYLES = {"bold": "1", "dim": "2", "bad": "1;31", "good": "32", "code": "36"}
+ASCII = str.maketrans({"✓": "+", "✖": "X", "→": "->", "…": "~", "─": "-"})
 
 
 class Screen:
@@ -36,42 +29,70 @@ class Screen:
         self._file = file
         self._fast = fast
         self._colour = wants_colour(file, os.environ)
-        self._ascii = (file.encoding or "").lower().replace("-", "") != "utf8"
+        self._ascii = codecs.lookup(file.encoding or "ascii").name != "utf-8"
+        self._end = ""
         self.held = 0
         self.broken = 0
 
-    # --- the text ---------------------------------------------------------------------
+    # --- text -------------------------------------------------------------------------
 
-    def heading(self, number: int, title: str) -> None:
-        self.write(f"\n{self.style(f'{number}  {title}', 'bold')}\n")
+    def title(self, name: str, subtitle: str) -> None:
+        self.write(f"{self.style(name, 'bold')}: {subtitle}\n\n")
+
+    def heading(self, number: int, text: str) -> None:
+        self.gap()
+        self.write(f"{self.style(f'{number}  {text}', 'bold')}\n\n")
 
     def say(self, text: str) -> None:
         """A paragraph, folded to the width."""
         for line in textwrap.wrap(text, WIDTH - len(INDENT)):
-            self.write(f"{INDENT}{line}\n")
+            self.line(line)
+        self.gap()
 
-    def code(self, source: str) -> None:
-        self.write(f"{INDENT}{self.style(source, 'code')}\n")
+    def line(self, text: str) -> None:
+        self.write(f"{INDENT}{text}\n")
+
+    def gap(self) -> None:
+        """One blank line, however often it is asked for."""
+        if not self._end.endswith("\n\n"):
+            self.write("\n")
+
+    # --- Python -----------------------------------------------------------------------
+
+    def code(self, source: str, comment: str = "") -> None:
+        self._beside(source, f"# {comment}" if comment else "", "dim")
 
     def result(self, source: str, result: str) -> None:
-        """A call and what it gave, beside it if there is room."""
-        call, arrow = f">>> {source}", f"→ {result}"
-        if len(call) >= RESULT_COLUMN:
-            self.code(call)
-            call = ""
-        self.write(
-            f"{INDENT}{self.style(call.ljust(RESULT_COLUMN), 'code')} {arrow}\n"
-        )
+        """A call and what it gave."""
+        self._beside(f">>> {source}", f"→ {result}" if result else "", "bold")
+
+    def _beside(self, source: str, note: str, style: str) -> None:
+        code = self.style(source.ljust(BESIDE if note else 0), "code")
+        self.line(f"{code} {self.style(note, style)}" if note else code)
+
+    # --- numbers and claims -----------------------------------------------------------
+
+    def row(self, name: str, cells: Sequence[str], style: str | None = None) -> None:
+        text = f"{name:36}" + "".join(f"{cell:>14}" for cell in cells)
+        self.line(self.style(text, style) if style else text)
+
+    def rule(self) -> None:
+        self.line("─" * (36 + 2 * 14))
 
     def claim(self, text: str, *, holds: bool) -> None:
         """State something that was checked; the demo fails if it does not hold."""
         self.held += holds
         self.broken += not holds
-        mark = self.style("✓", "good") if holds else self.style("✖ NOT SO:", "bad")
-        self.write(f"{INDENT}{mark} {text}\n")
+        self._marked(text, holds)
 
-    def line(self, text: str = "") -> None:
-        self.write(f"{INDENT}{text}".rstrip() + "\n")
+    def verdict(self) -> None:
+        """How many of the claims held."""
+        total = self.held + self.broken
+        self._marked(f"{self.held} of {total} claims checked and true", not self.broken)
+
+    def _marked(self, text: str, good: bool) -> None:
+        mark = self.style("✓", "good") if good else self.style("✖ NOT SO:", "bad")
+        self.line(f"{mark} {text}")
 
     # --- below the line ---------------------------------------------------------------
 
@@ -81,6 +102,7 @@ class Screen:
     def write(self, text: str) -> None:
         if self._ascii:
             text = text.translate(ASCII).encode("ascii", "replace").decode()
+        self._end = (self._end + text)[-2:]
         self._file.write(text)
         self._file.flush()
 
@@ -96,13 +118,13 @@ class Session:
         self._screen = screen
         self._names = names
 
-    def run(self, source: str, show: Callable[[Any], str] = repr) -> Any:
-        """Evaluate an expression or ``name = expression`` and print both sides."""
+    def run(self, source: str) -> Any:
+        """Show and run ``expression``, with its value, or ``name = expression``."""
         # Keyword arguments have no blanks around their sign, an assignment has.
         name, _, expression = source.rpartition(" = ")
         value = eval(expression, self._names)
         self._names[name or "_"] = value
-        self._screen.result(source, show(value))
+        self._screen.result(source, "" if name else repr(value))
         return value
 
 
@@ -114,8 +136,14 @@ def wants_colour(file: TextIO, environment: Mapping[str, str]) -> bool:
     return file.isatty() and environment.get("TERM") != "dumb"
 
 
-def cut(text: str, width: int = WIDTH - len(INDENT)) -> str:
-    """The text on one line of at most ``width`` characters."""
+def line_of(function: Callable[..., object], fragment: str) -> str:
+    """The one line of a function's source with a fragment in it: a true quotation."""
+    lines = inspect.getsource(function).splitlines()
+    [line] = [line for line in lines if fragment in line]
+    return line.strip()
+
+
+def cut(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 

@@ -89,8 +89,13 @@ def delivered_days_ago(order: int) -> int:
     return 45 if last_of_round else 3 + order * 7 % 26
 
 
+def _card(order: int) -> str:
+    return f"{order * 37 % 10_000:04}"
+
+
 def _look_up(call: Call) -> dict[str, Any]:
-    order, name, days = call.order, customer(call.order), delivered_days_ago(call.order)
+    order, name = call.order, customer(call.order)
+    days = delivered_days_ago(order)
     handle = name.lower().replace(" ", ".")
     return {
         "order": order,
@@ -98,13 +103,27 @@ def _look_up(call: Call) -> dict[str, Any]:
         "items": [{"sku": "KX-17", "name": MODELS[order % len(MODELS)][0], "qty": 1}],
         "total": price(order),
         "currency": "EUR",
-        "payment": {"method": "card", "last4": f"{order * 37 % 10_000:04}"},
+        "payment": {"method": "card", "last4": _card(order)},
         "ship_to": {"city": CITIES[order % len(CITIES)], "gift": order % 5 == 0},
         "delivered_days_ago": days,
         "tracking": [
             {"days_ago": days + 3 - position, "event": station, "carrier": "Northline"}
             for position, station in enumerate(STATIONS)
         ],
+        "earlier_orders": [_earlier(order, back) for back in range(1, 17)],
+    }
+
+
+def _earlier(order: int, back: int) -> dict[str, Any]:
+    number = order - 311 * back
+    model, total = MODELS[number % len(MODELS)]
+    return {
+        "order": number,
+        "days_ago": 40 + 53 * back,
+        "items": [{"sku": f"S-{number * 31 % 9973:04}", "name": model, "qty": 1}],
+        "total": total,
+        "status": "returned" if number % 7 == 0 else "delivered",
+        "city": CITIES[number % len(CITIES)],
     }
 
 
@@ -116,38 +135,39 @@ def _inspect(call: Call) -> dict[str, Any]:
         "recalled": True,
         "finding": (
             f"Unit {serial} comes from a line whose thermostat was fitted with the "
-            "wrong bimetal strip. Seven of forty sampled units did not switch off after "
-            "boiling dry. No injury is known. Severity: high. The customer should stop "
+            "wrong bimetal strip. Seven of sixty sampled units did not switch off when "
+            "boiled dry. No injury is known. Severity: high. The customer should stop "
             "using it; it need not be sent back."
         ),
-        "samples": [
-            {"unit": unit, "cut_off_celsius": 104 + (call.order * unit) % 31}
-            for unit in range(1, 9)
-        ],
+        "samples": [_sample(call.order, unit) for unit in range(1, 61)],
     }
 
 
-def _pay(call: Call) -> dict[str, Any]:
+def _sample(order: int, unit: int) -> dict[str, Any]:
+    celsius = 101 + order * unit % 31
+    return {
+        "unit": unit,
+        "cut_off_celsius": celsius,
+        "seconds_after_dry": order * unit % 97,
+        "verdict": "fail" if celsius > 125 else "pass",
+    }
+
+
+def _refund(call: Call) -> dict[str, Any]:
     return {
         "status": "settled",
         "amount": call.arguments["amount"],
         "currency": "EUR",
-        "to": f"card ending {call.order * 37 % 10_000:04}",
-        "reason": "Safety recall KX-17",
-        "fees": 0.0,
-        "statement_text": f"RECALL KX17 ORDER {call.order}",
-        "expected": "3 to 5 working days",
+        "to": f"card ending {_card(call.order)}",
     }
 
 
 def _credit(call: Call) -> dict[str, Any]:
     return {
-        "status": "issued",
+        "status": "credited",
         "amount": call.arguments["amount"],
         "currency": "EUR",
-        "to": "customer account",
-        "reason": "Safety recall KX-17, outside the refund window",
-        "valid_days": 365,
+        "to": "shop account",
     }
 
 
@@ -158,7 +178,7 @@ def _mail(call: Call) -> dict[str, Any]:
 RESULTS = {
     "lookup_order": _look_up,
     "inspect_batch": _inspect,
-    "issue_refund": _pay,
+    "issue_refund": _refund,
     "issue_credit": _credit,
     "send_email": _mail,
 }

@@ -1,77 +1,73 @@
-"""The chapters of the demo, in the order they are told."""
+"""The demo from beginning to end, and what its chapters share."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import signal
 import tempfile
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
 
 import holdfast
-from demo import agent
-from demo.agent import THREAD, Event
-from demo.process import Worker
-from demo.screen import Screen, Session, cut, size
-from demo.shop import Shop, customer, price
-
-ORDERS = 12
-LONG_RUN_ORDERS = 125
-FATAL = Event("recorded", 23, 4817, "issue_refund")
-WORDS = {
-    "lookup_order": "order",
-    "inspect_batch": "batch",
-    "issue_refund": "refund",
-    "issue_credit": "credit",
-    "send_email": "mail",
-}
-
-
-@dataclass(slots=True)
-class Story:
-    """The places things are kept, and what is known so far."""
-
-    screen: Screen
-    folder: str
-    acknowledged: int = 0
-    killed: int = 0
-    processes: list[int] = field(default_factory=list)
-
-    @property
-    def path(self) -> str:
-        return os.path.join(self.folder, "agents.db")
-
-    @property
-    def shop(self) -> Shop:
-        return Shop(os.path.join(self.folder, "ledger.jsonl"))
+from demo import agent, cost, crash, past
+from demo.screen import Screen, Session
+from demo.stage import Stage
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="demo/run.py", description=__doc__)
+    """Tell the story; 0 if everything it claims was found to be so."""
+    parser = argparse.ArgumentParser(prog="demo/run.py", description="Watch Holdfast.")
     parser.add_argument("--fast", action="store_true", help="without the pauses")
     fast = parser.parse_args(arguments).fast
-    story = Story(Screen(fast=fast), tempfile.mkdtemp(prefix="holdfast-demo-"))
+    stage = Stage(Screen(fast=fast), tempfile.mkdtemp(prefix="holdfast-demo-"))
     try:
-        return tell(story)
+        tell(stage)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 141
+    return 1 if stage.screen.broken else 0
 
 
-def tell(story: Story) -> int:
-    introduce(story)
-    work_until_killed(story)
-    look_at_what_is_left(story)
-    go_on(story)
-    with holdfast.open(story.path) as store:
-        try_another_policy(story, store)
-        rewind_and_undo(story, store)
-        verify(story, store)
-    count_bytes(story)
-    return close(story)
+def tell(stage: Stage) -> None:
+    introduce(stage)
+    crash.work_until_killed(stage)
+    crash.look_at_what_is_left(stage)
+    crash.go_on(stage)
+    with holdfast.open(stage.path) as store:
+        past.fork(stage, store)
+        past.rewind(stage, store)
+        past.verify(stage, store)
+    cost.count(stage)
+    end(stage)
+
+
+def introduce(stage: Stage) -> None:
+    screen = stage.screen
+    screen.title("Holdfast demo", "an agent is killed, and nothing is lost")
+    screen.say(
+        "A kettle is recalled, and an agent settles twelve orders: look up, inspect, "
+        "pay, write to the customer. That is 48 tool calls, and some of them move "
+        "money. The agent follows a script, without a model or a network; the "
+        "processes, the kill and the file on disk are real."
+    )
+    session = Session(screen, holdfast=holdfast, opening=agent.opening(stage.orders))
+    os.chdir(stage.folder)
+    store = session.run("store = holdfast.open('agents.db')")
+    session.run(f"thread = store.thread({agent.THREAD!r})")
+    session.run("thread.save(opening).step")
+    store.close()
+    screen.pause(2)
+
+
+def end(stage: Stage) -> None:
+    screen = stage.screen
+    screen.gap()
+    screen.verdict()
+    screen.gap()
+    screen.say("The store stays where it is. Look around in it with .venv/bin/python:")
+    screen.code(">>> import holdfast")
+    screen.code(f">>> store = holdfast.open({stage.path!r})")
+    listing = f"store.thread({agent.THREAD!r}).history(limit=9)"
+    screen.code(f">>> [(c.step, c.label) for c in {listing}]")
+    screen.gap()

@@ -8,8 +8,7 @@ them without an event loop. Nothing here knows codecs, agents or frameworks.
 from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -34,8 +33,7 @@ R = TypeVar("R")
 # --- commit ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(msgspec.Struct, frozen=True):
     """How to make the thread of a write if it is not there.
 
     ``head`` is the checkpoint a fork starts from; the new thread joins its family.
@@ -50,7 +48,7 @@ class Start:
     anew: bool = False
 
 
-class Mark(NamedTuple):
+class Mark(msgspec.Struct, frozen=True):
     """A new label of a checkpoint, tags to add to it and tags to take from it."""
 
     checkpoint: Checkpoint
@@ -67,14 +65,14 @@ class Mark(NamedTuple):
         )
 
 
-class Turn(NamedTuple):
+class Turn(msgspec.Struct, frozen=True):
     """A head move that is not a save: rewind, undo or redo."""
 
     kind: str
     target: Checkpoint
 
 
-class Details(NamedTuple):
+class Details(msgspec.Struct, frozen=True):
     """New owner or metadata of a thread."""
 
     owner: str | Unset | None = UNSET
@@ -104,8 +102,7 @@ class Write(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     replace_entries: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(msgspec.Struct, frozen=True):
     """What a write became: its place in the order and the journal entries in force."""
 
     seq: int
@@ -119,21 +116,17 @@ NEW_THREAD: Final = Start()
 # --- read -----------------------------------------------------------------------------
 
 
-class Key(Generic[R]):
+class Key(msgspec.Struct, Generic[R], frozen=True):
     """Something that can be read; the parameter is what comes back."""
 
-    __slots__ = ()
 
-
-@dataclass(frozen=True, slots=True)
-class ThreadKey(Key[ThreadRecord]):
+class ThreadKey(Key[ThreadRecord], frozen=True):
     """A thread by name; its tombstone when it was deleted."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointKey(Key[Checkpoint]):
+class CheckpointKey(Key[Checkpoint], frozen=True):
     """A checkpoint of a family by its whole id."""
 
     family: int
@@ -143,14 +136,11 @@ class CheckpointKey(Key[Checkpoint]):
 # --- scan -----------------------------------------------------------------------------
 
 
-class Query(Generic[R]):
+class Query(msgspec.Struct, Generic[R], frozen=True):
     """A listing as a value; the parameter is what its page holds."""
 
-    __slots__ = ()
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ancestors(Query[Checkpoint]):
+class Ancestors(Query[Checkpoint], frozen=True, kw_only=True):
     """A checkpoint and the chain of its parents, newest first.
 
     ``skip`` passes over as many. The walk ends with the first that is not above
@@ -164,8 +154,7 @@ class Ancestors(Query[Checkpoint]):
     from_step: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Saves(Query[Checkpoint]):
+class Saves(Query[Checkpoint], frozen=True, kw_only=True):
     """The checkpoints saved in a family or in one of its threads, by sequence."""
 
     family: int
@@ -176,8 +165,7 @@ class Saves(Query[Checkpoint]):
     limit: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Marked(Query[Checkpoint]):
+class Marked(Query[Checkpoint], frozen=True, kw_only=True):
     """A family's checkpoints with a label or, without one, with a tag, newest first."""
 
     family: int
@@ -187,8 +175,7 @@ class Marked(Query[Checkpoint]):
     limit: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Matches(Query[Checkpoint]):
+class Matches(Query[Checkpoint], frozen=True, kw_only=True):
     """The checkpoints whose id begins with a prefix, in one family or in all."""
 
     prefix: str
@@ -196,8 +183,7 @@ class Matches(Query[Checkpoint]):
     limit: int = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Threads(Query[ThreadRecord]):
+class Threads(Query[ThreadRecord], frozen=True, kw_only=True):
     """The threads, last used first; ``after`` is the cursor of the page before.
 
     Tombstones and threads that were never saved to are left out unless ``every``.
@@ -212,8 +198,7 @@ class Threads(Query[ThreadRecord]):
     every: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Moves(Query[Move]):
+class Moves(Query[Move], frozen=True, kw_only=True):
     """A thread's head moves, saves included, newest first."""
 
     thread: str
@@ -221,8 +206,7 @@ class Moves(Query[Move]):
     limit: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entries(Query[Entry]):
+class Entries(Query[Entry], frozen=True, kw_only=True):
     """A thread's journal: of one checkpoint, of the thread itself (""), or all."""
 
     thread: str
@@ -233,7 +217,7 @@ class Entries(Query[Entry]):
 # --- prune ----------------------------------------------------------------------------
 
 
-class Relink(NamedTuple):
+class Relink(msgspec.Struct, frozen=True):
     """A surviving child of a removed checkpoint and the ancestor that adopts it."""
 
     child: Checkpoint
@@ -241,8 +225,7 @@ class Relink(NamedTuple):
     link: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class FamilyPlan:
+class FamilyPlan(msgspec.Struct, frozen=True):
     """What to remove from one family.
 
     The backend refuses the plan with `Conflict` (code ``plan_stale``) when one of the
@@ -256,8 +239,7 @@ class FamilyPlan:
     free: tuple[Run, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prune:
+class Prune(msgspec.Struct, frozen=True, kw_only=True):
     """Threads to drop, checkpoints to remove and segments to free, in one transaction.
 
     ``threads`` are dropped if their ``changed`` is still the one in the record; a
@@ -274,8 +256,7 @@ class Prune:
     dry_run: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Pruned:
+class Pruned(msgspec.Struct, frozen=True):
     """What a prune removed, or with ``dry_run`` would remove."""
 
     threads: int = 0
@@ -287,8 +268,7 @@ class Pruned:
 # --- lifecycle ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(msgspec.Struct, frozen=True):
     """Counts and sizes of a store, and what its backend can do.
 
     ``logical_bytes`` is what whole-state saving would have written, ``stored_bytes``
@@ -306,8 +286,7 @@ class Facts:
     abilities: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Rescued:
+class Rescued(msgspec.Struct, frozen=True):
     """Every record that can still be read, oldest first, and what cannot.
 
     A checkpoint whose parent is gone comes without one; one whose thread is gone

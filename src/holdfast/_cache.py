@@ -7,7 +7,8 @@ only owner, and a rival reads from the backend instead.
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
+
+import msgspec
 
 from holdfast._manifest import Manifest
 from holdfast._records import Checkpoint
@@ -16,13 +17,12 @@ from holdfast._rope import Body
 ENTRY_COST = 2048
 
 
-@dataclass(slots=True)
-class Known:
+class Known(msgspec.Struct):
     """A checkpoint with its manifest and as many of its bodies as are in memory."""
 
     head: Checkpoint
     manifest: Manifest
-    bodies: dict[str, Body] = field(default_factory=dict[str, Body])
+    bodies: dict[str, Body] = msgspec.field(default_factory=dict[str, Body])
 
     @property
     def cost(self) -> int:

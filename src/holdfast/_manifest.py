@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from hashlib import sha256
 
+import msgspec
 import orjson
 
 from holdfast._records import Checkpoint, Run
@@ -25,12 +25,11 @@ WHOLE = ""
 Value = Rope | bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(msgspec.Struct, frozen=True):
     """The values of a state; ``next_block`` is where new segment numbers come from."""
 
     is_mapping: bool
-    values: dict[str, Value] = field(default_factory=dict[str, Value])
+    values: dict[str, Value] = msgspec.field(default_factory=dict[str, Value])
     next_block: int = 0
 
     @property

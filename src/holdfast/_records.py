@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Final, Generic, NamedTuple, TypeVar, cast, overload
+from typing import Final, NamedTuple, TypeVar, cast, overload
 
 import msgspec
 from xxhash import xxh3_64_intdigest
@@ -48,8 +47,10 @@ class Segment(NamedTuple):
     packing: int = 0
 
 
-# A msgspec struct where a dataclass would do: every save makes one and copies it twice,
-# and copying a frozen dataclass of this size took half of the save's time in Python.
+# Records are msgspec structs: dataclasses cost ten times as much to copy, which every
+# save does, and took half of the time of `import holdfast`.
+
+
 class Checkpoint(msgspec.Struct, frozen=True, gc=False):
     """One immutable saved state of a thread; only its label and tags can change.
 
@@ -108,8 +109,7 @@ class Origin(NamedTuple):
     checkpoint: str
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadRecord:
+class ThreadRecord(msgspec.Struct, frozen=True):
     """A thread as listings show it; ``changed`` is the sequence number of its last use.
 
     ``deleted_at`` is set on the tombstone of a thread that is gone.
@@ -124,8 +124,8 @@ class ThreadRecord:
     updated_at: int
     deleted_at: int | None
     changed: int
-    family: int = field(repr=False)
-    encoded_metadata: bytes = field(repr=False)
+    family: int
+    encoded_metadata: bytes
 
     @property
     def metadata(self) -> dict[str, object]:
@@ -133,8 +133,7 @@ class ThreadRecord:
         return decode_metadata(self.encoded_metadata)
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """A journal entry: a value recorded once under a key.
 
     ``checkpoint`` is the id it belongs to, which need not have been saved yet, or ""
@@ -144,7 +143,7 @@ class Entry:
     thread: str
     checkpoint: str
     key: str
-    data: bytes = field(repr=False)
+    data: bytes
     recorded_at: int = 0
     seq: int = 0
 
@@ -154,8 +153,7 @@ class Entry:
         return _codec.decode(self.data)
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(msgspec.Struct, frozen=True):
     """One line of a thread's log of head moves, ``source`` and ``target`` by id."""
 
     seq: int
@@ -166,8 +164,7 @@ class Move:
     moved_at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """One line of the store's feed; ``subject`` is a checkpoint id or a journal key."""
 
     seq: int
@@ -177,12 +174,17 @@ class Change:
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Page(Sequence[T], Generic[T]):
+class Page(Sequence[T]):
     """Some of a listing; ``cursor`` continues it, ``None`` when this was the last."""
 
-    items: tuple[T, ...]
-    cursor: int | None = None
+    __slots__ = ("cursor", "items")
+
+    def __init__(self, items: tuple[T, ...], cursor: int | None = None) -> None:
+        self.items = items
+        self.cursor = cursor
+
+    def __repr__(self) -> str:
+        return f"Page({list(self.items)!r}, cursor={self.cursor})"
 
     def __iter__(self) -> Iterator[T]:
         return iter(self.items)

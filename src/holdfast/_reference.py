@@ -7,7 +7,8 @@ newest with that mark; anything else is an id or the beginning of one.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+import msgspec
 
 from holdfast._records import checked_name
 from holdfast.errors import Unstorable
@@ -17,29 +18,25 @@ HEAD = "@"
 _BACK = re.compile(r"@(?:~(?P<steps>[0-9]{0,18})|(?P<carets>\^+))?")
 
 
-@dataclass(frozen=True, slots=True)
-class Back:
+class Back(msgspec.Struct, frozen=True):
     """So many checkpoints before the head."""
 
     steps: int
 
 
-@dataclass(frozen=True, slots=True)
-class Labelled:
+class Labelled(msgspec.Struct, frozen=True):
     """The newest with this label."""
 
     label: str
 
 
-@dataclass(frozen=True, slots=True)
-class Tagged:
+class Tagged(msgspec.Struct, frozen=True):
     """The newest with this tag."""
 
     tag: str
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(msgspec.Struct, frozen=True):
     """The one with this id, or the only one whose id begins so."""
 
     id: str

@@ -9,11 +9,10 @@ are simply concatenated.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import chain, islice
-from typing import NamedTuple
 
+import msgspec
 import orjson
 
 from holdfast._records import Run, Segment
@@ -34,8 +33,7 @@ BLOCK = 4096
 LAST_BLOCK = (1 << 32) // BLOCK - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Rope:
+class Rope(msgspec.Struct, frozen=True):
     """A value in segments: which ones, and what an append needs to know.
 
     ``chain`` is the running digest over the segments. Appended segments and segments
@@ -50,13 +48,12 @@ class Rope:
     next_replaced: int
 
 
-@dataclass(slots=True)
-class Body:
+class Body(msgspec.Struct):
     """The bytes of a rope in memory: all segments joined, and where they end."""
 
-    text: bytearray = field(default_factory=bytearray)
-    sizes: list[int] = field(default_factory=list[int])
-    hashes: list[bytes] = field(default_factory=list[bytes])
+    text: bytearray = msgspec.field(default_factory=bytearray)
+    sizes: list[int] = msgspec.field(default_factory=list[int])
+    hashes: list[bytes] = msgspec.field(default_factory=list[bytes])
 
 
 class Blocks:
@@ -80,7 +77,7 @@ class Blocks:
 Piece = int | bytes
 
 
-class Spliced(NamedTuple):
+class Spliced(msgspec.Struct, frozen=True):
     """A new rope, the segments it adds, and its bytes in memory."""
 
     rope: Rope

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Coroutine
 from types import TracebackType
 from typing import Any, Self, TypeVar, overload
@@ -284,6 +283,8 @@ class AsyncStore:
     ) -> Page[Change]:
         if not self._context.backend.blocking:
             return await self._context.backend.changes(after, limit, timeout)
+        import asyncio  # noqa: PLC0415 - the blocking door does not need it
+
         # Waiting here and not in a worker: watchers must not use up its threads.
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from holdfast._backend import run
@@ -24,6 +22,9 @@ class Worker:
     """
 
     def __init__(self) -> None:
+        # Imported here, and asyncio below: the blocking door needs neither.
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
+
         self._pool = ThreadPoolExecutor(MOST_THREADS, thread_name_prefix="holdfast")
 
     async def run(self, operation: Coroutine[Any, Any, T]) -> T:
@@ -38,6 +39,8 @@ class Worker:
 
     async def call(self, work: Callable[[], T]) -> T:
         """The result of a blocking call."""
+        import asyncio  # noqa: PLC0415
+
         return await asyncio.get_running_loop().run_in_executor(self._pool, work)
 
     def close(self) -> None:

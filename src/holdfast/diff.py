@@ -9,13 +9,15 @@ import json
 import re
 from collections.abc import Hashable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
 from datetime import datetime, time
 from decimal import Decimal
 from difflib import SequenceMatcher
 from itertools import chain, zip_longest
 from operator import eq
 from typing import Literal, TypeAlias, TypeGuard
+
+import msgspec
+from msgspec.structs import replace
 
 __all__ = ["Change", "Diff", "diff", "render_path"]
 
@@ -42,8 +44,7 @@ _HARMLESS = str.maketrans("", "", "\u200c\u200d\u3000")
 _MISSING = object()
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """One difference; ``old`` is None for what was added, ``new`` for what was removed.
 
     The path of a removal leads to it in the old state, every other path in the new one.
@@ -62,15 +63,15 @@ class Change:
         return f"{_SIGNS[self.op]} {render_path(self.path)}  {values}"
 
 
-@dataclass(frozen=True, slots=True)
-class Diff:
+class Diff(msgspec.Struct, frozen=True):
     """The changes that lead from one state to another, in the order of the state."""
 
     changes: tuple[Change, ...]
     # Not derived from the changes: a pointer counts the insertions and removals before.
-    _operations: tuple[tuple[Op, str, object], ...] = field(
-        default=(), repr=False, compare=False
-    )
+    operations: tuple[tuple[Op, str, object], ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Diff({list(self.changes)!r})"
 
     @property
     def added(self) -> tuple[Change, ...]:
@@ -96,7 +97,7 @@ class Diff:
         return [
             {"op": _VERBS[op], "path": pointer}
             | ({} if op == "removed" else {"value": value})
-            for op, pointer, value in self._operations
+            for op, pointer, value in self.operations
         ]
 
     def __len__(self) -> int:
@@ -127,8 +128,7 @@ def render_path(path: Path) -> str:
     return "".join(map(_render_part, path)).removeprefix(".") or "(root)"
 
 
-@dataclass(frozen=True, slots=True)
-class _Pair:
+class _Pair(msgspec.Struct, frozen=True):
     """Two values to compare, at ``was`` in old and at ``now`` in old as patched so far.
 
     One of them may be missing; ``whole`` is the pair around this one that a patch has

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import timedelta
+
+import msgspec
 
 from holdfast._records import Checkpoint, ThreadRecord
 from holdfast.errors import Unstorable
@@ -17,8 +18,7 @@ WEEK = 7 * DAY
 MONDAY = 3 * DAY
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Thin:
+class Thin(msgspec.Struct, frozen=True, kw_only=True):
     """Keep the newest checkpoint of each of the last so many hours, days and weeks.
 
     Only hours, days and weeks (UTC) in which something was saved are counted.
@@ -29,8 +29,7 @@ class Thin:
     weekly: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retention:
+class Retention(msgspec.Struct, frozen=True, kw_only=True):
     """What survives a prune: everything that at least one of the rules keeps.
 
     Of each thread's checkpoints: the ``last`` n, those saved ``within`` an age, and a
@@ -95,19 +94,18 @@ def threads_to_drop(
     return dropped
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(msgspec.Struct, frozen=True):
     """A family's living threads and all of its checkpoints, oldest first."""
 
     threads: Sequence[ThreadRecord]
     checkpoints: Sequence[Checkpoint]
-    by_thread: dict[str, list[Checkpoint]] = field(init=False)
 
-    def __post_init__(self) -> None:
-        by_thread: dict[str, list[Checkpoint]] = defaultdict(list)
+    def by_thread(self) -> Iterable[list[Checkpoint]]:
+        """The checkpoints of each thread, living or not."""
+        groups: dict[str, list[Checkpoint]] = defaultdict(list)
         for checkpoint in self.checkpoints:
-            by_thread[checkpoint.thread].append(checkpoint)
-        object.__setattr__(self, "by_thread", by_thread)
+            groups[checkpoint.thread].append(checkpoint)
+        return groups.values()
 
 
 def checkpoints_to_remove(
@@ -115,7 +113,7 @@ def checkpoints_to_remove(
 ) -> list[Checkpoint]:
     """The checkpoints of a family that no rule of a policy keeps."""
     kept = set(_pinned(policy, family))
-    for checkpoints in family.by_thread.values():
+    for checkpoints in family.by_thread():
         kept.update(c.id for c in _chosen(policy, checkpoints, now))
     return [c for c in family.checkpoints if c.id not in kept]
 

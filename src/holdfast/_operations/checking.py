@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from hashlib import sha256
+
+import msgspec
 
 from holdfast._backend import Inspection, Rescued
 from holdfast._manifest import Manifest, decode_manifest, digest
@@ -19,8 +20,7 @@ from holdfast.errors import HoldfastError
 CHUNK = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(msgspec.Struct, frozen=True):
     """Something that is not as it was written; ``checkpoint`` where it can be told."""
 
     what: str
@@ -33,8 +33,7 @@ class Problem:
         return f"{where}{which}{self.what}"
 
 
-@dataclass(frozen=True, slots=True)
-class Verification:
+class Verification(msgspec.Struct, frozen=True):
     """What a check of the whole store found; true if everything is well."""
 
     threads: int

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from holdfast._backend import Backend, ThreadKey
 from holdfast._cache import Cache, Known
@@ -15,8 +16,7 @@ from holdfast.errors import NotFound
 from holdfast.retention import Retention
 
 
-@dataclass(slots=True)
-class Housekeeping:
+class Housekeeping(msgspec.Struct):
     """The policy applied after saves, at most once in ``interval`` microseconds."""
 
     policy: Retention
@@ -24,8 +24,7 @@ class Housekeeping:
     last: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(msgspec.Struct, frozen=True):
     """A backend with the store's cache, packer, clock and source of ids."""
 
     backend: Backend

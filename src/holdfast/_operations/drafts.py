@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol, cast
+
+import msgspec
 
 from holdfast import _codec
 from holdfast._cache import Known
@@ -15,14 +16,13 @@ from holdfast._rope import Blocks, Body, Rope, Spliced, append, is_list, splice,
 from holdfast.errors import Unstorable
 
 
-@dataclass(slots=True)
-class Plan:
+class Plan(msgspec.Struct):
     """A next checkpoint's values, the segments they add and their bytes in memory."""
 
     is_mapping: bool
-    values: dict[str, Value] = field(default_factory=dict[str, Value])
-    segments: list[Segment] = field(default_factory=list[Segment])
-    bodies: dict[str, Body] = field(default_factory=dict[str, Body])
+    values: dict[str, Value] = msgspec.field(default_factory=dict[str, Value])
+    segments: list[Segment] = msgspec.field(default_factory=list[Segment])
+    bodies: dict[str, Body] = msgspec.field(default_factory=dict[str, Body])
 
     def put(self, name: str, spliced: Spliced) -> None:
         self.values[name] = spliced.rope

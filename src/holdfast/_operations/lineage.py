@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from holdfast._backend import Ancestors, CheckpointKey, Marked, Matches, Saves
 from holdfast._operations.context import Context, missing_thread
@@ -19,8 +20,7 @@ MOST_MATCHES = 10
 CHUNK = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryQuery:
+class HistoryQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Which checkpoints of a thread to list."""
 
     limit: int | None = 100

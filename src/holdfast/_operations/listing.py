@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from holdfast._backend import Matches, Threads
 from holdfast._operations.context import Context
@@ -15,8 +15,7 @@ from holdfast.errors import Unstorable
 CHUNK = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ThreadsQuery:
+class ThreadsQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Which threads to list; ``metadata`` matches threads that have all its items."""
 
     kind: str | None = None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from holdfast import _codec
 from holdfast._backend import Entries, Start, Write
@@ -14,8 +15,7 @@ from holdfast._reference import checked_id
 OF_THREAD = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """Where entries go, and what happens to those that are there already."""
 
     thread: str

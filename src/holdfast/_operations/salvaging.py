@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from holdfast._backend import Inspection, Start, Write
 from holdfast._manifest import decode_manifest
@@ -16,8 +18,7 @@ from holdfast._rope import Rope, joined, read_body
 from holdfast.errors import Corrupt, HoldfastError
 
 
-@dataclass(frozen=True, slots=True)
-class Salvaged:
+class Salvaged(msgspec.Struct, frozen=True):
     """What a salvage saved, and what was lost."""
 
     threads: int

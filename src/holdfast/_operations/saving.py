@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from msgspec.structs import replace as copy
+import msgspec
+from msgspec.structs import replace
 
 from holdfast import _codec
 from holdfast._backend import NEW_THREAD, CheckpointKey, Start, Write
@@ -30,8 +30,7 @@ from holdfast._rope import LAST_BLOCK, Blocks, Rope
 from holdfast.errors import Conflict, Unstorable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(msgspec.Struct, frozen=True, kw_only=True):
     """How a checkpoint is saved, beside its state; all of it checked."""
 
     label: str | None = None
@@ -171,7 +170,7 @@ class Saving:
             ),
         )
         [receipt] = await self.context.backend.commit([write])
-        saved = copy(draft, seq=receipt.seq, family=receipt.family)
+        saved = replace(draft, seq=receipt.seq, family=receipt.family)
         self.context.cache.give(self.thread, Known(saved, manifest, plan.bodies))
         return saved
 
@@ -200,7 +199,7 @@ class Saving:
             encoded_metadata=self.how.metadata,
         )
         above = parent.sha256 if parent else b""
-        return copy(draft, sha256=digest(draft, above))
+        return replace(draft, sha256=digest(draft, above))
 
     async def _settle(self, conflict: Conflict) -> Checkpoint | None:
         """Make the next attempt possible, or return what is there, or give up."""

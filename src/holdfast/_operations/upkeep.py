@@ -5,8 +5,9 @@ from __future__ import annotations
 import warnings
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from holdfast._backend import (
     FamilyPlan,

@@ -163,9 +163,7 @@ class SqliteBackend:
 
     def _commit_waiting(self, own: _Ticket) -> None:
         """Commit for everybody who waits: one transaction, one fsync."""
-        group: list[_Ticket] = []
-        while self._waiting and len(group) < LARGEST_GROUP:
-            group.append(self._waiting.popleft())
+        group = self._next_group()
         try:
             self._commit_group(group)
         except apsw.Error as error:
@@ -176,12 +174,17 @@ class SqliteBackend:
                 ticket.error = error
         except BaseException:
             # Interrupted, and rolled back: the others' writes are still to be made.
-            for ticket in reversed(group):
-                if ticket is not own:
-                    self._waiting.appendleft(ticket)
+            others = [ticket for ticket in group if ticket is not own]
+            self._waiting.extendleft(reversed(others))
             raise
         for ticket in group:
             ticket.done = True
+
+    def _next_group(self) -> list[_Ticket]:
+        group: list[_Ticket] = []
+        while self._waiting and len(group) < LARGEST_GROUP:
+            group.append(self._waiting.popleft())
+        return group
 
     def _commit_group(self, group: list[_Ticket]) -> None:
         db = self._writing()

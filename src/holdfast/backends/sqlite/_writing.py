@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import apsw
 import orjson
-from msgspec.structs import replace as copy
+from msgspec.structs import replace
 
 from holdfast._backend import FamilyPlan, Prune, Pruned, Receipt, Start, Write
 from holdfast._records import Checkpoint, Entry, Run, Segment, ThreadRecord, Unset
@@ -348,9 +347,9 @@ class Pruning:
         )
         if checked != (0,):
             raise stale_plan()
-        for child, parent, link in plan.relinks:
-            above = parent.seq if parent else None
-            rewrite(self.db, copy(child, link=link), above)
+        for relink in plan.relinks:
+            above = relink.parent.seq if relink.parent else None
+            rewrite(self.db, replace(relink.child, link=relink.link), above)
         self._remove(plan, doomed)
         for run in plan.free:
             self._free(plan.family, run)

@@ -1,0 +1,271 @@
+"""What a store does with the file it is given."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+
+import apsw
+import pytest
+
+import holdfast
+from holdfast.backends.sqlite import _connect
+
+
+def names_in(folder) -> set[str]:
+    return set(os.listdir(folder))
+
+
+def test_a_path_a_sqlite_address_and_a_path_object_open_the_same_file(tmp_path):
+    with holdfast.open(f"sqlite:{tmp_path}/a.db") as store:
+        store.thread("t").save(1)
+
+    with holdfast.open(str(tmp_path / "a.db")) as store:
+        assert store.thread("t").load() == 1
+    with holdfast.open(tmp_path / "a.db") as store:
+        assert store.thread("t").load() == 1
+
+
+def test_home_is_expanded_and_folders_are_made(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    with holdfast.open("~/deep/er/a.db") as store:
+        store.thread("t").save(1)
+
+    assert (tmp_path / "deep" / "er" / "a.db").exists()
+
+
+def test_only_the_owner_can_read_any_file_of_a_store(tmp_path):
+    old = os.umask(0)
+    try:
+        with holdfast.open(tmp_path / "a.db") as store:
+            store.thread("t").save({"secret": "x" * 1000})
+            modes = {
+                name: stat.S_IMODE(os.stat(tmp_path / name).st_mode)
+                for name in names_in(tmp_path)
+            }
+    finally:
+        os.umask(old)
+
+    assert set(modes) == {"a.db", "a.db-wal", "a.db-shm", "a.db-lock"}
+    assert set(modes.values()) == {0o600}
+
+
+def test_a_closed_store_leaves_one_file(tmp_path):
+    with holdfast.open(tmp_path / "a.db") as store:
+        store.thread("t").save(1)
+
+    assert names_in(tmp_path) == {"a.db"}
+
+
+def test_a_file_of_another_application_is_refused_and_left_alone(tmp_path):
+    path = tmp_path / "other.db"
+    other = apsw.Connection(str(path))
+    other.execute("create table t (x); insert into t values (1)")
+    other.close()
+    before = path.read_bytes()
+
+    with pytest.raises(holdfast.FormatMismatch, match="another application"):
+        holdfast.open(path)
+
+    assert path.read_bytes() == before
+    assert names_in(tmp_path) == {"other.db"}
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("not a database, but long enough to be read as a header" * 10)
+    before = path.read_bytes()
+
+    with pytest.raises(holdfast.FormatMismatch, match="not a Holdfast store"):
+        holdfast.open(path)
+
+    assert path.read_bytes() == before
+
+
+def test_a_newer_format_is_refused_with_the_way_out(tmp_path):
+    path = tmp_path / "a.db"
+    holdfast.open(path).close()
+    db = apsw.Connection(str(path), vfs=_connect.page_checksums())
+    db.execute(f"pragma user_version = {_connect.FORMAT + 1}")
+    db.close()
+
+    with pytest.raises(holdfast.FormatMismatch, match="upgrade holdfast"):
+        holdfast.open(path)
+
+
+def test_a_folder_is_not_a_store(tmp_path):
+    with pytest.raises(holdfast.HoldfastError, match="cannot be opened") as caught:
+        holdfast.open(tmp_path)
+
+    assert caught.value.code == "cannot_open"
+
+
+def test_a_file_in_the_way_of_a_folder_is_told(tmp_path):
+    (tmp_path / "file").write_text("x")
+
+    with pytest.raises(holdfast.HoldfastError, match="cannot be made"):
+        holdfast.open(tmp_path / "file" / "a.db")
+
+
+def test_reading_only_refuses_changes_and_makes_nothing(tmp_path):
+    path = tmp_path / "a.db"
+    with pytest.raises(holdfast.NotFound, match="does not exist"):
+        holdfast.open(path, read_only=True)
+    assert not path.exists()
+    with holdfast.open(path) as store:
+        store.thread("t").save({"a": 1})
+
+    with holdfast.open(path, read_only=True) as store:
+        assert store.thread("t").load() == {"a": 1}
+        with pytest.raises(holdfast.Unsupported) as caught:
+            store.thread("t").save({"a": 2})
+
+    assert caught.value.code == "read_only"
+    with holdfast.open(path) as store:
+        assert store.thread("t").load() == {"a": 1}
+
+
+def test_a_reader_sees_what_a_living_writer_saved(tmp_path):
+    with (
+        holdfast.open(tmp_path / "a.db") as writer,
+        holdfast.open(tmp_path / "a.db", read_only=True) as reader,
+    ):
+        for i in range(3):
+            writer.thread("t").save(i)
+            assert reader.thread("t").load() == i
+
+
+@pytest.mark.parametrize("url", ["", "a\0b", None, 7, b"x", "nosuch:thing"])
+def test_bad_addresses_are_refused(url):
+    with pytest.raises(holdfast.HoldfastError):
+        holdfast.open(url)
+
+
+def test_unknown_options_are_refused(tmp_path):
+    with pytest.raises(holdfast.Unstorable, match="durabilty"):
+        holdfast.open(tmp_path / "a.db", durabilty="full")
+    with pytest.raises(holdfast.Unstorable, match="'full' or 'normal'"):
+        holdfast.open(tmp_path / "a.db", durability="off")
+
+
+@pytest.mark.parametrize(("durability", "level"), [("full", 2), ("normal", 1)])
+def test_durability_is_what_sqlite_says_it_is(tmp_path, durability, level):
+    with holdfast.open(tmp_path / "a.db", durability=durability) as store:
+        db = store._context.backend._writer
+        found = db.execute("pragma synchronous").fetchall()
+        mode = db.execute("pragma journal_mode").fetchall()
+
+    assert (found, mode) == ([(level,)], [("wal",)])
+
+
+def test_every_page_carries_a_checksum(tmp_path):
+    path = tmp_path / "a.db"
+    with holdfast.open(path) as store:
+        store.thread("t").save(1)
+
+    reserved_bytes_per_page = path.read_bytes()[20]
+
+    assert reserved_bytes_per_page == _connect.CHECKSUM_BYTES
+
+
+def test_the_process_s_default_vfs_is_left_alone(tmp_path):
+    program = (
+        "import apsw; before = apsw.vfs_names()[0]; import holdfast;"
+        " holdfast.open(__import__('sys').argv[1]).close();"
+        " assert apsw.vfs_names()[0] == before"
+    )
+
+    subprocess.run([sys.executable, "-c", program, str(tmp_path / "a.db")], check=True)
+
+
+def test_compacting_gives_space_back(tmp_path):
+    path = tmp_path / "a.db"
+    with holdfast.open(path) as store:
+        store.thread("big").save({"x": [os.urandom(500).hex() for _ in range(500)]})
+        store.thread("small").save({"x": 1})
+        store.delete("big")
+        before = store.stats().file_bytes
+        store.compact()
+        after = store.stats().file_bytes
+        assert store.verify().ok
+
+    assert after < before / 4
+    assert path.stat().st_size == after
+
+
+def test_deleted_text_is_not_left_in_the_file(tmp_path):
+    path = tmp_path / "a.db"
+    with holdfast.open(path) as store:
+        store.thread("secret").save({"x": ["canary-5309 " * 50]})
+        store.thread("other").save(1)
+        store.delete("secret")
+        store.compact()
+
+    assert b"canary-5309" not in path.read_bytes()
+
+
+def test_a_backup_is_a_store_of_its_own(tmp_path):
+    with holdfast.open(tmp_path / "a.db") as store:
+        store.thread("t").save({"a": 1})
+        store.backup(str(tmp_path / "b.db"))
+        store.thread("t").save({"a": 2})
+        with pytest.raises(holdfast.Conflict, match="exists"):
+            store.backup(str(tmp_path / "b.db"))
+
+    with holdfast.open(tmp_path / "b.db") as copy:
+        assert copy.thread("t").load() == {"a": 1}
+        assert copy.verify().ok
+    assert stat.S_IMODE((tmp_path / "b.db").stat().st_mode) == 0o600
+
+
+def test_salvage_refuses_to_write_into_a_file_that_is_there(tmp_path):
+    (tmp_path / "b.db").write_text("mine")
+    with (
+        holdfast.open(tmp_path / "a.db") as store,
+        pytest.raises(holdfast.Conflict, match="exists"),
+    ):
+        store.salvage(str(tmp_path / "b.db"))
+
+    assert (tmp_path / "b.db").read_text() == "mine"
+
+
+def test_salvage_keeps_ids_times_marks_forks_heads_and_journal(tmp_path):
+    with holdfast.open(tmp_path / "a.db") as store:
+        chat = store.thread("chat", kind="talk", owner="ann", metadata={"k": [1]})
+        for i in range(4):
+            chat.append(messages=[{"n": i, "text": "x" * 300}])
+        chat.label("here", "@~2")
+        chat.tag("a", "b", ref="@~1")
+        fork = chat.fork("fork", at="@~2")
+        fork.append(messages=[{"n": 99}])
+        chat.fork("bare", at="@~3")
+        chat.rewind("@~1")
+        chat.record("tool-1", {"ok": True})
+        report = store.salvage(str(tmp_path / "b.db"))
+        expected = picture(store)
+
+    assert (report.checkpoints, report.journal_entries, report.lost) == (5, 1, ())
+    with holdfast.open(tmp_path / "b.db") as copy:
+        assert picture(copy) == expected
+        assert copy.verify().ok
+
+
+def picture(store):
+    return {
+        thread.id: (
+            thread.kind,
+            thread.owner,
+            thread.metadata,
+            thread.forked_from,
+            [
+                (c.id, c.step, c.saved_at, c.label, c.tags, store.load(c))
+                for c in store.thread(thread.id).history()
+            ],
+            [c.id for c in store.thread(thread.id).history(all=True)],
+            store.thread(thread.id).journal(),
+        )
+        for thread in store.threads()
+    }
