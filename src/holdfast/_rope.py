@@ -49,7 +49,10 @@ class Rope(msgspec.Struct, frozen=True):
 
 
 class Body(msgspec.Struct):
-    """The bytes of a rope in memory: all segments joined, and where they end."""
+    """The bytes of a rope in memory: all segments joined, and where they end.
+
+    ``hashes`` are those of the first segments, as far as they were needed yet.
+    """
 
     text: bytearray = msgspec.field(default_factory=bytearray)
     sizes: list[int] = msgspec.field(default_factory=list[int])
@@ -92,7 +95,7 @@ def is_list(text: bytes) -> bool:
 
 def joined(body: Body, *, as_list: bool) -> bytes | bytearray:
     """The JSON text of a value."""
-    return b"[%b]" % bytes(body.text) if as_list else body.text
+    return b"".join((b"[", body.text, b"]")) if as_list else body.text
 
 
 def write(text: bytes, blocks: Blocks) -> Spliced:
@@ -114,10 +117,9 @@ def append(old: Rope, body: Body | None, addition: bytes, blocks: Blocks) -> Spl
         number = blocks.number(number)
         segments.append(Segment(number, data))
         runs = _extended(runs, number)
-        digest = sha256(data).digest()
-        running = sha256(running + digest).digest()
+        running = sha256(running + sha256(data).digest()).digest()
         if body is not None:
-            _push(body, data, digest, as_list=old.is_list)
+            _push(body, data, as_list=old.is_list)
         number += 1
     size = old.size + len(addition) + old.is_list
     rope = Rope(old.is_list, runs, size, running, number, old.next_replaced)
@@ -146,12 +148,10 @@ def splice(old: Rope, body: Body, text: bytes, blocks: Blocks) -> Spliced:
     return spliced if len(spliced.rope.runs) <= MOST_RUNS else write(text, blocks)
 
 
-def read_body(rope: Rope, parts: Iterable[bytes]) -> Body:
+def read_body(rope: Rope, parts: list[bytes]) -> Body:
     """The body of a rope from the bytes of its segments."""
-    body = Body()
-    for data in parts:
-        _push(body, data, sha256(data).digest(), as_list=rope.is_list)
-    return body
+    joint = b"," if rope.is_list else b""
+    return Body(bytearray(joint.join(parts)), list(map(len, parts)))
 
 
 def chain_of(hashes: Iterable[bytes], running: bytes = b"") -> bytes:
@@ -264,6 +264,8 @@ class _Assembly:
         self.old, self.body, self.blocks = old, body, blocks
         self.numbers = numbers(old.runs)
         self.parts = list(_parts(body, int(old.is_list)))
+        known = len(body.hashes)
+        body.hashes += (sha256(part).digest() for part in self.parts[known:])
         self.runs: tuple[Run, ...] = ()
         self.segments: list[Segment] = []
         self.fresh = Body()
@@ -279,7 +281,8 @@ class _Assembly:
 
     def _push(self, number: int, data: bytes, digest: bytes) -> None:
         self.runs = _extended(self.runs, number)
-        _push(self.fresh, data, digest, as_list=self.old.is_list)
+        _push(self.fresh, data, as_list=self.old.is_list)
+        self.fresh.hashes.append(digest)
 
 
 def _assemble(old: Rope, body: Body, pieces: list[Piece], blocks: Blocks) -> Spliced:
@@ -302,12 +305,11 @@ def _assemble(old: Rope, body: Body, pieces: list[Piece], blocks: Blocks) -> Spl
     return Spliced(rope, tuple(assembly.segments), fresh)
 
 
-def _push(body: Body, data: bytes, digest: bytes, *, as_list: bool) -> None:
+def _push(body: Body, data: bytes, *, as_list: bool) -> None:
     if as_list and body.sizes:
         body.text.append(_COMMA)
     body.text += data
     body.sizes.append(len(data))
-    body.hashes.append(digest)
 
 
 def _extended(runs: tuple[Run, ...], number: int) -> tuple[Run, ...]:

@@ -44,7 +44,7 @@ class SqliteInspection:
         first, last = family << 32 | run.first, family << 32 | run.last
         for row in self._rows_between("segments", first, last):
             try:
-                segment = _rows.to_segment(row)
+                [segment] = _rows.to_segments([row])
             except (Corrupt, TypeError):
                 continue
             found[segment.number] = segment

@@ -53,7 +53,7 @@ def read_segments(
             raise Corrupt(
                 f"family {family}", f"segments {run.first}-{run.last} are short"
             )
-        found.extend(map(_rows.to_segment, read))
+        found += _rows.to_segments(read)
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
@@ -119,12 +120,14 @@ def segment_row(family: int, segment: Segment) -> Row:
     return key, segment.packing, segment.data, sum_
 
 
-def to_segment(row: Row) -> Segment:
-    """A row of ``segment``; `Corrupt` if it is not what was written."""
-    key, packing, data, found = row
-    if checksum(data, key * 256 + packing) != found:
-        raise Corrupt(f"segment {key & 0xFFFF_FFFF} of family {key >> 32}")
-    return Segment(key & 0xFFFF_FFFF, data, packing)
+def to_segments(rows: Iterable[Row]) -> list[Segment]:
+    """Rows of ``segment``; `Corrupt` if one is not what was written."""
+    segments: list[Segment] = []
+    for key, packing, data, found in rows:
+        if checksum(data, key * 256 + packing) != found:
+            raise Corrupt(f"segment {key & 0xFFFF_FFFF} of family {key >> 32}")
+        segments.append(Segment(key & 0xFFFF_FFFF, data, packing))
+    return segments
 
 
 def entry_checksum(thread: int, entry: Entry) -> int:

@@ -65,9 +65,10 @@ insert into move (seq, thread, kind, source, target, moved_at)
 values (:seq, :thread, :kind, :source, :target, :at)
 
 -- name: thread_by_name
-select * from thread_full where name = :name
-order by deleted_at is not null, number desc
-limit 1
+select * from thread_full
+where number = coalesce(
+    (select number from thread where name = :name and deleted_at is null),
+    (select max(number) from thread where name = :name and deleted_at is not null))
 
 -- name: live_thread
 select number, family from thread where name = :name and deleted_at is null

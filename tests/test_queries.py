@@ -1,0 +1,92 @@
+"""The SQLite backend's statements: all used, indexed, never built from data."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import apsw
+import pytest
+
+import holdfast
+from holdfast.backends import sqlite
+from holdfast.backends.sqlite._queries import QUERIES
+
+SOURCES = [path.read_text() for path in Path(sqlite.__file__).parent.glob("*.py")]
+
+# These look at all threads on purpose: there are few beside checkpoints.
+READS_ALL_THREADS = {"threads", "forget_tombstones"}
+# These count or list the whole store.
+READS_EVERYTHING = {"facts", "count_segments", "forget_moves"}
+
+
+@pytest.fixture
+def store(tmp_path):
+    with holdfast.open(tmp_path / "a.db") as store:
+        yield store
+
+
+def spelled_out(name: str) -> bool:
+    built = ("_saves_newest", "_saves_oldest", "rescue_", "last_")
+    return any(f'"{name}"' in s for s in SOURCES) or any(b in name for b in built)
+
+
+@pytest.mark.parametrize("name", sorted(QUERIES))
+def test_every_statement_is_used(name):
+    assert spelled_out(name)
+
+
+@pytest.mark.parametrize(
+    "name", sorted(QUERIES.keys() - READS_ALL_THREADS - READS_EVERYTHING)
+)
+def test_no_statement_scans_a_table(store, name):
+    db = store._context.backend._writer
+    sql = QUERIES[name]
+    bindings = dict.fromkeys(re.findall(r":(\w+)", sql)) or (None,) * sql.count("?")
+
+    plan = [row[-1] for row in db.execute(f"explain query plan {sql}", bindings)]
+
+    tables = r"(thread|checkpoint|segment|journal|move|setting|[a-z])"
+    scans = [step for step in plan if re.match(rf"SCAN {tables}(?! .*VIRTUAL)$", step)]
+    assert not [step for step in scans if step != "SCAN line"], plan
+
+
+def test_hostile_names_never_become_sql(store):
+    hostile = ["'; drop table thread; --", '" or 1=1', "%", "*", "[a-z]", "\\", "?1"]
+    statements: set[str] = set()
+
+    def exercise(name: str) -> None:
+        thread = store.thread(name, owner=name, metadata={name: name})
+        thread.save({name: [name]}, label=name, tags=[name], metadata={name: name})
+        thread.append(messages=[name])
+        thread.record(name, name)
+        thread.fork(f"{name} fork")
+        assert thread.find(label=name).step == 1
+        assert thread.load(f"tag:{name}") == {name: [name]}
+        assert [t.id for t in store.threads(owner=name, prefix=name)] == [
+            f"{name} fork",
+            name,
+        ]
+        assert len(store.threads(metadata={name: name})) == 2
+        assert store.delete(name, f"{name} fork") == 2
+
+    backend = store._context.backend
+    traced = lambda trace: statements.add(trace["sql"])  # noqa: E731 - a callback
+    exercise("harmless")
+    connections = [backend._writer, *backend._idle]
+    for db in connections:
+        db.trace_v2(apsw.SQLITE_TRACE_STMT, traced)
+    exercise("as harmless")
+    before = set(statements)
+
+    for name in hostile:
+        exercise(name)
+
+    assert before
+    assert statements == before
+
+
+def test_the_two_doors_and_all_backends_share_one_port(store):
+    verbs = {n for n in vars(holdfast._backend.Backend) if not n.startswith("_")}
+
+    assert verbs <= set(dir(store._context.backend))
