@@ -89,3 +89,23 @@ def test_nothing_in_the_package_can_run_stored_bytes():
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         }
         assert not called & {"eval", "exec", "compile", "__import__"}, name
+
+
+def test_every_public_name_loads_from_where_the_package_says():
+    program = (
+        "import holdfast; names = [getattr(holdfast, n) for n in holdfast.__all__];"
+        " assert set(holdfast._HOMES) == set(holdfast.__all__);"
+        " assert set(dir(holdfast)) >= set(holdfast.__all__);"
+        " print(len(names), holdfast.errors.NotFound is holdfast.NotFound)"
+    )
+
+    ran = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+
+    assert ran.stdout.split() == [str(len(holdfast.__all__)), "True"]
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="nonsense"):
+        holdfast.nonsense  # noqa: B018 - the access is the test

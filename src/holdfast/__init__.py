@@ -1,30 +1,31 @@
 """Holdfast keeps the state of AI agents: every step saved, any step restorable."""
 
-from holdfast._backend import Facts, Pruned
-from holdfast._doors import open, open_async  # noqa: A004 - meant as holdfast.open
-from holdfast._records import (
-    Change,
-    Checkpoint,
-    Entry,
-    Move,
-    Page,
-    ThreadRecord,
-)
-from holdfast._store import AsyncStore, Store
-from holdfast._thread import AsyncThread, Thread
-from holdfast.diff import Diff
-from holdfast.errors import (
-    Busy,
-    Closed,
-    Conflict,
-    Corrupt,
-    FormatMismatch,
-    HoldfastError,
-    NotFound,
-    Unstorable,
-    Unsupported,
-)
-from holdfast.retention import Retention, Thin
+from importlib import import_module
+
+# Type checkers take this name for true; importing it from typing costs more than the
+# rest of this file.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast._backend import Facts, Pruned
+    from holdfast._doors import open, open_async  # noqa: A004 - meant as holdfast.open
+    from holdfast._operations.checking import Problem, Verification
+    from holdfast._operations.salvaging import Salvaged
+    from holdfast._records import Change, Checkpoint, Move, Page, ThreadRecord
+    from holdfast._store import AsyncStore, Store
+    from holdfast._thread import AsyncThread, Thread
+    from holdfast.diff import Diff
+    from holdfast.errors import (
+        Busy,
+        Closed,
+        Conflict,
+        Corrupt,
+        FormatMismatch,
+        HoldfastError,
+        NotFound,
+        Unstorable,
+        Unsupported,
+    )
+    from holdfast.retention import Retention, Thin
 
 __all__ = [
     "AsyncStore",
@@ -36,23 +37,65 @@ __all__ = [
     "Conflict",
     "Corrupt",
     "Diff",
-    "Entry",
     "Facts",
     "FormatMismatch",
     "HoldfastError",
     "Move",
     "NotFound",
     "Page",
+    "Problem",
     "Pruned",
     "Retention",
+    "Salvaged",
     "Store",
     "Thin",
     "Thread",
     "ThreadRecord",
     "Unstorable",
     "Unsupported",
+    "Verification",
     "open",
     "open_async",
 ]
 
 __version__ = "0.1.0"
+
+# Where the names above live. They are loaded when they are first used, so that a
+# program that only asks for the version, or may not need a store, starts at once.
+_MODULES = {
+    "_backend": ("Facts", "Pruned"),
+    "_doors": ("open", "open_async"),
+    "_operations.checking": ("Problem", "Verification"),
+    "_operations.salvaging": ("Salvaged",),
+    "_records": ("Change", "Checkpoint", "Move", "Page", "ThreadRecord"),
+    "_store": ("AsyncStore", "Store"),
+    "_thread": ("AsyncThread", "Thread"),
+    "diff": ("Diff",),
+    "errors": (
+        "Busy",
+        "Closed",
+        "Conflict",
+        "Corrupt",
+        "FormatMismatch",
+        "HoldfastError",
+        "NotFound",
+        "Unstorable",
+        "Unsupported",
+    ),
+    "retention": ("Retention", "Thin"),
+}
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    if name in _MODULES or name in {"backends", "testing"}:
+        return import_module(f"holdfast.{name}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'holdfast' has no attribute {name!r}")
+    value: object = getattr(import_module(f"holdfast.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
