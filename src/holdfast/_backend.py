@@ -25,6 +25,7 @@ from holdfast._records import (
     ThreadRecord,
     Unset,
 )
+from holdfast.errors import HoldfastError
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -375,6 +376,17 @@ class Backend(Protocol):
 
     async def close(self) -> None:
         """Release everything; closing twice is fine."""
+        ...
+
+
+Outcome = list[Receipt] | HoldfastError
+
+
+class BlockingBackend(Backend, Protocol):
+    """What a backend has to offer whose coroutines never suspend."""
+
+    def commit_each(self, batches: Sequence[Sequence[Write]]) -> Sequence[Outcome]:
+        """Several commits, each as a whole and with its own outcome, in one call."""
         ...
 
 

@@ -10,7 +10,7 @@ from typing import Any, Unpack
 from holdfast._opening import Options, open_context
 from holdfast._operations.context import Context
 from holdfast._store import AsyncStore, Store
-from holdfast._worker import Worker
+from holdfast._worker import Passage, Worker
 
 
 def open(url: str | os.PathLike[str], **options: Unpack[Options]) -> Store:  # noqa: A001
@@ -61,4 +61,4 @@ class Opening:
 
     async def _open(self) -> AsyncStore:
         worker = Worker()
-        return AsyncStore(await worker.call(self._make), worker)
+        return AsyncStore(Passage(await worker.call(self._make), worker))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
 from types import TracebackType
 from typing import Any, Self, TypeVar, overload
 
@@ -22,7 +21,7 @@ from holdfast._records import (
     encode_metadata,
 )
 from holdfast._thread import AsyncThread, Thread
-from holdfast._worker import Worker
+from holdfast._worker import Passage
 from holdfast.retention import Retention
 
 T = TypeVar("T")
@@ -175,14 +174,9 @@ class Store:
 class AsyncStore:
     """As `Store`, awaited; made by `holdfast.open_async`."""
 
-    def __init__(self, context: Context, worker: Worker) -> None:
-        self._context = context
-        self._worker = worker
-
-    async def _run(self, operation: Coroutine[Any, Any, T]) -> T:
-        if self._context.backend.blocking:
-            return await self._worker.run(operation)
-        return await operation
+    def __init__(self, passage: Passage) -> None:
+        self._passage = passage
+        self._context = passage.context
 
     async def __aenter__(self) -> Self:
         return self
@@ -196,9 +190,7 @@ class AsyncStore:
         await self.close()
 
     async def close(self) -> None:
-        self._context.cache.clear()
-        await self._run(self._context.backend.close())
-        self._worker.close()
+        await self._passage.close()
 
     # --- threads ----------------------------------------------------------------------
 
@@ -210,7 +202,7 @@ class AsyncStore:
         owner: str | None = None,
         metadata: dict[str, object] | None = None,
     ) -> AsyncThread:
-        return AsyncThread(self._context, self._run, id, start(kind, owner, metadata))
+        return AsyncThread(self._passage, id, start(kind, owner, metadata))
 
     async def threads(
         self,
@@ -230,7 +222,7 @@ class AsyncStore:
             limit=limit,
             after=after,
         )
-        return await self._run(listing.threads(self._context, query))
+        return await self._passage.run(listing.threads(self._context, query))
 
     async def delete(
         self,
@@ -242,41 +234,43 @@ class AsyncStore:
         operation = upkeep.delete_matching(
             self._context, threads, owner=owner, kind=kind, prefix=prefix
         )
-        return await self._run(operation)
+        return await self._passage.run(operation)
 
     # --- checkpoints ------------------------------------------------------------------
 
     async def get(self, id: str) -> Checkpoint:  # noqa: A002 - public name
-        return await self._run(listing.get(self._context, id))
+        return await self._passage.run(listing.get(self._context, id))
 
     @overload
     async def load(self, checkpoint: Checkpoint | str, *, type: None = None) -> Any: ...
     @overload
     async def load(self, checkpoint: Checkpoint | str, *, type: type[T]) -> T: ...
     async def load(self, checkpoint: Checkpoint | str, *, type: Any = None) -> Any:  # noqa: A002
-        state = await self._run(listing.load(self._context, checkpoint))
+        state = await self._passage.run(listing.load(self._context, checkpoint))
         return loading.converted(state, type)
 
     # --- upkeep -----------------------------------------------------------------------
 
     async def prune(self, policy: Retention, *, dry_run: bool = False) -> Pruned:
-        return await self._run(upkeep.prune(self._context, policy, dry_run=dry_run))
+        return await self._passage.run(
+            upkeep.prune(self._context, policy, dry_run=dry_run)
+        )
 
     async def compact(self) -> None:
-        return await self._run(self._context.backend.compact())
+        return await self._passage.run(self._context.backend.compact())
 
     async def stats(self) -> Facts:
-        return await self._run(self._context.backend.facts())
+        return await self._passage.run(self._context.backend.facts())
 
     async def verify(self) -> Verification:
-        return await self._run(checking.verify(self._context))
+        return await self._passage.run(checking.verify(self._context))
 
     async def salvage(self, to: str) -> Salvaged:
         operation = salvaging.salvage(self._context, lambda: open_new(to))
-        return await self._run(operation)
+        return await self._passage.run(operation)
 
     async def backup(self, to: str) -> None:
-        return await self._run(self._context.backend.backup(to))
+        return await self._passage.run(self._context.backend.backup(to))
 
     async def changes(
         self, after: int = 0, *, limit: int = 1000, timeout: float = 0.0
@@ -289,7 +283,9 @@ class AsyncStore:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout
         while True:
-            page = await self._run(self._context.backend.changes(after, limit, 0.0))
+            page = await self._passage.run(
+                self._context.backend.changes(after, limit, 0.0)
+            )
             remaining = deadline - loop.time()
             if page or remaining <= 0:
                 return page

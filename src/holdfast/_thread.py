@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Coroutine, Mapping, Sequence
-from typing import Any, Protocol, TypeVar, overload
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar, overload
 
 from holdfast._backend import NEW_THREAD, Start, run
 from holdfast._operations import (
@@ -27,15 +27,10 @@ from holdfast._records import (
     checked_name,
 )
 from holdfast._reference import HEAD
+from holdfast._worker import Passage
 from holdfast.diff import Diff
 
 T = TypeVar("T")
-
-
-class Runner(Protocol):
-    """Finishes an operation from asynchronous code."""
-
-    def __call__(self, operation: Coroutine[Any, Any, T], /) -> Awaitable[T]: ...
 
 
 class Thread:
@@ -313,11 +308,9 @@ class Thread:
 class AsyncThread:
     """As `Thread`, awaited; so are the properties."""
 
-    def __init__(
-        self, context: Context, run: Runner, name: str, start: Start = NEW_THREAD
-    ) -> None:
-        self._context = context
-        self._run = run
+    def __init__(self, passage: Passage, name: str, start: Start = NEW_THREAD) -> None:
+        self._passage = passage
+        self._context = passage.context
         self._start = start
         self.id = checked_name(name)
 
@@ -351,14 +344,16 @@ class AsyncThread:
         )
         draft = drafts.StateDraft(state)
         operation = saving.save(
-            self._context, self.id, draft, how, if_changed=if_changed
+            self._passage.saving, self.id, draft, how, if_changed=if_changed
         )
-        return await self._run(operation)
+        return await self._passage.save(operation)
 
     async def append(self, **lists: Sequence[object]) -> Checkpoint:
         how = saving.Options(start=self._start)
         draft = drafts.ListsDraft(lists)
-        return await self._run(saving.save(self._context, self.id, draft, how))
+        return await self._passage.save(
+            saving.save(self._passage.saving, self.id, draft, how)
+        )
 
     async def extend(
         self,
@@ -383,7 +378,9 @@ class AsyncThread:
             start=self._start,
         )
         draft = drafts.ListsDraft(lists)
-        return await self._run(saving.save(self._context, self.id, draft, how))
+        return await self._passage.save(
+            saving.save(self._passage.saving, self.id, draft, how)
+        )
 
     # --- reading ----------------------------------------------------------------------
 
@@ -392,23 +389,23 @@ class AsyncThread:
     @overload
     async def load(self, ref: Reference = HEAD, *, type: type[T]) -> T: ...
     async def load(self, ref: Reference = HEAD, *, type: Any = None) -> Any:  # noqa: A002
-        state = await self._run(loading.load(self._context, self.id, ref))
+        state = await self._passage.run(loading.load(self._context, self.id, ref))
         return loading.converted(state, type)
 
     @property
     async def head(self) -> Checkpoint | None:
-        return await self._run(lineage.find_head(self._context, self.id))
+        return await self._passage.run(lineage.find_head(self._context, self.id))
 
     @property
     async def step(self) -> int:
-        return await self._run(lineage.find_step(self._context, self.id))
+        return await self._passage.run(lineage.find_step(self._context, self.id))
 
     @property
     async def about(self) -> ThreadRecord | None:
-        return await self._run(self._context.find_thread(self.id))
+        return await self._passage.run(self._context.find_thread(self.id))
 
     async def get(self, ref: Reference = HEAD) -> Checkpoint:
-        return await self._run(lineage.resolve(self._context, self.id, ref))
+        return await self._passage.run(lineage.resolve(self._context, self.id, ref))
 
     async def history(
         self,
@@ -423,50 +420,62 @@ class AsyncThread:
         query = HistoryQuery(
             limit=limit, before=before, order=order, all=all, tag=tag, label=label
         )
-        return await self._run(lineage.history(self._context, self.id, query))
+        return await self._passage.run(lineage.history(self._context, self.id, query))
 
     async def find(
         self, *, label: str | None = None, tag: str | None = None
     ) -> Checkpoint | None:
-        return await self._run(
+        return await self._passage.run(
             lineage.find(self._context, self.id, label=label, tag=tag)
         )
 
     async def diff(self, a: Reference, b: Reference = HEAD) -> Diff:
-        return await self._run(loading.difference(self._context, self.id, a, b))
+        return await self._passage.run(loading.difference(self._context, self.id, a, b))
 
     async def moves(
         self, limit: int | None = 100, *, before: int | None = None
     ) -> Page[Move]:
-        return await self._run(moving.moves(self._context, self.id, before, limit))
+        return await self._passage.run(
+            moving.moves(self._context, self.id, before, limit)
+        )
 
     # --- moving -----------------------------------------------------------------------
 
     async def fork(self, new_id: str, at: Reference = HEAD) -> AsyncThread:
-        thread = AsyncThread(self._context, self._run, new_id, self._start)
-        await self._run(moving.fork(self._context, self.id, new_id, at))
+        thread = AsyncThread(self._passage, new_id, self._start)
+        await self._passage.save(moving.fork(self._passage.saving, self.id, new_id, at))
         return thread
 
     async def rewind(self, ref: Reference, *, hard: bool = False) -> Checkpoint:
-        operation = upkeep.rewind_hard if hard else moving.rewind
-        return await self._run(operation(self._context, self.id, ref))
+        if hard:
+            operation = upkeep.rewind_hard(self._context, self.id, ref)
+            return await self._passage.run(operation)
+        return await self._passage.save(
+            moving.rewind(self._passage.saving, self.id, ref)
+        )
 
     async def undo(self) -> Checkpoint:
-        return await self._run(moving.undo(self._context, self.id))
+        return await self._passage.save(moving.undo(self._passage.saving, self.id))
 
     async def redo(self) -> Checkpoint:
-        return await self._run(moving.redo(self._context, self.id))
+        return await self._passage.save(moving.redo(self._passage.saving, self.id))
 
     # --- marking ----------------------------------------------------------------------
 
     async def label(self, label: str | None, ref: Reference = HEAD) -> Checkpoint:
-        return await self._run(moving.mark(self._context, self.id, ref, label=label))
+        return await self._passage.save(
+            moving.mark(self._passage.saving, self.id, ref, label=label)
+        )
 
     async def tag(self, *tags: str, ref: Reference = HEAD) -> Checkpoint:
-        return await self._run(moving.mark(self._context, self.id, ref, add=tags))
+        return await self._passage.save(
+            moving.mark(self._passage.saving, self.id, ref, add=tags)
+        )
 
     async def untag(self, *tags: str, ref: Reference = HEAD) -> Checkpoint:
-        return await self._run(moving.mark(self._context, self.id, ref, remove=tags))
+        return await self._passage.save(
+            moving.mark(self._passage.saving, self.id, ref, remove=tags)
+        )
 
     async def describe(
         self,
@@ -475,9 +484,9 @@ class AsyncThread:
         metadata: dict[str, object] | Unset | None = UNSET,
     ) -> None:
         operation = moving.describe(
-            self._context, self.id, owner=owner, metadata=metadata
+            self._passage.saving, self.id, owner=owner, metadata=metadata
         )
-        return await self._run(operation)
+        return await self._passage.save(operation)
 
     # --- the journal ------------------------------------------------------------------
 
@@ -490,8 +499,10 @@ class AsyncThread:
         replace: bool = False,
     ) -> Any:
         where = recording.Place(self.id, self._start, checkpoint, replace)
-        entries = where.entries(self._context, {key: value})
-        in_force = await self._run(recording.record(self._context, where, entries))
+        entries = where.entries(self._passage.saving, {key: value})
+        in_force = await self._passage.save(
+            recording.record(self._passage.saving, where, entries)
+        )
         return in_force[key]
 
     async def record_all(
@@ -502,8 +513,10 @@ class AsyncThread:
         replace: bool = False,
     ) -> dict[str, Any]:
         where = recording.Place(self.id, self._start, checkpoint, replace)
-        entries = where.entries(self._context, values)
-        return await self._run(recording.record(self._context, where, entries))
+        entries = where.entries(self._passage.saving, values)
+        return await self._passage.save(
+            recording.record(self._passage.saving, where, entries)
+        )
 
     async def recorded(
         self,
@@ -515,14 +528,16 @@ class AsyncThread:
         operation = recording.recorded_one(
             self._context, self.id, key, default, checkpoint
         )
-        return await self._run(operation)
+        return await self._passage.run(operation)
 
     async def journal(
         self, *, checkpoint: Checkpoint | str | None = None
     ) -> dict[str, Any]:
-        return await self._run(recording.recorded(self._context, self.id, checkpoint))
+        return await self._passage.run(
+            recording.recorded(self._context, self.id, checkpoint)
+        )
 
     # --- deleting ---------------------------------------------------------------------
 
     async def delete(self, ref: Reference | None = None) -> int:
-        return await self._run(upkeep.delete(self._context, self.id, ref))
+        return await self._passage.run(upkeep.delete(self._context, self.id, ref))

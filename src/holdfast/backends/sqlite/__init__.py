@@ -21,6 +21,7 @@ import apsw
 from holdfast._backend import (
     Facts,
     Key,
+    Outcome,
     Prune,
     Pruned,
     Query,
@@ -38,8 +39,8 @@ from holdfast.backends.sqlite._connect import (
     prepare,
     transaction,
     translated,
-    translation,
 )
+from holdfast.backends.sqlite._group import CommitQueue, Ticket, commit_tickets
 from holdfast.backends.sqlite._inspection import SqliteInspection
 from holdfast.backends.sqlite._reading import (
     read_changes,
@@ -48,7 +49,7 @@ from holdfast.backends.sqlite._reading import (
     read_segments,
 )
 from holdfast.backends.sqlite._turnstile import Turnstile
-from holdfast.backends.sqlite._writing import Applied, Pruning, next_seq, rows
+from holdfast.backends.sqlite._writing import Pruning, rows
 from holdfast.errors import (
     Busy,
     Closed,
@@ -63,21 +64,8 @@ R = TypeVar("R")
 
 ABILITIES = frozenset({"backup", "compact"})
 POLL_SECONDS = 0.02
-LARGEST_GROUP = 256
 
 _open_backends: weakref.WeakSet[SqliteBackend] = weakref.WeakSet()
-
-
-class _Ticket:
-    """A caller's writes on their way through a shared transaction."""
-
-    __slots__ = ("done", "error", "receipts", "writes")
-
-    def __init__(self, writes: Sequence[Write]) -> None:
-        self.writes = writes
-        self.receipts: list[Receipt] = []
-        self.error: HoldfastError | None = None
-        self.done = False
 
 
 class SqliteBackend:
@@ -108,7 +96,7 @@ class SqliteBackend:
 
     def _begin(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: deque[_Ticket] = deque()
+        self._commits = CommitQueue(self._commit_tickets)
         self._idle: deque[apsw.Connection] = deque()
         self._writer: apsw.Connection | None = None
 
@@ -136,84 +124,23 @@ class SqliteBackend:
     # --- writing ----------------------------------------------------------------------
 
     async def commit(self, writes: Sequence[Write]) -> list[Receipt]:
-        ticket = _Ticket(writes)
-        self._waiting.append(ticket)
-        self._enter(ticket)
-        try:
-            if not ticket.done:
-                self._commit_waiting(ticket)
-        finally:
-            self._lock.release()
-        if ticket.error is not None:
-            raise ticket.error
-        return ticket.receipts
+        [outcome] = self.commit_each([writes])
+        if isinstance(outcome, HoldfastError):
+            raise outcome
+        return outcome
 
-    def _enter(self, ticket: _Ticket | None = None) -> None:
-        """Take this process's place at the writer, or give up after the timeout."""
-        if self._lock.acquire(timeout=self._busy_timeout):
-            return
-        if ticket is not None:
-            try:
-                self._waiting.remove(ticket)
-            except ValueError:
-                # Somebody is committing it right now: the outcome is near.
-                self._lock.acquire()
-                return
-        raise Busy(f"{self.path} is being written to; retry, or raise busy_timeout")
+    def commit_each(self, batches: Sequence[Sequence[Write]]) -> list[Outcome]:
+        """Several commits, each with its own outcome, sharing one fsync."""
+        return self._commits.submit(batches, self._busy_timeout)
 
-    def _commit_waiting(self, own: _Ticket) -> None:
-        """Commit for everybody who waits: one transaction, one fsync."""
-        group = self._next_group()
+    def _commit_tickets(self, tickets: list[Ticket]) -> None:
+        """Commit for everybody who waits; each gets its receipts or its error."""
         try:
-            self._commit_group(group)
-        except apsw.Error as error:
-            for ticket in group:
-                ticket.error = translation(error, self.path)
+            self._exclusively(lambda db: commit_tickets(db, tickets))
         except HoldfastError as error:
-            for ticket in group:
-                ticket.error = error
-        except BaseException:
-            # Interrupted, and rolled back: the others' writes are still to be made.
-            others = [ticket for ticket in group if ticket is not own]
-            self._waiting.extendleft(reversed(others))
-            raise
-        for ticket in group:
-            ticket.done = True
-
-    def _next_group(self) -> list[_Ticket]:
-        group: list[_Ticket] = []
-        while self._waiting and len(group) < LARGEST_GROUP:
-            group.append(self._waiting.popleft())
-        return group
-
-    def _commit_group(self, group: list[_Ticket]) -> None:
-        db = self._writing()
-        with self._queue(), transaction(db):
-            seq = next_seq(db)
-            for ticket in group:
-                seq = self._apply(db, ticket, seq, alone=len(group) == 1)
-
-    def _apply(
-        self, db: apsw.Connection, ticket: _Ticket, seq: int, *, alone: bool
-    ) -> int:
-        """Apply one ticket; its failure undoes only its own writes."""
-        if not alone:
-            db.execute("savepoint ticket")
-        start = seq
-        ticket.receipts.clear()
-        try:
-            for write in ticket.writes:
-                applied = Applied(db, write, seq)
-                ticket.receipts.append(applied.receipt())
-                seq = applied.changed + 1
-        except HoldfastError as error:
-            if alone:
-                raise
-            db.execute("rollback to ticket")
-            ticket.error, seq = error, start
-        if not alone:
-            db.execute("release ticket")
-        return seq
+            for ticket in tickets:
+                if not ticket.done:
+                    ticket.error = error
 
     async def prune(self, plan: Prune) -> Pruned:
         pruned = Pruned()
@@ -237,7 +164,9 @@ class SqliteBackend:
         self._exclusively(shrink)
 
     def _exclusively(self, work: Callable[[apsw.Connection], R]) -> R:
-        self._enter()
+        """Do something with the writing connection, alone."""
+        if not self._lock.acquire(timeout=self._busy_timeout):
+            raise Busy(f"{self.path} is being written to; retry, or raise busy_timeout")
         try:
             with translated(self.path):
                 db = self._writing()
