@@ -87,7 +87,7 @@ class Write(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     without one, `UNSET` for any. A new checkpoint's parent is the expected head. Where
     a condition fails the backend raises `Conflict` with one of the codes
     ``head_moved``, ``id_taken``, ``segment_taken``, ``thread_exists``,
-    ``thread_deleted`` and changes nothing.
+    ``thread_missing``, ``thread_deleted`` and changes nothing.
     """
 
     thread: str
@@ -108,6 +108,7 @@ class Receipt(msgspec.Struct, frozen=True):
 
     seq: int
     family: int
+    thread_number: int
     entries: tuple[Entry, ...] = ()
 
 

@@ -71,6 +71,8 @@ class Checkpoint(msgspec.Struct, frozen=True, gc=False):
     size: int
     sha256: bytes
     family: int
+    # A name can be used again after deletion; a thread's number never is.
+    thread_number: int
     runs: tuple[Run, ...]
     manifest: bytes
     encoded_metadata: bytes
@@ -125,6 +127,7 @@ class ThreadRecord(msgspec.Struct, frozen=True):
     deleted_at: int | None
     changed: int
     family: int
+    number: int
     encoded_metadata: bytes
 
     @property
@@ -220,7 +223,9 @@ def decode_metadata(data: bytes) -> dict[str, object]:
     return cast("dict[str, object]", _codec.decode(data)) if data else {}
 
 
-def checked_name(name: object, what: str = "thread id") -> str:
+def checked_name(
+    name: object, what: str = "thread id", longest: int = LONGEST_NAME
+) -> str:
     """``name`` if it can name something: text without NUL, 1 to 512 bytes of UTF-8."""
     if type(name) is not str:
         raise Unstorable(what, f"must be text, not {type(name).__name__}")
@@ -230,6 +235,6 @@ def checked_name(name: object, what: str = "thread id") -> str:
         size = len(name.encode())
     except UnicodeEncodeError:
         raise Unstorable(what, "must be valid Unicode; it has a surrogate") from None
-    if size > LONGEST_NAME:
-        raise Unstorable(what, f"is {size} bytes long; {LONGEST_NAME} are allowed")
+    if size > longest:
+        raise Unstorable(what, f"is {size} bytes long; {longest} are allowed")
     return name

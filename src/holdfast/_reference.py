@@ -10,7 +10,7 @@ import re
 
 import msgspec
 
-from holdfast._records import checked_name
+from holdfast._records import LONGEST_NAME, checked_name
 from holdfast.errors import Unstorable
 
 HEAD = "@"
@@ -47,7 +47,7 @@ Parsed = Back | Labelled | Tagged | Named
 
 def parse(text: object) -> Parsed:
     """What a reference means."""
-    name = checked_name(text, "reference")
+    name = checked_name(text, "reference", LONGEST_NAME + len("label:"))
     if name.startswith(HEAD):
         return _parse_back(name)
     kind, colon, rest = name.partition(":")

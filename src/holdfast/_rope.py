@@ -98,11 +98,12 @@ def joined(body: Body, *, as_list: bool) -> bytes | bytearray:
     return b"".join((b"[", body.text, b"]")) if as_list else body.text
 
 
-def write(text: bytes, blocks: Blocks) -> Spliced:
-    """A value that has nothing to share with an older one."""
+def write(text: bytes, blocks: Blocks, old: Rope | None = None) -> Spliced:
+    """A value that shares nothing with an older one but where its numbers go on."""
     inner, as_list = _inner(text)
     pieces: list[Piece] = [*_cut(inner, as_list=as_list, fine=FINE_ELEMENTS)]
-    empty = Rope(as_list, (), 0, b"", 0, 0)
+    appended, replaced = (old.next_appended, old.next_replaced) if old else (0, 0)
+    empty = Rope(as_list, (), 0, b"", appended, replaced)
     return _assemble(empty, Body(), pieces, blocks)
 
 
@@ -133,7 +134,7 @@ def splice(old: Rope, body: Body, text: bytes, blocks: Blocks) -> Spliced:
     """
     as_list = is_list(text)
     if as_list != old.is_list:
-        return write(text, blocks)
+        return write(text, blocks, old)
     start, end = int(as_list), len(text) - as_list
     if text.startswith(body.text, start):
         rest = start + len(body.text)
@@ -143,9 +144,11 @@ def splice(old: Rope, body: Body, text: bytes, blocks: Blocks) -> Spliced:
             return append(old, body, text[rest + as_list : end], blocks)
     pieces = list(_pieces(body, text, start, end))
     if not any(isinstance(piece, int) for piece in pieces):
-        return write(text, blocks)
+        return write(text, blocks, old)
     spliced = _assemble(old, body, pieces, blocks)
-    return spliced if len(spliced.rope.runs) <= MOST_RUNS else write(text, blocks)
+    if len(spliced.rope.runs) <= MOST_RUNS:
+        return spliced
+    return write(text, blocks, old)
 
 
 def read_body(rope: Rope, parts: list[bytes]) -> Body:
@@ -344,6 +347,11 @@ def _cut(data: bytes, *, as_list: bool, fine: int) -> Iterator[bytes]:
 
 def _element_sizes(data: bytes) -> list[int]:
     """The sizes of comma-joined JSON elements, one for all if they cannot be told."""
-    sizes = [len(orjson.dumps(element)) for element in orjson.loads(b"[%b]" % data)]
+    try:
+        elements = orjson.loads(b"[%b]" % data)
+    except orjson.JSONDecodeError:
+        # What was kept stood inside an element: the bytes add up, the elements do not.
+        return [len(data)]
+    sizes = [len(orjson.dumps(element)) for element in elements]
     exact = sum(sizes) + len(sizes) - 1 == len(data)
     return sizes if exact else [len(data)]

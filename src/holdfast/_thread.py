@@ -153,7 +153,7 @@ class Thread:
     @property
     def about(self) -> ThreadRecord | None:
         """Kind, owner, metadata and origin, ``None`` before the first save."""
-        return run(self._context.find_thread(self.id))
+        return run(lineage.find_record(self._context, self.id))
 
     def get(self, ref: Reference = HEAD) -> Checkpoint:
         """The checkpoint a reference means."""
@@ -402,7 +402,7 @@ class AsyncThread:
 
     @property
     async def about(self) -> ThreadRecord | None:
-        return await self._passage.run(self._context.find_thread(self.id))
+        return await self._passage.run(lineage.find_record(self._context, self.id))
 
     async def get(self, ref: Reference = HEAD) -> Checkpoint:
         return await self._passage.run(lineage.resolve(self._context, self.id, ref))

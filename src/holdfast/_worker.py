@@ -152,6 +152,8 @@ class Worker:
         """The result of a blocking call."""
         import asyncio  # noqa: PLC0415
 
+        if self._closed:
+            raise Closed
         return await asyncio.get_running_loop().run_in_executor(self._pool, work)
 
     def close(self) -> None:

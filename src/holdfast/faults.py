@@ -199,7 +199,7 @@ class _File(apsw.VFSFile):
         self.disk = vfs.disk
         self.path = name if isinstance(name, str) else name.filename()
         self.is_journal = bool(flags[0] & _JOURNALS)
-        if self.disk.platter is not None:
+        if self.disk.platter is not None and flags[0] & apsw.SQLITE_OPEN_CREATE:
             self.disk.platter.opened(self.path, is_journal=self.is_journal)
 
     def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802
@@ -251,8 +251,7 @@ class _Content:
 
     durable: bytearray = field(default_factory=bytearray)
     pending: list[_Change] = field(default_factory=list[_Change])
-    is_journal: bool = False
-    is_new: bool = True
+    syncs_folder: bool = False
 
 
 class Platter:
@@ -265,9 +264,9 @@ class Platter:
       each by chance and in no order; so is each truncation. Bytes outside of the
       written range are never harmed (SQLite's "powersafe overwrite").
     - Names are apart from content. A file that was made or deleted is, or is not, there
-      after the cut until its folder has been synced. SQLite syncs the folder with a
-      journal's or log's first sync, and when it deletes with that wish; it counts for
-      all names in the folder.
+      after the cut until its folder has been synced. SQLite syncs the folder with the
+      first sync after it opened a journal or log, and when it deletes with that wish;
+      it counts for all names in the folder.
 
     ``-shm`` files are memory and do not survive.
     """
@@ -279,18 +278,15 @@ class Platter:
         for name in os.listdir(folder):
             if not name.endswith(("-shm", "-lock")):
                 with open(os.path.join(folder, name), "rb") as file:
-                    content = _Content(bytearray(file.read()), is_new=False)
-                self._names[name] = content
+                    self._names[name] = _Content(bytearray(file.read()))
         self._durable_names = dict(self._names)
 
     # --- what is done to the files ----------------------------------------------------
 
     def opened(self, path: str, *, is_journal: bool) -> None:
-        """A file was opened, and made if it was not there."""
-        name = self._name(path)
-        if name not in self._names:
-            self._names[name] = _Content()
-        self._names[name].is_journal = is_journal
+        """A file was opened for writing, and made if it was not there."""
+        content = self._names.setdefault(self._name(path), _Content())
+        content.syncs_folder = content.syncs_folder or is_journal
 
     def written(self, path: str, offset: int, data: bytes) -> None:
         """Bytes are in the cache of the operating system."""
@@ -306,9 +302,9 @@ class Platter:
         for change in content.pending:
             _carry_out(content.durable, change)
         content.pending.clear()
-        if content.is_new and content.is_journal:
+        if content.syncs_folder:
             self._durable_names = dict(self._names)
-        content.is_new = False
+            content.syncs_folder = False
 
     def deleted(self, path: str, *, durably: bool) -> None:
         """A name is gone."""

@@ -102,9 +102,9 @@ class Family(msgspec.Struct, frozen=True):
 
     def by_thread(self) -> Iterable[list[Checkpoint]]:
         """The checkpoints of each thread, living or not."""
-        groups: dict[str, list[Checkpoint]] = defaultdict(list)
+        groups: dict[int, list[Checkpoint]] = defaultdict(list)
         for checkpoint in self.checkpoints:
-            groups[checkpoint.thread].append(checkpoint)
+            groups[checkpoint.thread_number].append(checkpoint)
         return groups.values()
 
 

@@ -56,7 +56,7 @@ class Context(msgspec.Struct, frozen=True):
     def known(self, thread: str, checkpoint: Checkpoint) -> Known:
         """What the cache knows of a checkpoint, or its manifest alone."""
         known = self.cache.take(thread)
-        if known is not None and known.head.id == checkpoint.id:
+        if known is not None and known.head.seq == checkpoint.seq:
             return known
         return Known(checkpoint, decode_manifest(checkpoint))
 

@@ -30,6 +30,13 @@ class Plan(msgspec.Struct):
         self.bodies[name] = spliced.body
 
 
+class Texts(msgspec.Struct, frozen=True):
+    """The JSON texts of a state's values, by name."""
+
+    values: dict[str, bytes]
+    is_mapping: bool
+
+
 class Draft(Protocol):
     """Something that can be saved on top of a parent."""
 
@@ -39,8 +46,8 @@ class Draft(Protocol):
         """Build on the parent's values; its bodies may be changed in place."""
         ...
 
-    def matches(self, texts: Mapping[str, bytes], *, is_mapping: bool) -> bool:
-        """Whether a stored state is what this draft would have made."""
+    def matches(self, stored: Texts, before: Texts) -> bool:
+        """Whether this draft would have made a stored state of the one before it."""
         ...
 
 
@@ -81,10 +88,10 @@ class StateDraft:
                 plan.put(name, write(text, blocks))
         return plan
 
-    def matches(self, texts: Mapping[str, bytes], *, is_mapping: bool) -> bool:
-        return is_mapping == self.is_mapping and list(texts.items()) == list(
-            self.texts.items()
-        )
+    def matches(self, stored: Texts, before: Texts) -> bool:
+        del before  # a whole state is what it is
+        same = list(stored.values.items()) == list(self.texts.items())
+        return same and stored.is_mapping == self.is_mapping
 
 
 class ListsDraft:
@@ -125,17 +132,17 @@ class ListsDraft:
             if body is None:
                 del plan.bodies[name]
             return
-        text = b"[%b]" % b",".join(filter(None, (before[1:-1], addition)))
+        text = _extended(before, addition)
         if len(text) <= INLINE_SIZE:
             plan.values[name] = text
         else:
             plan.put(name, write(text, blocks))
 
-    def matches(self, texts: Mapping[str, bytes], *, is_mapping: bool) -> bool:
-        return is_mapping and all(
-            texts.get(name, b"").endswith(addition + b"]")
-            for name, addition in self.additions.items()
-        )
+    def matches(self, stored: Texts, before: Texts) -> bool:
+        expected = dict(before.values)
+        for name, addition in self.additions.items():
+            expected[name] = _extended(expected.get(name, b"[]"), addition)
+        return stored.is_mapping and stored.values == expected
 
 
 def _named_values(state: object) -> dict[str, object] | None:
@@ -162,6 +169,11 @@ def checked_key(name: object) -> str:
 def path(name: str) -> str:
     """Where a value stands, as error messages show it."""
     return f"state.{name}" if name.isidentifier() else f"state[{name!r}]"
+
+
+def _extended(text: bytes, addition: bytes) -> bytes:
+    """A list's JSON text with more elements."""
+    return b"[%b]" % b",".join(filter(None, (text[1:-1], addition)))
 
 
 def _elements(name: str, elements: object) -> bytes:

@@ -59,8 +59,8 @@ async def _own(
     """The stored form of a checkpoint that the caller holds."""
     key = CheckpointKey(reference.family, reference.id)
     [found] = await context.backend.read([key])
-    if found is None:
-        raise _unknown(record.id, reference.id)
+    if found is None or found.seq != reference.seq:
+        raise unknown(record.id, reference.id)
     return await _checked_visible(context, record, found)
 
 
@@ -96,7 +96,7 @@ def only_match(
 ) -> Checkpoint:
     """The single match of an id or prefix."""
     if not matches:
-        raise _unknown(thread, prefix)
+        raise unknown(thread, prefix)
     if len(matches) > 1:
         ids = [match.id for match in matches]
         raise NotFound(
@@ -124,7 +124,8 @@ async def _checked_visible(
     )
 
 
-def _unknown(thread: str | None, reference: str) -> NotFound:
+def unknown(thread: str | None, reference: str) -> NotFound:
+    """A checkpoint that is not there, or not any more."""
     where = "the store" if thread is None else f"thread {thread!r}"
     return NotFound(
         f"{where} has no checkpoint {reference!r}; see history()",
@@ -139,7 +140,7 @@ async def is_visible(
     """Whether a checkpoint was saved in a thread or inherited by forking."""
     if checkpoint.family != record.family:
         return False
-    if checkpoint.thread == record.id:
+    if checkpoint.thread_number == record.number:
         return True
     return record.head is not None and await is_ancestor(
         context, checkpoint, of=record.head
@@ -154,9 +155,15 @@ async def is_ancestor(
     return checkpoint.seq in (c.seq for c in await context.backend.scan(line))
 
 
+async def find_record(context: Context, thread: str) -> ThreadRecord | None:
+    """A thread, ``None`` before its first save."""
+    record = await context.find_thread(thread)
+    return record if record and record.head else None
+
+
 async def find_head(context: Context, thread: str) -> Checkpoint | None:
     """The head of a thread, ``None`` before its first save."""
-    record = await context.find_thread(thread)
+    record = await find_record(context, thread)
     return record.head if record else None
 
 
@@ -255,7 +262,7 @@ async def _everything(
     limit: int | None,
 ) -> list[Checkpoint]:
     """What was saved in a thread, rewound or not, then what it inherited."""
-    if before is not None and before.thread != record.id:
+    if before is not None and before.thread_number != record.number:
         return await _line(context, before, behind=True, limit=limit)
     own = Saves(
         family=record.family,
@@ -267,9 +274,23 @@ async def _everything(
     rest = None if limit is None else limit - len(found)
     if record.forked_from is None or rest == 0:
         return found
+    inherited = await _inherited(context, record)
+    return found + (await _line(context, inherited, False, rest) if inherited else [])
+
+
+async def _inherited(context: Context, record: ThreadRecord) -> Checkpoint | None:
+    """The newest checkpoint that a fork did not save itself."""
+    assert record.forked_from is not None
     key = CheckpointKey(record.family, record.forked_from.checkpoint)
     [origin] = await context.backend.read([key])
-    return found + (await _line(context, origin, False, rest) if origin else [])
+    if origin is not None:
+        return origin
+    # Retention took the fork point: what lies before it is still on the line.
+    assert record.head is not None
+    for checkpoint in await context.backend.scan(Ancestors(start=record.head)):
+        if checkpoint.thread_number != record.number:
+            return checkpoint
+    return None
 
 
 async def _filtered(

@@ -7,7 +7,7 @@ import msgspec
 from holdfast._backend import Matches, Threads
 from holdfast._operations.context import Context
 from holdfast._operations.lineage import only_match
-from holdfast._operations.loading import load_checkpoint
+from holdfast._operations.loading import load_any
 from holdfast._records import Checkpoint, Page, ThreadRecord
 from holdfast._reference import Named, parse
 from holdfast.errors import Unstorable
@@ -70,5 +70,6 @@ async def get(context: Context, reference: str) -> Checkpoint:
 
 async def load(context: Context, checkpoint: Checkpoint | str) -> object:
     """The state of a checkpoint of any thread."""
-    id_ = checkpoint.id if isinstance(checkpoint, Checkpoint) else checkpoint
-    return await load_checkpoint(context, await get(context, id_))
+    if not isinstance(checkpoint, Checkpoint):
+        checkpoint = await get(context, checkpoint)
+    return await load_any(context, checkpoint)

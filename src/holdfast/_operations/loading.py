@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TypeVar
 
 from holdfast import _codec
+from holdfast._backend import CheckpointKey
 from holdfast._cache import Known
 from holdfast._manifest import WHOLE, Value, decode_manifest
 from holdfast._operations.context import Context
-from holdfast._operations.lineage import Reference, resolve
+from holdfast._operations.lineage import Reference, resolve, unknown
 from holdfast._records import Checkpoint
 from holdfast._reference import HEAD
 from holdfast._rope import Rope, joined
@@ -27,9 +28,13 @@ async def load(context: Context, thread: str, reference: Reference) -> object:
     return state
 
 
-async def load_checkpoint(context: Context, checkpoint: Checkpoint) -> object:
-    """The state of a checkpoint."""
-    return await state_of(context, Known(checkpoint, decode_manifest(checkpoint)))
+async def load_any(context: Context, checkpoint: Checkpoint) -> object:
+    """The state of a checkpoint of whichever thread, if it is still there."""
+    key = CheckpointKey(checkpoint.family, checkpoint.id)
+    [stored] = await context.backend.read([key])
+    if stored is None or stored.seq != checkpoint.seq:
+        raise unknown(None, checkpoint.id)
+    return await state_of(context, Known(stored, decode_manifest(stored)))
 
 
 async def difference(context: Context, thread: str, a: Reference, b: Reference) -> Diff:
@@ -39,7 +44,7 @@ async def difference(context: Context, thread: str, a: Reference, b: Reference) 
 
 async def _either(context: Context, thread: str, reference: Reference) -> object:
     if isinstance(reference, Checkpoint):
-        return await load_checkpoint(context, reference)
+        return await load_any(context, reference)
     return await load(context, thread, reference)
 
 

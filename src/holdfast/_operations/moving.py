@@ -78,32 +78,33 @@ async def turn(
 
 async def undo(context: Context, thread: str) -> Checkpoint:
     """Take the last save or rewind back that has not been taken back yet."""
-    await context.get_head(thread)
+    head = await context.get_head(thread)
     undone = 0
     async for move in _moves(context, thread):
         if move.kind == "undo":
             undone += 1
         elif move.kind == "redo" or undone:
             undone -= 1
-        elif move.source is None:
-            break
-        else:
+        # A move that did not lead here lost its successors to deletion.
+        elif move.target == head.id:
+            if move.source is None:
+                break
             return await _turn_to(context, thread, "undo", move.source)
     raise NotFound(f"thread {thread!r} has nothing to undo", thread=thread)
 
 
 async def redo(context: Context, thread: str) -> Checkpoint:
     """Do again what the last undo took back, unless something came after it."""
-    await context.get_head(thread)
+    head = await context.get_head(thread)
     redone = 0
     async for move in _moves(context, thread):
         if move.kind == "redo":
             redone += 1
-        elif move.kind != "undo" or move.source is None:
+        elif move.kind != "undo":
             break
         elif redone:
             redone -= 1
-        else:
+        elif move.target == head.id and move.source is not None:
             return await _turn_to(context, thread, "redo", move.source)
     raise NotFound(f"thread {thread!r} has nothing to redo", thread=thread)
 
@@ -144,7 +145,7 @@ async def mark(
     remove: Sequence[str] = (),
 ) -> Checkpoint:
     """Set or take a label and tags of an existing checkpoint."""
-    if isinstance(label, str):
+    if not isinstance(label, Unset) and label is not None:
         checked_name(label, "label")
     added, removed = checked_tags(add), checked_tags(remove)
     checkpoint = await resolve(context, thread, reference)
@@ -163,7 +164,7 @@ async def describe(
 ) -> None:
     """Set the owner or the metadata of a thread."""
     await context.get_thread(thread)
-    if isinstance(owner, str):
+    if not isinstance(owner, Unset) and owner is not None:
         checked_name(owner, "owner")
     encoded = metadata if isinstance(metadata, Unset) else encode_metadata(metadata)
     write = Write(

@@ -13,7 +13,7 @@ from holdfast._backend import NEW_THREAD, CheckpointKey, Start, Write
 from holdfast._cache import Known
 from holdfast._manifest import Manifest, Value, decode_manifest, digest
 from holdfast._operations.context import Context
-from holdfast._operations.drafts import Draft, Plan
+from holdfast._operations.drafts import Draft, Plan, Texts
 from holdfast._operations.lineage import Reference, resolve
 from holdfast._operations.loading import read_texts
 from holdfast._operations.upkeep import tidy
@@ -170,7 +170,12 @@ class Saving:
             ),
         )
         [receipt] = await self.context.backend.commit([write])
-        saved = replace(draft, seq=receipt.seq, family=receipt.family)
+        saved = replace(
+            draft,
+            seq=receipt.seq,
+            family=receipt.family,
+            thread_number=receipt.thread_number,
+        )
         self.context.cache.give(self.thread, Known(saved, manifest, plan.bodies))
         return saved
 
@@ -194,6 +199,7 @@ class Saving:
             size=manifest.size,
             sha256=b"",
             family=parent.family if parent else 0,
+            thread_number=0,
             runs=manifest.runs,
             manifest=manifest.encoded(),
             encoded_metadata=self.how.metadata,
@@ -209,7 +215,10 @@ class Saving:
             assert self.parent is not None
             self.parent = Known(self.parent.head, self._elsewhere(self.parent.manifest))
             return None
-        if conflict.code != "head_moved" or self.how.expect is not UNSET:
+        if self.how.expect is not UNSET or conflict.code not in {
+            "head_moved",
+            "thread_missing",
+        }:
             raise conflict
         self._build_on(conflict.found)
         return None
@@ -237,10 +246,20 @@ class Saving:
             self.how.kind,
             self.how.metadata,
         )
-        manifest = decode_manifest(found)
-        texts = await read_texts(self.context, Known(found, manifest))
-        if not same_frame or not self.draft.matches(
-            texts, is_mapping=manifest.is_mapping
-        ):
+        before = await self._texts_before(found)
+        texts = await self._texts(found)
+        if not same_frame or not self.draft.matches(texts, before):
             raise conflict
         return found
+
+    async def _texts_before(self, found: Checkpoint) -> Texts:
+        if found.parent is None:
+            return Texts({}, is_mapping=True)
+        key = CheckpointKey(found.family, found.parent)
+        [parent] = await self.context.backend.read([key])
+        return await self._texts(parent) if parent else Texts({}, is_mapping=True)
+
+    async def _texts(self, checkpoint: Checkpoint) -> Texts:
+        manifest = decode_manifest(checkpoint)
+        texts = await read_texts(self.context, Known(checkpoint, manifest))
+        return Texts(texts, is_mapping=manifest.is_mapping)

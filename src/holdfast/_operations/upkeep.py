@@ -22,7 +22,7 @@ from holdfast._operations.context import Context, Housekeeping
 from holdfast._operations.lineage import Reference, resolve
 from holdfast._pruning import ancestry, plan_removal
 from holdfast._records import Checkpoint, ThreadRecord
-from holdfast.errors import Conflict, HoldfastError, Unstorable
+from holdfast.errors import Conflict, HoldfastError, NotFound, Unstorable
 from holdfast.retention import (
     Family,
     Retention,
@@ -42,6 +42,7 @@ async def prune(context: Context, policy: Retention, *, dry_run: bool) -> Pruned
 
     async def attempt() -> Pruned:
         plan = await _plan(context, policy)
+        await _guard(context, policy, plan)
         return await context.backend.prune(replace(plan, dry_run=dry_run))
 
     return await _until_current(attempt)
@@ -72,7 +73,6 @@ async def _plan(context: Context, policy: Retention) -> Prune:
     dropped = threads_to_drop(policy, living, now) if policy.drops_threads else []
     names = {thread.id for thread in dropped}
     families: list[FamilyPlan] = []
-    total = removed = 0
     for number, threads in _by_family(living).items():
         staying = [thread for thread in threads if thread.id not in names]
         if not staying or (len(staying) == len(threads) and not policy.thins_threads):
@@ -81,10 +81,8 @@ async def _plan(context: Context, policy: Retention) -> Prune:
         doomed = _unneeded(staying, checkpoints)
         if policy.thins_threads:
             doomed = _also_thinned(policy, staying, checkpoints, doomed, now)
-        total, removed = total + len(checkpoints), removed + len(doomed)
         if doomed:
             families.append(plan_removal(number, checkpoints, doomed))
-    _guard(policy, removed, total)
     return Prune(
         at=now,
         threads=tuple(dropped),
@@ -107,8 +105,13 @@ def _also_thinned(
     return [checkpoint for checkpoint in checkpoints if checkpoint.id in gone]
 
 
-def _guard(policy: Retention, removed: int, total: int) -> None:
-    if policy.at_most is not None and removed > policy.at_most * total:
+async def _guard(context: Context, policy: Retention, plan: Prune) -> None:
+    """Refuse a plan that removes more than the policy allows."""
+    if policy.at_most is None:
+        return
+    removed = (await context.backend.prune(replace(plan, dry_run=True))).checkpoints
+    total = (await context.backend.facts()).checkpoints
+    if removed > policy.at_most * total:
         raise Conflict(
             f"pruning would remove {removed} of {total} checkpoints, more than"
             f" at_most={policy.at_most}; check the clock, or raise at_most",
@@ -120,8 +123,8 @@ def _unneeded(
     staying: Sequence[ThreadRecord], checkpoints: Sequence[Checkpoint]
 ) -> list[Checkpoint]:
     """What belongs to threads that are gone and no surviving thread descends from."""
-    names = {thread.id for thread in staying}
-    own = [c.id for c in checkpoints if c.thread in names]
+    numbers = {thread.number for thread in staying}
+    own = [c.id for c in checkpoints if c.thread_number in numbers]
     heads = [thread.head.id for thread in staying if thread.head]
     needed = ancestry(checkpoints, [*heads, *own])
     return [checkpoint for checkpoint in checkpoints if checkpoint.id not in needed]
@@ -188,8 +191,13 @@ async def delete_checkpoint(context: Context, thread: str, reference: Reference)
     """Delete one checkpoint; its children get its parent, a head moves back to it."""
 
     async def attempt() -> int:
-        record = await context.get_thread(thread)
-        doomed = await resolve(context, thread, reference)
+        try:
+            record = await context.get_thread(thread)
+            doomed = await resolve(context, thread, reference)
+        except NotFound as missing:
+            if missing.code == NotFound.default_code:
+                return 0
+            raise
         others = await context.backend.scan(Threads(family=record.family))
         _refuse_foreign_heads(thread, others, [doomed])
         checkpoints = await _checkpoints(context, record.family)
@@ -220,12 +228,14 @@ async def rewind_hard(
         checkpoints = await _checkpoints(context, record.family)
         others = await context.backend.scan(Threads(family=record.family))
         heads = [t.head.id for t in others if t.head and t.id != thread]
-        foreign = [c.id for c in checkpoints if c.thread != thread]
+        foreign = [c.id for c in checkpoints if c.thread_number != record.number]
         needed = ancestry(checkpoints, [*heads, *foreign, target.id])
         doomed = [
             c
             for c in checkpoints
-            if c.thread == thread and c.seq > target.seq and c.id not in needed
+            if c.thread_number == record.number
+            and c.seq > target.seq
+            and c.id not in needed
         ]
         plan = plan_removal(record.family, checkpoints, doomed)
         await _remove(context, plan, _turned(context, record, target))

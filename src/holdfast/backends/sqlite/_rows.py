@@ -85,6 +85,7 @@ def to_checkpoint(row: Row, *, orphaned: bool = False) -> Checkpoint:
         size=size,
         sha256=digest,
         family=family,
+        thread_number=thread,
         runs=tuple(Run(*run) for run in orjson.loads(runs)),
         manifest=manifest,
         encoded_metadata=metadata,
@@ -95,7 +96,7 @@ def to_checkpoint(row: Row, *, orphaned: bool = False) -> Checkpoint:
 def to_thread(row: Row) -> ThreadRecord:
     """A row of ``thread_full``."""
     (name, kind, owner, metadata, family, forked_thread, forked_checkpoint, created_at,
-     updated_at, deleted_at, changed, _number, head) = row[:HEAD_COLUMNS]  # fmt: skip
+     updated_at, deleted_at, changed, number, head) = row[:HEAD_COLUMNS]  # fmt: skip
     if head is not None and row[HEAD_COLUMNS] is None:
         raise Corrupt(f"the head of thread {name!r}", "its checkpoint is missing")
     return ThreadRecord(
@@ -109,6 +110,7 @@ def to_thread(row: Row) -> ThreadRecord:
         deleted_at=deleted_at,
         changed=changed,
         family=family,
+        number=number,
         encoded_metadata=metadata,
     )
 

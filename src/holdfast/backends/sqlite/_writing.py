@@ -61,7 +61,7 @@ class Applied:
         elif write.start is not None and write.start.head is not None:
             self._log("fork", write.start.head)
         entries = self._record() if write.entries else ()
-        return Receipt(self.seq, self.family, entries)
+        return Receipt(self.seq, self.family, self.number, entries)
 
     # --- the thread -------------------------------------------------------------------
 
@@ -148,7 +148,7 @@ class Applied:
         found = row(self.db, "thread_by_name", name=name)
         thread = _rows.to_thread(found) if found else None
         if thread is None or thread.deleted_at is not None:
-            return deleted(name, existed=thread is not None)
+            return gone(name, existed=thread is not None)
         draft = self.write.checkpoint
         if draft is not None:
             place = {"id": draft.id, "family": thread.family}
@@ -250,13 +250,14 @@ def taken_id(thread: str, checkpoint: str) -> Conflict:
     )
 
 
-def deleted(thread: str, *, existed: bool) -> Conflict:
-    """The thread of a write is not there any more."""
+def gone(thread: str, *, existed: bool) -> Conflict:
+    """The thread of a write is not there, or not any more."""
+    code = "thread_deleted" if existed else "thread_missing"
     if existed:
         text = "was deleted; to begin it anew, save with expect=None"
     else:
         text = "does not exist; save to it without expect first"
-    return Conflict(f"thread {thread!r} {text}", code="thread_deleted", thread=thread)
+    return Conflict(f"thread {thread!r} {text}", code=code, thread=thread)
 
 
 def rewrite(

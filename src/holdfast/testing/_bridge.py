@@ -1,0 +1,76 @@
+"""The async door, driven by blocking calls."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import inspect
+import threading
+from collections.abc import Awaitable
+from functools import cache
+from typing import Any, Self, TypeVar, cast
+
+from holdfast._store import AsyncStore, Store
+from holdfast._thread import AsyncThread
+
+T = TypeVar("T")
+
+
+def blocking(opening: Awaitable[AsyncStore]) -> Store:
+    """An `AsyncStore`, such as ``open_async(...)`` gives, to be used like a `Store`.
+
+    Every call is awaited on an event loop that runs in a background thread, so that one
+    text can test both doors. The threads it hands out are bridged in the same way.
+    """
+    # It answers to every name that a Store has; tests/test_doors.py compares them.
+    return cast("Store", _Bridge(_awaited(opening)))
+
+
+class _Bridge:
+    """Passes everything on, and waits for what has to be awaited."""
+
+    def __init__(self, target: AsyncStore | AsyncThread) -> None:
+        self._target = target
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._target, name)
+        if not inspect.ismethod(found):
+            return _finished(found)
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            return _finished(found(*arguments, **options))
+
+        return call
+
+
+def _finished(result: Any) -> Any:
+    value = _awaited(result) if inspect.isawaitable(result) else result
+    return _Bridge(value) if isinstance(value, AsyncThread) else value
+
+
+def _awaited(awaitable: Awaitable[T]) -> T:
+    async def finish() -> T:
+        return await awaitable
+
+    return asyncio.run_coroutine_threadsafe(finish(), _loop()).result()
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    runner = threading.Thread(target=loop.run_forever, daemon=True, name="bridge")
+    runner.start()
+
+    def stop() -> None:
+        loop.call_soon_threadsafe(loop.stop)
+        runner.join()
+        loop.close()
+
+    atexit.register(stop)
+    return loop

@@ -1,0 +1,100 @@
+"""What every group of the conformance suite works with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Unpack
+from unittest import SkipTest
+
+from holdfast._opening import Options
+from holdfast._records import Checkpoint
+from holdfast._store import Store
+from holdfast._thread import Thread
+from holdfast.testing._sources import FakeClock, ids
+
+
+class Cases:
+    """Opens stores for a test and closes them after it.
+
+    A subclass says how, with `open_store`.
+    """
+
+    # Whether a place that was closed can be opened again with what was saved in it.
+    # The tests that need it are skipped where it cannot, as with ":memory:".
+    reopens = True
+
+    clock: FakeClock
+    new_id: Callable[[], str]
+    _opened: list[Store]
+
+    def open_store(self, **options: Unpack[Options]) -> Store:
+        """Open the place of this test, the same one at every call within a test."""
+        raise NotImplementedError
+
+    def setup_method(self) -> None:
+        """Called by pytest before every test."""
+        self.clock = FakeClock()
+        self.new_id = ids()
+        self._opened = []
+
+    def teardown_method(self) -> None:
+        """Called by pytest after every test."""
+        for store in self._opened:
+            store.close()
+
+    def open(self, **options: Unpack[Options]) -> Store:
+        """A store with the test's clock and ids, closed when the test is over."""
+        defaults: Options = {
+            "durability": "normal",
+            "clock": self.clock,
+            "new_id": self.new_id,
+        }
+        store = self.open_store(**(defaults | options))
+        self._opened.append(store)
+        return store
+
+    def reopen(self, **options: Unpack[Options]) -> Store:
+        """What was saved so far, opened anew; every older store is closed."""
+        self.must_reopen()
+        for store in self._opened:
+            store.close()
+        self._opened.clear()
+        return self.open(**options)
+
+    def rival(self, **options: Unpack[Options]) -> Store:
+        """A second store on the same place, as another process would have it."""
+        self.must_reopen()
+        _ = self.store
+        return self.open(**options)
+
+    def must_reopen(self) -> None:
+        """Skip the test where a place has only one store."""
+        if not self.reopens:
+            raise SkipTest("this place cannot be opened twice")
+
+    @property
+    def store(self) -> Store:
+        """The first store of the test."""
+        return self._opened[0] if self._opened else self.open()
+
+    def thread(self, name: str = "chat") -> Thread:
+        """A thread of the first store."""
+        return self.store.thread(name)
+
+    def filled(self, count: int, name: str = "chat") -> list[Checkpoint]:
+        """The checkpoints of a thread that was saved to so many times, oldest first.
+
+        The state of the n-th is ``{"n": n}``.
+        """
+        thread = self.thread(name)
+        return [thread.save({"n": n}) for n in range(1, count + 1)]
+
+
+def steps(checkpoints: Iterable[Checkpoint]) -> list[int]:
+    """The steps of some checkpoints, in their order."""
+    return [checkpoint.step for checkpoint in checkpoints]
+
+
+def untyped(*values: Any) -> tuple[Any, ...]:
+    """Arguments that a type checker would not let through."""
+    return values

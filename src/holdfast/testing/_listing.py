@@ -1,0 +1,253 @@
+# ruff: noqa: PLR2004 - a test states its numbers where it uses them
+"""Listing threads, and names of every kind."""
+
+from __future__ import annotations
+
+from holdfast._records import Page, ThreadRecord
+from holdfast.errors import Unstorable
+from holdfast.testing._cases import Cases, untyped
+from holdfast.testing._raises import raises
+
+HOSTILE = [
+    "'; drop table thread; --",
+    '"quoted"',
+    "100%",
+    "a_b",
+    "*",
+    "?",
+    "[a-z]",
+    "../x",
+    "../../etc/passwd",
+    "a/b",
+    "/absolute",
+    "a\\b",
+    ".",
+    "..",
+    ".hidden",
+    "foo.json",
+    "foo",
+    "a..b",
+    "CON",
+    "nul.txt",
+    "COM1:",
+    "trailing.",
+    "trailing ",
+    " ",
+    "\n",
+    "\x01\x7f",
+    "\ufeff",
+    "Größe",
+    "ключ",
+    "鍵",
+    "مفتاح",
+    "\u202egnirts",
+    "👩‍👩‍👧",
+    "e\u0301",
+    "\u00e9",
+    "a",
+    "A",
+    "@",
+    "@~1",
+    "label:x",
+    "-1",
+    "null",
+    "x" * 512,
+    "é" * 256,
+]
+
+
+def names(page: Page[ThreadRecord]) -> list[str]:
+    """The names of some threads, in their order."""
+    return [thread.id for thread in page]
+
+
+class ListingTests(Cases):
+    """Threads, last used first, in pages."""
+
+    def test_the_thread_used_last_comes_first(self) -> None:
+        for name in "abc":
+            self.filled(1, name)
+        assert names(self.store.threads()) == ["c", "b", "a"]
+
+        self.thread("a").save({})
+
+        assert names(self.store.threads()) == ["a", "c", "b"]
+
+    def test_the_clock_does_not_change_that(self) -> None:
+        for n, name in enumerate("abc"):
+            self.clock.now -= n * 1_000_000
+            self.filled(1, name)
+
+        assert names(self.store.threads()) == ["c", "b", "a"]
+
+    def test_a_record_tells_about_its_thread(self) -> None:
+        chat = self.store.thread("chat", kind="agent", owner="me", metadata={"k": [1]})
+        self.clock.now = 1000
+        chat.save({"n": 1})
+        self.clock.now = 2000
+        head = chat.save({"n": 2})
+
+        [record] = self.store.threads()
+
+        assert record == chat.about
+        assert (record.id, record.kind, record.owner) == ("chat", "agent", "me")
+        assert (record.metadata, record.head) == ({"k": [1]}, head)
+        assert (record.created_at, record.updated_at) == (1000, 2000)
+        assert (record.forked_from, record.deleted_at) == (None, None)
+
+    def test_threads_are_filtered(self) -> None:
+        self.store.thread("a1", kind="agent", owner="me").save({})
+        self.store.thread("a2", kind="agent", owner="you").save({})
+        self.store.thread("b1", owner="me").save({})
+        store = self.store
+
+        assert names(store.threads(kind="agent")) == ["a2", "a1"]
+        assert names(store.threads(owner="me")) == ["b1", "a1"]
+        assert names(store.threads(prefix="a")) == ["a2", "a1"]
+        assert names(store.threads(kind="agent", owner="me")) == ["a1"]
+        assert names(store.threads(prefix="b", owner="me")) == ["b1"]
+        assert names(store.threads(owner="nobody")) == []
+
+    def test_threads_are_filtered_by_metadata(self) -> None:
+        self.store.thread("a", metadata={"lang": "en", "tags": ["x"]}).save({})
+        self.store.thread("b", metadata={"lang": "de", "tags": ["x"]}).save({})
+        self.store.thread("c").save({})
+        store = self.store
+
+        assert names(store.threads(metadata={"lang": "de"})) == ["b"]
+        assert names(store.threads(metadata={"tags": ["x"]})) == ["b", "a"]
+        assert names(store.threads(metadata={"lang": "en", "tags": ["x"]})) == ["a"]
+        assert names(store.threads(metadata={"lang": "en", "tags": []})) == []
+        assert names(store.threads(metadata={"other": None})) == []
+        assert names(store.threads(metadata={})) == ["c", "b", "a"]
+
+    def test_a_prefix_is_plain_text(self) -> None:
+        for name in ("100%", "100x", "a_b", "axb", "A", "a*", "ä1"):
+            self.filled(1, name)
+
+        assert names(self.store.threads(prefix="100%")) == ["100%"]
+        assert names(self.store.threads(prefix="a_")) == ["a_b"]
+        assert names(self.store.threads(prefix="a*")) == ["a*"]
+        assert names(self.store.threads(prefix="ä")) == ["ä1"]
+        assert names(self.store.threads(prefix="a")) == ["a*", "axb", "a_b"]
+
+    def test_a_cursor_leads_to_the_next_page(self) -> None:
+        for n in range(7):
+            self.store.thread(f"{n}", metadata={"odd": n % 2}).save({})
+
+        for metadata, expected in untyped((None, "6543210"), ({"odd": 1}, "531")):
+            found: list[str] = []
+            page = self.store.threads(limit=2, metadata=metadata)
+            while page:
+                found += names(page)
+                if page.cursor is None:
+                    break
+                page = self.store.threads(limit=2, metadata=metadata, after=page.cursor)
+            assert found == list(expected)
+
+    def test_a_thread_saved_while_paging_shifts_nothing(self) -> None:
+        for n in range(4):
+            self.filled(1, f"{n}")
+        page = self.store.threads(limit=2)
+        self.filled(1, "new")
+
+        assert names(self.store.threads(limit=2, after=page.cursor)) == ["1", "0"]
+
+    def test_a_limit_is_a_positive_number(self) -> None:
+        for wrong in untyped(0, -1, 1.5, "3", True):
+            with raises(Unstorable):
+                self.store.threads(limit=wrong)
+
+    def test_a_hundred_are_listed_unless_asked_otherwise(self) -> None:
+        for n in range(102):
+            self.filled(1, f"{n}")
+
+        assert len(self.store.threads()) == 100
+        assert len(self.store.threads(limit=None)) == 102
+
+    def test_forks_are_listed_like_any_other(self) -> None:
+        self.filled(2)
+        self.thread().fork("fork")
+
+        assert names(self.store.threads()) == ["fork", "chat"]
+
+    def test_the_store_counts_what_is_there(self) -> None:
+        chat = self.thread()
+        chat.save({"text": "x" * 600})
+        chat.save({"text": "x" * 600}, journal={"k": 1})
+        chat.fork("fork")
+
+        facts = self.store.stats()
+
+        assert (facts.threads, facts.checkpoints, facts.segments) == (2, 2, 1)
+        assert facts.journal_entries == 1
+        assert facts.logical_bytes == 2 * 602
+        assert 0 < facts.stored_bytes <= 602
+        assert facts.file_bytes > 0
+
+
+class NameTests(Cases):
+    """A name is any text: data, never a path, a pattern or a statement."""
+
+    def test_any_text_names_a_thread(self) -> None:
+        for n, name in enumerate(HOSTILE):
+            self.thread(name).save({"n": n})
+
+        assert names(self.store.threads()) == HOSTILE[::-1]
+        for n, name in enumerate(HOSTILE):
+            assert self.thread(name).load() == {"n": n}
+            assert name in names(self.store.threads(prefix=name))
+
+    def test_any_text_names_a_thread_after_reopening(self) -> None:
+        for n, name in enumerate(HOSTILE):
+            self.thread(name).save({"n": n})
+
+        store = self.reopen()
+
+        assert [store.thread(name).load()["n"] for name in HOSTILE] == [
+            *range(len(HOSTILE))
+        ]
+
+    def test_threads_of_any_name_are_forked_and_deleted(self) -> None:
+        for n, name in enumerate(HOSTILE):
+            self.thread(name).save({"name": name})
+            self.thread(name).fork(f"fork {n}").save({})
+
+        for count, name in enumerate(HOSTILE, 1):
+            assert self.thread(name).delete() == 1
+            assert self.store.stats().threads == 2 * len(HOSTILE) - count
+
+    def test_any_text_is_an_owner_a_kind_a_label_and_a_tag(self) -> None:
+        for n, name in enumerate(HOSTILE):
+            thread = self.store.thread(f"{n}", kind=name, owner=name)
+            thread.save({"n": n}, label=name, tags=["first", name], kind=name)
+
+        for n, name in enumerate(HOSTILE):
+            thread = self.thread(f"{n}")
+            assert names(self.store.threads(kind=name)) == [f"{n}"]
+            assert names(self.store.threads(owner=name)) == [f"{n}"]
+            assert thread.find(label=name) == thread.find(tag=name) == thread.head
+            assert thread.get().kind == name
+
+    def test_marks_of_any_text_are_references(self) -> None:
+        chat = self.thread()
+        for name in HOSTILE:
+            saved = chat.save({}, label=name, tags=[name])
+            assert chat.get(f"label:{name}") == chat.get(f"tag:{name}") == saved
+
+    def test_what_cannot_name_a_thread_is_refused(self) -> None:
+        for wrong in untyped("", "a\0b", "x" * 513, "é" * 257, "\ud800"):
+            with raises(Unstorable):
+                self.store.thread(wrong)
+        for wrong in untyped(b"a", 5, None, {"a": 1}, ["a"], 1.5):
+            with raises(Unstorable):
+                self.store.thread(wrong)
+
+    def test_what_cannot_be_an_owner_or_a_kind_is_refused(self) -> None:
+        for wrong in untyped("", "a\0b", "x" * 513, 5, b"a"):
+            with raises(Unstorable):
+                self.store.thread("a", owner=wrong)
+            with raises(Unstorable):
+                self.store.thread("a", kind=wrong)
+            with raises(Unstorable):
+                self.thread().save({}, kind=wrong)

@@ -1,0 +1,412 @@
+# ruff: noqa: PLR2004 - a test states its numbers where it uses them
+"""Rewind, undo, redo, hard rewind, and marks on what is there."""
+
+from __future__ import annotations
+
+from holdfast.errors import NotFound, Unstorable
+from holdfast.testing._cases import Cases, steps, untyped
+from holdfast.testing._raises import raises
+
+LONG = "a value too long for the manifest " * 20
+
+
+class RewindTests(Cases):
+    """Moving the head deletes nothing."""
+
+    def test_rewind_moves_the_head(self) -> None:
+        first, _, _ = self.filled(3)
+        chat = self.thread()
+
+        assert chat.rewind(first) == first
+        assert (chat.head, chat.load(), chat.step) == (first, {"n": 1}, 1)
+
+    def test_what_was_ahead_is_still_there(self) -> None:
+        first, second, third = self.filled(3)
+        chat = self.thread()
+        chat.rewind(first)
+
+        assert chat.load(third) == {"n": 3}
+        assert list(chat.history(all=True)) == [third, second, first]
+        assert chat.rewind(third) == third
+
+    def test_a_save_after_a_rewind_goes_on_from_there(self) -> None:
+        first, second, _ = self.filled(3)
+        chat = self.thread()
+        chat.rewind(first)
+
+        saved = chat.save({"n": "other"})
+
+        assert (saved.parent, saved.step) == (first.id, 2)
+        assert [c.id for c in chat.history()] == [saved.id, first.id]
+        assert chat.load(second) == {"n": 2}
+
+    def test_branches_with_long_values_do_not_mix(self) -> None:
+        chat = self.thread()
+        start = chat.append(m=["start" + LONG])
+        for name in "abc":
+            chat.rewind(start)
+            chat.append(m=[name + LONG])
+            chat.save({"m": [*chat.load()["m"], name * 2 + LONG], "text": name + LONG})
+        tips = [c for c in chat.history(all=True) if c.step == 3]
+
+        assert [chat.load(tip)["m"][1:] for tip in tips] == [
+            [name + LONG, name * 2 + LONG] for name in "cba"
+        ]
+        assert [chat.load(tip)["text"][0] for tip in tips] == ["c", "b", "a"]
+
+    def test_rewinding_to_nothing_known_is_not_found(self) -> None:
+        self.filled(2)
+        self.thread("other").save({}, id="theirs")
+
+        for missing in ("nobody", "@~2", "label:x", "tag:x", "theirs"):
+            with raises(NotFound):
+                self.thread().rewind(missing)
+        with raises(NotFound):
+            self.thread("nobody").rewind("@")
+        assert self.thread().step == 2
+
+    def test_the_head_stays_where_it_was_put_after_reopening(self) -> None:
+        first, _, third = self.filled(3)
+        self.thread().rewind(first)
+
+        chat = self.reopen().thread("chat")
+
+        assert chat.head == first
+        assert chat.undo() == third
+
+
+class UndoTests(Cases):
+    """Undo takes the last save or rewind back, redo does it again."""
+
+    def test_undo_takes_a_save_back(self) -> None:
+        first, second = self.filled(2)
+        chat = self.thread()
+
+        assert chat.undo() == first
+        assert chat.load() == {"n": 1}
+        assert chat.load(second) == {"n": 2}
+
+    def test_undo_takes_a_rewind_back(self) -> None:
+        first, _, third = self.filled(3)
+        chat = self.thread()
+        chat.rewind(first)
+
+        assert chat.undo() == third
+        assert chat.head == third
+
+    def test_undo_again_goes_one_further(self) -> None:
+        first, second, _ = self.filled(3)
+        chat = self.thread()
+
+        assert [chat.undo(), chat.undo()] == [second, first]
+        with raises(NotFound):
+            chat.undo()
+        assert chat.head == first
+
+    def test_redo_follows_undo_step_by_step(self) -> None:
+        _, second, third = self.filled(3)
+        chat = self.thread()
+        chat.undo()
+        chat.undo()
+
+        assert [chat.redo(), chat.redo()] == [second, third]
+        with raises(NotFound):
+            chat.redo()
+        assert chat.head == third
+
+    def test_undo_and_redo_can_alternate(self) -> None:
+        first, second, third = self.filled(3)
+        chat = self.thread()
+        moves = (chat.undo, chat.redo, chat.undo, chat.undo, chat.redo, chat.undo)
+
+        assert [move() for move in moves] == [
+            second,
+            third,
+            second,
+            first,
+            second,
+            first,
+        ]
+
+    def test_a_save_after_undo_leaves_nothing_to_redo(self) -> None:
+        first, second, _ = self.filled(3)
+        chat = self.thread()
+        chat.undo()
+        new = chat.save({"n": "new"})
+
+        with raises(NotFound):
+            chat.redo()
+        assert chat.head == new
+        assert [chat.undo(), chat.undo()] == [second, first]
+        assert [chat.redo(), chat.redo()] == [second, new]
+
+    def test_a_long_sequence_of_moves_is_taken_back_in_order(self) -> None:
+        a, b, c = self.filled(3)
+        chat = self.thread()
+        chat.rewind(a)
+        d = chat.save({"n": 4})
+        chat.rewind(c)
+        chat.undo()
+        e = chat.save({"n": 5})
+        chat.rewind(b)
+
+        assert [chat.undo() for _ in range(6)] == [e, d, a, c, b, a]
+        assert [chat.redo() for _ in range(6)] == [b, c, a, d, e, b]
+
+    def test_a_thread_without_saves_has_nothing_to_undo(self) -> None:
+        with raises(NotFound):
+            self.thread("nobody").undo()
+        with raises(NotFound):
+            self.thread("nobody").redo()
+        self.filled(1)
+        with raises(NotFound):
+            self.thread().undo()
+        with raises(NotFound):
+            self.thread().redo()
+
+    def test_undo_in_a_fork_ends_where_the_fork_began(self) -> None:
+        self.filled(3)
+        fork = self.thread().fork("fork", at="@~1")
+        fork.save({"n": "fork"})
+
+        assert fork.undo().step == 2
+        with raises(NotFound):
+            fork.undo()
+
+    def test_marks_and_records_are_no_moves(self) -> None:
+        first, second = self.filled(2)
+        chat = self.thread()
+        chat.undo()
+        chat.label("x")
+        chat.tag("t")
+        chat.describe(owner="me")
+        chat.record("key", 1)
+
+        assert chat.redo().id == second.id
+        assert chat.undo().id == first.id
+
+    def test_undo_skips_what_was_deleted(self) -> None:
+        first, second, _ = self.filled(3)
+        chat = self.thread()
+        chat.undo()
+        chat.delete(second)
+
+        assert chat.head == first
+        with raises(NotFound):
+            chat.undo()
+
+    def test_every_move_is_in_the_log(self) -> None:
+        first, second = self.filled(2)
+        chat = self.thread()
+        chat.rewind(first)
+        chat.undo()
+        chat.redo()
+
+        log = [(move.kind, move.source, move.target) for move in chat.moves()]
+
+        assert log == [
+            ("redo", second.id, first.id),
+            ("undo", first.id, second.id),
+            ("rewind", second.id, first.id),
+            ("save", first.id, second.id),
+            ("save", None, first.id),
+        ]
+
+    def test_the_log_comes_in_pages(self) -> None:
+        self.filled(5)
+        chat = self.thread()
+        first = chat.moves(2)
+        second = chat.moves(2, before=first.cursor)
+        third = chat.moves(2, before=second.cursor)
+
+        assert [*first, *second, *third] == list(chat.moves())
+        assert third.cursor is None
+
+
+class HardRewindTests(Cases):
+    """``rewind(hard=True)`` deletes what was saved after."""
+
+    def test_a_hard_rewind_deletes_what_was_ahead(self) -> None:
+        chat = self.thread()
+        first, *rest = (chat.append(m=[f"{n} {LONG}"]) for n in range(4))
+
+        chat.rewind(first, hard=True)
+
+        assert chat.head == first
+        assert list(chat.history(all=True)) == [first]
+        assert self.store.stats().checkpoints == self.store.stats().segments == 1
+        for gone in rest:
+            with raises(NotFound):
+                chat.load(gone)
+
+    def test_saving_after_a_hard_rewind_is_as_ever(self) -> None:
+        chat = self.thread()
+        first, *_ = (chat.append(m=[f"{n} {LONG}"]) for n in range(4))
+        chat.rewind(first, hard=True)
+
+        chat.append(m=["new" + LONG])
+
+        assert chat.load() == {"m": [f"0 {LONG}", "new" + LONG]}
+        assert steps(chat.history(all=True)) == [2, 1]
+        assert chat.undo() == first
+
+    def test_a_hard_rewind_keeps_what_a_fork_needs(self) -> None:
+        chat = self.thread()
+        saved = [chat.append(m=[f"{n} {LONG}"]) for n in range(5)]
+        fork = chat.fork("fork", at=saved[2])
+        fork.append(m=["fork" + LONG])
+
+        chat.rewind(saved[0], hard=True)
+
+        assert [c.id for c in chat.history(all=True)] == [c.id for c in saved[2::-1]]
+        assert fork.load() == {"m": [*(f"{n} {LONG}" for n in range(3)), "fork" + LONG]}
+        assert steps(fork.history()) == [4, 3, 2, 1]
+        with raises(NotFound):
+            chat.load(saved[3])
+
+    def test_a_hard_rewind_in_a_fork_leaves_the_source_alone(self) -> None:
+        saved = self.filled(4)
+        chat = self.thread()
+        fork = chat.fork("fork")
+        fork.save({"n": "fork"})
+
+        fork.rewind(saved[0], hard=True)
+
+        assert fork.load() == {"n": 1}
+        assert list(chat.history()) == saved[::-1]
+        assert chat.load() == {"n": 4}
+
+    def test_a_hard_rewind_deletes_other_branches_saved_later(self) -> None:
+        first, second, third = self.filled(3)
+        chat = self.thread()
+        chat.rewind(first)
+        chat.save({"n": "branch"})
+
+        chat.rewind(second, hard=True)
+
+        assert list(chat.history(all=True)) == [second, first]
+        with raises(NotFound):
+            chat.load(third)
+
+    def test_the_journal_of_deleted_checkpoints_goes_with_them(self) -> None:
+        first, second = self.filled(2)
+        chat = self.thread()
+        chat.record("call", 1, checkpoint=first)
+        chat.record("call", 2, checkpoint=second)
+        chat.record("call", 3)
+
+        chat.rewind(first, hard=True)
+
+        assert chat.recorded("call", checkpoint=first) == 1
+        assert chat.recorded("call", checkpoint=second) is None
+        assert chat.recorded("call") == 3
+
+
+class MarkTests(Cases):
+    """Labels and tags of what is there; nothing else of a checkpoint changes."""
+
+    def test_a_checkpoint_can_be_labelled_later(self) -> None:
+        first, second = self.filled(2)
+        chat = self.thread()
+
+        assert chat.label("x", first).label == "x"
+        assert chat.get("label:x").id == first.id
+        assert chat.label("y").id == second.id
+        assert chat.label(None, first).label is None
+        assert chat.find(label="x") is None
+
+    def test_tags_are_added_and_taken(self) -> None:
+        self.filled(1)
+        chat = self.thread()
+
+        assert chat.tag("b", "a").tags == ("b", "a")
+        assert chat.tag("a", "c").tags == ("b", "a", "c")
+        assert chat.untag("b", "never").tags == ("a", "c")
+        assert chat.untag("a", "c").tags == ()
+        assert chat.find(tag="a") is None
+
+    def test_marks_change_nothing_else(self) -> None:
+        first, second = self.filled(2)
+        chat = self.thread()
+        chat.label("x", first)
+        marked = chat.tag("t", ref=first)
+
+        assert (marked.digest, marked.seq, marked.step) == (
+            first.digest,
+            first.seq,
+            first.step,
+        )
+        assert chat.load("label:x") == {"n": 1}
+        assert chat.head == second
+        assert chat.save({"n": 3}).step == 3
+
+    def test_a_mark_on_the_head_does_not_disturb_a_compare_and_swap(self) -> None:
+        first = self.thread().save({"n": 1})
+        self.thread().label("x")
+
+        assert self.thread().save({"n": 2}, expect=first).step == 2
+
+    def test_a_mark_must_be_text(self) -> None:
+        self.filled(1)
+        chat = self.thread()
+
+        for wrong in untyped("", "a\0b", "x" * 513, 5, b"x", ["x"]):
+            with raises(Unstorable):
+                chat.label(wrong)
+            with raises(Unstorable):
+                chat.tag(wrong)
+            with raises(Unstorable):
+                chat.save({}, label=wrong)
+        assert chat.load() == {"n": 1}
+
+    def test_marking_what_is_not_there_is_not_found(self) -> None:
+        self.filled(1)
+
+        with raises(NotFound):
+            self.thread().label("x", "nobody")
+        with raises(NotFound):
+            self.thread("nobody").tag("x")
+
+    def test_marks_are_there_after_reopening(self) -> None:
+        first, _ = self.filled(2)
+        self.thread().label("x", first)
+        self.thread().tag("t", ref=first)
+
+        chat = self.reopen().thread("chat")
+
+        assert chat.get("label:x").id == chat.get("tag:t").id == first.id
+
+    def test_a_thread_can_be_described_later(self) -> None:
+        chat = self.store.thread("chat", kind="agent", owner="a", metadata={"k": 1})
+        chat.save({})
+        chat.describe(owner="b")
+        about = chat.about
+        assert about is not None
+        assert (about.kind, about.owner, about.metadata) == ("agent", "b", {"k": 1})
+
+        chat.describe(owner=None, metadata={"l": [2]})
+
+        about = chat.about
+        assert about is not None
+        assert (about.owner, about.metadata) == (None, {"l": [2]})
+
+    def test_an_owner_must_be_text(self) -> None:
+        self.filled(1)
+
+        for wrong in untyped("", "a\0b", 5, b"x"):
+            with raises(Unstorable):
+                self.thread().describe(owner=wrong)
+
+    def test_describing_what_is_not_there_is_not_found(self) -> None:
+        with raises(NotFound):
+            self.thread("nobody").describe(owner="me")
+        assert list(self.store.threads()) == []
+
+    def test_what_a_thread_begins_with_is_no_matter_later(self) -> None:
+        self.store.thread("chat", kind="agent", owner="a").save({})
+        self.store.thread("chat", kind="document", owner="b").save({})
+
+        about = self.thread().about
+
+        assert about is not None
+        assert (about.kind, about.owner) == ("agent", "a")
