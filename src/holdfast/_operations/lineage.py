@@ -142,9 +142,13 @@ async def is_visible(
         return False
     if checkpoint.thread_number == record.number:
         return True
-    return record.head is not None and await is_ancestor(
+    if record.head is not None and await is_ancestor(
         context, checkpoint, of=record.head
-    )
+    ):
+        return True
+    # A fork that was rewound beyond its beginning still has what it began with.
+    origin = await _inherited(context, record) if record.forked_from else None
+    return origin is not None and await is_ancestor(context, checkpoint, of=origin)
 
 
 async def is_ancestor(

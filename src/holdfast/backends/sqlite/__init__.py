@@ -302,14 +302,14 @@ class SqliteBackend:
         sync_file(os.path.dirname(os.path.abspath(path)))
 
     async def close(self) -> None:
-        with self._lock:
+        with self._lock, translated(self.path):
             self._closed = True
+            writer, self._writer = self._writer, None
+            self._turnstile.close()
             while self._idle:
                 self._idle.pop().close()
-            if self._writer is not None:
-                self._writer.close()
-                self._writer = None
-            self._turnstile.close()
+            if writer is not None:
+                writer.close()
 
     def start_over_in_child(self) -> None:
         """After a fork nothing of the parent's may be used, nor closed.
