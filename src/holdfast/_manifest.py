@@ -49,7 +49,7 @@ class Manifest(msgspec.Struct, frozen=True):
         """As bytes."""
         values = {name: _entry(value) for name, value in self.values.items()}
         shape = "mapping" if self.is_mapping else "single"
-        return orjson.dumps({shape: values, "next_block": self.next_block})
+        return orjson.dumps({shape: values, "block": self.next_block})
 
 
 def _entry(value: Value) -> list[object]:
@@ -81,7 +81,7 @@ def _decoded(checkpoint: Checkpoint) -> Manifest:
     entries = decoded["mapping" if is_mapping else "single"]
     runs = iter(checkpoint.runs)
     values = {name: _value(entry, runs) for name, entry in entries.items()}
-    return Manifest(is_mapping, values, decoded["next_block"])
+    return Manifest(is_mapping, values, decoded["block"])
 
 
 def _value(entry: list[object], runs: Iterator[Run]) -> Value:

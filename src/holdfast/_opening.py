@@ -40,6 +40,7 @@ def open_context(url: str | os.PathLike[str], options: Options) -> Context:
         read_only=options.get("read_only", False),
         durability=options.get("durability", "full"),
         busy_timeout=options.get("busy_timeout", 5.0),
+        compress=options.get("compress", False),
     )
     policy = options.get("retention")
     every = options.get("prune_every", timedelta(hours=1))

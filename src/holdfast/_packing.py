@@ -15,7 +15,7 @@ from holdfast._records import Segment
 from holdfast.errors import Corrupt, Unsupported
 
 PLAIN, ALONE, WITH_DICTIONARY = 0, 1, 2
-LEVEL = 3
+LEVEL = 6
 # A dictionary is trained once, from the first segments seen: enough to be typical,
 # early enough to matter.
 TRAINING_SEGMENTS = 64
@@ -53,7 +53,8 @@ class Packer:
     def _packed(self, segment: Segment) -> Segment:
         if len(segment.data) < SMALLEST:
             return segment
-        data = _zstd().compress(segment.data, LEVEL, zstd_dict=self._dictionary)
+        dictionary = self._dictionary and self._dictionary.as_digested_dict
+        data = _zstd().compress(segment.data, LEVEL, zstd_dict=dictionary)
         if len(data) >= len(segment.data):
             return segment
         packing = ALONE if self._dictionary is None else WITH_DICTIONARY
@@ -67,7 +68,8 @@ class Packer:
             if dictionary is None:
                 raise Corrupt("the compression dictionary", "it is missing")
         try:
-            data: bytes = zstd.decompress(segment.data, zstd_dict=dictionary)
+            digested = dictionary and dictionary.as_digested_dict
+            data: bytes = zstd.decompress(segment.data, zstd_dict=digested)
         except zstd.ZstdError as error:
             raise Corrupt(f"segment {segment.number}", str(error)) from None
         return data

@@ -11,7 +11,7 @@
 -- `changed`, the number of its last change, has no index: it would be one more page to
 -- write with every save, and listing has few enough rows to sort.
 create table thread (
-    number integer primary key autoincrement,
+    number integer primary key,
     name text not null,
     family integer not null,
     kind text not null,
@@ -26,8 +26,9 @@ create table thread (
     deleted_at integer
 ) strict;
 
-create unique index thread_name on thread (name) where deleted_at is null;
-create index thread_tombstone on thread (name) where deleted_at is not null;
+-- One living thread of a name, and any number of tombstones.
+create unique index thread_name on thread (
+    name, (case when deleted_at is null then 0 else number end));
 create index thread_owner on thread (owner) where owner is not null;
 create index thread_family on thread (family);
 
@@ -57,8 +58,8 @@ create table checkpoint (
 
 create unique index checkpoint_id on checkpoint (id, family);
 create index checkpoint_thread on checkpoint (family, thread);
-create index checkpoint_label on checkpoint (family, label) where label is not null;
-create index checkpoint_tagged on checkpoint (family) where tags is not null;
+create index checkpoint_marked on checkpoint (family, label)
+where label is not null or tags is not null;
 
 -- An immutable piece of a value. The key is `family << 32 | number`: one integer, so
 -- that a family is one clustered range and a long row needs no overflow page.

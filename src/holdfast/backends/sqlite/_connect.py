@@ -141,11 +141,14 @@ class transaction:  # noqa: N801 - reads as a statement: `with transaction(db):`
                 self.db.execute("rollback")
 
 
-def prepare(db: apsw.Connection, path: str, durability: Durability) -> None:
+def prepare(
+    db: apsw.Connection, path: str, durability: Durability, page_size: int
+) -> None:
     """Make a writing connection ready: check, create or migrate, and set it up."""
     found = identify(db, path)
     if path != MEMORY:
         if found == 0:
+            db.execute(f"pragma page_size = {page_size}")
             _claim(db, path)
         _use_wal(db, path)
     if found < FORMAT:

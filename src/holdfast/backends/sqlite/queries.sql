@@ -161,12 +161,14 @@ limit :limit
 -- name: labelled
 select * from checkpoint_full
 where family = :family and label = :mark and seq < :before
+    and (label is not null or tags is not null)
 order by seq desc
 limit :limit
 
 -- name: tagged
 select * from checkpoint_full
-where family = :family and tags is not null and seq < :before
+where family = :family and seq < :before
+    and (label is not null or tags is not null)
     and exists (select 1 from json_each(tags) where value = :mark)
 order by seq desc
 limit :limit
@@ -286,7 +288,7 @@ where seq in (select value from json_each(:doomed))
 
 -- name: forget_tombstones
 delete from thread
-where deleted_at < :before
+where deleted_at < :before and number < (select max(number) from thread)
     and not exists (select 1 from checkpoint
         where checkpoint.family = thread.family and checkpoint.thread = thread.number)
 
