@@ -178,10 +178,11 @@ class Marked(Query[Checkpoint], frozen=True, kw_only=True):
 
 
 class Matches(Query[Checkpoint], frozen=True, kw_only=True):
-    """The checkpoints whose id begins with a prefix, in one family or in all."""
+    """The checkpoints whose id begins with a prefix, in one family or in all, by id."""
 
     prefix: str
     family: int | None = None
+    after: str = ""
     limit: int = 10
 
 

@@ -57,6 +57,7 @@ class Context(msgspec.Struct, frozen=True):
         """What the cache knows of a checkpoint, or its manifest alone."""
         known = self.cache.take(thread)
         if known is not None and known.head.seq == checkpoint.seq:
+            known.head = checkpoint  # its label and tags may be newer
             return known
         return Known(checkpoint, decode_manifest(checkpoint))
 

@@ -81,14 +81,25 @@ async def _named(context: Context, record: ThreadRecord, id_: str) -> Checkpoint
     [found] = await context.backend.read([CheckpointKey(record.family, id_)])
     if found is not None:
         return await _checked_visible(context, record, found)
-    matches = [
-        match
-        for match in await context.backend.scan(
-            Matches(prefix=id_, family=record.family, limit=MOST_MATCHES + 1)
+    return only_match(await _visible_matches(context, record, id_), id_, record.id)
+
+
+async def _visible_matches(
+    context: Context, record: ThreadRecord, prefix: str
+) -> list[Checkpoint]:
+    found: list[Checkpoint] = []
+    after = ""
+    while len(found) <= MOST_MATCHES:
+        page = await context.backend.scan(
+            Matches(prefix=prefix, family=record.family, after=after, limit=CHUNK)
         )
-        if await is_visible(context, record, match)
-    ]
-    return only_match(matches, id_, record.id)
+        for match in page:
+            if await is_visible(context, record, match):
+                found.append(match)
+        if len(page) < CHUNK:
+            break
+        after = page[-1].id
+    return found
 
 
 def only_match(

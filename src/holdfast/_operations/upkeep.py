@@ -125,9 +125,19 @@ def _unneeded(
     """What belongs to threads that are gone and no surviving thread descends from."""
     numbers = {thread.number for thread in staying}
     own = [c.id for c in checkpoints if c.thread_number in numbers]
-    heads = [thread.head.id for thread in staying if thread.head]
-    needed = ancestry(checkpoints, [*heads, *own])
+    needed = ancestry(checkpoints, [*own, *_roots(staying)])
     return [checkpoint for checkpoint in checkpoints if checkpoint.id not in needed]
+
+
+def _roots(threads: Iterable[ThreadRecord]) -> list[str]:
+    """Where the lines of threads begin to be needed: at heads and fork points."""
+    found: list[str] = []
+    for thread in threads:
+        if thread.head is not None:
+            found.append(thread.head.id)
+        if thread.forked_from is not None:
+            found.append(thread.forked_from.checkpoint)
+    return found
 
 
 async def delete_threads(context: Context, names: Iterable[str]) -> int:
@@ -227,9 +237,9 @@ async def rewind_hard(
         record = await context.get_thread(thread)
         checkpoints = await _checkpoints(context, record.family)
         others = await context.backend.scan(Threads(family=record.family))
-        heads = [t.head.id for t in others if t.head and t.id != thread]
+        roots = _roots(other for other in others if other.id != thread)
         foreign = [c.id for c in checkpoints if c.thread_number != record.number]
-        needed = ancestry(checkpoints, [*heads, *foreign, target.id])
+        needed = ancestry(checkpoints, [*roots, *foreign, target.id])
         doomed = [
             c
             for c in checkpoints

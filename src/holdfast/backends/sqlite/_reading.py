@@ -121,6 +121,7 @@ def _matches(db: apsw.Connection, query: Matches) -> Page[Checkpoint]:
         "matches",
         prefix=query.prefix,
         end=query.prefix + LARGEST_CODE_POINT,
+        after=query.after,
         family=query.family,
         limit=query.limit,
     )

@@ -175,7 +175,8 @@ limit :limit
 
 -- name: matches
 select * from checkpoint_full
-where id >= :prefix and id < :end and (:family is null or family = :family)
+where id >= :prefix and id < :end and id > :after
+    and (:family is null or family = :family)
 order by id
 limit :limit
 
