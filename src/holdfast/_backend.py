@@ -232,8 +232,9 @@ class FamilyPlan(msgspec.Struct, frozen=True):
     """What to remove from one family.
 
     The backend refuses the plan with `Conflict` (code ``plan_stale``) when one of the
-    checkpoints has meanwhile become a head, gained a child that is not in the plan,
-    or gained a label or tag: then nothing is changed and the plan is made anew.
+    checkpoints has meanwhile gone, become a head, gained a child that is not in the
+    plan, or a label or tag, or when a child or its new parent is not as it was: then
+    nothing is changed and the plan is made anew.
     """
 
     family: int

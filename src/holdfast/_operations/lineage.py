@@ -93,9 +93,7 @@ async def _visible_matches(
         page = await context.backend.scan(
             Matches(prefix=prefix, family=record.family, after=after, limit=CHUNK)
         )
-        for match in page:
-            if await is_visible(context, record, match):
-                found.append(match)
+        found += [match for match in page if await is_visible(context, record, match)]
         if len(page) < CHUNK:
             break
         after = page[-1].id

@@ -35,6 +35,7 @@ from holdfast.backends.sqlite._connect import (
     Durability,
     connect,
     identify,
+    must_be_whole,
     page_checksums,
     prepare,
     transaction,
@@ -109,18 +110,25 @@ class SqliteBackend:
         if self._read_only:
             self._open_for_reading()
             return
-        db = self._connect(read_only=False)
-        try:
-            prepare(db, self.path, self._durability, self._page_size)
-        except BaseException:
-            db.close()
-            raise
+        # Whoever opens a file before another has set it up would not know that its
+        # pages carry checksums: one after the other.
+        with self._queue():
+            checked = must_be_whole(self.path)
+            db = self._connect(read_only=False)
+            try:
+                checked(db)
+                prepare(db, self.path, self._durability, self._page_size)
+            except BaseException:
+                db.close()
+                raise
         self._writer = db
 
     def _open_for_reading(self) -> None:
         if not os.path.exists(self.path):
             raise NotFound(f"{self.path} does not exist; open it for writing first")
+        checked = must_be_whole(self.path)
         with self._reading() as db:
+            checked(db)
             if identify(db, self.path) != FORMAT:
                 raise Unsupported(
                     f"{self.path} has an older format; open it for writing once"
@@ -175,6 +183,8 @@ class SqliteBackend:
         try:
             with translated(self.path):
                 db = self._writing()
+                if db.in_transaction:  # whoever began it was interrupted
+                    db.execute("rollback")
                 with self._queue():
                     return work(db)
         finally:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from importlib import resources
 from types import TracebackType
 from typing import Any, Literal
@@ -124,7 +125,12 @@ class transaction:  # noqa: N801 - reads as a statement: `with transaction(db):`
         self.db = db
 
     def __enter__(self) -> None:
-        self.db.execute("begin immediate")
+        try:
+            self.db.execute("begin immediate")
+        except BaseException:
+            # An interrupt may arrive when it has begun already.
+            self._roll_back()
+            raise
 
     def __exit__(
         self,
@@ -136,9 +142,12 @@ class transaction:  # noqa: N801 - reads as a statement: `with transaction(db):`
             if error is None:
                 self.db.execute("commit")
         finally:
-            # A failed commit leaves the transaction open, or SQLite has closed it.
-            if self.db.in_transaction:
-                self.db.execute("rollback")
+            self._roll_back()
+
+    def _roll_back(self) -> None:
+        # After a commit, and after some of its failures, there is nothing to do.
+        if self.db.in_transaction:
+            self.db.execute("rollback")
 
 
 def prepare(
@@ -171,6 +180,32 @@ def identify(db: apsw.Connection, path: str) -> int:
             f"{path} has format {found}, newer than {FORMAT}; upgrade holdfast"
         )
     return found
+
+
+def must_be_whole(path: str) -> Callable[[apsw.Connection], None]:
+    """A check, for after connecting, that a file was not cut short.
+
+    SQLite reads zeros behind the end of a file and may not notice. A log beside the
+    file may hold what the file does not have yet: then it has to be believed.
+    """
+    logged = path == MEMORY or _size(f"{path}-wal") > 0
+    size = _size(path)
+
+    def check(db: apsw.Connection) -> None:
+        if logged or size <= 0:
+            return
+        pages, page = _value(db, "pragma page_count"), _value(db, "pragma page_size")
+        if size < pages * page and _size(f"{path}-wal") <= 0:
+            raise Corrupt(path, f"it has {size} bytes, not {pages * page}")
+
+    return check
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return -1
 
 
 def _claim(db: apsw.Connection, path: str) -> None:

@@ -31,11 +31,12 @@ class Ticket:
 class Caller:
     """Somebody with tickets; the gate opens when they are done, or to lead."""
 
-    __slots__ = ("done", "gate", "tickets")
+    __slots__ = ("done", "gate", "leads", "tickets")
 
     def __init__(self, tickets: list[Ticket]) -> None:
         self.tickets = tickets
         self.done = False
+        self.leads = False
         self.gate = threading.Lock()
         self.gate.acquire()
 
@@ -70,14 +71,25 @@ class CommitQueue:
         return [ticket.error or ticket.receipts for ticket in caller.tickets]
 
     def _wait(self, caller: Caller, timeout: float) -> None:
-        if caller.gate.acquire(timeout=timeout):
-            return
-        with self._mutex:
-            if caller in self._waiting:
-                self._waiting.remove(caller)
+        try:
+            if caller.gate.acquire(timeout=timeout):
+                return
+            if self._withdraw(caller):
                 raise Busy("the store is being written to; retry or raise busy_timeout")
-        # Somebody is committing for it right now: the outcome is near.
-        caller.gate.acquire()
+            # Somebody is committing for it right now: the outcome is near.
+            caller.gate.acquire()
+        except KeyboardInterrupt:
+            if not self._withdraw(caller) and caller.leads:
+                self._hand_over()
+            raise
+
+    def _withdraw(self, caller: Caller) -> bool:
+        """Give up waiting; False if it is too late for that."""
+        with self._mutex:
+            if caller not in self._waiting:
+                return False
+            self._waiting.remove(caller)
+            return True
 
     def _lead(self, own: Caller) -> None:
         group = [own]
@@ -102,7 +114,9 @@ class CommitQueue:
         with self._mutex:
             self._led = bool(self._waiting)
             if self._led:
-                self._waiting.popleft().gate.release()
+                following = self._waiting.popleft()
+                following.leads = True
+                following.gate.release()
 
 
 def commit_tickets(db: apsw.Connection, tickets: Sequence[Ticket]) -> None:

@@ -91,6 +91,7 @@ class _Waiter(threading.Thread):
 
     def __init__(self, file: int) -> None:
         super().__init__(daemon=True, name="holdfast-turnstile")
+        self._owner = file
         self._file = os.dup(file)
         self._granted = threading.Event()
         self._decision = threading.Lock()
@@ -109,8 +110,13 @@ class _Waiter(threading.Thread):
 
     def granted_within(self, timeout: float) -> bool:
         """Whether the lock is ours; if not in time, it never will be."""
-        if self._granted.wait(timeout):
-            return True
-        with self._decision:
-            self._abandoned = not self._granted.is_set()
-        return not self._abandoned
+        granted = False
+        try:
+            granted = self._granted.wait(timeout)
+        finally:
+            # Also when interrupted: nobody would give the lock back otherwise.
+            with self._decision:
+                self._abandoned = not granted
+                if self._granted.is_set() and not granted:
+                    _unlock(self._owner)
+        return granted

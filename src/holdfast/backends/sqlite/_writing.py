@@ -9,10 +9,20 @@ import orjson
 from msgspec.structs import replace
 
 from holdfast._backend import FamilyPlan, Prune, Pruned, Receipt, Start, Write
-from holdfast._records import Checkpoint, Entry, Run, Segment, ThreadRecord, Unset
+from holdfast._records import (
+    UNSET,
+    Checkpoint,
+    Entry,
+    Run,
+    Segment,
+    ThreadRecord,
+    Unset,
+)
 from holdfast.backends.sqlite import _rows
 from holdfast.backends.sqlite._queries import QUERIES
 from holdfast.errors import Conflict, NotFound
+
+PARENT_COLUMN = 3  # of ``checkpoint_full``
 
 
 def rows(db: apsw.Connection, query: str, /, **values: Any) -> list[_rows.Row]:
@@ -214,7 +224,8 @@ class Applied:
 
     def _mark(self) -> None:
         for mark in self.write.marks:
-            rewrite(self.db, mark.applied(self._must_exist(mark.checkpoint)))
+            marked = mark.applied(self._must_exist(mark.checkpoint))
+            rewrite(self.db, marked.seq, label=marked.label, tags=marked.tags)
         self._log("mark", self.write.marks[-1].checkpoint)
 
     def _describe(self) -> None:
@@ -261,18 +272,18 @@ def gone(thread: str, *, existed: bool) -> Conflict:
 
 
 def rewrite(
-    db: apsw.Connection, c: Checkpoint, parent: int | Unset | None = Unset.UNSET
+    db: apsw.Connection, seq: int, *, parent: int | Unset | None = UNSET, **fields: Any
 ) -> None:
     """Change what may change of a checkpoint's row, and its checksum with it."""
-    stored = row(db, "checkpoint_by_seq", seq=c.seq)
+    stored = row(db, "checkpoint_by_seq", seq=seq)
     assert stored is not None
-    kept_parent, number = stored[3], stored[18]
-    above = kept_parent if isinstance(parent, Unset) else parent
-    *_, checksum = _rows.checkpoint_row(c, c.seq, c.family, number, above)
+    c = replace(_rows.to_checkpoint(stored), **fields)
+    above = stored[PARENT_COLUMN] if isinstance(parent, Unset) else parent
+    *_, checksum = _rows.checkpoint_row(c, seq, c.family, c.thread_number, above)
     rows(
         db,
         "update_checkpoint",
-        seq=c.seq,
+        seq=seq,
         parent=above,
         label=c.label,
         tags=_rows.encode_tags(c.tags),
@@ -334,23 +345,20 @@ class Pruning:
 
     def _thin_family(self, plan: FamilyPlan) -> None:
         doomed = _json([c.seq for c in plan.checkpoints])
-        known = _json(
-            [c.seq for c in plan.checkpoints] + [r.child.seq for r in plan.relinks]
-        )
-        unmarked = sum(not (c.label or c.tags) for c in plan.checkpoints)
         checked = row(
             self.db,
             "plan_is_stale",
             family=plan.family,
             doomed=doomed,
-            known=known,
-            unmarked=unmarked,
+            unmarked=sum(not (c.label or c.tags) for c in plan.checkpoints),
+            children=_json([r.child.seq for r in plan.relinks]),
+            adopters=_json(list({r.parent.seq for r in plan.relinks if r.parent})),
         )
         if checked != (0,):
             raise stale_plan()
         for relink in plan.relinks:
             above = relink.parent.seq if relink.parent else None
-            rewrite(self.db, replace(relink.child, link=relink.link), above)
+            rewrite(self.db, relink.child.seq, link=relink.link, parent=above)
         self._remove(plan, doomed)
         for run in plan.free:
             self._free(plan.family, run)

@@ -234,12 +234,23 @@ select exists (
 ) or exists (
     select 1 from checkpoint
     where family = :family and parent in (select value from json_each(:doomed))
-        and seq not in (select value from json_each(:known))
+        and seq not in (select value from json_each(:doomed))
+        and seq not in (select value from json_each(:children))
 ) or (
     select count(*) from checkpoint
     where seq in (select value from json_each(:doomed))
+) <> json_array_length(:doomed) or (
+    select count(*) from checkpoint
+    where seq in (select value from json_each(:doomed))
         and label is null and tags is null
-) <> :unmarked
+) <> :unmarked or (
+    select count(*) from checkpoint
+    where seq in (select value from json_each(:children))
+        and parent in (select value from json_each(:doomed))
+) <> json_array_length(:children) or (
+    select count(*) from checkpoint
+    where seq in (select value from json_each(:adopters))
+) <> json_array_length(:adopters)
 
 -- name: delete_checkpoints
 delete from checkpoint where seq in (select value from json_each(:doomed))
