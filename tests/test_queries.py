@@ -73,7 +73,7 @@ def test_hostile_names_never_become_sql(store):
     backend = store._context.backend
     traced = lambda trace: statements.add(trace["sql"])  # noqa: E731 - a callback
     exercise("harmless")
-    connections = [backend._writer, *backend._idle]
+    connections = [backend._writer, *backend._readers._idle]
     for db in connections:
         db.trace_v2(apsw.SQLITE_TRACE_STMT, traced)
     exercise("as harmless")

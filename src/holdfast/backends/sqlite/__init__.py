@@ -12,7 +12,6 @@ import os
 import threading
 import time
 import weakref
-from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from typing import TypeVar
 
@@ -43,6 +42,7 @@ from holdfast.backends.sqlite._connect import (
 )
 from holdfast.backends.sqlite._group import CommitQueue, Ticket, commit_tickets
 from holdfast.backends.sqlite._inspection import SqliteInspection
+from holdfast.backends.sqlite._readers import Readers
 from holdfast.backends.sqlite._reading import (
     read_changes,
     read_one,
@@ -95,15 +95,20 @@ class SqliteBackend:
         self._vfs = vfs or page_checksums()
         self._turnstile = Turnstile(f"{path}-lock", busy_timeout)
         self._closed = False
+        self._quiet = True
         self._begin()
-        with translated(path):
-            self._open()
+        try:
+            with translated(path):
+                self._open()
+        except BaseException:
+            self._turnstile.close()
+            raise
         _open_backends.add(self)
 
     def _begin(self) -> None:
         self._lock = threading.Lock()
         self._commits = CommitQueue(self._commit_tickets)
-        self._idle: deque[apsw.Connection] = deque()
+        self._readers = Readers(lambda: self._connect(read_only=True))
         self._writer: apsw.Connection | None = None
 
     def _open(self) -> None:
@@ -239,16 +244,8 @@ class SqliteBackend:
                 with self._lock:
                     yield self._writing()
                 return
-            db = self._idle.pop() if self._idle else self._connect(read_only=True)
-            try:
+            with self._readers.lend() as db:
                 yield db
-            except BaseException:
-                db.close()
-                raise
-            if self._closed:
-                db.close()
-            else:
-                self._idle.append(db)
 
     def _connect(self, *, read_only: bool) -> apsw.Connection:
         return connect(
@@ -290,9 +287,15 @@ class SqliteBackend:
 
     async def inspect(self) -> SqliteInspection:
         if self.path == MEMORY:
-            return SqliteInspection(self._writing(), private=False)
-        with translated(self.path):
-            return SqliteInspection(self._connect(read_only=True), private=True)
+            return SqliteInspection(self._writing())
+        self._readers.enter()
+        try:
+            with translated(self.path):
+                db = self._connect(read_only=True)
+                return SqliteInspection(db, private=True, on_close=self._readers.leave)
+        except BaseException:
+            self._readers.leave()
+            raise
 
     async def check(self) -> list[str]:
         try:
@@ -321,25 +324,43 @@ class SqliteBackend:
             self._closed = True
             writer, self._writer = self._writer, None
             self._turnstile.close()
-            while self._idle:
-                self._idle.pop().close()
+            self._readers.close()
             if writer is not None:
                 writer.close()
 
-    def start_over_in_child(self) -> None:
-        """After a fork nothing of the parent's may be used, nor closed.
+    # --- forking ----------------------------------------------------------------------
 
-        One reference too many keeps the connections open until the child is gone.
-        """
-        self._turnstile.abandon()
-        if self.path == MEMORY:
-            self._lock = threading.Lock()
+    def before_fork(self) -> None:
+        """Be in no transaction and have no file open, so that none is inherited."""
+        self._quiet = self._readers.call_in(self._busy_timeout)
+        if not self._quiet:
             return
-        import ctypes  # noqa: PLC0415 - only ever needed in a child
+        if not self._lock.acquire(timeout=self._busy_timeout):
+            self._quiet = False
+            self._readers.go_on()
+            return
+        if self.path != MEMORY:
+            self._turnstile.abandon()
+            writer, self._writer = self._writer, None
+            if writer is not None:
+                with contextlib.suppress(apsw.Error):  # what it said is in the log
+                    writer.close()
 
-        for connection in filter(None, (*self._idle, self._writer)):
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+    def after_fork_in_parent(self) -> None:
+        """Go on; the next write opens the file again."""
+        if self._quiet:
+            self._lock.release()
+            self._readers.go_on()
+
+    def after_fork_in_child(self) -> None:
+        """Begin anew, with locks that nobody else's thread holds."""
+        writer = self._writer
         self._begin()
+        if self.path == MEMORY:
+            self._writer = writer
+        if not self._quiet:
+            # A transaction of the parent is inherited half-way: not to be touched.
+            self._closed = True
 
 
 class _DryRun(Exception):
@@ -355,10 +376,17 @@ def sync_file(path: str) -> None:
         os.close(descriptor)
 
 
-def _start_over_in_children() -> None:
-    for backend in tuple(_open_backends):
-        backend.start_over_in_child()
+def _for_all_open(method: Callable[[SqliteBackend], None]) -> Callable[[], None]:
+    def call() -> None:
+        for backend in tuple(_open_backends):
+            method(backend)
+
+    return call
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_start_over_in_children)
+    os.register_at_fork(
+        before=_for_all_open(SqliteBackend.before_fork),
+        after_in_parent=_for_all_open(SqliteBackend.after_fork_in_parent),
+        after_in_child=_for_all_open(SqliteBackend.after_fork_in_child),
+    )

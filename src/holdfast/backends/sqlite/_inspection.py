@@ -22,9 +22,16 @@ CHUNK = 1000
 class SqliteInspection:
     """Passes over page checksums, so that one bad page costs only its bad rows."""
 
-    def __init__(self, db: apsw.Connection, *, private: bool) -> None:
+    def __init__(
+        self,
+        db: apsw.Connection,
+        *,
+        private: bool = False,
+        on_close: Callable[[], None] = lambda: None,
+    ) -> None:
         self._db = db
         self._private = private
+        self._on_close = on_close
         self._damage: list[str] = []
         if private:
             db.execute("pragma checksum_verification = off")
@@ -60,6 +67,7 @@ class SqliteInspection:
     async def close(self) -> None:
         if self._private:
             self._db.close()
+        self._on_close()
 
     def _all(self, noun: str, convert: Callable[[_rows.Row], T]) -> Iterator[T]:
         plural = {"thread": "threads", "checkpoint": "checkpoints", "entry": "entries"}

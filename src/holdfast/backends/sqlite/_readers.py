@@ -1,0 +1,84 @@
+"""Connections for reading, lent for one short read each.
+
+They can be called in before a fork: a child that inherits an open connection also
+inherits SQLite's belief that this process holds its locks, which is not true of the
+child; one that opens the same file then works without locks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import deque
+from collections.abc import Callable, Generator
+
+import apsw
+
+
+class Readers:
+    """As many connections as are in use at the same time, kept for the next read."""
+
+    def __init__(self, connect: Callable[[], apsw.Connection]) -> None:
+        self._connect = connect
+        self._entrance = threading.Lock()
+        self._returned = threading.Condition()
+        self._lent = 0
+        self._idle: deque[apsw.Connection] = deque()
+        self._closed = False
+
+    @contextlib.contextmanager
+    def lend(self) -> Generator[apsw.Connection]:
+        """A connection for one read; one that failed is not used again."""
+        self.enter()
+        db: apsw.Connection | None = None
+        try:
+            db = self._take_idle() or self._connect()
+            yield db
+            if not self._closed:
+                self._idle.append(db)
+                db = None
+        finally:
+            if db is not None:
+                db.close()
+            self.leave()
+
+    def _take_idle(self) -> apsw.Connection | None:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return None
+
+    def enter(self) -> None:
+        """Count somebody who uses a connection."""
+        with self._entrance, self._returned:
+            self._lent += 1
+
+    def leave(self) -> None:
+        """The connection is back, or closed."""
+        with self._returned:
+            self._lent -= 1
+            self._returned.notify_all()
+
+    def call_in(self, timeout: float) -> bool:
+        """Let nobody in until `go_on`, and close everything when all are back."""
+        if not self._entrance.acquire(timeout=timeout):
+            return False
+        with self._returned:
+            if not self._returned.wait_for(lambda: self._lent == 0, timeout):
+                self._entrance.release()
+                return False
+        self._close_idle()
+        return True
+
+    def go_on(self) -> None:
+        """Let readers in again."""
+        self._entrance.release()
+
+    def close(self) -> None:
+        """Close what is idle now, and the rest when it comes back."""
+        self._closed = True
+        self._close_idle()
+
+    def _close_idle(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
