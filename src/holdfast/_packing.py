@@ -77,13 +77,14 @@ class Packer:
     async def _learn(self, segments: Sequence[Segment]) -> None:
         if await self._stored_dictionary() is not None:
             return
-        self._samples += (segment.data for segment in segments)
-        size = sum(map(len, self._samples))
-        if len(self._samples) < TRAINING_SEGMENTS or size < TRAINING_BYTES:
+        samples = self._samples
+        samples += (segment.data for segment in segments)
+        size = sum(map(len, samples))
+        if len(samples) < TRAINING_SEGMENTS or size < TRAINING_BYTES:
             return
         zstd = _zstd()
-        trained = zstd.train_dict(self._samples, DICTIONARY_SIZE).dict_content
-        self._samples.clear()
+        self._samples = []
+        trained = zstd.train_dict(tuple(samples), DICTIONARY_SIZE).dict_content
         # Whoever is first decides, for all processes and for good.
         decided = await self._backend.setting(_SETTING, trained)
         assert decided is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
 from holdfast._backend import NEW_THREAD, Start, run
@@ -317,6 +317,9 @@ class AsyncThread:
     def __repr__(self) -> str:
         return f"AsyncThread({self.id!r})"
 
+    async def _save(self, operation: Coroutine[Any, Any, T]) -> T:
+        return await self._passage.save(operation, self.id)
+
     # --- saving -----------------------------------------------------------------------
 
     async def save(
@@ -346,14 +349,12 @@ class AsyncThread:
         operation = saving.save(
             self._passage.saving, self.id, draft, how, if_changed=if_changed
         )
-        return await self._passage.save(operation)
+        return await self._save(operation)
 
     async def append(self, **lists: Sequence[object]) -> Checkpoint:
         how = saving.Options(start=self._start)
         draft = drafts.ListsDraft(lists)
-        return await self._passage.save(
-            saving.save(self._passage.saving, self.id, draft, how)
-        )
+        return await self._save(saving.save(self._passage.saving, self.id, draft, how))
 
     async def extend(
         self,
@@ -378,9 +379,7 @@ class AsyncThread:
             start=self._start,
         )
         draft = drafts.ListsDraft(lists)
-        return await self._passage.save(
-            saving.save(self._passage.saving, self.id, draft, how)
-        )
+        return await self._save(saving.save(self._passage.saving, self.id, draft, how))
 
     # --- reading ----------------------------------------------------------------------
 
@@ -443,37 +442,35 @@ class AsyncThread:
 
     async def fork(self, new_id: str, at: Reference = HEAD) -> AsyncThread:
         thread = AsyncThread(self._passage, new_id, self._start)
-        await self._passage.save(moving.fork(self._passage.saving, self.id, new_id, at))
+        await self._save(moving.fork(self._passage.saving, self.id, new_id, at))
         return thread
 
     async def rewind(self, ref: Reference, *, hard: bool = False) -> Checkpoint:
         if hard:
             operation = upkeep.rewind_hard(self._context, self.id, ref)
             return await self._passage.run(operation)
-        return await self._passage.save(
-            moving.rewind(self._passage.saving, self.id, ref)
-        )
+        return await self._save(moving.rewind(self._passage.saving, self.id, ref))
 
     async def undo(self) -> Checkpoint:
-        return await self._passage.save(moving.undo(self._passage.saving, self.id))
+        return await self._save(moving.undo(self._passage.saving, self.id))
 
     async def redo(self) -> Checkpoint:
-        return await self._passage.save(moving.redo(self._passage.saving, self.id))
+        return await self._save(moving.redo(self._passage.saving, self.id))
 
     # --- marking ----------------------------------------------------------------------
 
     async def label(self, label: str | None, ref: Reference = HEAD) -> Checkpoint:
-        return await self._passage.save(
+        return await self._save(
             moving.mark(self._passage.saving, self.id, ref, label=label)
         )
 
     async def tag(self, *tags: str, ref: Reference = HEAD) -> Checkpoint:
-        return await self._passage.save(
+        return await self._save(
             moving.mark(self._passage.saving, self.id, ref, add=tags)
         )
 
     async def untag(self, *tags: str, ref: Reference = HEAD) -> Checkpoint:
-        return await self._passage.save(
+        return await self._save(
             moving.mark(self._passage.saving, self.id, ref, remove=tags)
         )
 
@@ -486,7 +483,7 @@ class AsyncThread:
         operation = moving.describe(
             self._passage.saving, self.id, owner=owner, metadata=metadata
         )
-        return await self._passage.save(operation)
+        return await self._save(operation)
 
     # --- the journal ------------------------------------------------------------------
 
@@ -500,7 +497,7 @@ class AsyncThread:
     ) -> Any:
         where = recording.Place(self.id, self._start, checkpoint, replace)
         entries = where.entries(self._passage.saving, {key: value})
-        in_force = await self._passage.save(
+        in_force = await self._save(
             recording.record(self._passage.saving, where, entries)
         )
         return in_force[key]
@@ -514,9 +511,7 @@ class AsyncThread:
     ) -> dict[str, Any]:
         where = recording.Place(self.id, self._start, checkpoint, replace)
         entries = where.entries(self._passage.saving, values)
-        return await self._passage.save(
-            recording.record(self._passage.saving, where, entries)
-        )
+        return await self._save(recording.record(self._passage.saving, where, entries))
 
     async def recorded(
         self,

@@ -8,6 +8,7 @@ one thread and one fsync for many. All others run in a small pool.
 from __future__ import annotations
 
 import contextlib
+from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -60,13 +61,17 @@ class Deferring:
 class Job:
     """An operation on its way through the writer."""
 
-    __slots__ = ("commit", "error", "future", "operation", "result")
+    __slots__ = ("commit", "error", "future", "lane", "operation", "result")
 
     def __init__(
-        self, operation: Coroutine[Any, Any, Any], future: asyncio.Future[Any]
+        self,
+        operation: Coroutine[Any, Any, Any],
+        future: asyncio.Future[Any],
+        lane: str,
     ) -> None:
         self.operation = operation
         self.future = future
+        self.lane = lane
         self.commit: Commit | None = None
         self.result: object = None
         self.error: BaseException | None = None
@@ -114,18 +119,24 @@ class Worker:
 
     def __init__(self) -> None:
         # Imported here, and asyncio below: the blocking door needs neither.
+        import threading  # noqa: PLC0415
         from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
         from queue import SimpleQueue  # noqa: PLC0415
 
-        self._pool = ThreadPoolExecutor(MOST_READERS + 1, "holdfast")
+        self._pool = ThreadPoolExecutor(MOST_READERS, "holdfast")
+        # A daemon: a program that forgets to close its store ends all the same.
+        self._writer = threading.Thread(
+            target=self._write, name="holdfast-writer", daemon=True
+        )
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._backend: BlockingBackend | None = None
+        self._lanes: dict[str, deque[Job]] = {}
         self._closed = False
 
     def start(self, backend: BlockingBackend) -> None:
         """Begin to write to a backend."""
         self._backend = backend
-        self._pool.submit(self._write)
+        self._writer.start()
 
     async def run(self, operation: Coroutine[Any, Any, T]) -> T:
         """The result of an operation, in a thread of the pool."""
@@ -137,15 +148,19 @@ class Worker:
             with contextlib.suppress(ValueError):
                 operation.close()
 
-    async def save(self, operation: Coroutine[Any, Any, T]) -> T:
-        """The result of an operation whose commits are deferred to the writer."""
+    async def save(self, operation: Coroutine[Any, Any, T], lane: str) -> T:
+        """The result of an operation whose commits are deferred to the writer.
+
+        Operations of one lane, the thread they change, run one after the other: at
+        once, all but one would find that the head has moved.
+        """
         import asyncio  # noqa: PLC0415
 
         if self._closed:
             operation.close()
             raise Closed
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._jobs.put(Job(operation, future))
+        self._jobs.put(Job(operation, future, lane))
         return await future
 
     async def call(self, work: Callable[[], T]) -> T:
@@ -160,6 +175,8 @@ class Worker:
         """Wait for what is running and let the threads go."""
         self._closed = True
         self._jobs.put(None)
+        if self._writer.is_alive():
+            self._writer.join()
         self._pool.shutdown(wait=True)
 
     def _write(self) -> None:
@@ -167,10 +184,38 @@ class Worker:
         closing = False
         while not closing or waiting:
             arrived, closing = self._arrived(closing, wait=not waiting)
-            over = [job for job in arrived if not job.begin()]
-            waiting += (job for job in arrived if job.commit is not None)
+            over: list[Job] = []
+            waiting += self._begin([job for job in arrived if self._admit(job)], over)
             waiting = self._commit(waiting, over)
             _deliver(over)
+
+    def _admit(self, job: Job) -> bool:
+        """Whether a job's lane is free; it takes it, or queues for it."""
+        if job.lane in self._lanes:
+            self._lanes[job.lane].append(job)
+            return False
+        self._lanes[job.lane] = deque()
+        return True
+
+    def _begin(self, jobs: list[Job], over: list[Job]) -> list[Job]:
+        """Run jobs up to their commits; one that is over lets the next of its lane."""
+        begun: list[Job] = []
+        while jobs:
+            following: list[Job] = []
+            for job in jobs:
+                if job.begin():
+                    begun.append(job)
+                else:
+                    over.append(job)
+                    following += self._next_of(job.lane)
+            jobs = following
+        return begun
+
+    def _next_of(self, lane: str) -> list[Job]:
+        if self._lanes[lane]:
+            return [self._lanes[lane].popleft()]
+        del self._lanes[lane]
+        return []
 
     def _arrived(self, closing: bool, *, wait: bool) -> tuple[list[Job], bool]:
         """The jobs that came in, waiting for one if there is nothing else to do."""
@@ -197,9 +242,14 @@ class Worker:
         except Exception as error:  # noqa: BLE001 - it belongs to the callers
             outcomes = [error] * len(batches)
         again: list[Job] = []
+        following: list[Job] = []
         for job, outcome in zip(waiting, outcomes, strict=True):
-            (again if job.resume(outcome) else over).append(job)
-        return again
+            if job.resume(outcome):
+                again.append(job)
+            else:
+                over.append(job)
+                following += self._next_of(job.lane)
+        return again + self._begin(following, over)
 
 
 def _deliver(jobs: list[Job]) -> None:
@@ -237,10 +287,10 @@ class Passage:
             return await self.worker.run(operation)
         return await operation
 
-    async def save(self, operation: Coroutine[Any, Any, T]) -> T:
-        """The result of an operation made with ``saving``."""
+    async def save(self, operation: Coroutine[Any, Any, T], lane: str) -> T:
+        """The result of an operation made with ``saving`` that changes a thread."""
         if self.context.backend.blocking:
-            return await self.worker.save(operation)
+            return await self.worker.save(operation, lane)
         return await operation
 
     async def close(self) -> None:

@@ -28,6 +28,12 @@ class Thin(msgspec.Struct, frozen=True, kw_only=True):
     daily: int = 0
     weekly: int = 0
 
+    def __post_init__(self) -> None:
+        for name in ("hourly", "daily", "weekly"):
+            if getattr(self, name) is None:
+                raise Unstorable(name, "must be a number; 0 keeps none")
+        _check_counts(self, ("hourly", "daily", "weekly"), least=0)
+
 
 class Retention(msgspec.Struct, frozen=True, kw_only=True):
     """What survives a prune: everything that at least one of the rules keeps.
@@ -54,16 +60,18 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
     at_most: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("last", "threads_per_owner"):
-            count = getattr(self, name)
-            if count is not None and (type(count) is not int or count < 1):
-                raise Unstorable(name, f"must be at least 1 or None, not {count!r}")
+        _check_counts(self, ("last", "threads_per_owner"), least=1)
         for name in ("within", "idle"):
             age = getattr(self, name)
             if age is not None and (
                 not isinstance(age, timedelta) or age < timedelta(0)
             ):
                 raise Unstorable(name, f"must be a timedelta or None, not {age!r}")
+        share = self.at_most
+        if share is not None and not (
+            isinstance(share, int | float) and 0 <= share <= 1
+        ):
+            raise Unstorable("at_most", f"must be a share from 0 to 1, not {share!r}")
 
     @property
     def thins_threads(self) -> bool:
@@ -74,6 +82,13 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
     def drops_threads(self) -> bool:
         """Whether whole threads may go."""
         return (self.idle, self.threads_per_owner) != (None, None)
+
+
+def _check_counts(rule: object, names: Iterable[str], *, least: int) -> None:
+    for name in names:
+        count = getattr(rule, name)
+        if count is not None and (type(count) is not int or count < least):
+            raise Unstorable(name, f"must be at least {least}, not {count!r}")
 
 
 def threads_to_drop(

@@ -14,6 +14,7 @@ from holdfast._records import Checkpoint
 from holdfast._reference import HEAD
 from holdfast._rope import Rope, joined
 from holdfast.diff import Diff, diff
+from holdfast.errors import Corrupt
 
 T = TypeVar("T")
 
@@ -21,8 +22,17 @@ T = TypeVar("T")
 async def load(context: Context, thread: str, reference: Reference) -> object:
     """The state of a thread at a reference."""
     checkpoint = await resolve(context, thread, reference)
-    known = context.known(thread, checkpoint)
-    state = await state_of(context, known)
+    while True:
+        known = context.known(thread, checkpoint)
+        try:
+            state = await state_of(context, known)
+            break
+        except Corrupt:
+            # Perhaps it was only removed since it was looked up.
+            found = await resolve(context, thread, reference)
+            if found.seq == checkpoint.seq:
+                raise
+            checkpoint = found
     if reference == HEAD:
         context.cache.give(thread, known)
     return state

@@ -27,7 +27,7 @@ from holdfast._records import (
 )
 from holdfast._reference import checked_id
 from holdfast._rope import LAST_BLOCK, Blocks, Rope
-from holdfast.errors import Conflict, Unstorable
+from holdfast.errors import Conflict, Corrupt, Unstorable
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,7 +108,11 @@ class Saving:
         """Plan on the head and commit; where the head moved, plan on the new one."""
         await self._find_parent(certainly=if_changed)
         while True:
-            plan, manifest = await self._plan()
+            try:
+                plan, manifest = await self._plan()
+            except Corrupt:
+                await self._go_to_new_head()
+                continue
             if if_changed and self._is_unchanged(manifest):
                 return self._keep_parent()
             try:
@@ -140,6 +144,15 @@ class Saving:
         blocks = Blocks(self.parent.manifest.next_block if self.parent else 0)
         plan = await self.draft.plan(self.context, self.parent, blocks)
         return plan, Manifest(plan.is_mapping, plan.values, blocks.next)
+
+    async def _go_to_new_head(self) -> None:
+        """Go on if what could not be read was removed with its checkpoint."""
+        assert self.parent is not None
+        found = await self.context.find_thread(self.thread)
+        head = found.head if found else None
+        if self.how.expect is not UNSET or (head and head.seq == self.parent.head.seq):
+            raise  # noqa: PLE0704 - called where Corrupt was caught
+        self._build_on(head)
 
     def _is_unchanged(self, manifest: Manifest) -> bool:
         if self.parent is None:

@@ -32,9 +32,9 @@ from holdfast.backends.sqlite._connect import (
     FORMAT,
     MEMORY,
     Durability,
+    check_whole,
     connect,
     identify,
-    must_be_whole,
     page_checksums,
     prepare,
     transaction,
@@ -118,10 +118,9 @@ class SqliteBackend:
         # Whoever opens a file before another has set it up would not know that its
         # pages carry checksums: one after the other.
         with self._queue():
-            checked = must_be_whole(self.path)
             db = self._connect(read_only=False)
             try:
-                checked(db)
+                check_whole(db, self.path)
                 prepare(db, self.path, self._durability, self._page_size)
             except BaseException:
                 db.close()
@@ -131,9 +130,8 @@ class SqliteBackend:
     def _open_for_reading(self) -> None:
         if not os.path.exists(self.path):
             raise NotFound(f"{self.path} does not exist; open it for writing first")
-        checked = must_be_whole(self.path)
         with self._reading() as db:
-            checked(db)
+            check_whole(db, self.path)
             if identify(db, self.path) != FORMAT:
                 raise Unsupported(
                     f"{self.path} has an older format; open it for writing once"

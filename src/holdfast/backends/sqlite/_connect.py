@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
 from importlib import resources
 from types import TracebackType
 from typing import Any, Literal
@@ -182,23 +181,19 @@ def identify(db: apsw.Connection, path: str) -> int:
     return found
 
 
-def must_be_whole(path: str) -> Callable[[apsw.Connection], None]:
-    """A check, for after connecting, that a file was not cut short.
+def check_whole(db: apsw.Connection, path: str) -> None:
+    """Refuse a file that was cut short: SQLite reads zeros behind its end.
 
-    SQLite reads zeros behind the end of a file and may not notice. A log beside the
-    file may hold what the file does not have yet: then it has to be believed.
+    The order matters. What the file does not have may be in the log; where there is no
+    log after counting the pages, the file had all of them before it is measured.
     """
-    logged = path == MEMORY or _size(f"{path}-wal") > 0
+    if path == MEMORY:
+        return
+    pages, page = _value(db, "pragma page_count"), _value(db, "pragma page_size")
+    logged = _size(f"{path}-wal") > 0
     size = _size(path)
-
-    def check(db: apsw.Connection) -> None:
-        if logged or size <= 0:
-            return
-        pages, page = _value(db, "pragma page_count"), _value(db, "pragma page_size")
-        if size < pages * page and _size(f"{path}-wal") <= 0:
-            raise Corrupt(path, f"it has {size} bytes, not {pages * page}")
-
-    return check
+    if not logged and size < pages * page:
+        raise Corrupt(path, f"it has {size} bytes, not {pages * page}")
 
 
 def _size(path: str) -> int:

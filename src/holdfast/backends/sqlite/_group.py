@@ -14,6 +14,7 @@ from holdfast.backends.sqlite._writing import Applied, next_seq
 from holdfast.errors import Busy, HoldfastError
 
 LARGEST_GROUP = 256
+BUSY = "the store is being written to; retry, or raise busy_timeout"
 
 
 class Ticket:
@@ -75,10 +76,10 @@ class CommitQueue:
             if caller.gate.acquire(timeout=timeout):
                 return
             if self._withdraw(caller):
-                raise Busy("the store is being written to; retry or raise busy_timeout")
+                raise Busy(BUSY)  # noqa: TRY301 - nothing of it has to be undone
             # Somebody is committing for it right now: the outcome is near.
             caller.gate.acquire()
-        except KeyboardInterrupt:
+        except BaseException:
             if not self._withdraw(caller) and caller.leads:
                 self._hand_over()
             raise

@@ -8,9 +8,8 @@ from typing import TypeVar
 import apsw
 
 from holdfast._backend import Rescued
-from holdfast._records import Checkpoint, Entry, Run, Segment
+from holdfast._records import Checkpoint, Entry, Run, Segment, ThreadRecord
 from holdfast.backends.sqlite import _rows
-from holdfast.backends.sqlite._queries import QUERIES
 from holdfast.backends.sqlite._writing import rows
 from holdfast.errors import Corrupt
 
@@ -20,7 +19,8 @@ CHUNK = 1000
 
 
 class SqliteInspection:
-    """Passes over page checksums, so that one bad page costs only its bad rows."""
+    """Passes over page checksums where rows have their own, so that one bad page costs
+    only its bad rows; rows of threads have none, and are believed with their page."""
 
     def __init__(
         self,
@@ -33,23 +33,47 @@ class SqliteInspection:
         self._private = private
         self._on_close = on_close
         self._damage: list[str] = []
+        self._names: dict[int, str] = {}
         if private:
-            db.execute("pragma checksum_verification = off")
             db.execute("begin")
 
     async def rescue(self) -> Rescued:
         self._damage.clear()
-        threads = self._all("thread", _rows.to_thread)
-        checkpoints = self._all("checkpoint", _orphan)
-        entries = self._all("entry", _entry)
+        self._verify_pages(True)
+        threads = list(self._all("thread", tuple))
+        self._names = {row[-2]: row[0] for row in threads}
+        self._verify_pages(False)
+        checkpoints = tuple(self._all("checkpoint", self._checkpoint))
+        entries = tuple(self._all("entry", self._entry))
+        heads = {checkpoint.seq: checkpoint for checkpoint in checkpoints}
         return Rescued(
-            tuple(threads), tuple(checkpoints), tuple(entries), tuple(self._damage)
+            tuple(self._headed(row, heads) for row in threads),
+            checkpoints,
+            entries,
+            tuple(self._damage),
         )
+
+    def _headed(self, row: _rows.Row, heads: dict[int, Checkpoint]) -> ThreadRecord:
+        name, head = row[0], row[-1]
+        if head is not None and head not in heads:
+            self._damage.append(f"the head of thread {name!r} is damaged or missing")
+        return _rows.to_headed_thread(row, heads.get(head))
+
+    def _checkpoint(self, row: _rows.Row) -> Checkpoint:
+        return _rows.to_checkpoint(
+            (*row[:2], self._name(row[-1]), *row[3:]), orphaned=True
+        )
+
+    def _entry(self, row: _rows.Row) -> Entry:
+        return _rows.to_entry(row, self._name(row[-1]))
+
+    def _name(self, number: int) -> str:
+        return self._names.get(number, f"lost thread {number}")
 
     async def segments(self, family: int, run: Run) -> list[Segment | None]:
         found: dict[int, Segment] = {}
         first, last = family << 32 | run.first, family << 32 | run.last
-        for row in self._rows_between("segments", first, last):
+        for row in self._rows_between("rescue_segments", first, last):
             try:
                 [segment] = _rows.to_segments([row])
             except (Corrupt, TypeError):
@@ -80,19 +104,32 @@ class SqliteInspection:
                     self._damage.append(str(error))
 
     def _last(self, noun: str) -> int:
+        """The largest key of a table, or one at least as large."""
         try:
             [(last,)] = rows(self._db, f"last_{noun}")
         except apsw.Error as error:
             self._damage.append(f"the {noun} table: {error}")
-            return 0
+            return self._last_used_thread() if noun == "thread" else 0
         return last or 0
+
+    def _last_used_thread(self) -> int:
+        self._verify_pages(False)
+        try:
+            [(last,)] = rows(self._db, "last_used_thread")
+        except apsw.Error:
+            return 0
+        finally:
+            self._verify_pages(True)
+        return last or 0
+
+    def _verify_pages(self, yes: bool) -> None:
+        if self._private:
+            self._db.execute(f"pragma checksum_verification = {int(yes)}")
 
     def _rows_between(self, query: str, first: int, last: int) -> list[_rows.Row]:
         """The rows of a range, halved wherever SQLite cannot read all of it."""
         try:
-            return self._db.execute(
-                QUERIES[query], self._bounds(query, first, last)
-            ).fetchall()
+            return rows(self._db, query, first=first, last=last)
         except (apsw.Error, UnicodeDecodeError) as error:
             if first >= last:
                 self._damage.append(f"{query} {first}: {error}")
@@ -100,16 +137,3 @@ class SqliteInspection:
         middle = (first + last) // 2
         lower = self._rows_between(query, first, middle)
         return lower + self._rows_between(query, middle + 1, last)
-
-    def _bounds(
-        self, query: str, first: int, last: int
-    ) -> tuple[int, int] | dict[str, int]:
-        return (first, last) if query == "segments" else {"first": first, "last": last}
-
-
-def _orphan(row: _rows.Row) -> Checkpoint:
-    return _rows.to_checkpoint(row, orphaned=True)
-
-
-def _entry(row: _rows.Row) -> Entry:
-    return _rows.to_entry(row[:-1], row[-1])

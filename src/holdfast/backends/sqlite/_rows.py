@@ -95,15 +95,22 @@ def to_checkpoint(row: Row, *, orphaned: bool = False) -> Checkpoint:
 
 def to_thread(row: Row) -> ThreadRecord:
     """A row of ``thread_full``."""
-    (name, kind, owner, metadata, family, forked_thread, forked_checkpoint, created_at,
-     updated_at, deleted_at, changed, number, head) = row[:HEAD_COLUMNS]  # fmt: skip
+    name, head = row[0], row[HEAD_COLUMNS - 1]
     if head is not None and row[HEAD_COLUMNS] is None:
         raise Corrupt(f"the head of thread {name!r}", "its checkpoint is missing")
+    found = None if head is None else to_checkpoint(row[HEAD_COLUMNS:])
+    return to_headed_thread(row[:HEAD_COLUMNS], found)
+
+
+def to_headed_thread(row: Row, found: Checkpoint | None) -> ThreadRecord:
+    """The columns of a thread itself, and its head."""
+    (name, kind, owner, metadata, family, forked_thread, forked_checkpoint, created_at,
+     updated_at, deleted_at, changed, number, _) = row  # fmt: skip
     return ThreadRecord(
         id=name,
         kind=kind,
         owner=owner,
-        head=None if head is None else to_checkpoint(row[HEAD_COLUMNS:]),
+        head=found,
         forked_from=Origin(forked_thread, forked_checkpoint) if forked_thread else None,
         created_at=created_at,
         updated_at=updated_at,

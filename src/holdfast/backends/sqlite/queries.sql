@@ -309,30 +309,44 @@ delete from move
 where thread not in (select number from thread) and seq < (select max(seq) from move)
 
 -- name: rescue_checkpoints
-select c.seq, c.id, coalesce(o.name, 'lost thread ' || c.thread), c.parent, p.id, c.step,
-    c.saved_at, c.kind, c.label, c.tags, c.size, c.digest, c.family, c.runs,
-    c.manifest, c.metadata, c.link, c.checksum, c.thread
-from checkpoint c
-left join thread o on o.number = c.thread
-left join checkpoint p on p.seq = c.parent
+-- The limit keeps it from touching the page of the next row, which may be bad.
+select c.seq, c.id, null, c.parent, p.id, c.step, c.saved_at, c.kind, c.label, c.tags,
+    c.size, c.digest, c.family, c.runs, c.manifest, c.metadata, c.link, c.checksum,
+    c.thread
+from checkpoint c left join checkpoint p on p.seq = c.parent
 where c.seq between :first and :last
 order by c.seq
+limit :last - :first + 1
 
 -- name: rescue_threads
-select * from thread_full where number between :first and :last order by number
+select name, kind, owner, metadata, family, forked_thread, forked_checkpoint,
+    created_at, updated_at, deleted_at, changed, number, head
+from thread
+where number between :first and :last
+order by number
+limit :last - :first + 1
 
 -- name: rescue_entries
-select j.seq, j.checkpoint, j.key, j.value, j.recorded_at, j.checksum, j.thread,
-    coalesce(o.name, 'lost thread ' || j.thread)
-from journal j left join thread o on o.number = j.thread
-where j.seq between :first and :last
-order by j.seq
+select seq, checkpoint, key, value, recorded_at, checksum, thread
+from journal
+where seq between :first and :last
+order by seq
+limit :last - :first + 1
+
+-- name: rescue_segments
+select key, packing, data, checksum from segment
+where key between :first and :last
+order by key
+limit :last - :first + 1
 
 -- name: last_checkpoint
 select max(seq) from checkpoint
 
 -- name: last_thread
 select max(number) from thread
+
+-- name: last_used_thread
+select max(thread) from checkpoint
 
 -- name: last_entry
 select max(seq) from journal
