@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-import datetime
+import datetime as dt
 import decimal
 import math
 import uuid
@@ -19,8 +19,8 @@ from holdfast.diff import Change, Diff, diff, render_path
 # A state is whatever a caller saves, and these tests look into it freely.
 State: TypeAlias = Any
 
-NOON = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
-SAME_NOON_ELSEWHERE = NOON.astimezone(datetime.timezone(datetime.timedelta(hours=1)))
+NOON = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
+SAME_NOON_ELSEWHERE = NOON.astimezone(dt.timezone(dt.timedelta(hours=1)))
 
 
 def message(number: int, role: str = "user") -> dict[str, object]:

@@ -138,7 +138,10 @@ class FaultyDisk:
         self._vfs.unregister()
 
     def open(self, path: str, **options: Unpack[Options]) -> Store:
-        """A store on this disk; the options are those of `holdfast.open`."""
+        """A store on this disk; the options are those of `holdfast.open`.
+
+        ``retention`` is left out: tests prune when they mean to.
+        """
         backend = SqliteBackend(
             os.path.abspath(path),
             read_only=options.get("read_only", False),
@@ -342,7 +345,7 @@ class Platter:
             for piece in _sectors(change, self._sector):
                 if chance.random() < share:
                     _carry_out(data, piece)
-                elif piece.data and chance.random() < share / 4:
+                elif piece.data and chance.random() < share / 2:
                     torn = piece.data[: chance.randrange(len(piece.data))]
                     _carry_out(data, _Change(piece.offset, torn))
         return bytes(data)

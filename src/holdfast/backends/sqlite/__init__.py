@@ -304,12 +304,10 @@ class SqliteBackend:
         return [str(line) for (line,) in found if line != "ok"]
 
     async def backup(self, path: str) -> None:
-        part = f"{path}.part"
-        if os.path.exists(path) or os.path.exists(part):
-            raise Conflict(
-                f"{path} (or its .part file) exists; choose another name",
-                code="file_exists",
-            )
+        if os.path.exists(path):
+            text = f"{path} exists; choose the name of a new file"
+            raise Conflict(text, code="file_exists")
+        part = f"{path}.{os.getpid()}-{time.monotonic_ns()}.part"
         with self._reading() as db:
             db.execute("vacuum into ?", (part,))
         os.chmod(part, 0o600)

@@ -57,7 +57,8 @@ class SqliteInspection:
         name, head = row[0], row[-1]
         if head is not None and head not in heads:
             self._damage.append(f"the head of thread {name!r} is damaged or missing")
-        return _rows.to_headed_thread(row, heads.get(head))
+        found = None if head is None else heads.get(head)
+        return _rows.to_headed_thread(row, found)
 
     def _checkpoint(self, row: _rows.Row) -> Checkpoint:
         return _rows.to_checkpoint(
