@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
 from holdfast._cache import Cache
 from holdfast._clock import now, uuid7
 from holdfast._operations.context import Context, Housekeeping
 from holdfast._packing import Packer
+from holdfast._reference import checked_id
 from holdfast._url import open_backend
 from holdfast.errors import Conflict, Unstorable
 from holdfast.retention import Retention
@@ -48,8 +49,8 @@ def open_context(url: str | os.PathLike[str], options: Options) -> Context:
         backend=backend,
         cache=Cache(options.get("cache_size", CACHE_SIZE)),
         packer=Packer(backend, compress=options.get("compress", False)),
-        clock=options.get("clock", now),
-        new_id=options.get("new_id", uuid7),
+        clock=_checked_clock(options["clock"]) if "clock" in options else now,
+        new_id=_checked_ids(options["new_id"]) if "new_id" in options else uuid7,
         housekeeping=Housekeeping(policy, every // timedelta(microseconds=1))
         if policy
         else None,
@@ -65,9 +66,46 @@ def open_new(path: str) -> Context:
 
 
 def _check(options: Options) -> None:
-    unknown = options.keys() - Options.__annotations__.keys()
+    unknown = options.keys() - _MEANINGS.keys()
     if unknown:
         raise Unstorable("open", f"does not know the option {min(unknown)!r}")
-    durability = options.get("durability", "full")
-    if durability not in {"full", "normal"}:
-        raise Unstorable("durability", f"is 'full' or 'normal', not {durability!r}")
+    for name, value in options.items():
+        makes_sense, meaning = _MEANINGS[name]
+        if not makes_sense(value):
+            raise Unstorable(name, f"must be {meaning}, not {value!r}")
+
+
+_MEANINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "durability": (lambda v: v in ("full", "normal"), "'full' or 'normal'"),
+    "compress": (lambda v: isinstance(v, bool), "True or False"),
+    "read_only": (lambda v: isinstance(v, bool), "True or False"),
+    "cache_size": (lambda v: type(v) is int and v >= 0, "a number of bytes"),
+    "busy_timeout": (
+        lambda v: isinstance(v, int | float) and v >= 0,
+        "a number of seconds",
+    ),
+    "retention": (lambda v: v is None or isinstance(v, Retention), "a Retention"),
+    "prune_every": (
+        lambda v: isinstance(v, timedelta) and v >= timedelta(0),
+        "a timedelta",
+    ),
+    "clock": (callable, "callable"),
+    "new_id": (callable, "callable"),
+}
+
+
+def _checked_clock(clock: Callable[[], int]) -> Callable[[], int]:
+    """A caller's clock, which must give what can be stored as a time."""
+
+    def checked() -> int:
+        time = clock()
+        if type(time) is not int or not -(1 << 63) <= time < 1 << 63:
+            raise Unstorable("clock", f"must give microseconds as int, not {time!r}")
+        return time
+
+    return checked
+
+
+def _checked_ids(new_id: Callable[[], str]) -> Callable[[], str]:
+    """A caller's source of ids, which must not give other references."""
+    return lambda: checked_id(new_id())

@@ -84,7 +84,7 @@ class Checkpoint(msgspec.Struct, frozen=True, gc=False):
         marks += f", tags={list(self.tags)!r}" if self.tags else ""
         return (
             f"Checkpoint({self.id!r}, thread={self.thread!r}, step={self.step},"
-            f" time={self.time:%Y-%m-%dT%H:%M:%S.%fZ}, kind={self.kind!r}{marks},"
+            f" saved_at={self._shown_time()}, kind={self.kind!r}{marks},"
             f" size={self.size})"
         )
 
@@ -92,6 +92,12 @@ class Checkpoint(msgspec.Struct, frozen=True, gc=False):
     def metadata(self) -> dict[str, object]:
         """What was given as ``metadata`` when saving."""
         return decode_metadata(self.encoded_metadata)
+
+    def _shown_time(self) -> str:
+        try:
+            return f"{self.time:%Y-%m-%dT%H:%M:%S.%fZ}"
+        except OverflowError:  # a clock may go beyond the calendar
+            return str(self.saved_at)
 
     @property
     def digest(self) -> str:
@@ -238,3 +244,10 @@ def checked_name(
     if size > longest:
         raise Unstorable(what, f"is {size} bytes long; {longest} are allowed")
     return name
+
+
+def checked_limit(limit: int | None) -> int | None:
+    """``limit`` if it can bound a page: a positive number, or ``None`` for no bound."""
+    if limit is not None and (type(limit) is not int or limit < 1):
+        raise Unstorable("limit", f"must be a positive number or None, not {limit!r}")
+    return limit

@@ -168,7 +168,7 @@ class Store:
 
         Go on with the page's cursor, which is set even when the page is empty.
         """
-        return run(self._context.backend.changes(after, limit, timeout))
+        return run(listing.changes(self._context, after, limit, timeout))
 
 
 class AsyncStore:
@@ -276,16 +276,15 @@ class AsyncStore:
         self, after: int = 0, *, limit: int = 1000, timeout: float = 0.0
     ) -> Page[Change]:
         if not self._context.backend.blocking:
-            return await self._context.backend.changes(after, limit, timeout)
+            return await listing.changes(self._context, after, limit, timeout)
         import asyncio  # noqa: PLC0415 - the blocking door does not need it
 
         # Waiting here and not in a worker: watchers must not use up its threads.
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout
         while True:
-            page = await self._passage.run(
-                self._context.backend.changes(after, limit, 0.0)
-            )
+            operation = listing.changes(self._context, after, limit, 0.0)
+            page = await self._passage.run(operation)
             remaining = deadline - loop.time()
             if page or remaining <= 0:
                 return page

@@ -67,7 +67,7 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
                 not isinstance(age, timedelta) or age < timedelta(0)
             ):
                 raise Unstorable(name, f"must be a timedelta or None, not {age!r}")
-        share = self.at_most
+        share: object = self.at_most
         if share is not None and not (
             isinstance(share, int | float) and 0 <= share <= 1
         ):

@@ -46,8 +46,11 @@ class Draft(Protocol):
         """Build on the parent's values; its bodies may be changed in place."""
         ...
 
-    def matches(self, stored: Texts, before: Texts) -> bool:
-        """Whether this draft would have made a stored state of the one before it."""
+    def matches(self, stored: Texts, before: Texts | None) -> bool:
+        """Whether this draft would have made a stored state of the one before it.
+
+        Without the one before, whether it could have.
+        """
         ...
 
 
@@ -88,7 +91,7 @@ class StateDraft:
                 plan.put(name, write(text, blocks))
         return plan
 
-    def matches(self, stored: Texts, before: Texts) -> bool:
+    def matches(self, stored: Texts, before: Texts | None) -> bool:
         del before  # a whole state is what it is
         same = list(stored.values.items()) == list(self.texts.items())
         return same and stored.is_mapping == self.is_mapping
@@ -138,7 +141,12 @@ class ListsDraft:
         else:
             plan.put(name, write(text, blocks))
 
-    def matches(self, stored: Texts, before: Texts) -> bool:
+    def matches(self, stored: Texts, before: Texts | None) -> bool:
+        if before is None:
+            return stored.is_mapping and all(
+                _ends_with(stored.values.get(name, b""), addition)
+                for name, addition in self.additions.items()
+            )
         expected = dict(before.values)
         for name, addition in self.additions.items():
             expected[name] = _extended(expected.get(name, b"[]"), addition)
@@ -169,6 +177,11 @@ def checked_key(name: object) -> str:
 def path(name: str) -> str:
     """Where a value stands, as error messages show it."""
     return f"state.{name}" if name.isidentifier() else f"state[{name!r}]"
+
+
+def _ends_with(text: bytes, addition: bytes) -> bool:
+    ends = (b"[%b]" % addition, b",%b]" % addition)
+    return text.startswith(b"[") and (not addition or text.endswith(ends))
 
 
 def _extended(text: bytes, addition: bytes) -> bytes:

@@ -9,7 +9,7 @@ import msgspec
 
 from holdfast._backend import Ancestors, CheckpointKey, Marked, Matches, Saves
 from holdfast._operations.context import Context, missing_thread
-from holdfast._records import Checkpoint, Page, ThreadRecord
+from holdfast._records import Checkpoint, Page, ThreadRecord, checked_limit
 from holdfast._reference import Back, Labelled, Named, Tagged, parse
 from holdfast.errors import NotFound, Unstorable
 
@@ -232,10 +232,9 @@ async def history(
     context: Context, thread: str, query: HistoryQuery
 ) -> Page[Checkpoint]:
     """The checkpoints of a thread; an empty page if there is none."""
-    if query.limit is not None and (type(query.limit) is not int or query.limit < 1):
-        raise Unstorable(
-            "limit", f"must be a positive number or None, not {query.limit!r}"
-        )
+    checked_limit(query.limit)
+    if query.order not in {"newest", "oldest"}:
+        raise Unstorable("order", f"is 'newest' or 'oldest', not {query.order!r}")
     record = await context.find_thread(thread)
     if record is None or record.head is None:
         return Page(())

@@ -8,7 +8,7 @@ from holdfast._backend import Matches, Threads
 from holdfast._operations.context import Context
 from holdfast._operations.lineage import only_match
 from holdfast._operations.loading import load_any
-from holdfast._records import Checkpoint, Page, ThreadRecord
+from holdfast._records import Change, Checkpoint, Page, ThreadRecord, checked_limit
 from holdfast._reference import Named, parse
 from holdfast.errors import Unstorable
 
@@ -28,10 +28,7 @@ class ThreadsQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 async def threads(context: Context, query: ThreadsQuery) -> Page[ThreadRecord]:
     """The threads that were saved to, last used first."""
-    if query.limit is not None and (type(query.limit) is not int or query.limit < 1):
-        raise Unstorable(
-            "limit", f"must be a positive number or None, not {query.limit!r}"
-        )
+    checked_limit(query.limit)
     if not query.metadata:
         return await context.backend.scan(_scan(query, query.after, query.limit))
     found: list[ThreadRecord] = []
@@ -73,3 +70,11 @@ async def load(context: Context, checkpoint: Checkpoint | str) -> object:
     if not isinstance(checkpoint, Checkpoint):
         checkpoint = await get(context, checkpoint)
     return await load_any(context, checkpoint)
+
+
+async def changes(
+    context: Context, after: int, limit: int, timeout: float
+) -> Page[Change]:
+    """What happened behind a cursor, in commit order."""
+    checked_limit(limit)
+    return await context.backend.changes(after, limit, timeout)

@@ -22,6 +22,7 @@ from holdfast._records import (
     Origin,
     Page,
     Unset,
+    checked_limit,
     checked_name,
     encode_metadata,
 )
@@ -117,6 +118,7 @@ async def moves(
     context: Context, thread: str, before: int | None, limit: int | None
 ) -> Page[Move]:
     """A page of the thread's log."""
+    checked_limit(limit)
     return await context.backend.scan(Moves(thread=thread, before=before, limit=limit))
 
 

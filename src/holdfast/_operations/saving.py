@@ -265,12 +265,14 @@ class Saving:
             raise conflict
         return found
 
-    async def _texts_before(self, found: Checkpoint) -> Texts:
+    async def _texts_before(self, found: Checkpoint) -> Texts | None:
+        if found.link is not None:  # what it was built on is gone
+            return None
         if found.parent is None:
             return Texts({}, is_mapping=True)
         key = CheckpointKey(found.family, found.parent)
         [parent] = await self.context.backend.read([key])
-        return await self._texts(parent) if parent else Texts({}, is_mapping=True)
+        return await self._texts(parent) if parent else None
 
     async def _texts(self, checkpoint: Checkpoint) -> Texts:
         manifest = decode_manifest(checkpoint)

@@ -39,19 +39,11 @@ from holdfast.testing._feed import FeedTests
 from holdfast.testing._forking import ForkedDeletionTests, ForkTests
 from holdfast.testing._history import FindingTests, HistoryTests
 from holdfast.testing._journal import JournalTests
+from holdfast.testing._lifecycle import CompressionTests, LifecycleTests
 from holdfast.testing._listing import ListingTests, NameTests
-from holdfast.testing._loading import (
-    CompressionTests,
-    LifecycleTests,
-    LoadingTests,
-    ReferenceTests,
-)
-from holdfast.testing._moving import (
-    HardRewindTests,
-    MarkTests,
-    RewindTests,
-    UndoTests,
-)
+from holdfast.testing._loading import LoadingTests, ReferenceTests
+from holdfast.testing._marking import MarkTests
+from holdfast.testing._moving import HardRewindTests, RewindTests, UndoTests
 from holdfast.testing._pruning import (
     HousekeepingTests,
     PruningTests,

@@ -10,6 +10,7 @@ from holdfast._opening import Options
 from holdfast._records import Checkpoint
 from holdfast._store import Store
 from holdfast._thread import Thread
+from holdfast.errors import Unsupported
 from holdfast.testing._sources import FakeClock, ids
 
 
@@ -71,6 +72,18 @@ class Cases:
         """Skip the test where a place has only one store."""
         if not self.reopens:
             raise SkipTest("this place cannot be opened twice")
+
+    def must_be_able(self, ability: str) -> None:
+        """Skip the test where the backend does not have an ability."""
+        if ability not in self.store.stats().abilities:
+            raise SkipTest(f"this backend has no ability to {ability}")
+
+    def compressed(self) -> Store:
+        """A store that compresses; the test is skipped where nothing can."""
+        try:
+            return self.open(compress=True)
+        except Unsupported as missing:
+            raise SkipTest(str(missing)) from None
 
     @property
     def store(self) -> Store:

@@ -165,6 +165,17 @@ class RepetitionTests(Cases):
                 chat.extend(other, id="b")
         assert chat.load() == {"m": [5, 21], "k": [0, 1]}
 
+    def test_an_append_again_is_made_once_though_its_parent_was_pruned(self) -> None:
+        chat = self.thread()
+        chat.extend({"m": [5], "k": [0]}, id="a")
+        first = chat.extend({"m": [21], "k": [1]}, id="b")
+        self.store.prune(Retention(last=1))
+
+        assert chat.extend({"m": [21], "k": [1]}, id="b").id == first.id
+        with raises(Conflict, "id_taken"):
+            chat.extend({"m": [1], "k": [1]}, id="b")
+        assert chat.load() == {"m": [5, 21], "k": [0, 1]}
+
     def test_the_id_of_one_thread_is_no_matter_to_another(self) -> None:
         one, other = self.thread("one"), self.thread("other")
         one.save({"n": 1}, id="a")

@@ -7,8 +7,10 @@ import threading
 import time
 
 from holdfast._records import Change
+from holdfast.errors import Unstorable
 from holdfast.retention import Retention
-from holdfast.testing._cases import Cases
+from holdfast.testing._cases import Cases, untyped
+from holdfast.testing._raises import raises
 
 
 class FeedTests(Cases):
@@ -91,6 +93,11 @@ class FeedTests(Cases):
 
         assert found == list(self.store.changes())
         assert len(found) == 7
+
+    def test_a_page_has_a_positive_limit(self) -> None:
+        for wrong in untyped(0, -1, "3", True):
+            with raises(Unstorable):
+                self.store.changes(limit=wrong)
 
     def test_an_empty_page_has_a_cursor(self) -> None:
         assert self.store.changes().cursor == 0

@@ -229,6 +229,15 @@ class ForkTests(Cases):
         assert chat.load() == {"n": 3}
         assert steps(fork.history(all=True)) == [2, 4, 3, 2, 1]
 
+    def test_a_fork_rewound_into_its_source_finds_its_way_back(self) -> None:
+        saved = self.filled(4)
+        fork = self.thread().fork("fork")
+        fork.rewind(saved[0])
+
+        assert fork.load(saved[2]) == {"n": 3}
+        assert list(fork.history(all=True)) == saved[::-1]
+        assert fork.undo() == saved[3]
+
     def test_a_fork_has_a_journal_of_its_own(self) -> None:
         self.filled(1)
         chat = self.thread()
@@ -298,6 +307,26 @@ class ForkedDeletionTests(Cases):
         assert last.load() == {"m": ["a" + LONG, "b" + LONG, "c" + LONG]}
         assert steps(last.history()) == [3, 2, 1]
         assert chat.load() == {"m": ["a" + LONG]}
+
+    def test_a_rewound_fork_keeps_what_it_began_with(self) -> None:
+        saved = self.filled(4)
+        fork = self.thread().fork("fork", at=saved[2])
+        fork.rewind(saved[0])
+
+        self.thread().delete()
+
+        assert [c.id for c in fork.history(all=True)] == [c.id for c in saved[2::-1]]
+        assert fork.undo().id == saved[2].id
+
+    def test_a_hard_rewind_keeps_what_a_rewound_fork_began_with(self) -> None:
+        saved = self.filled(4)
+        fork = self.thread().fork("fork", at=saved[2])
+        fork.rewind(saved[0])
+
+        self.thread().rewind(saved[0], hard=True)
+
+        assert fork.undo().id == saved[2].id
+        assert fork.load() == {"n": 3}
 
     def test_several_of_a_family_go_at_once(self) -> None:
         self.filled(2)

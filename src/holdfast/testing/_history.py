@@ -83,6 +83,13 @@ class HistoryTests(Cases):
             with raises(Unstorable):
                 self.thread().history(wrong)
 
+    def test_an_order_is_one_of_two(self) -> None:
+        self.filled(1)
+
+        for wrong in untyped("Oldest", "newest first", None, 1):
+            with raises(Unstorable):
+                self.thread().history(order=wrong)
+
     def test_saving_while_walking_through_the_history_is_fine(self) -> None:
         self.filled(5)
         chat = self.thread()

@@ -1,5 +1,5 @@
 # ruff: noqa: PLR2004 - a test states its numbers where it uses them
-"""Rewind, undo, redo, hard rewind, and marks on what is there."""
+"""Rewind, undo, redo and hard rewind."""
 
 from __future__ import annotations
 
@@ -212,6 +212,27 @@ class UndoTests(Cases):
             ("save", None, first.id),
         ]
 
+    def test_many_moves_are_taken_back_and_made_again(self) -> None:
+        saved = self.filled(110)
+        chat = self.thread()
+        for _ in range(105):
+            chat.undo()
+        assert chat.head == saved[4]
+
+        for _ in range(105):
+            chat.redo()
+
+        assert chat.head == saved[109]
+        with raises(NotFound):
+            chat.redo()
+
+    def test_a_page_of_the_log_has_a_positive_limit(self) -> None:
+        self.filled(1)
+
+        for wrong in untyped(0, -1, "3", True):
+            with raises(Unstorable):
+                self.thread().moves(wrong)
+
     def test_the_log_comes_in_pages(self) -> None:
         self.filled(5)
         chat = self.thread()
@@ -300,113 +321,3 @@ class HardRewindTests(Cases):
         assert chat.recorded("call", checkpoint=first) == 1
         assert chat.recorded("call", checkpoint=second) is None
         assert chat.recorded("call") == 3
-
-
-class MarkTests(Cases):
-    """Labels and tags of what is there; nothing else of a checkpoint changes."""
-
-    def test_a_checkpoint_can_be_labelled_later(self) -> None:
-        first, second = self.filled(2)
-        chat = self.thread()
-
-        assert chat.label("x", first).label == "x"
-        assert chat.get("label:x").id == first.id
-        assert chat.label("y").id == second.id
-        assert chat.label(None, first).label is None
-        assert chat.find(label="x") is None
-
-    def test_tags_are_added_and_taken(self) -> None:
-        self.filled(1)
-        chat = self.thread()
-
-        assert chat.tag("b", "a").tags == ("b", "a")
-        assert chat.tag("a", "c").tags == ("b", "a", "c")
-        assert chat.untag("b", "never").tags == ("a", "c")
-        assert chat.untag("a", "c").tags == ()
-        assert chat.find(tag="a") is None
-
-    def test_marks_change_nothing_else(self) -> None:
-        first, second = self.filled(2)
-        chat = self.thread()
-        chat.label("x", first)
-        marked = chat.tag("t", ref=first)
-
-        assert (marked.digest, marked.seq, marked.step) == (
-            first.digest,
-            first.seq,
-            first.step,
-        )
-        assert chat.load("label:x") == {"n": 1}
-        assert chat.head == second
-        assert chat.save({"n": 3}).step == 3
-
-    def test_a_mark_on_the_head_does_not_disturb_a_compare_and_swap(self) -> None:
-        first = self.thread().save({"n": 1})
-        self.thread().label("x")
-
-        assert self.thread().save({"n": 2}, expect=first).step == 2
-
-    def test_a_mark_must_be_text(self) -> None:
-        self.filled(1)
-        chat = self.thread()
-
-        for wrong in untyped("", "a\0b", "x" * 513, 5, b"x", ["x"]):
-            with raises(Unstorable):
-                chat.label(wrong)
-            with raises(Unstorable):
-                chat.tag(wrong)
-            with raises(Unstorable):
-                chat.save({}, label=wrong)
-        assert chat.load() == {"n": 1}
-
-    def test_marking_what_is_not_there_is_not_found(self) -> None:
-        self.filled(1)
-
-        with raises(NotFound):
-            self.thread().label("x", "nobody")
-        with raises(NotFound):
-            self.thread("nobody").tag("x")
-
-    def test_marks_are_there_after_reopening(self) -> None:
-        first, _ = self.filled(2)
-        self.thread().label("x", first)
-        self.thread().tag("t", ref=first)
-
-        chat = self.reopen().thread("chat")
-
-        assert chat.get("label:x").id == chat.get("tag:t").id == first.id
-
-    def test_a_thread_can_be_described_later(self) -> None:
-        chat = self.store.thread("chat", kind="agent", owner="a", metadata={"k": 1})
-        chat.save({})
-        chat.describe(owner="b")
-        about = chat.about
-        assert about is not None
-        assert (about.kind, about.owner, about.metadata) == ("agent", "b", {"k": 1})
-
-        chat.describe(owner=None, metadata={"l": [2]})
-
-        about = chat.about
-        assert about is not None
-        assert (about.owner, about.metadata) == (None, {"l": [2]})
-
-    def test_an_owner_must_be_text(self) -> None:
-        self.filled(1)
-
-        for wrong in untyped("", "a\0b", 5, b"x"):
-            with raises(Unstorable):
-                self.thread().describe(owner=wrong)
-
-    def test_describing_what_is_not_there_is_not_found(self) -> None:
-        with raises(NotFound):
-            self.thread("nobody").describe(owner="me")
-        assert list(self.store.threads()) == []
-
-    def test_what_a_thread_begins_with_is_no_matter_later(self) -> None:
-        self.store.thread("chat", kind="agent", owner="a").save({})
-        self.store.thread("chat", kind="document", owner="b").save({})
-
-        about = self.thread().about
-
-        assert about is not None
-        assert (about.kind, about.owner) == ("agent", "a")

@@ -129,6 +129,17 @@ class SavingTests(Cases):
 
         assert chat.step == 4
 
+    def test_if_changed_gives_back_the_head_as_it_is_now(self) -> None:
+        chat = self.thread()
+        chat.save({"n": 1})
+        chat.label("x")
+        chat.tag("t")
+
+        same = chat.save({"n": 1}, if_changed=True)
+
+        assert (same.label, same.tags) == ("x", ("t",))
+        assert same == chat.head
+
     def test_if_changed_compares_with_the_head_of_others(self) -> None:
         chat, same = self.thread(), self.rival().thread("chat")
         chat.save({"n": 1})
@@ -307,7 +318,15 @@ class AppendingTests(Cases):
 
     def test_appended_elements_keep_their_types(self) -> None:
         chat = self.thread()
-        elements: list[object] = [(1, 2), b"\0", float("inf"), {"$hf.bytes": "AA=="}, [], {}, None]
+        elements: list[object] = [
+            (1, 2),
+            b"\0",
+            float("inf"),
+            {"$hf.bytes": "AA=="},
+            [],
+            {},
+            None,
+        ]
         for element in elements:
             chat.append(list=[element, LONG])
 

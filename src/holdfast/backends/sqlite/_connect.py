@@ -33,6 +33,7 @@ CHECKSUM_BYTES = 8
 LARGEST_IDLE_WAL = 64 << 20
 SWITCH_TIMEOUT = 10.0
 MEMORY = ":memory:"
+LONGEST_TIMEOUT = (1 << 31) - 1  # milliseconds
 
 _READ_ONLY = apsw.SQLITE_OPEN_READONLY
 _READ_WRITE = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
@@ -111,7 +112,7 @@ def connect(
     """A connection to a file or, for ":memory:", to a new private database."""
     flags = _READ_ONLY if read_only else _READ_WRITE
     db = apsw.Connection(path, flags=flags, vfs=vfs, statementcachesize=200)
-    db.set_busy_timeout(int(busy_timeout * 1000))
+    db.set_busy_timeout(min(int(busy_timeout * 1000), LONGEST_TIMEOUT))
     return db
 
 

@@ -1,0 +1,123 @@
+"""Timing: what is compared takes turns, and medians are what is reported."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from statistics import mean, median
+from typing import Literal, NamedTuple
+
+from benchmarks.report import Row, Series, duration, times
+
+Work = Callable[[], object]
+Durability = Literal["full", "normal"]
+DURABILITIES: tuple[Durability, ...] = ("normal", "full")
+
+
+@dataclass(slots=True)
+class Bench:
+    """One run: where its files go, how long it may take, what it found."""
+
+    folder: str
+    quick: bool = False
+    rows: list[Row] = field(default_factory=list)
+    series: list[Series] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    syncs: dict[str, str] = field(default_factory=dict)
+
+    def amount(self, full: int, quick: int) -> int:
+        """How much to do in this run."""
+        return quick if self.quick else full
+
+    @contextlib.contextmanager
+    def place(self) -> Iterator[str]:
+        """A folder for one measurement; gone afterwards, so that disks stay free."""
+        path = tempfile.mkdtemp(dir=self.folder)
+        # What was imported and made before is no garbage: do not look at it again.
+        gc.collect()
+        gc.freeze()
+        try:
+            yield path
+        finally:
+            gc.unfreeze()
+            shutil.rmtree(path)
+
+
+@contextlib.contextmanager
+def bench(*, quick: bool) -> Iterator[Bench]:
+    """A run with a folder of its own, under TMPDIR."""
+    with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as folder:
+        yield Bench(folder, quick=quick)
+
+
+def timed(work: Work) -> float:
+    """Seconds for one call."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+class Pair(NamedTuple):
+    """Seconds of ours and of what it is compared with."""
+
+    ours: list[float]
+    reference: list[float]
+
+    @property
+    def medians(self) -> tuple[float, float]:
+        """What one call takes most of the time."""
+        return median(self.ours), median(self.reference)
+
+    @property
+    def means(self) -> tuple[float, float]:
+        """What a call takes with SQLite moving its log into the file now and then."""
+        return mean(self.ours), mean(self.reference)
+
+    def text(self, name: str) -> str:
+        """Both, for the table."""
+        a, b = map(duration, self.means)
+        return f"{times(*self.medians, name)} (means {a}, {b})"
+
+
+def alternate(ours: Work, reference: Work, *, rounds: int, block: int = 1) -> Pair:
+    """Both measured in turns: ours, reference, reference, ours, …
+
+    Whatever else the machine does in that time happens to both, and neither is always
+    the one that waits for what the disk did before.
+    """
+    pair = Pair([], [])
+    sides = [(ours, pair.ours), (reference, pair.reference)]
+    for _ in range(rounds):
+        for work, samples in sides:
+            samples.extend(timed(work) for _ in range(block))
+        sides.reverse()
+    return pair
+
+
+def percentile(samples: list[float], percent: int) -> float:
+    """The nearest sample that is not below so many of the others."""
+    ordered = sorted(samples)
+    return ordered[min(len(ordered) - 1, len(ordered) * percent // 100)]
+
+
+def disk_size(path: str) -> int:
+    """The bytes of a closed database, with a log that was left beside it."""
+    files = (path, f"{path}-wal")
+    return sum(os.path.getsize(file) for file in files if os.path.exists(file))
+
+
+def sync_time(folder: str) -> float:
+    """How long the disk takes to say that 4 kB are safe."""
+    with tempfile.TemporaryFile(dir=folder) as file:
+
+        def write() -> None:
+            os.write(file.fileno(), bytes(4096))
+            os.fdatasync(file.fileno())
+
+        return median(timed(write) for _ in range(50))

@@ -1,0 +1,11 @@
+"""The entry of `make bench`: ``python benchmarks/run.py --help``."""
+
+import sys
+from pathlib import Path
+
+if __name__ == "__main__":
+    # A script's own folder is on the path, a package's parent is not.
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+    from benchmarks.main import main
+
+    sys.exit(main())

@@ -1,0 +1,177 @@
+"""What saving and loading a whole state of a thousand messages cost."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import partial
+from importlib import import_module
+from itertools import islice
+from statistics import median
+from typing import Any
+
+import apsw
+import orjson
+
+import holdfast
+from benchmarks.measure import DURABILITIES, Bench, Durability, Pair, alternate, timed
+from benchmarks.peers import langgraph_saver, plain_database, settings
+from benchmarks.report import Row, failed, times
+from benchmarks.workloads import Message, growing
+
+STATE = 1000
+
+
+def save(bench: Bench) -> None:
+    """Saving a whole state of which two messages are new.
+
+    The target is about message objects, which are what `MessagesState` holds.
+    """
+    for durability in reversed(DURABILITIES):
+        for plain in (False, True):
+            _save_against_langgraph(bench, durability, plain=plain)
+
+
+def _save_against_langgraph(
+    bench: Bench, durability: Durability, *, plain: bool
+) -> None:
+    kind = "plain dicts" if plain else "message objects"
+    work = f"save of {STATE:,} messages against SqliteSaver.put ({kind}), {durability}"
+    limit = 15 if durability == "full" and not plain else None
+    with bench.place() as folder:
+        try:
+            put = LangGraphPut(os.path.join(folder, "l.db"), durability, plain=plain)
+        except ImportError as error:
+            bench.rows.append(failed(work, str(error), limit, "at least"))
+            return
+        with holdfast.open(
+            os.path.join(folder, "h.db"), durability=durability
+        ) as store:
+            pair = _take_turns(store.thread("chat"), put, bench.amount(100, 20))
+        how = settings(put.connection)
+        put.connection.close()
+    ours, theirs = pair.medians
+    measured = pair.text(f"put ({how})")
+    bench.rows.append(Row(work, measured, theirs / ours, limit, "at least"))
+
+
+def _take_turns(thread: holdfast.Thread, put: LangGraphPut, rounds: int) -> Pair:
+    states = _states(rounds + 1)
+    first = next(states)
+    thread.save({"messages": first})
+    put(put.value(first))
+    pair = Pair([], [])
+    for state in states:
+        value = put.value(state)
+        pair.ours.append(timed(partial(thread.save, {"messages": state})))
+        pair.reference.append(timed(partial(put, value)))
+    return pair
+
+
+def _states(number: int) -> Iterator[list[Message]]:
+    for turn in islice(growing(STATE // 2 + number), STATE // 2, None):
+        yield turn.messages
+
+
+class LangGraphPut:
+    """Puts states as a graph's checkpoints: what `MessagesState` holds are objects."""
+
+    def __init__(self, path: str, durability: Durability, *, plain: bool) -> None:
+        base = import_module("langgraph.checkpoint.base")
+        self._empty = base.empty_checkpoint
+        self._objects = import_module("langchain_core.messages").convert_to_messages
+        self.connection, self._saver = langgraph_saver(path, durability)
+        self._config = {"configurable": {"thread_id": "chat", "checkpoint_ns": ""}}
+        self._plain = plain
+        self._known: list[Any] = []
+
+    def value(self, state: list[Message]) -> list[Any]:
+        """What the channel holds; only new messages have to be converted."""
+        if self._plain:
+            return state
+        self._known = self._known + self._objects(state[len(self._known) :])
+        return self._known
+
+    def __call__(self, value: list[Any]) -> None:
+        versions = {"messages": len(value)}
+        checkpoint = self._empty()
+        checkpoint["channel_values"] = {"messages": value}
+        checkpoint["channel_versions"] = versions
+        metadata = {"source": "loop", "step": len(value)}
+        self._config = self._saver.put(self._config, checkpoint, metadata, versions)
+
+
+# --- load -----------------------------------------------------------------------------
+
+
+def load(bench: Bench) -> None:
+    """Loading a state against reading it as one blob."""
+    with bench.place() as folder:
+        ours = os.path.join(folder, "h.db")
+        blob = os.path.join(folder, "b.db")
+        state = _write_both(ours, blob)
+        _load_warm(bench, ours, blob, state)
+        _load_cold(bench, ours, blob)
+
+
+def _write_both(ours: str, blob: str) -> dict[str, list[Message]]:
+    with holdfast.open(ours, durability="normal") as store:
+        thread = store.thread("chat")
+        for turn in growing(STATE // 2):
+            thread.append(messages=turn.added)
+    state = {"messages": turn.messages}
+    db = plain_database(blob, "NORMAL")
+    db.execute("create table state (n integer primary key, data blob)")
+    db.execute("insert into state values (1, ?)", (orjson.dumps(state),))
+    db.close()
+    return state
+
+
+def _load_warm(
+    bench: Bench, ours: str, blob: str, state: dict[str, list[Message]]
+) -> None:
+    store, db = holdfast.open(ours), apsw.Connection(blob)
+    thread = store.thread("chat")
+    assert thread.load() == state == _read_blob(db)
+    a, b = alternate(
+        thread.load,
+        lambda: _read_blob(db),
+        rounds=bench.amount(100, 30),
+        block=5,
+    ).medians
+    db.close()
+    store.close()
+    work = f"load of {STATE:,} messages against one blob, on an open store"
+    bench.rows.append(Row(work, times(a, b, "blob"), a / b, 1.3))
+
+
+def _load_cold(bench: Bench, ours: str, blob: str) -> None:
+    """The first load, without and with the time to open the store."""
+
+    def through_store() -> tuple[float, float]:
+        opened: list[holdfast.Store] = []
+        opening = timed(lambda: opened.append(holdfast.open(ours)))
+        with opened[0] as store:
+            reading = timed(store.thread("chat").load)
+        return reading, opening + reading
+
+    def through_blob() -> tuple[float, float]:
+        opened: list[apsw.Connection] = []
+        opening = timed(lambda: opened.append(apsw.Connection(blob)))
+        reading = timed(lambda: _read_blob(opened[0]))
+        opened[0].close()
+        return reading, opening + reading
+
+    rounds = bench.amount(60, 20)
+    pairs = [(through_store(), through_blob()) for _ in range(rounds)]
+    for index, what in enumerate(("first load", "open and first load")):
+        a = median(pair[0][index] for pair in pairs)
+        b = median(pair[1][index] for pair in pairs)
+        work = f"{what} of {STATE:,} messages against one blob, cold"
+        bench.rows.append(Row(work, times(a, b, "blob"), a / b))
+
+
+def _read_blob(db: apsw.Connection) -> Any:
+    [(data,)] = db.execute("select data from state where n = 1").fetchall()
+    assert isinstance(data, bytes)
+    return orjson.loads(data)

@@ -1,0 +1,227 @@
+# ruff: noqa: PLR2004 - a test states its numbers where it uses them
+"""Opening a store, with options or for reading only, and closing it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from holdfast.errors import (
+    Closed,
+    Conflict,
+    NotFound,
+    Unstorable,
+    Unsupported,
+)
+from holdfast.retention import Retention
+from holdfast.testing._cases import Cases, steps, untyped
+from holdfast.testing._raises import raises
+
+LONG = "a value too long for the manifest " * 20
+
+
+def giving(value: Any) -> Callable[[], Any]:
+    """A source that always gives the same."""
+    return lambda: value
+
+
+class LifecycleTests(Cases):
+    """Opening, reading only, closing."""
+
+    def test_closing_twice_is_fine(self) -> None:
+        self.filled(1)
+
+        self.store.close()
+        self.store.close()
+
+    def test_a_closed_store_says_so(self) -> None:
+        self.filled(1)
+        store, chat = self.store, self.thread()
+        store.close()
+
+        for call in (
+            lambda: chat.save({}),
+            lambda: chat.append(m=[1]),
+            chat.load,
+            chat.history,
+            chat.undo,
+            chat.delete,
+            lambda: chat.fork("fork"),
+            lambda: chat.record("key", 1),
+            lambda: chat.recorded("key"),
+            store.threads,
+            store.stats,
+            store.changes,
+            lambda: store.prune(Retention(last=1)),
+            lambda: store.get("a"),
+            lambda: chat.head,
+        ):
+            with raises(Closed):
+                call()
+
+    def test_a_store_is_closed_by_its_block(self) -> None:
+        with self.open() as store:
+            store.thread("chat").save({})
+
+        with raises(Closed):
+            store.stats()
+
+    def test_a_read_only_store_reads_everything(self) -> None:
+        chat = self.thread()
+        chat.save({"text": LONG}, label="x", journal={"k": 1})
+        chat.append(m=[LONG])
+
+        store = self.reopen(read_only=True)
+
+        chat = store.thread("chat")
+        assert chat.load() == {"text": LONG, "m": [LONG]}
+        assert steps(chat.history()) == [2, 1]
+        assert chat.journal(checkpoint=chat.get("label:x")) == {"k": 1}
+        assert store.stats().checkpoints == 2
+        assert len(store.changes()) == 3
+
+    def test_a_read_only_store_changes_nothing(self) -> None:
+        self.filled(2)
+
+        store = self.reopen(read_only=True)
+
+        chat = store.thread("chat")
+        for call in (
+            lambda: chat.save({}),
+            lambda: store.thread("new").save({}),
+            lambda: chat.append(m=[1]),
+            chat.undo,
+            lambda: chat.rewind("@~1"),
+            lambda: chat.rewind("@~1", hard=True),
+            lambda: chat.label("x"),
+            lambda: chat.fork("fork"),
+            lambda: chat.record("key", 1),
+            chat.delete,
+            lambda: store.prune(Retention(last=1)),
+            store.compact,
+        ):
+            with raises(Unsupported, "read_only"):
+                call()
+        assert steps(chat.history()) == [2, 1]
+        assert [thread.id for thread in store.threads()] == ["chat"]
+
+    def test_a_refused_call_leaves_the_store_usable(self) -> None:
+        chat = self.thread()
+        first = chat.save({"n": 1})
+        chat.save({"n": 2})
+
+        with raises(Unstorable):
+            chat.save({"f": print})
+        with raises(Conflict):
+            chat.save({"n": 3}, expect=first)
+        with raises(NotFound):
+            chat.load("nobody")
+        with raises(Unstorable):
+            self.store.thread("")
+
+        assert chat.save({"n": 3}).step == 3
+        assert chat.load() == {"n": 3}
+
+    def test_an_option_that_does_not_exist_is_refused(self) -> None:
+        for wrong in untyped({"ttl": 5}, {"compres": True}):
+            with raises(Unstorable):
+                self.open(**wrong)
+
+    def test_an_option_that_makes_no_sense_is_refused(self) -> None:
+        for wrong in untyped(
+            {"durability": "maybe"},
+            {"busy_timeout": -1},
+            {"busy_timeout": "5s"},
+            {"cache_size": "64 MB"},
+            {"retention": 5},
+            {"prune_every": 3600},
+        ):
+            with raises(Unstorable):
+                self.open(**wrong)
+
+    def test_a_timeout_may_be_as_long_as_one_likes(self) -> None:
+        self.open(busy_timeout=1e9).thread("chat").save({})
+
+        assert self.thread().step == 1
+
+    def test_a_clock_that_gives_no_microseconds_is_refused(self) -> None:
+        for wrong in untyped(5.0, 1.5, "5", None, 10**19):
+            store = self.open(clock=giving(wrong))
+            with raises(Unstorable):
+                store.thread("chat").save({})
+            with raises(Unstorable):
+                store.thread("chat").record("key", 1)
+            assert store.thread("chat").head is None
+
+    def test_a_source_of_ids_that_gives_no_ids_is_refused(self) -> None:
+        for wrong in untyped(5, None, "", "@", "label:x", "a\0b", b"x", "x" * 513):
+            store = self.open(new_id=giving(wrong))
+            with raises(Unstorable):
+                store.thread("chat").save({})
+            assert store.thread("chat").head is None
+
+    def test_a_time_beyond_the_calendar_can_be_kept_and_shown(self) -> None:
+        self.clock.now = 10**18
+
+        saved = self.thread().save({})
+
+        assert saved.saved_at == 10**18
+        assert saved.id in repr(saved)
+
+
+class CompressionTests(Cases):
+    """``compress=True`` changes the bytes and nothing else."""
+
+    def test_what_was_compressed_comes_back(self) -> None:
+        chat = self.compressed().thread("chat")
+        for n in range(150):
+            chat.append(m=[{"role": "user", "n": n, "content": LONG}])
+        chat.save({**chat.load(), "text": LONG * 50})
+
+        loaded = chat.load()
+
+        assert [message["n"] for message in loaded["m"]] == list(range(150))
+        assert loaded["text"] == LONG * 50
+
+    def test_it_is_smaller(self) -> None:
+        store = self.compressed()
+        chat = store.thread("chat")
+        for n in range(150):
+            chat.append(m=[{"role": "user", "n": n, "content": LONG}])
+
+        assert store.stats().stored_bytes < 0.5 * chat.get().size
+
+    def test_it_is_read_whatever_the_store_was_opened_with(self) -> None:
+        self.compressed()
+        for compress in (True, False, True, False):
+            chat = self.reopen(compress=compress).thread("chat")
+            for n in range(40):
+                chat.append(m=[f"{compress} {n} {LONG}"])
+
+        expected = [
+            f"{compress} {n} {LONG}"
+            for compress in (True, False, True, False)
+            for n in range(40)
+        ]
+        assert self.reopen().thread("chat").load() == {"m": expected}
+
+    def test_two_stores_agree_on_how_to_compress(self) -> None:
+        one = self.compressed().thread("chat")
+        other = self.rival(compress=True).thread("chat")
+        for n in range(100):
+            one.append(m=[f"{n} one {LONG}"])
+            other.append(m=[f"{n} other {LONG}"])
+
+        expected = [f"{n} {who} {LONG}" for n in range(100) for who in ("one", "other")]
+        assert one.load() == other.load() == {"m": expected}
+
+    def test_what_cannot_be_compressed_comes_back(self) -> None:
+        store = self.compressed()
+        same, tiny = store.thread("same"), store.thread("tiny")
+        for n in range(100):
+            same.save({"bytes": bytes(2000)})
+            same.append(m=["x" * 800])
+            tiny.append(m=[n], text=["y" * 300])
+
+        assert same.load()["bytes"] == bytes(2000)
+        assert tiny.load() == {"m": [*range(100)], "text": ["y" * 300] * 100}

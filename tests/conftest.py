@@ -1,0 +1,83 @@
+"""Stores of every kind for the tests, and how hard Hypothesis tries."""
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+
+import holdfast
+from holdfast.testing import FakeClock, blocking
+
+# A failing example is printed with the @reproduce_failure line that repeats it.
+PHASES = [Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink]
+settings.register_profile(
+    "dev",
+    max_examples=50,
+    deadline=None,
+    print_blob=True,
+    phases=PHASES,
+    report_multiple_bugs=False,
+)
+settings.register_profile(
+    "ci",
+    max_examples=300,
+    deadline=None,
+    print_blob=True,
+    phases=PHASES,
+    report_multiple_bugs=False,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+
+@pytest.fixture
+def clock():
+    return FakeClock()
+
+
+@pytest.fixture
+def path(tmp_path):
+    return str(tmp_path / "store.db")
+
+
+def open_file(path, **options):
+    return holdfast.open(path, **options)
+
+
+def open_awaited(path, **options):
+    return blocking(holdfast.open_async(path, **options))
+
+
+def open_compressed(path, **options):
+    return holdfast.open(path, compress=True, **options)
+
+
+def open_compressed_awaited(path, **options):
+    return blocking(holdfast.open_async(path, compress=True, **options))
+
+
+def open_memory(path, **options):
+    return holdfast.open(":memory:", **options)
+
+
+@pytest.fixture(
+    params=[
+        open_file,
+        open_awaited,
+        open_compressed,
+        open_compressed_awaited,
+        open_memory,
+    ],
+    ids=["file", "awaited", "compressed", "compressed-awaited", "memory"],
+)
+def store(request, path, clock):
+    """A new store through each door, with a clock that stands still."""
+    with request.param(path, clock=clock, durability="normal") as store:
+        yield store
+
+
+@pytest.fixture
+def memory(clock):
+    """A store for tests to which neither door nor file matter."""
+    with holdfast.open(":memory:", clock=clock) as store:
+        yield store

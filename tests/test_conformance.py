@@ -1,0 +1,52 @@
+"""The conformance suite on SQLite: a file and memory, both doors, compressed or not."""
+
+import pydantic
+import pytest
+
+import holdfast
+from holdfast.testing import StoreTests, blocking, raises
+
+
+class TestFile(StoreTests):
+    @pytest.fixture(autouse=True)
+    def place(self, tmp_path):
+        self.url = str(tmp_path / "store.db")
+
+    def open_store(self, **options):
+        return holdfast.open(self.url, **options)
+
+
+class TestFileAwaited(TestFile):
+    def open_store(self, **options):
+        return blocking(holdfast.open_async(self.url, **options))
+
+
+class TestCompressed(TestFile):
+    def open_store(self, **options):
+        return holdfast.open(self.url, **({"compress": True} | options))
+
+
+class TestMemory(StoreTests):
+    reopens = False
+
+    def open_store(self, **options):
+        return holdfast.open(":memory:", **options)
+
+
+class Message(pydantic.BaseModel):
+    role: str
+    text: str = ""
+
+
+class Chat(pydantic.BaseModel):
+    messages: list[Message]
+
+
+def test_a_state_is_loaded_as_a_pydantic_model(store):
+    store.thread("chat").save({"messages": [{"role": "user"}]})
+
+    loaded = store.thread("chat").load(type=Chat)
+
+    assert loaded == Chat(messages=[Message(role="user")])
+    with raises(holdfast.FormatMismatch):
+        store.thread("chat").load(type=Message)

@@ -1,0 +1,503 @@
+"""Two doors, one store: the same methods, usable from loops, threads and forks."""
+
+import asyncio
+import inspect
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+
+import pytest
+
+import holdfast
+from holdfast import AsyncStore, AsyncThread, Store, Thread
+from holdfast._backend import run
+from holdfast._packing import _zstd
+from holdfast.testing import FakeClock, blocking, ids, raises
+
+LONG = "a value too long for the manifest " * 20
+
+
+def public(kind):
+    return {name: vars(kind)[name] for name in vars(kind) if not name.startswith("_")}
+
+
+def parameters(method):
+    signature = inspect.signature(method)
+    return [
+        (p.name, p.kind, p.default, p.annotation) for p in signature.parameters.values()
+    ]
+
+
+PAIRS = [
+    pytest.param(kind, twin, name, id=f"{kind.__name__}.{name}")
+    for kind, twin in [(Store, AsyncStore), (Thread, AsyncThread)]
+    for name in sorted(public(kind).keys() | public(twin).keys())
+]
+
+
+class TestSignatures:
+    @pytest.mark.parametrize(("blocking", "awaited", "name"), PAIRS)
+    def test_both_doors_have_the_same_methods(self, blocking, awaited, name):
+        one, other = public(blocking)[name], public(awaited)[name]
+
+        if isinstance(one, property):
+            assert isinstance(other, property)
+        else:
+            assert parameters(one) == parameters(other)
+
+    @pytest.mark.parametrize(("blocking", "awaited", "name"), PAIRS)
+    def test_everything_that_may_wait_is_awaited(self, blocking, awaited, name):
+        method = public(awaited)[name]
+        function = method.fget if isinstance(method, property) else method
+
+        assert inspect.iscoroutinefunction(function) == (name != "thread")
+        assert not inspect.iscoroutinefunction(public(blocking)[name])
+
+    def test_both_openings_take_the_same_options(self):
+        assert parameters(holdfast.open) == parameters(holdfast.open_async)
+
+    def test_everything_public_has_a_docstring(self):
+        for kind in (Store, Thread):
+            for name, member in public(kind).items():
+                assert member.__doc__, f"{kind.__name__}.{name}"
+
+
+class TestAwaited:
+    def test_the_async_door_works(self, path):
+        async def main():
+            async with holdfast.open_async(path, new_id=ids()) as store:
+                chat = store.thread("chat")
+                assert await chat.head is None
+                first = await chat.save({"messages": ["hi"]})
+                await chat.append(messages=["hello"])
+                assert (await chat.head).parent == first.id
+                assert await chat.step == 2
+                assert (await chat.about).id == "chat"
+                fork = await chat.fork("fork", at=first)
+                assert await fork.load() == {"messages": ["hi"]}
+                assert len(await store.threads()) == 2
+                return await chat.load()
+
+        assert asyncio.run(main()) == {"messages": ["hi", "hello"]}
+
+    def test_a_store_can_be_opened_without_a_block(self):
+        async def main():
+            store = await holdfast.open_async(":memory:")
+            saved = await store.thread("chat").save({"n": 1})
+            await store.close()
+            return saved.step
+
+        assert asyncio.run(main()) == 1
+
+    def test_what_cannot_be_opened_raises_when_awaited(self, tmp_path):
+        (tmp_path / "notes.txt").write_text("not a store, but dear to somebody" * 100)
+
+        async def main():
+            with raises(holdfast.FormatMismatch):
+                await holdfast.open_async(tmp_path / "notes.txt")
+            with raises(holdfast.Unstorable):
+                await holdfast.open_async(":memory:", durability="maybe")
+
+        asyncio.run(main())
+
+    def test_a_refused_save_raises_where_it_is_awaited(self):
+        async def main():
+            async with holdfast.open_async(":memory:") as store:
+                chat = store.thread("chat")
+                first = await chat.save({"n": 1})
+                await chat.save({"n": 2})
+                with raises(holdfast.Conflict, "head_moved"):
+                    await chat.save({"n": 3}, expect=first)
+                with raises(holdfast.Unstorable):
+                    await chat.save({"f": print})
+                return await chat.step
+
+        assert asyncio.run(main()) == 2
+
+    def test_saving_while_walking_through_the_history_is_fine(self):
+        async def main():
+            async with holdfast.open_async(":memory:") as store:
+                chat = store.thread("chat")
+                for n in range(5):
+                    await chat.save({"n": n})
+                for checkpoint in await chat.history():
+                    await chat.save({"again": await chat.load(checkpoint)})
+                return await chat.load()
+
+        assert asyncio.run(main()) == {"again": {"n": 0}}
+
+    def test_many_tasks_save_at_once(self, path):
+        async def main():
+            async with holdfast.open_async(path, durability="normal") as store:
+                chat = store.thread("chat")
+                saves = [chat.append(m=[f"{n} {LONG}"]) for n in range(100)]
+                saved = await asyncio.gather(*saves)
+                return [c.step for c in saved], await chat.load()
+
+        steps, state = asyncio.run(main())
+
+        assert sorted(steps) == list(range(1, 101))
+        assert sorted(state["m"]) == sorted(f"{n} {LONG}" for n in range(100))
+
+    def test_tasks_that_save_to_one_thread_do_not_repeat_their_work(self):
+        calls = []
+
+        def clock():
+            calls.append(1)
+            return 0
+
+        async def main():
+            async with holdfast.open_async(":memory:", clock=clock) as store:
+                chat = store.thread("chat")
+                await asyncio.gather(*(chat.append(m=[n]) for n in range(100)))
+                return await chat.step
+
+        assert asyncio.run(main()) == 100
+        # Every attempt looks at the clock; without a queue it would be 5,050 times.
+        assert len(calls) <= 1000
+
+    def test_many_watchers_do_not_keep_others_from_saving(self):
+        async def main():
+            async with holdfast.open_async(":memory:") as store:
+                watchers = [
+                    asyncio.create_task(store.changes(timeout=60)) for _ in range(100)
+                ]
+                await asyncio.sleep(0)
+                await store.thread("chat").save({})
+                return [len(page) for page in await asyncio.gather(*watchers)]
+
+        assert asyncio.run(main()) == [1] * 100
+
+    def test_a_program_ends_though_it_did_not_close_its_store(self, path):
+        program = (
+            "import asyncio, sys, holdfast\n"
+            "async def main():\n"
+            "    store = await holdfast.open_async(sys.argv[1])\n"
+            "    await store.thread('chat').save({'n': 1})\n"
+            "    return store\n"
+            "store = asyncio.run(main())\n"
+        )
+
+        subprocess.run([sys.executable, "-c", program, path], check=True, timeout=20)
+
+        with holdfast.open(path) as store:
+            assert store.thread("chat").load() == {"n": 1}
+
+    def test_a_store_can_be_used_from_one_loop_after_another(self, path):
+        store = asyncio.run(holdfast.open_async(path)._open())
+
+        async def save():
+            return (await store.thread("chat").save({})).step
+
+        assert [asyncio.run(save()) for _ in range(3)] == [1, 2, 3]
+        asyncio.run(store.close())
+
+
+def check_appended(store):
+    """Everything in the chat is whole; returns the ids but that of the start."""
+    chat = store.thread("chat")
+    *made, start = chat.history(None)
+    assert start.id == "start"
+    for checkpoint in made:
+        before = chat.load(checkpoint.parent)["m"]
+        assert chat.load(checkpoint) == {"m": [*before, f"{checkpoint.id} {LONG}"]}
+        assert chat.journal(checkpoint=checkpoint) == {"n": int(checkpoint.id)}
+    assert store.stats().checkpoints == len(made) + 1
+    assert store.stats().journal_entries == len(made)
+    return {checkpoint.id for checkpoint in made}
+
+
+class TestCancelled:
+    @pytest.mark.parametrize("at_once", [1, 40])
+    def test_a_cancelled_save_is_whole_or_not_there(self, path, at_once):
+        chance = Random(20240229)
+        acknowledged, cancelled = set(), set()
+
+        async def save_and_cancel(chat, n):
+            task = asyncio.create_task(
+                chat.extend({"m": [f"{n} {LONG}"]}, id=f"{n}", journal={"n": n})
+            )
+            for _ in range(chance.randrange(12)):
+                await asyncio.sleep(0)
+            task.cancel()
+            [result] = await asyncio.gather(task, return_exceptions=True)
+            is_cancelled = isinstance(result, asyncio.CancelledError)
+            assert is_cancelled or result.id == f"{n}"
+            (cancelled if is_cancelled else acknowledged).add(f"{n}")
+
+        async def main():
+            async with holdfast.open_async(path, durability="normal") as store:
+                chat = store.thread("chat")
+                await chat.save({"m": []}, id="start")
+                for first in range(0, 200, at_once):
+                    group = range(first, first + at_once)
+                    await asyncio.gather(*(save_and_cancel(chat, n) for n in group))
+
+        asyncio.run(main())
+
+        assert cancelled
+        with holdfast.open(path) as store:
+            made = check_appended(store)
+            assert acknowledged <= made <= acknowledged | cancelled
+
+    def test_a_cancelled_save_can_be_repeated_with_its_id(self, path):
+        async def main():
+            async with holdfast.open_async(path, durability="normal") as store:
+                chat = store.thread("chat")
+                for n in range(50):
+                    task = asyncio.create_task(chat.extend({"m": [n]}, id=f"{n}"))
+                    for _ in range(n % 7):
+                        await asyncio.sleep(0)
+                    task.cancel()
+                    await asyncio.gather(task, return_exceptions=True)
+                    await chat.extend({"m": [n]}, id=f"{n}")
+                return await chat.load(), await chat.step
+
+        assert asyncio.run(main()) == ({"m": [*range(50)]}, 50)
+
+    def test_a_cancelled_watcher_leaves_the_store_usable(self):
+        async def main():
+            async with holdfast.open_async(":memory:") as store:
+                watcher = asyncio.create_task(store.changes(timeout=600))
+                await asyncio.sleep(0)
+                watcher.cancel()
+                await asyncio.gather(watcher, return_exceptions=True)
+                return (await store.thread("chat").save({})).step
+
+        assert asyncio.run(main()) == 1
+
+    def test_more_saves_than_threads_can_be_cancelled_at_once(self, path):
+        async def main():
+            async with holdfast.open_async(path, durability="normal") as store:
+                chat = store.thread("chat")
+                tasks = [asyncio.create_task(chat.append(m=[n])) for n in range(200)]
+                await asyncio.sleep(0)
+                for task in tasks:
+                    task.cancel()
+                results = await asyncio.gather(*tasks, return_exceptions=True)
+                return [isinstance(r, asyncio.CancelledError) for r in results]
+
+        assert any(asyncio.run(main()))
+        with holdfast.open(path) as store:
+            store.thread("chat").append(m=["end"])
+            assert store.thread("chat").step == len(store.thread("chat").load()["m"])
+
+    def test_closing_finishes_what_was_begun(self, path):
+        async def main():
+            store = await holdfast.open_async(path, durability="normal")
+            tasks = [
+                asyncio.create_task(store.thread("chat").append(m=[n]))
+                for n in range(100)
+            ]
+            await asyncio.sleep(0)
+            await store.close()
+            return await asyncio.gather(*tasks, return_exceptions=True)
+
+        results = asyncio.run(main())
+
+        saved = {r.id for r in results if isinstance(r, holdfast.Checkpoint)}
+        refused = [r for r in results if isinstance(r, holdfast.Closed)]
+        assert len(saved) + len(refused) == 100
+        with holdfast.open(path) as store:
+            assert saved == {c.id for c in store.thread("chat").history(None)}
+
+
+class TestBlocking:
+    def test_the_blocking_door_works_inside_a_running_loop(self, path):
+        async def main():
+            with holdfast.open(path) as store:
+                store.thread("chat").save({"n": 1})
+                await asyncio.sleep(0)
+                return store.thread("chat").load()
+
+        assert asyncio.run(main()) == {"n": 1}
+
+    def test_an_operation_that_suspends_is_refused(self):
+        async def waits():
+            await asyncio.sleep(0)
+
+        operation = waits()
+        with raises(RuntimeError):
+            run(operation)
+
+        assert inspect.getcoroutinestate(operation) == inspect.CORO_CLOSED
+
+    def test_what_an_operation_raises_is_raised(self):
+        async def fails():
+            raise ValueError("as it is")
+
+        with raises(ValueError):
+            run(fails())
+
+    def test_a_store_is_used_by_several_threads(self, path):
+        with holdfast.open(path, durability="normal") as store:
+            start = threading.Barrier(8)
+
+            def save(name):
+                start.wait()
+                for n in range(25):
+                    store.thread("shared").append(m=[f"{name} {n} {LONG}"])
+                    store.thread(f"own {name}").save({"n": n, "text": f"{n} {LONG}"})
+                    store.thread("shared").load()
+
+            with ThreadPoolExecutor(8) as pool:
+                list(pool.map(save, range(8)))
+
+            shared = store.thread("shared")
+            steps = [c.step for c in shared.history(None)]
+            assert steps == list(range(200, 0, -1))
+            for name in range(8):
+                mine = [e for e in shared.load()["m"] if e.startswith(f"{name} ")]
+                assert mine == [f"{name} {n} {LONG}" for n in range(25)]
+                assert store.thread(f"own {name}").load()["n"] == 24
+
+    def test_an_in_memory_store_is_used_by_several_threads(self):
+        with holdfast.open(":memory:") as store:
+            chat = store.thread("chat")
+            with ThreadPoolExecutor(8) as pool:
+                list(pool.map(lambda n: chat.append(m=[n]), range(200)))
+
+            assert sorted(chat.load()["m"]) == list(range(200))
+            assert chat.step == 200
+
+    def test_two_threads_train_a_dictionary_at_once(self, monkeypatch):
+        zstd = _zstd()
+        train, make = zstd.train_dict, zstd.ZstdDict
+        second, trained = threading.Event(), threading.Event()
+        turns = iter(
+            [lambda: second.wait(0.3), lambda: (second.set(), trained.wait(5))]
+        )
+
+        def train_in_step(*arguments):
+            next(turns, lambda: None)()
+            return train(*arguments)
+
+        def make_and_tell(*arguments):
+            trained.set()
+            return make(*arguments)
+
+        with holdfast.open(":memory:", compress=True) as store:
+            for n in range(63):
+                store.thread("chat").append(m=[f"{n} {LONG * 2}"])
+            monkeypatch.setattr(zstd, "train_dict", train_in_step)
+            monkeypatch.setattr(zstd, "ZstdDict", make_and_tell)
+            with ThreadPoolExecutor(2) as pool:
+                list(pool.map(lambda n: store.thread(n).append(m=[LONG * 2]), "ab"))
+
+            assert store.thread("a").load() == store.thread("b").load()
+
+    @pytest.mark.parametrize("attempt", range(3))
+    def test_several_threads_begin_to_compress_at_once(self, attempt):
+        with holdfast.open(":memory:", compress=True) as store:
+            start = threading.Barrier(8)
+
+            def save(name):
+                start.wait()
+                for n in range(12):
+                    store.thread(f"{name}").append(m=[f"{name} {n} {LONG}"])
+
+            with ThreadPoolExecutor(8) as pool:
+                list(pool.map(save, range(8)))
+
+            for name in range(8):
+                loaded = store.thread(f"{name}").load()
+                assert loaded == {"m": [f"{name} {n} {LONG}" for n in range(12)]}
+
+    def test_both_doors_may_be_open_at_once(self, path):
+        with holdfast.open(path) as store, blocking(holdfast.open_async(path)) as other:
+            for n in range(10):
+                store.thread("chat").append(m=[f"{n} {LONG}"])
+                other.thread("chat").append(m=[f"{n} {LONG}"])
+
+            assert store.thread("chat").load() == other.thread("chat").load()
+            assert store.thread("chat").step == 20
+
+    def test_another_thread_may_close_the_store(self, path):
+        store = holdfast.open(path)
+        store.thread("chat").save({})
+        closer = threading.Thread(target=store.close)
+        closer.start()
+        closer.join()
+
+        with raises(holdfast.Closed):
+            store.thread("chat").load()
+
+
+FORKING = """
+import os, sys, threading
+import holdfast
+
+store = holdfast.open(sys.argv[1], durability="normal")
+chat = store.thread("chat")
+chat.append(m=["start" * 100])
+stop = threading.Event()
+
+def keep_saving():
+    n = 0
+    while not stop.is_set():
+        store.thread("busy").append(m=[n])
+        n += 1
+
+busy = threading.Thread(target=keep_saving)
+busy.start()
+for n in range(10):
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            chat.append(m=[f"child {n} " * 50])
+            store.thread(f"child {n}").save({"n": n})
+            assert store.thread(f"child {n}").load() == {"n": n}
+            store.close()
+            status = 0
+        finally:
+            os._exit(status)
+    chat.append(m=[f"parent {n} " * 50])
+    _, status = os.waitpid(child, 0)
+    assert status == 0, status
+stop.set()
+busy.join()
+store.close()
+"""
+
+
+class TestForked:
+    def test_parent_and_children_save_after_a_fork(self, path):
+        # In a process of its own: newer Pythons warn of forking beside threads.
+        subprocess.run([sys.executable, "-c", FORKING, path], check=True, timeout=30)
+
+        with holdfast.open(path) as store:
+            elements = store.thread("chat").load()["m"][1:]
+            assert sorted(element.split()[0] for element in elements) == sorted(
+                ["child", "parent"] * 10
+            )
+            assert store.thread("chat").step == 21
+            assert [store.thread(f"child {n}").load()["n"] for n in range(10)] == [
+                *range(10)
+            ]
+            busy = store.thread("busy").load()["m"]
+            assert busy == list(range(len(busy)))
+
+
+class TestSources:
+    def test_a_fake_clock_is_set_and_advanced(self):
+        clock = FakeClock(5)
+        clock.now += 2
+
+        assert clock() == clock() == 7
+
+    def test_ids_are_the_same_in_every_run(self):
+        first, second = ids("x"), ids("x")
+
+        assert [first(), first()] == [second(), second()]
+        assert first() != second() + "x"
+
+    def test_raises_fails_when_nothing_is_raised(self):
+        with pytest.raises(AssertionError, match="KeyError"), raises(KeyError):
+            pass
+        with pytest.raises(ValueError, match="other"), raises(KeyError):
+            raise ValueError("other")
+        with pytest.raises(AssertionError), raises(holdfast.NotFound, "foreign"):
+            raise holdfast.NotFound("plain")
