@@ -67,11 +67,9 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
                 not isinstance(age, timedelta) or age < timedelta(0)
             ):
                 raise Unstorable(name, f"must be a timedelta or None, not {age!r}")
-        share: object = self.at_most
-        if share is not None and not (
-            isinstance(share, int | float) and 0 <= share <= 1
-        ):
-            raise Unstorable("at_most", f"must be a share from 0 to 1, not {share!r}")
+        if self.at_most is not None and not _is_share(self.at_most):
+            text = f"must be a share from 0 to 1, not {self.at_most!r}"
+            raise Unstorable("at_most", text)
 
     @property
     def thins_threads(self) -> bool:
@@ -82,6 +80,10 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
     def drops_threads(self) -> bool:
         """Whether whole threads may go."""
         return (self.idle, self.threads_per_owner) != (None, None)
+
+
+def _is_share(value: object) -> bool:
+    return isinstance(value, int | float) and 0 <= value <= 1
 
 
 def _check_counts(rule: object, names: Iterable[str], *, least: int) -> None:
