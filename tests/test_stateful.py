@@ -258,8 +258,11 @@ class Machine(RuleBasedStateMachine):
         name = data.draw(st.sampled_from(self.model.started))
         at = data.draw(st.sampled_from(self.model.everything(name)))
         others = [line.head for n, line in self.model.threads.items() if n != name]
-        is_head = self.model.threads[name].head == at
-        if at in others or (is_head and self.model.saved[at].parent is None):
+        line, owner = self.model.threads[name], self.model.saved[at].line
+        is_head = line.head == at
+        is_theirs = owner is not line and owner in self.model.threads.values()
+        is_only_one = is_head and self.model.saved[at].parent is None
+        if at in others or is_theirs or is_only_one:
             with raises(Conflict):
                 self.store.thread(name).delete(at)
             return

@@ -53,11 +53,12 @@ class Packer:
     def _packed(self, segment: Segment) -> Segment:
         if len(segment.data) < SMALLEST:
             return segment
-        dictionary = self._dictionary and self._dictionary.as_digested_dict
-        data = _zstd().compress(segment.data, LEVEL, zstd_dict=dictionary)
+        dictionary = self._dictionary  # once: another thread may just be training it
+        digested = dictionary and dictionary.as_digested_dict
+        data = _zstd().compress(segment.data, LEVEL, zstd_dict=digested)
         if len(data) >= len(segment.data):
             return segment
-        packing = ALONE if self._dictionary is None else WITH_DICTIONARY
+        packing = ALONE if dictionary is None else WITH_DICTIONARY
         return Segment(segment.number, data, packing)
 
     async def _unpacked(self, segment: Segment) -> bytes:

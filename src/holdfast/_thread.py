@@ -70,7 +70,7 @@ class Thread:
         checkpoint, or with ``None`` unless the thread is new. Without it, a save whose
         head was moved by somebody else goes on top of the new head. A save repeated
         with the same ``id`` and content is made once; other content is a `Conflict`.
-        ``if_changed`` gives back the head instead of saving the same state again.
+        ``if_changed`` gives back the head, as it is, instead of saving its state again.
         ``journal`` entries are recorded on the checkpoint in the same transaction.
         """
         how = saving.options(
@@ -163,7 +163,7 @@ class Thread:
         self,
         limit: int | None = 100,
         *,
-        before: Reference | None = None,
+        before: Reference | int | None = None,
         order: Order = "newest",
         all: bool = False,  # noqa: A002 - public name
         tag: str | None = None,
@@ -171,7 +171,8 @@ class Thread:
     ) -> Page[Checkpoint]:
         """The ancestors of the head, newest first.
 
-        ``before`` continues behind a checkpoint; ``all`` lists what was rewound too;
+        ``before`` continues behind a checkpoint, or behind a page given its cursor;
+        ``all`` lists what was rewound too;
         ``order="oldest"`` begins at the first save and walks the whole line for it.
         """
         query = HistoryQuery(
@@ -410,7 +411,7 @@ class AsyncThread:
         self,
         limit: int | None = 100,
         *,
-        before: Reference | None = None,
+        before: Reference | int | None = None,
         order: Order = "newest",
         all: bool = False,  # noqa: A002 - public name
         tag: str | None = None,

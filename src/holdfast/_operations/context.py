@@ -59,6 +59,8 @@ class Context(msgspec.Struct, frozen=True):
         if known is not None and known.head.seq == checkpoint.seq:
             known.head = checkpoint  # its label and tags may be newer
             return known
+        if known is not None:
+            self.cache.give(thread, known)
         return Known(checkpoint, decode_manifest(checkpoint))
 
     async def body(self, known: Known, name: str, rope: Rope) -> Body:

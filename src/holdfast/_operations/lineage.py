@@ -24,7 +24,7 @@ class HistoryQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Which checkpoints of a thread to list."""
 
     limit: int | None = 100
-    before: Reference | None = None
+    before: Reference | int | None = None
     order: Order = "newest"
     all: bool = False
     tag: str | None = None
@@ -240,7 +240,7 @@ async def history(
         return Page(())
     before = None
     if query.before is not None:
-        before = await resolve(context, thread, query.before)
+        before = await _behind(context, record, query.before)
     # The oldest can only be told once the newer ones have been passed.
     limit = query.limit if query.order == "newest" else None
     if query.tag is not None or query.label is not None:
@@ -250,6 +250,19 @@ async def history(
     else:
         found = await _line(context, before or record.head, before is not None, limit)
     return _page(found, query)
+
+
+async def _behind(
+    context: Context, record: ThreadRecord, before: Reference | int
+) -> Checkpoint:
+    """The checkpoint that a reference, or the cursor of a page, means."""
+    if not isinstance(before, int):
+        return await resolve(context, record.id, before)
+    at = Saves(family=record.family, before=before + 1, after=before - 1, limit=1)
+    page = await context.backend.scan(at)
+    if not page:
+        raise unknown(record.id, f"cursor {before}")
+    return await _checked_visible(context, record, page[0])
 
 
 def _page(found: list[Checkpoint], query: HistoryQuery) -> Page[Checkpoint]:

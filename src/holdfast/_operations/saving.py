@@ -114,7 +114,7 @@ class Saving:
                 await self._go_to_new_head()
                 continue
             if if_changed and self._is_unchanged(manifest):
-                return self._keep_parent()
+                return await self._keep_parent()
             try:
                 return await self._commit(plan, manifest)
             except Conflict as conflict:
@@ -162,10 +162,21 @@ class Saving:
             old.values.items()
         ) == list(manifest.values.items())
 
-    def _keep_parent(self) -> Checkpoint:
+    async def _keep_parent(self) -> Checkpoint:
         assert self.parent is not None
+        head, now = self.parent.head, self.context.clock()
         self.context.cache.give(self.thread, self.parent)
-        return self.parent.head
+        if self.how.journal:
+            entries = self._entries(head.id, now)
+            write = Write(thread=self.thread, at=now, expect=UNSET, entries=entries)
+            await self.context.backend.commit([write])
+        return head
+
+    def _entries(self, checkpoint: str, now: int) -> tuple[Entry, ...]:
+        return tuple(
+            Entry(self.thread, checkpoint, key, data, now)
+            for key, data in self.how.journal
+        )
 
     async def _commit(self, plan: Plan, manifest: Manifest) -> Checkpoint:
         now = self.context.clock()
@@ -177,10 +188,7 @@ class Saving:
             start=self._start(),
             checkpoint=draft,
             segments=await self.context.packer.pack(plan.segments),
-            entries=tuple(
-                Entry(self.thread, draft.id, key, data, now)
-                for key, data in self.how.journal
-            ),
+            entries=self._entries(draft.id, now),
         )
         [receipt] = await self.context.backend.commit([write])
         saved = replace(

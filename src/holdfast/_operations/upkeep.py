@@ -209,6 +209,7 @@ async def delete_checkpoint(context: Context, thread: str, reference: Reference)
                 return 0
             raise
         others = await context.backend.scan(Threads(family=record.family))
+        _refuse_inherited(record, others, doomed)
         _refuse_foreign_heads(thread, others, [doomed])
         checkpoints = await _checkpoints(context, record.family)
         plan = plan_removal(record.family, checkpoints, [doomed])
@@ -268,6 +269,20 @@ async def _remove(context: Context, plan: FamilyPlan, *first: Write) -> int:
         context.cache.take(write.thread)
     whole = Prune(at=context.clock(), first=first, families=(plan,))
     return (await context.backend.prune(whole)).checkpoints
+
+
+def _refuse_inherited(
+    record: ThreadRecord, others: Iterable[ThreadRecord], doomed: Checkpoint
+) -> None:
+    """What a fork shares with a living thread is that thread's to delete."""
+    owners = {other.number for other in others} - {record.number}
+    if doomed.thread_number in owners:
+        raise Conflict(
+            f"checkpoint {doomed.id!r} belongs to thread {doomed.thread!r};"
+            " delete it there",
+            code="foreign",
+            thread=record.id,
+        )
 
 
 def _refuse_foreign_heads(

@@ -328,6 +328,15 @@ class ForkedDeletionTests(Cases):
         assert fork.undo().id == saved[2].id
         assert fork.load() == {"n": 3}
 
+    def test_a_fork_does_not_delete_what_it_inherited(self) -> None:
+        saved = self.filled(2)
+        fork = self.thread().fork("fork")
+
+        with raises(Conflict, "foreign"):
+            fork.delete(saved[0])
+
+        assert self.thread().load(saved[0]) == {"n": 1}
+
     def test_several_of_a_family_go_at_once(self) -> None:
         self.filled(2)
         chat = self.thread()

@@ -206,3 +206,12 @@ class FindingTests(Cases):
         assert chat.find(tag="%") is None
         assert chat.find(tag="b") is None
         assert chat.find(tag='"b"') == chat.find(tag="100%") == chat.head
+
+    def test_the_cursor_of_a_page_continues_it(self) -> None:
+        saved = self.filled(5)
+        page = self.thread().history(2)
+
+        rest = self.thread().history(before=page.cursor)
+
+        assert [c.id for c in (*page, *rest)] == [c.id for c in saved[::-1]]
+        assert rest.cursor is None

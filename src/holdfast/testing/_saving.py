@@ -120,6 +120,14 @@ class SavingTests(Cases):
         assert again == saved
         assert self.store.stats().checkpoints == 1
 
+    def test_if_changed_records_its_journal_either_way(self) -> None:
+        chat = self.thread()
+        head = chat.save({"n": 1}, journal={"a": 1}, if_changed=True)
+        chat.save({"n": 1}, journal={"b": 2}, if_changed=True)
+
+        assert chat.journal(checkpoint=head) == {"a": 1, "b": 2}
+        assert chat.step == 1
+
     def test_if_changed_saves_what_is_new(self) -> None:
         chat = self.thread()
         chat.save({"n": 1}, if_changed=True)
