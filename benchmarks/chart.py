@@ -10,8 +10,8 @@ from benchmarks.report import Series, volume
 
 Scale = Callable[[float], float]
 
-WIDTH, BAR, GAP, TOP = 760, 22, 12, 56
-LEFT, RIGHT = 280, 120
+WIDTH, BAR, GAP, TOP = 800, 22, 12, 56
+LEFT, RIGHT = 310, 130
 # Middle tones, because an image cannot know what page it stands on.
 TEXT, GRID, OURS, THEIRS, RAW = "#76808a", "#8c959f", "#2da44e", "#8b949e", "#58a6ff"
 

@@ -1,0 +1,45 @@
+"""What the tests of earlier systems' mistakes share."""
+
+from datetime import timedelta
+
+from msgspec.structs import replace
+
+from holdfast import (
+    Store,
+)
+from holdfast._cache import Cache
+
+LONG = "a value too long for the manifest " * 20
+DAY = timedelta(days=1)
+
+
+def steps(checkpoints):
+    return [checkpoint.step for checkpoint in checkpoints]
+
+
+class Watched:
+    """A backend that notes what it is asked for, and may be interrupted before it."""
+
+    blocking = True
+
+    def __init__(self, backend):
+        self.backend = backend
+        self.asked = []
+        self.before = {}
+
+    def __getattr__(self, name):
+        verb = getattr(self.backend, name)
+
+        async def ask(*arguments, **options):
+            self.asked.append(name)
+            self.before.pop(name, lambda: None)()
+            return await verb(*arguments, **options)
+
+        return ask
+
+
+def watched(store):
+    """The same store with a `Watched` backend, and that backend."""
+    backend = Watched(store._context.backend)
+    context = replace(store._context, backend=backend, cache=Cache(1 << 20))
+    return Store(context), backend
