@@ -463,7 +463,42 @@ store.close()
 """
 
 
+FORKING_AWAITED = """
+import asyncio, os, sys
+import holdfast
+
+async def save(store, name):
+    await store.thread(name).append(m=[name])
+    return (await store.thread(name).load())["m"]
+
+store = asyncio.run(holdfast.open_async(sys.argv[1])._open())
+assert asyncio.run(save(store, "parent")) == ["parent"]
+child = os.fork()
+if child == 0:
+    status = 1
+    try:
+        assert asyncio.run(save(store, "child")) == ["child"]
+        asyncio.run(store.close())
+        status = 0
+    finally:
+        os._exit(status)
+assert os.waitpid(child, 0)[1] == 0
+assert asyncio.run(save(store, "parent")) == ["parent", "parent"]
+asyncio.run(store.close())
+"""
+
+
 class TestForked:
+    def test_parent_and_child_await_saves_after_a_fork(self, path):
+        program = [sys.executable, "-W", "ignore", "-c", FORKING_AWAITED, path]
+        subprocess.run(program, check=True, timeout=30)
+
+        with holdfast.open(path) as store:
+            assert {t.id: t.head.step for t in store.threads()} == {
+                "parent": 2,
+                "child": 1,
+            }
+
     def test_parent_and_children_save_after_a_fork(self, path):
         # In a process of its own: newer Pythons warn of forking beside threads.
         subprocess.run([sys.executable, "-c", FORKING, path], check=True, timeout=30)

@@ -8,6 +8,7 @@ one thread and one fsync for many. All others run in a small pool.
 from __future__ import annotations
 
 import contextlib
+import os
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -118,6 +119,11 @@ class Worker:
     """
 
     def __init__(self) -> None:
+        self._backend: BlockingBackend | None = None
+        self._closed = False
+        self._hire()
+
+    def _hire(self) -> None:
         # Imported here, and asyncio below: the blocking door needs neither.
         import threading  # noqa: PLC0415
         from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
@@ -129,14 +135,22 @@ class Worker:
             target=self._write, name="holdfast-writer", daemon=True
         )
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
-        self._backend: BlockingBackend | None = None
         self._lanes: dict[str, deque[Job]] = {}
-        self._closed = False
+        self._process = os.getpid()
 
     def start(self, backend: BlockingBackend) -> None:
         """Begin to write to a backend."""
         self._backend = backend
         self._writer.start()
+
+    def _be_ready(self) -> None:
+        """Refuse when closed; in a forked child, which has no threads, begin anew."""
+        if self._closed:
+            raise Closed
+        if self._process != os.getpid():
+            self._hire()
+            if self._backend is not None:
+                self._writer.start()
 
     async def run(self, operation: Coroutine[Any, Any, T]) -> T:
         """The result of an operation, in a thread of the pool."""
@@ -156,9 +170,11 @@ class Worker:
         """
         import asyncio  # noqa: PLC0415
 
-        if self._closed:
+        try:
+            self._be_ready()
+        except Closed:
             operation.close()
-            raise Closed
+            raise
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._jobs.put(Job(operation, future, lane))
         return await future
@@ -167,8 +183,7 @@ class Worker:
         """The result of a blocking call."""
         import asyncio  # noqa: PLC0415
 
-        if self._closed:
-            raise Closed
+        self._be_ready()
         return await asyncio.get_running_loop().run_in_executor(self._pool, work)
 
     def close(self) -> None:
