@@ -18,10 +18,13 @@ import holdfast
 from earlier import DAY, LONG, steps
 from holdfast import (
     Conflict,
+    Corrupt,
     FormatMismatch,
     HoldfastError,
     Retention,
 )
+from holdfast.backends.sqlite import _connect
+from holdfast.faults import Fault, FaultyDisk, disk_full
 from holdfast.testing import raises
 
 
@@ -56,6 +59,54 @@ def test_0_1_the_file_of_another_application_is_left_as_it_is(tmp_path):
         holdfast.open(path)
 
     assert path.read_bytes() == before
+
+
+def test_0_2_one_bad_record_of_a_hundred_costs_only_itself(tmp_path):
+    """And 2.2 and 4.6: the others are read, the bad one is named and the rest saved."""
+    path = tmp_path / "store.db"
+    with holdfast.open(path) as store:
+        for n in range(100):
+            store.thread(f"thread {n}").save({"text": f"{n} " + LONG})
+    db = _connect.connect(
+        str(path), read_only=False, busy_timeout=1, vfs=_connect.page_checksums()
+    )
+    [(key,)] = db.execute("select key from segment order by key limit 1 offset 41")
+    db.execute("update segment set data = zeroblob(length(data)) where key = ?", (key,))
+    db.close()
+
+    with holdfast.open(path) as store:
+        bad = [t.id for t in store.threads() if not is_readable(store.thread(t.id))]
+        [problem] = store.verify().problems
+        salvaged = store.salvage(str(tmp_path / "salvaged.db"))
+
+    assert bad == ["thread 41"]
+    assert problem.thread == "thread 41"
+    assert (salvaged.checkpoints, len(salvaged.lost)) == (99, 1)
+
+
+def is_readable(thread):
+    try:
+        return bool(thread.load())
+    except Corrupt:
+        return False
+
+
+def test_0_4_what_could_not_be_made_durable_is_not_there_and_a_retry_is_made_once(
+    tmp_path,
+):
+    disk = FaultyDisk("full disk")
+    with disk.open(str(tmp_path / "store.db")) as store:
+        chat = store.thread("chat")
+        chat.save({"n": 1})
+        disk.arm(Fault(at=1, effect=disk_full))
+        with raises(HoldfastError, "disk_full"):
+            chat.save({"n": 2, "text": LONG}, id="again")
+        disk.heal()
+
+        assert chat.load() == {"n": 1}
+        chat.save({"n": 2, "text": LONG}, id="again")
+        assert chat.step == 2
+    disk.remove()
 
 
 def test_0_3_concurrent_saves_all_succeed_and_readers_see_whole_states(store):

@@ -90,6 +90,7 @@ def test_a_row_changed_by_hand_is_refused_not_obeyed(tmp_path):
 
 
 def test_a_history_rewritten_with_right_checksums_breaks_the_chain(tmp_path):
+    """An earlier system's mistake 3.2: a checksum beside the data is no evidence."""
     path = tmp_path / "a.db"
     with holdfast.open(path) as store:
         store.thread("t").save({"x": ["y" * 400]})

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, Literal, TypedDict
 
+from holdfast._backend import Backend
 from holdfast._cache import Cache
 from holdfast._clock import now, uuid7
 from holdfast._operations.context import Context, Housekeeping
@@ -43,6 +44,11 @@ def open_context(url: str | os.PathLike[str], options: Options) -> Context:
         busy_timeout=options.get("busy_timeout", 5.0),
         compress=options.get("compress", False),
     )
+    return context_over(backend, options)
+
+
+def context_over(backend: Backend, options: Options) -> Context:
+    """What the operations work with, over a backend that is open."""
     policy = options.get("retention")
     every = options.get("prune_every", timedelta(hours=1))
     return Context(

@@ -17,11 +17,7 @@ from typing import Any, Literal, NamedTuple, NoReturn, Unpack
 
 import apsw
 
-from holdfast._cache import Cache
-from holdfast._clock import now, uuid7
-from holdfast._opening import CACHE_SIZE, Options
-from holdfast._operations.context import Context
-from holdfast._packing import Packer
+from holdfast._opening import Options, context_over
 from holdfast._store import Store
 from holdfast.backends.sqlite import SqliteBackend
 from holdfast.backends.sqlite._connect import page_checksums
@@ -138,25 +134,16 @@ class FaultyDisk:
         self._vfs.unregister()
 
     def open(self, path: str, **options: Unpack[Options]) -> Store:
-        """A store on this disk; the options are those of `holdfast.open`.
-
-        ``retention`` is left out: tests prune when they mean to.
-        """
+        """A store on this disk; the options are those of `holdfast.open`."""
         backend = SqliteBackend(
             os.path.abspath(path),
             read_only=options.get("read_only", False),
             durability=options.get("durability", "full"),
             busy_timeout=options.get("busy_timeout", 5.0),
+            compress=options.get("compress", False),
             vfs=self.name,
         )
-        context = Context(
-            backend=backend,
-            cache=Cache(options.get("cache_size", CACHE_SIZE)),
-            packer=Packer(backend, compress=options.get("compress", False)),
-            clock=options.get("clock", now),
-            new_id=options.get("new_id", uuid7),
-        )
-        return Store(context)
+        return Store(context_over(backend, options))
 
     def meet(self, call: Call, tear: Callable[[], None]) -> None:
         """Count a call and let it have what is meant for it."""
