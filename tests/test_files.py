@@ -12,6 +12,7 @@ import pytest
 
 import holdfast
 from holdfast.backends.sqlite import _connect
+from holdfast.faults import Fault, FaultyDisk
 
 
 def names_in(folder) -> set[str]:
@@ -126,6 +127,24 @@ def test_reading_only_refuses_changes_and_makes_nothing(tmp_path):
     assert caught.value.code == "read_only"
     with holdfast.open(path) as store:
         assert store.thread("t").load() == {"a": 1}
+
+
+def test_a_disk_that_turns_read_only_is_told_and_nothing_has_changed(tmp_path):
+    def refuse(call):
+        raise apsw.ReadOnlyError(f"{call.kind} refused (injected)")
+
+    disk = FaultyDisk("read-only disk")
+    with disk.open(str(tmp_path / "a.db")) as store:
+        store.thread("t").save({"a": 1})
+        disk.arm(Fault(at=1, effect=refuse, lasting=True))
+        with pytest.raises(holdfast.Unsupported) as caught:
+            store.thread("t").save({"a": 2})
+        disk.heal()
+
+        assert caught.value.code == "read_only"
+        assert store.thread("t").load() == {"a": 1}
+        assert store.thread("t").save({"a": 2}).step == 2
+    disk.remove()
 
 
 def test_a_reader_sees_what_a_living_writer_saved(tmp_path):
