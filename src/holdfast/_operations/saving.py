@@ -111,7 +111,9 @@ class Saving:
             try:
                 plan, manifest = await self._plan()
             except Corrupt:
-                await self._go_to_new_head()
+                # Perhaps what could not be read was only removed since.
+                if not await self._found_new_head():
+                    raise
                 continue
             if if_changed and self._is_unchanged(manifest):
                 return await self._keep_parent()
@@ -145,14 +147,15 @@ class Saving:
         plan = await self.draft.plan(self.context, self.parent, blocks)
         return plan, Manifest(plan.is_mapping, plan.values, blocks.next)
 
-    async def _go_to_new_head(self) -> None:
-        """Go on if what could not be read was removed with its checkpoint."""
-        assert self.parent is not None
+    async def _found_new_head(self) -> bool:
+        """Build on another head than before, if there is one and any will do."""
         found = await self.context.find_thread(self.thread)
         head = found.head if found else None
-        if self.how.expect is not UNSET or (head and head.seq == self.parent.head.seq):
-            raise  # noqa: PLE0704 - called where Corrupt was caught
+        before = self.parent.head.seq if self.parent else None
+        if self.how.expect is not UNSET or (head.seq if head else None) == before:
+            return False
         self._build_on(head)
+        return True
 
     def _is_unchanged(self, manifest: Manifest) -> bool:
         if self.parent is None:
