@@ -190,6 +190,31 @@ def test_every_page_carries_a_checksum(tmp_path):
     assert reserved_bytes_per_page == _connect.CHECKSUM_BYTES
 
 
+def test_a_build_that_cannot_keep_the_checksums_does_not_write_to_the_file(tmp_path):
+    path = tmp_path / "a.db"
+    with holdfast.open(path) as store:
+        store.thread("t").save(1)
+    before = path.read_bytes()
+    program = (
+        "import sys, apsw.sqlite_extra; apsw.sqlite_extra.has = lambda name: None\n"
+        "import holdfast\n"
+        "try: holdfast.open(sys.argv[1])\n"
+        "except holdfast.Unsupported as error: print(error.code)\n"
+        "with holdfast.open(sys.argv[2]) as store:\n"
+        "    print(store.thread('t').save(1).step)"
+    )
+
+    ran = subprocess.run(
+        [sys.executable, "-c", program, str(path), str(tmp_path / "new.db")],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+
+    assert ran.stdout.split() == ["unsupported", "1"]
+    assert path.read_bytes() == before
+
+
 def test_the_process_s_default_vfs_is_left_alone(tmp_path):
     program = (
         "import apsw; before = apsw.vfs_names()[0]; import holdfast;"

@@ -159,6 +159,8 @@ def prepare(
         if found == 0:
             db.execute(f"pragma page_size = {page_size}")
             _claim(db, path)
+        else:
+            _refuse_unchecked(db, path)
         _use_wal(db, path)
     if found < FORMAT:
         _migrate(db)
@@ -208,10 +210,25 @@ def _claim(db: apsw.Connection, path: str) -> None:
     """Keep a new file to its owner and make room for a checksum in its pages."""
     os.chmod(path, 0o600)
     if page_checksums() is not None:
-        import ctypes  # noqa: PLC0415 - needed once in the life of a file
+        _reserve(db, CHECKSUM_BYTES)
 
-        room = ctypes.c_int(CHECKSUM_BYTES)
-        db.file_control("main", apsw.SQLITE_FCNTL_RESERVE_BYTES, ctypes.addressof(room))
+
+def _refuse_unchecked(db: apsw.Connection, path: str) -> None:
+    """Without the extension, what is written would look damaged to everybody else."""
+    if page_checksums() is None and _reserve(db, -1) == CHECKSUM_BYTES:
+        raise Unsupported(
+            f"{path} has checksums in its pages, and this build of apsw cannot keep"
+            " them; install apsw from a wheel: pip install --force-reinstall apsw"
+        )
+
+
+def _reserve(db: apsw.Connection, room: int) -> int:
+    """Set the bytes left free in every page, unless negative; returns what it was."""
+    import ctypes  # noqa: PLC0415 - needed once in the life of a connection
+
+    value = ctypes.c_int(room)
+    db.file_control("main", apsw.SQLITE_FCNTL_RESERVE_BYTES, ctypes.addressof(value))
+    return value.value
 
 
 def _use_wal(db: apsw.Connection, path: str) -> None:
