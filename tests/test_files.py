@@ -265,6 +265,24 @@ def test_a_backup_is_a_store_of_its_own(tmp_path):
     assert stat.S_IMODE((tmp_path / "b.db").stat().st_mode) == 0o600
 
 
+def test_a_backup_that_fails_leaves_nothing_behind(tmp_path):
+    path = tmp_path / "a.db"
+    with holdfast.open(path) as store:
+        for n in range(50):
+            store.thread("t").append(m=[f"{n} " * 500])
+    damaged = bytearray(path.read_bytes())
+    damaged[-3000] ^= 1
+    path.write_bytes(damaged)
+
+    with holdfast.open(path) as store:
+        with pytest.raises(holdfast.Corrupt):
+            store.backup(str(tmp_path / "b.db"))
+        with pytest.raises(holdfast.HoldfastError, match="cannot be made"):
+            store.backup(str(tmp_path / "no such folder" / "b.db"))
+
+    assert names_in(tmp_path) == {"a.db"}
+
+
 def test_salvage_refuses_to_write_into_a_file_that_is_there(tmp_path):
     (tmp_path / "b.db").write_text("mine")
     with (

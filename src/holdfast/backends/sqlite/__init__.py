@@ -308,11 +308,15 @@ class SqliteBackend:
             text = f"{path} exists; choose the name of a new file"
             raise Conflict(text, code="file_exists")
         part = f"{path}.{os.getpid()}-{time.monotonic_ns()}.part"
-        with self._reading() as db:
-            db.execute("vacuum into ?", (part,))
-        os.chmod(part, 0o600)
-        sync_file(part)
-        os.rename(part, path)
+        make_private(part)
+        try:
+            with self._reading() as db:
+                db.execute("vacuum into ?", (part,))
+            sync_file(part)
+            os.rename(part, path)
+        except BaseException:
+            os.unlink(part)
+            raise
         sync_file(os.path.dirname(os.path.abspath(path)))
 
     async def close(self) -> None:
@@ -361,6 +365,15 @@ class SqliteBackend:
 
 class _DryRun(Exception):
     """Rolls a transaction back after counting."""
+
+
+def make_private(path: str) -> None:
+    """Make an empty file that only its owner can read, before anything is in it."""
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except OSError as error:
+        text = f"{path} cannot be made: {error.strerror}; choose another place"
+        raise HoldfastError(text, code="cannot_open") from error
 
 
 def sync_file(path: str) -> None:
