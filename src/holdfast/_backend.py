@@ -43,6 +43,7 @@ class Start(msgspec.Struct, frozen=True):
 
     kind: str = "thread"
     owner: str | None = None
+    agent: str | None = None
     metadata: bytes = b""
     head: Checkpoint | None = None
     origin: Origin | None = None
@@ -189,11 +190,13 @@ class Matches(Query[Checkpoint], frozen=True, kw_only=True):
 class Threads(Query[ThreadRecord], frozen=True, kw_only=True):
     """The threads, last used first; ``after`` is the cursor of the page before.
 
-    Tombstones and threads that were never saved to are left out unless ``every``.
+    Tombstones and threads that were never saved to are left out unless ``every``, pins
+    unless ``every`` or asked for by kind.
     """
 
     kind: str | None = None
     owner: str | None = None
+    agent: str | None = None
     prefix: str | None = None
     family: int | None = None
     after: int | None = None

@@ -19,6 +19,9 @@ from holdfast.errors import Unstorable
 
 T = TypeVar("T")
 
+# What kind of thread holds on to a checkpoint of another on behalf of an agent's.
+PIN = "pin"
+
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LONGEST_NAME = 512
 
@@ -126,6 +129,7 @@ class ThreadRecord(msgspec.Struct, frozen=True):
     id: str
     kind: str
     owner: str | None
+    agent: str | None
     head: Checkpoint | None
     forked_from: Origin | None
     created_at: int

@@ -29,11 +29,17 @@ T = TypeVar("T")
 POLL_SECONDS = 0.02
 
 
-def start(kind: str, owner: str | None, metadata: dict[str, object] | None) -> Start:
+def start(
+    kind: str,
+    owner: str | None,
+    agent: str | None,
+    metadata: dict[str, object] | None,
+) -> Start:
     """How a thread that does not exist yet shall begin."""
     return Start(
         kind=checked_name(kind, "kind"),
         owner=None if owner is None else checked_name(owner, "owner"),
+        agent=None if agent is None else checked_name(agent, "agent"),
         metadata=encode_metadata(metadata),
     )
 
@@ -71,19 +77,22 @@ class Store:
         *,
         kind: str = "thread",
         owner: str | None = None,
+        agent: str | None = None,
         metadata: dict[str, object] | None = None,
     ) -> Thread:
         """A handle on a thread, existing or not.
 
-        ``kind``, ``owner`` and ``metadata`` are what a new thread begins with.
+        ``kind``, ``owner`` (a user), ``agent`` (whom it works for) and ``metadata`` are
+        what a new thread begins with.
         """
-        return Thread(self._context, id, start(kind, owner, metadata))
+        return Thread(self._context, id, start(kind, owner, agent, metadata))
 
     def threads(
         self,
         *,
         kind: str | None = None,
         owner: str | None = None,
+        agent: str | None = None,
         prefix: str | None = None,
         metadata: dict[str, object] | None = None,
         limit: int | None = 100,
@@ -91,12 +100,14 @@ class Store:
     ) -> Page[ThreadRecord]:
         """The threads that were saved to, last used first.
 
-        ``metadata`` lists those that have all its items; ``after`` is the cursor of the
-        page before.
+        Pins of agents' checkpoints are listed with ``kind="pin"`` only; ``metadata``
+        lists the threads that have all its items; ``after`` is the cursor of the page
+        before.
         """
         query = ThreadsQuery(
             kind=kind,
             owner=owner,
+            agent=agent,
             prefix=prefix,
             metadata=metadata,
             limit=limit,
@@ -108,12 +119,13 @@ class Store:
         self,
         *threads: str,
         owner: str | None = None,
+        agent: str | None = None,
         kind: str | None = None,
         prefix: str | None = None,
     ) -> int:
         """Delete threads by name, or all that match the filters; returns how many."""
         operation = upkeep.delete_matching(
-            self._context, threads, owner=owner, kind=kind, prefix=prefix
+            self._context, threads, owner=owner, agent=agent, kind=kind, prefix=prefix
         )
         return run(operation)
 
@@ -200,15 +212,17 @@ class AsyncStore:
         *,
         kind: str = "thread",
         owner: str | None = None,
+        agent: str | None = None,
         metadata: dict[str, object] | None = None,
     ) -> AsyncThread:
-        return AsyncThread(self._passage, id, start(kind, owner, metadata))
+        return AsyncThread(self._passage, id, start(kind, owner, agent, metadata))
 
     async def threads(
         self,
         *,
         kind: str | None = None,
         owner: str | None = None,
+        agent: str | None = None,
         prefix: str | None = None,
         metadata: dict[str, object] | None = None,
         limit: int | None = 100,
@@ -217,6 +231,7 @@ class AsyncStore:
         query = ThreadsQuery(
             kind=kind,
             owner=owner,
+            agent=agent,
             prefix=prefix,
             metadata=metadata,
             limit=limit,
@@ -228,11 +243,12 @@ class AsyncStore:
         self,
         *threads: str,
         owner: str | None = None,
+        agent: str | None = None,
         kind: str | None = None,
         prefix: str | None = None,
     ) -> int:
         operation = upkeep.delete_matching(
-            self._context, threads, owner=owner, kind=kind, prefix=prefix
+            self._context, threads, owner=owner, agent=agent, kind=kind, prefix=prefix
         )
         return await self._passage.run(operation)
 

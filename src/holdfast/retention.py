@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import msgspec
 
-from holdfast._records import Checkpoint, ThreadRecord
+from holdfast._records import PIN, Checkpoint, ThreadRecord
 from holdfast.errors import Unstorable
 
 HOUR = 3_600_000_000
@@ -16,6 +16,8 @@ DAY = 24 * HOUR
 WEEK = 7 * DAY
 # The first day of 1970 was a Thursday; weeks begin on Mondays.
 MONDAY = 3 * DAY
+# Threads of these kinds go when they are deleted, never for being idle or too many.
+LASTING = frozenset({"agent", "checkpoints", PIN, "document"})
 
 
 class Thin(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +46,8 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
 
     Of the threads: those used within ``idle``, and of each owner the
     ``threads_per_owner`` used last; a thread that breaks either rule goes as a whole.
+    Without ``kinds`` these two rules look at threads of every kind but those that are
+    not lines of work: agents, their checkpoints and documents.
 
     ``at_most`` is the share (0 to 1) of the checkpoints that one prune may remove: more
     is refused, since a clock that jumped would otherwise empty the store.
@@ -57,6 +61,7 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
     forks: bool = True
     idle: timedelta | None = None
     threads_per_owner: int | None = None
+    kinds: tuple[str, ...] | None = None
     at_most: float | None = None
 
     def __post_init__(self) -> None:
@@ -81,6 +86,10 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
         """Whether whole threads may go."""
         return (self.idle, self.threads_per_owner) != (None, None)
 
+    def may_drop(self, kind: str) -> bool:
+        """Whether threads of a kind may go."""
+        return kind not in LASTING if self.kinds is None else kind in self.kinds
+
 
 def _is_share(value: object) -> bool:
     return isinstance(value, int | float) and 0 <= value <= 1
@@ -100,7 +109,7 @@ def threads_to_drop(
     used: dict[str, int] = defaultdict(int)
     oldest = None if policy.idle is None else now - _microseconds(policy.idle)
     dropped: list[ThreadRecord] = []
-    for thread in threads:
+    for thread in filter(lambda thread: policy.may_drop(thread.kind), threads):
         is_idle = oldest is not None and thread.updated_at < oldest
         is_extra = False
         if thread.owner is not None and policy.threads_per_owner is not None:

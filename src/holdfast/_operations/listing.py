@@ -20,6 +20,7 @@ class ThreadsQuery(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: str | None = None
     owner: str | None = None
+    agent: str | None = None
     prefix: str | None = None
     metadata: dict[str, object] | None = None
     limit: int | None = 100
@@ -49,6 +50,7 @@ def _scan(query: ThreadsQuery, after: int | None, limit: int | None) -> Threads:
     return Threads(
         kind=query.kind,
         owner=query.owner,
+        agent=query.agent,
         prefix=query.prefix,
         after=after,
         limit=limit,

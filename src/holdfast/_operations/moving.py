@@ -40,6 +40,7 @@ async def fork(
     start = Start(
         kind=source.kind,
         owner=source.owner,
+        agent=source.agent,
         metadata=source.encoded_metadata,
         head=head,
         origin=Origin(thread, head.id),

@@ -130,7 +130,7 @@ class _Salvage:
         record = self.threads.get(thread)
         if record is None:
             return Start()
-        return Start(record.kind, record.owner, record.encoded_metadata)
+        return Start(record.kind, record.owner, record.agent, record.encoded_metadata)
 
     async def _settle(self, thread: ThreadRecord) -> None:
         """Put the head where it was."""

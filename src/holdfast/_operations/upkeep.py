@@ -75,11 +75,13 @@ async def _plan(context: Context, policy: Retention) -> Prune:
     families: list[FamilyPlan] = []
     for number, threads in _by_family(living).items():
         staying = [thread for thread in threads if thread.id not in names]
-        if not staying or (len(staying) == len(threads) and not policy.thins_threads):
+        # An agent's checkpoints keep their pins: only the agent can let both go.
+        thins = policy.thins_threads and staying and staying[0].kind != "checkpoints"
+        if not staying or (len(staying) == len(threads) and not thins):
             continue
         checkpoints = await _checkpoints(context, number)
         doomed = _unneeded(staying, checkpoints)
-        if policy.thins_threads:
+        if thins:
             doomed = _also_thinned(policy, staying, checkpoints, doomed, now)
         if doomed:
             families.append(plan_removal(number, checkpoints, doomed))
@@ -164,15 +166,17 @@ async def delete_matching(
     names: Sequence[str],
     *,
     owner: str | None,
+    agent: str | None,
     kind: str | None,
     prefix: str | None,
 ) -> int:
     """Delete the named threads and those that match all of the filters."""
-    if (owner, kind, prefix) == (None, None, None):
+    if (owner, agent, kind, prefix) == (None, None, None, None):
         if not names:
-            raise Unstorable("delete", "name threads, or an owner, kind or prefix")
+            text = "name threads, or an owner, agent, kind or prefix"
+            raise Unstorable("delete", text)
         return await delete_threads(context, names)
-    query = Threads(owner=owner, kind=kind, prefix=prefix, every=True)
+    query = Threads(owner=owner, agent=agent, kind=kind, prefix=prefix, every=True)
     matching = [t.id for t in await context.backend.scan(query) if t.deleted_at is None]
     return await delete_threads(context, [*names, *matching])
 

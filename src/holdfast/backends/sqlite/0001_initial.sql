@@ -6,7 +6,7 @@
 -- Times are integer microseconds UTC. `checksum` columns are xxh3-64 less 2^63.
 
 -- A named line of work. `head` is the sequence number of its current checkpoint, null
--- until the first save. A thread and all its forks share a family, the number of the
+-- until the first save; `owner` is a user, `agent` whom it works for. A thread and all its forks share a family, the number of the
 -- thread that began it. A deleted thread stays behind as a tombstone for a while.
 -- `changed`, the number of its last change, has no index: it would be one more page to
 -- write with every save, and listing has few enough rows to sort.
@@ -16,6 +16,7 @@ create table thread (
     family integer not null,
     kind text not null,
     owner text,
+    agent text,
     metadata blob not null,
     head integer,
     changed integer not null,
@@ -30,6 +31,7 @@ create table thread (
 create unique index thread_name on thread (
     name, (case when deleted_at is null then 0 else number end));
 create index thread_owner on thread (owner) where owner is not null;
+create index thread_agent on thread (agent) where agent is not null;
 create index thread_family on thread (family);
 
 -- One immutable saved state; only label and tags change. `runs` lists the segments of
@@ -115,7 +117,7 @@ left join checkpoint p on p.seq = c.parent;
 
 -- A thread with its head, tombstones included.
 create view thread_full as
-select t.name, t.kind as thread_kind, t.owner, t.metadata as thread_metadata,
+select t.name, t.kind as thread_kind, t.owner, t.agent, t.metadata as thread_metadata,
     t.family as thread_family, t.forked_thread, t.forked_checkpoint, t.created_at,
     t.updated_at, t.deleted_at, t.changed, t.number, t.head,
     c.seq, c.id, o.name as thread_name, c.parent, p.id as parent_id, c.step,

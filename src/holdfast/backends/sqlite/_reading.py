@@ -139,7 +139,10 @@ def _threads(db: apsw.Connection, query: Threads) -> Page[Any]:
     else:
         values |= {"kind": query.kind, "prefix": query.prefix}
         if query.owner is not None:
+            values |= {"agent": query.agent}
             found = rows(db, "owner_threads", owner=query.owner, **values)
+        elif query.agent is not None:
+            found = rows(db, "agent_threads", agent=query.agent, **values)
         else:
             found = rows(db, "threads", **values)
     items = tuple(map(_rows.to_thread, found))

@@ -21,7 +21,7 @@ from holdfast.errors import Corrupt
 # Columns arrive as whatever the file holds; the checksum is what vouches for them.
 Row = tuple[Any, ...]
 
-HEAD_COLUMNS = 13
+HEAD_COLUMNS = 14
 
 
 def encode_runs(runs: tuple[Run, ...]) -> str:
@@ -104,12 +104,13 @@ def to_thread(row: Row) -> ThreadRecord:
 
 def to_headed_thread(row: Row, found: Checkpoint | None) -> ThreadRecord:
     """The columns of a thread itself, and its head."""
-    (name, kind, owner, metadata, family, forked_thread, forked_checkpoint, created_at,
-     updated_at, deleted_at, changed, number, _) = row  # fmt: skip
+    (name, kind, owner, agent, metadata, family, forked_thread, forked_checkpoint,
+     created_at, updated_at, deleted_at, changed, number, _) = row  # fmt: skip
     return ThreadRecord(
         id=name,
         kind=kind,
         owner=owner,
+        agent=agent,
         head=found,
         forked_from=Origin(forked_thread, forked_checkpoint) if forked_thread else None,
         created_at=created_at,

@@ -127,6 +127,7 @@ class Applied:
             family=start.head.family if start.head else 0,
             kind=start.kind,
             owner=start.owner,
+            agent=start.agent,
             metadata=start.metadata,
             head=self.seq if self.write.checkpoint else head,
             changed=self.changed,

@@ -23,9 +23,9 @@ update thread set owner = :owner where number = :number
 update thread set metadata = :metadata where number = :number
 
 -- name: start_thread
-insert into thread (name, family, kind, owner, metadata, head, changed, created_at,
-    updated_at, forked_thread, forked_checkpoint)
-values (:name, :family, :kind, :owner, :metadata, :head, :changed, :at, :at,
+insert into thread (name, family, kind, owner, agent, metadata, head, changed,
+    created_at, updated_at, forked_thread, forked_checkpoint)
+values (:name, :family, :kind, :owner, :agent, :metadata, :head, :changed, :at, :at,
     :forked_thread, :forked_checkpoint)
 returning number
 
@@ -84,7 +84,7 @@ where number in (
     select number from thread
     where changed < :after
         and (:every or (deleted_at is null and head is not null))
-        and (:kind is null or kind = :kind)
+        and case when :kind is null then :every or kind <> 'pin' else kind = :kind end
         and (:prefix is null or substr(name, 1, length(:prefix)) = :prefix)
     order by changed desc
     limit :limit)
@@ -95,8 +95,21 @@ select * from thread_full
 where number in (
     select number from thread
     where owner = :owner and changed < :after
+        and (:agent is null or agent = :agent)
         and (:every or (deleted_at is null and head is not null))
-        and (:kind is null or kind = :kind)
+        and case when :kind is null then :every or kind <> 'pin' else kind = :kind end
+        and (:prefix is null or substr(name, 1, length(:prefix)) = :prefix)
+    order by changed desc
+    limit :limit)
+order by changed desc
+
+-- name: agent_threads
+select * from thread_full
+where number in (
+    select number from thread
+    where agent = :agent and changed < :after
+        and (:every or (deleted_at is null and head is not null))
+        and case when :kind is null then :every or kind <> 'pin' else kind = :kind end
         and (:prefix is null or substr(name, 1, length(:prefix)) = :prefix)
     order by changed desc
     limit :limit)
@@ -277,7 +290,7 @@ delete from segment where key between :first and :last
 -- name: bury_thread
 update thread
 set deleted_at = :at, changed = :seq, updated_at = :at, head = null, owner = null,
-    metadata = x''
+    agent = null, metadata = x''
 where name = :name and deleted_at is null and changed = :changed
 returning number
 
@@ -319,7 +332,7 @@ order by c.seq
 limit :last - :first + 1
 
 -- name: rescue_threads
-select name, kind, owner, metadata, family, forked_thread, forked_checkpoint,
+select name, kind, owner, agent, metadata, family, forked_thread, forked_checkpoint,
     created_at, updated_at, deleted_at, changed, number, head
 from thread
 where number between :first and :last
