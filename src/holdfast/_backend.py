@@ -251,14 +251,16 @@ class Prune(msgspec.Struct, frozen=True, kw_only=True):
 
     ``threads`` are dropped if their ``changed`` is still the one in the record; a
     family that loses its last thread goes as a whole. Tombstones older than
-    ``forget_before`` go too. ``first`` are writes of the same transaction, made before
-    anything is removed. With ``dry_run`` only the counts are made.
+    ``forget_before`` go too. ``first`` and ``then`` are writes of the same transaction,
+    made before anything is removed and after it. With ``dry_run`` only the counts are
+    made.
     """
 
     at: int
     first: tuple[Write, ...] = ()
     threads: tuple[ThreadRecord, ...] = ()
     families: tuple[FamilyPlan, ...] = ()
+    then: tuple[Write, ...] = ()
     forget_before: int | None = None
     dry_run: bool = False
 

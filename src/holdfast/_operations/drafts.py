@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, cast
 
 import msgspec
@@ -11,8 +11,18 @@ from holdfast import _codec
 from holdfast._cache import Known
 from holdfast._manifest import INLINE_SIZE, WHOLE, Manifest, Value
 from holdfast._operations.context import Context
-from holdfast._records import Segment
-from holdfast._rope import Blocks, Body, Rope, Spliced, append, is_list, splice, write
+from holdfast._records import Segment, Unset
+from holdfast._rope import (
+    Blocks,
+    Body,
+    Rope,
+    Spliced,
+    append,
+    is_list,
+    joined,
+    splice,
+    write,
+)
 from holdfast.errors import Unstorable
 
 
@@ -79,16 +89,8 @@ class StateDraft:
         self, context: Context, parent: Known | None, blocks: Blocks
     ) -> Plan:
         plan = Plan(self.is_mapping)
-        old = parent.manifest.values if parent else {}
         for name, text in self.texts.items():
-            before = old.get(name)
-            if len(text) <= INLINE_SIZE:
-                plan.values[name] = text
-            elif parent is not None and isinstance(before, Rope):
-                body = await context.body(parent, name, before)
-                plan.put(name, splice(before, body, text, blocks))
-            else:
-                plan.put(name, write(text, blocks))
+            await _put_text(plan, Place(context, parent, blocks), name, text)
         return plan
 
     def matches(self, stored: Texts, before: Texts | None) -> bool:
@@ -147,10 +149,117 @@ class ListsDraft:
                 _ends_with(stored.values.get(name, b""), addition)
                 for name, addition in self.additions.items()
             )
-        expected = dict(before.values)
+        return stored.is_mapping and stored.values == self.applied(before.values)
+
+    def applied(self, before: Mapping[str, bytes]) -> dict[str, bytes]:
+        """The texts of a state's values with the elements appended."""
+        expected = dict(before)
         for name, addition in self.additions.items():
             expected[name] = _extended(expected.get(name, b"[]"), addition)
+        return expected
+
+
+class Amendment(msgspec.Struct, frozen=True):
+    """New values by name, `UNSET` for one that goes, and elements for lists.
+
+    With ``whole`` the values are all there shall be.
+    """
+
+    values: Mapping[str, object]
+    lists: ListsDraft | None = None
+    whole: bool = False
+
+    def texts(self) -> dict[str, bytes | None]:
+        """The values as JSON, ``None`` for what goes."""
+        return {
+            checked_key(name): None
+            if isinstance(value, Unset)
+            else _codec.encode(value, path(name))
+            for name, value in self.values.items()
+        }
+
+
+# What a change makes of some of the values before it, ``None`` for a new thread.
+Amend = Callable[[dict[str, object] | None], Amendment]
+
+
+class AmendDraft:
+    """A change that depends on some of the values before it, and reads only those."""
+
+    def __init__(self, reads: Sequence[str], amend: Amend) -> None:
+        self.reads = reads
+        self.amend = amend
+
+    async def plan(
+        self, context: Context, parent: Known | None, blocks: Blocks
+    ) -> Plan:
+        before = await read_values(context, parent, self.reads) if parent else None
+        amendment = self.amend(before)
+        if amendment.whole:
+            draft = StateDraft(dict(amendment.values))
+            return await draft.plan(context, parent, blocks)
+        lists = amendment.lists or ListsDraft({})
+        plan = await lists.plan(context, parent, blocks)
+        for name, text in amendment.texts().items():
+            plan.bodies.pop(name, None)
+            if text is None:
+                plan.values.pop(name, None)
+            else:
+                await _put_text(plan, Place(context, parent, blocks), name, text)
+        return plan
+
+    def matches(self, stored: Texts, before: Texts | None) -> bool:
+        if before is None:  # what it depended on is gone
+            return False
+        found = {
+            name: _codec.decode(before.values[name])
+            for name in self.reads
+            if name in before.values
+        }
+        amendment = self.amend(found if before.values else None)
+        if amendment.whole:
+            return StateDraft(dict(amendment.values)).matches(stored, before)
+        expected = (amendment.lists or ListsDraft({})).applied(before.values)
+        for name, text in amendment.texts().items():
+            expected.pop(name, None)
+            if text is not None:
+                expected[name] = text
         return stored.is_mapping and stored.values == expected
+
+
+class Place(msgspec.Struct, frozen=True):
+    """What a value builds on, and where its new segments go."""
+
+    context: Context
+    parent: Known | None
+    blocks: Blocks
+
+
+async def _put_text(plan: Plan, place: Place, name: str, text: bytes) -> None:
+    """Make a value of a plan, keeping what it shares with the one before it."""
+    before = place.parent.manifest.values.get(name) if place.parent else None
+    if len(text) <= INLINE_SIZE:
+        plan.values[name] = text
+    elif place.parent is not None and isinstance(before, Rope):
+        body = await place.context.body(place.parent, name, before)
+        plan.put(name, splice(before, body, text, place.blocks))
+    else:
+        plan.put(name, write(text, place.blocks))
+
+
+async def read_values(
+    context: Context, known: Known, names: Sequence[str]
+) -> dict[str, object]:
+    """Those of some of a checkpoint's values that are there, decoded."""
+    found: dict[str, object] = {}
+    for name in names:
+        value = known.manifest.values.get(name)
+        if isinstance(value, Rope):
+            body = await context.body(known, name, value)
+            found[name] = _codec.decode(joined(body, as_list=value.is_list))
+        elif value is not None:
+            found[name] = _codec.decode(value)
+    return found
 
 
 def _named_values(state: object) -> dict[str, object] | None:

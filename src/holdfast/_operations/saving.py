@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from hashlib import sha256
 
 import msgspec
 from msgspec.structs import replace
 
 from holdfast import _codec
-from holdfast._backend import NEW_THREAD, CheckpointKey, Start, Write
+from holdfast._backend import NEW_THREAD, CheckpointKey, Receipt, Start, Write
 from holdfast._cache import Known
 from holdfast._manifest import Manifest, Value, decode_manifest, digest
 from holdfast._operations.context import Context
@@ -31,7 +31,10 @@ from holdfast.errors import Conflict, Corrupt, Unstorable
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """How a checkpoint is saved, beside its state; all of it checked."""
+    """How a checkpoint is saved, beside its state; all of it checked.
+
+    ``commit`` takes the write to the backend, where it is part of something larger.
+    """
 
     label: str | None = None
     tags: tuple[str, ...] = ()
@@ -41,6 +44,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     expect: Reference | Unset | None = UNSET
     journal: tuple[tuple[str, bytes], ...] = ()
     start: Start = NEW_THREAD
+    commit: Callable[[Write], Awaitable[Receipt]] | None = None
 
 
 def options(
@@ -193,7 +197,7 @@ class Saving:
             segments=await self.context.packer.pack(plan.segments),
             entries=self._entries(draft.id, now),
         )
-        [receipt] = await self.context.backend.commit([write])
+        receipt = await self._receipt(write)
         saved = replace(
             draft,
             seq=receipt.seq,
@@ -202,6 +206,12 @@ class Saving:
         )
         self.context.cache.give(self.thread, Known(saved, manifest, plan.bodies))
         return saved
+
+    async def _receipt(self, write: Write) -> Receipt:
+        if self.how.commit is not None:
+            return await self.how.commit(write)
+        [receipt] = await self.context.backend.commit([write])
+        return receipt
 
     def _start(self) -> Start | None:
         if self.parent is not None:

@@ -306,8 +306,7 @@ class Pruning:
 
     def carry_out(self, plan: Prune) -> Pruned:
         """Remove everything the plan names."""
-        for write in plan.first:
-            Applied(self.db, write, next_seq(self.db)).receipt()
+        self._write(plan.first)
         self.seq = next_seq(self.db)
         for thread in plan.threads:
             self._drop_thread(thread)
@@ -316,7 +315,12 @@ class Pruning:
         if plan.forget_before is not None:
             rows(self.db, "forget_tombstones", before=plan.forget_before)
             rows(self.db, "forget_moves")
+        self._write(plan.then)
         return Pruned(self.threads, self.checkpoints, self.segments, self.bytes)
+
+    def _write(self, writes: tuple[Write, ...]) -> None:
+        for write in writes:
+            Applied(self.db, write, next_seq(self.db)).receipt()
 
     def _drop_thread(self, thread: ThreadRecord) -> None:
         buried = row(
