@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar, overload
 
 from holdfast._backend import Facts, Pruned, Start, run
+from holdfast._conversations import AsyncConversations, Conversations
 from holdfast._opening import open_new
 from holdfast._operations import checking, listing, loading, salvaging, upkeep
 from holdfast._operations.checking import Verification
@@ -52,6 +53,7 @@ class Store:
 
     def __init__(self, context: Context) -> None:
         self._context = context
+        self.conversations = Conversations(context)
 
     def __enter__(self) -> Self:
         return self
@@ -189,6 +191,7 @@ class AsyncStore:
     def __init__(self, passage: Passage) -> None:
         self._passage = passage
         self._context = passage.context
+        self.conversations = AsyncConversations(passage)
 
     async def __aenter__(self) -> Self:
         return self

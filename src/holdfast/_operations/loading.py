@@ -21,6 +21,14 @@ T = TypeVar("T")
 
 async def load(context: Context, thread: str, reference: Reference) -> object:
     """The state of a thread at a reference."""
+    _, state = await loaded(context, thread, reference)
+    return state
+
+
+async def loaded(
+    context: Context, thread: str, reference: Reference
+) -> tuple[Checkpoint, object]:
+    """The checkpoint a reference means, and its state."""
     checkpoint = await resolve(context, thread, reference)
     while True:
         known = context.known(thread, checkpoint)
@@ -35,7 +43,7 @@ async def load(context: Context, thread: str, reference: Reference) -> object:
             checkpoint = found
     if reference == HEAD:
         context.cache.give(thread, known)
-    return state
+    return checkpoint, state
 
 
 async def load_any(context: Context, checkpoint: Checkpoint) -> object:

@@ -1,0 +1,211 @@
+"""Conversations as typed records: messages and what is said about them.
+
+A session is a conversation with an owner. The records are plain values; a store's
+``conversations`` keeps them.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from holdfast import _transcript
+from holdfast._plain import from_plain, to_plain
+from holdfast._repair import Repair
+from holdfast._transcript import Tally
+from holdfast.errors import Unstorable
+from holdfast.messages import AnyMessage, restored, stored
+
+LONGEST_TITLE = 50
+
+# Fields that are kept with the thread and not in its state.
+ABOUT_THREAD = ("id", "agent", "owner", "updated_at", "checkpoint", "repairs")
+
+Counter = Callable[[Any], int]
+
+
+class Conversation(msgspec.Struct, kw_only=True):
+    """A conversation of a user with an agent.
+
+    ``owner`` is the user, ``agent`` whom the user talks to, ``context`` what is active,
+    such as a persona or a task, ``budget`` how many tokens a context window may take.
+    ``run`` is what a recorder keeps for resuming. ``checkpoint`` is the one it was
+    loaded from or saved as: saving it again raises `Conflict` if another came after it.
+    """
+
+    id: str = ""
+    agent: str | None = None
+    owner: str | None = None
+    title: str | None = None
+    messages: list[AnyMessage] = msgspec.field(default_factory=list[AnyMessage])
+    summary: str | None = None
+    context: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
+    tags: list[str] = msgspec.field(default_factory=list[str])
+    archived: bool = False
+    budget: int | None = None
+    run: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
+    metadata: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
+    created_at: int = 0
+    updated_at: int = 0
+    checkpoint: str | None = None
+    repairs: tuple[Repair, ...] = ()
+    extra: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
+
+    @property
+    def message_count(self) -> int:
+        """How many messages there are."""
+        return len(self.messages)
+
+    @property
+    def exchange_count(self) -> int:
+        """How many user messages were answered."""
+        return tally(map(stored, self.messages)).exchanges
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the user has not said anything yet."""
+        return not any(_transcript.role_of(stored(m)) == "user" for m in self.messages)
+
+    def add(self, *messages: AnyMessage) -> None:
+        """Put messages at the end."""
+        self.messages += messages
+
+    def auto_title(self) -> str | None:
+        """Take the title from the first user message, unless there is one."""
+        self.title = self.title or title_of(map(stored, self.messages))
+        return self.title
+
+    def context_window(
+        self, budget: int | None = None, *, count: Counter | None = None
+    ) -> list[AnyMessage]:
+        """The system messages and the newest others that fit into so many tokens.
+
+        A tool call and its results are taken together or not at all. ``count`` tells
+        the tokens of a message, by default an estimate; the default of ``budget`` is
+        the conversation's.
+        """
+        chosen = self.budget if budget is None else budget
+        if chosen is None:
+            raise Unstorable("budget", "is missing; pass one, or set it")
+        kept = [stored(message) for message in self.messages]
+        by_place = dict(zip(map(id, kept), self.messages, strict=True))
+
+        def tokens(message: Any) -> int:
+            return (
+                count(by_place[id(message)])
+                if count
+                else _transcript.tokens_of(message)
+            )
+
+        return [by_place[id(m)] for m in _transcript.window(kept, chosen, tokens)]
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation as listings show it, without its messages."""
+
+    id: str
+    agent: str | None
+    owner: str | None
+    title: str | None
+    tags: tuple[str, ...]
+    archived: bool
+    context: dict[str, Any]
+    messages: int
+    exchanges: int
+    open_calls: tuple[str, ...]
+    created_at: int
+    updated_at: int
+
+
+SUMMARIZED = ("title", "tags", "archived", "context", "counts", "created_at")
+
+
+def to_state(conversation: Conversation) -> dict[str, Any]:
+    """What of a conversation is kept in the state of its thread, but its messages."""
+    return to_plain(conversation, without=(*ABOUT_THREAD, "messages"))
+
+
+def from_state(
+    state: dict[str, Any], kept: Iterable[dict[str, Any]], **about: Any
+) -> Conversation:
+    """The inverse of `to_state`; ``kept`` are the messages."""
+    plain = {name: value for name, value in state.items() if name not in DERIVED}
+    return from_plain(
+        Conversation, plain, messages=[restored(message) for message in kept], **about
+    )
+
+
+# Values of the state that follow from the messages.
+DERIVED = frozenset({"messages", "counts", "contents", "content_ids"})
+
+
+def tally(messages: Iterable[object]) -> Tally:
+    """The counts of a whole transcript."""
+    return Tally().after(messages)
+
+
+def counts_of(counted: Tally) -> dict[str, Any]:
+    """A tally as it stands in a state."""
+    kept: dict[str, Any] = {
+        "messages": counted.messages,
+        "exchanges": counted.exchanges,
+    }
+    if counted.awaiting:
+        kept["awaiting"] = True
+    if counted.open:
+        kept["open"] = list(counted.open)
+    return kept
+
+
+def tally_of(counts: Any) -> Tally:
+    """The inverse of `counts_of`."""
+    kept: dict[str, Any] = counts or {}
+    return Tally(
+        kept.get("messages", 0),
+        kept.get("exchanges", 0),
+        kept.get("awaiting", False),
+        tuple(kept.get("open", ())),
+    )
+
+
+# --- titles ---------------------------------------------------------------------------
+
+
+def title_of(messages: Iterable[object]) -> str | None:
+    """A title from the first user message that has text."""
+    for message in messages:
+        text = " ".join(_transcript.text_of(message).split())
+        if text and _transcript.role_of(message) == "user":
+            return text if len(text) <= LONGEST_TITLE else _cut(text) + "…"
+    return None
+
+
+def _cut(text: str) -> str:
+    """As much of a text as leaves room for an ellipsis, whole characters only."""
+    end = LONGEST_TITLE - 1
+    while end > 1 and _continues(text, end):
+        end -= 1
+    return text[:end].rstrip()
+
+
+def _continues(text: str, place: int) -> bool:
+    """Whether what people see as one character goes on at a place."""
+    before, here = text[place - 1], text[place]
+    if ZERO_WIDTH_JOINER in (before, here):
+        return True
+    if unicodedata.category(here).startswith("M") or here in SKIN_TONES:
+        return True
+    return here in FLAG_LETTERS and _flags_before(text, place) % 2 == 1
+
+
+def _flags_before(text: str, place: int) -> int:
+    head = text[:place]
+    return len(head) - len(head.rstrip(FLAG_LETTERS))
+
+
+ZERO_WIDTH_JOINER = "\u200d"
+SKIN_TONES = "".join(map(chr, range(0x1F3FB, 0x1F400)))
+FLAG_LETTERS = "".join(map(chr, range(0x1F1E6, 0x1F200)))

@@ -1,0 +1,162 @@
+"""Messages, tool calls and attachments as typed records.
+
+They are for programs that have no message type of their own. Mappings in the shapes of
+OpenAI and Anthropic are kept as they are, wherever a `Message` is accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self, TypeAlias, cast
+
+import msgspec
+
+from holdfast import _transcript
+from holdfast._clock import now, uuid7
+from holdfast._plain import from_plain, to_plain
+from holdfast.errors import Unstorable
+
+# Marks the mapping of a `Message` among those of other origin; the number is the
+# version of its shape.
+MARK = "holdfast"
+VERSION = 1
+
+# What happens to a tool call. A newer writer's words are kept as well.
+PENDING, RUNNING, COMPLETED, FAILED = "pending", "running", "completed", "failed"
+
+
+class ToolCall(msgspec.Struct, kw_only=True):
+    """A call the model asks for; ``status`` pending, running, completed or failed."""
+
+    id: str = msgspec.field(default_factory=uuid7)
+    name: str
+    arguments: Any = msgspec.field(default_factory=dict[str, Any])
+    status: str = PENDING
+    result: Any = None
+    extra: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
+
+
+class Attachment(msgspec.Struct, kw_only=True):
+    """Something that comes with a message: an image, audio, video, file or code.
+
+    ``content`` is text or bytes, or ``None`` where it stands at a ``url``. A
+    conversation stores equal large contents once.
+    """
+
+    kind: str = "file"
+    name: str = ""
+    mime_type: str = ""
+    content: str | bytes | None = None
+    url: str | None = None
+    size: int | None = None
+    id: str = msgspec.field(default_factory=uuid7)
+    extra: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
+
+
+class Message(msgspec.Struct, kw_only=True):
+    """One message: its role, its text or parts, and what comes with it.
+
+    ``parent`` is the id of the message it answers, ``at`` microseconds UTC.
+    """
+
+    role: str
+    content: Any = ""
+    id: str = msgspec.field(default_factory=uuid7)
+    at: int = msgspec.field(default_factory=now)
+    name: str | None = None
+    tool_calls: list[ToolCall] = msgspec.field(default_factory=list[ToolCall])
+    tool_call_id: str | None = None
+    attachments: list[Attachment] = msgspec.field(default_factory=list[Attachment])
+    reasoning: str | None = None
+    tokens: int | None = None
+    parent: str | None = None
+    metadata: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
+    extra: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
+
+    @classmethod
+    def user(cls, content: str | list[Any], **fields: Any) -> Self:
+        """What the user said."""
+        return cls(role="user", content=content, **fields)
+
+    @classmethod
+    def assistant(
+        cls,
+        content: str | list[Any] = "",
+        *,
+        tool_calls: Sequence[ToolCall] = (),
+        **fields: Any,
+    ) -> Self:
+        """What the model answered, and the tools it wants called."""
+        return cls(
+            role="assistant", content=content, tool_calls=list(tool_calls), **fields
+        )
+
+    @classmethod
+    def system(cls, content: str | list[Any], **fields: Any) -> Self:
+        """What the model is told before everything else."""
+        return cls(role="system", content=content, **fields)
+
+    @classmethod
+    def tool_result(cls, call: ToolCall | str, content: Any, **fields: Any) -> Self:
+        """What a tool gave for a call."""
+        id_ = call.id if isinstance(call, ToolCall) else call
+        return cls(role="tool", tool_call_id=id_, content=content, **fields)
+
+    @property
+    def text(self) -> str:
+        """What a person would read of it."""
+        return _transcript.text_of(stored(self))
+
+
+# What conversations hold: our messages, and others' mappings as they came.
+AnyMessage: TypeAlias = Message | dict[str, Any]
+
+
+def stored(message: object) -> dict[str, Any]:
+    """A message as the mapping that is kept."""
+    if isinstance(message, Message):
+        return _stored(message)
+    if type(message) is dict:
+        return cast("dict[str, Any]", message)
+    kind = type(message).__name__
+    raise Unstorable(
+        "message", f"{kind} is neither a Message nor a dict; pass .model_dump() or so"
+    )
+
+
+def _stored(message: Message) -> dict[str, Any]:
+    plain: dict[str, Any] = {MARK: VERSION, **to_plain(message)}
+    for name in ("tool_calls", "attachments"):
+        if name in plain:
+            plain[name] = _stored_parts(plain[name])
+    return plain
+
+
+def _stored_parts(parts: Any) -> Any:
+    return [
+        to_plain(part) if isinstance(part, ToolCall | Attachment) else part
+        for part in parts
+    ]
+
+
+def restored(kept: Mapping[str, Any]) -> AnyMessage:
+    """What `stored` was given."""
+    if kept.get(MARK) != VERSION or not isinstance(kept.get("role"), str):
+        return dict(kept)
+    plain = {name: value for name, value in kept.items() if name != MARK}
+    plain["tool_calls"] = _parts(plain.get("tool_calls"), ToolCall)
+    plain["attachments"] = _parts(plain.get("attachments"), Attachment)
+    return from_plain(Message, {"id": "", "at": 0, **plain})
+
+
+def _parts(kept: Any, type_: type[ToolCall | Attachment]) -> Any:
+    if type(kept) is not list:
+        return [] if kept is None else kept
+    return [_part(part, type_) for part in cast("Sequence[Any]", kept)]
+
+
+def _part(kept: Any, type_: type[ToolCall | Attachment]) -> Any:
+    if type(kept) is not dict:
+        return kept
+    needed: dict[str, Any] = {"id": "", "name": ""}
+    return from_plain(type_, needed | kept)
