@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any, Self, TypeVar, overload
 
+from holdfast._agents import Agents, AsyncAgents
 from holdfast._backend import Facts, Pruned, Start, run
 from holdfast._conversations import AsyncConversations, Conversations
 from holdfast._opening import open_new
@@ -53,6 +54,7 @@ class Store:
 
     def __init__(self, context: Context) -> None:
         self._context = context
+        self.agents = Agents(context)
         self.conversations = Conversations(context)
 
     def __enter__(self) -> Self:
@@ -68,8 +70,11 @@ class Store:
 
     def close(self) -> None:
         """Release the file; closing twice is fine, everything else raises `Closed`."""
-        self._context.cache.clear()
-        run(self._context.backend.close())
+        try:
+            self.agents.close()
+        finally:
+            self._context.cache.clear()
+            run(self._context.backend.close())
 
     # --- threads ----------------------------------------------------------------------
 
@@ -191,6 +196,7 @@ class AsyncStore:
     def __init__(self, passage: Passage) -> None:
         self._passage = passage
         self._context = passage.context
+        self.agents = AsyncAgents(passage)
         self.conversations = AsyncConversations(passage)
 
     async def __aenter__(self) -> Self:
@@ -205,7 +211,10 @@ class AsyncStore:
         await self.close()
 
     async def close(self) -> None:
-        await self._passage.close()
+        try:
+            await self.agents.close()
+        finally:
+            await self._passage.close()
 
     # --- threads ----------------------------------------------------------------------
 

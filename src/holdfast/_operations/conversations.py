@@ -157,6 +157,8 @@ def _start(conversation: Conversation) -> Start:
         kind=KIND,
         owner=None if owner is None else checked_name(owner, "owner"),
         agent=None if agent is None else checked_name(agent, "agent"),
+        # One that was loaded expects its checkpoint, which a deletion takes away.
+        anew=True,
     )
 
 

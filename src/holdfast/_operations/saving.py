@@ -216,7 +216,8 @@ class Saving:
     def _start(self) -> Start | None:
         if self.parent is not None:
             return None
-        return replace(self.how.start, anew=self.how.expect is None)
+        anew = self.how.start.anew or self.how.expect is None
+        return replace(self.how.start, anew=anew)
 
     def _checkpoint(self, manifest: Manifest, now: int) -> Checkpoint:
         parent = self.parent.head if self.parent else None

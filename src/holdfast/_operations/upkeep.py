@@ -45,7 +45,7 @@ async def prune(context: Context, policy: Retention, *, dry_run: bool) -> Pruned
         await _guard(context, policy, plan)
         return await context.backend.prune(replace(plan, dry_run=dry_run))
 
-    return await _until_current(attempt)
+    return await until_current(attempt)
 
 
 async def tidy(context: Context) -> None:
@@ -150,15 +150,11 @@ async def delete_threads(context: Context, names: Iterable[str]) -> int:
         found = [t for n in sorted(wanted) if (t := await context.find_thread(n))]
         if not found:
             return 0
-        plans = [
-            plan
-            for number, threads in _by_family(found).items()
-            if (plan := await _without(context, number, threads))
-        ]
+        plans = await plans_without(context, found)
         whole = Prune(at=context.clock(), threads=tuple(found), families=tuple(plans))
         return (await context.backend.prune(whole)).threads
 
-    return await _until_current(attempt)
+    return await until_current(attempt)
 
 
 async def delete_matching(
@@ -179,6 +175,17 @@ async def delete_matching(
     query = Threads(owner=owner, agent=agent, kind=kind, prefix=prefix, every=True)
     matching = [t.id for t in await context.backend.scan(query) if t.deleted_at is None]
     return await delete_threads(context, [*names, *matching])
+
+
+async def plans_without(
+    context: Context, threads: Iterable[ThreadRecord]
+) -> list[FamilyPlan]:
+    """What else goes with some threads."""
+    return [
+        plan
+        for number, theirs in _by_family(threads).items()
+        if (plan := await _without(context, number, theirs))
+    ]
 
 
 async def _without(
@@ -229,7 +236,7 @@ async def delete_checkpoint(context: Context, thread: str, reference: Reference)
             )
         return await _remove(context, plan, _turned(context, record, parent))
 
-    return await _until_current(attempt)
+    return await until_current(attempt)
 
 
 async def rewind_hard(
@@ -256,7 +263,7 @@ async def rewind_hard(
         await _remove(context, plan, _turned(context, record, target))
         return target
 
-    return await _until_current(attempt)
+    return await until_current(attempt)
 
 
 def _turned(context: Context, record: ThreadRecord, target: Checkpoint) -> Write:
@@ -303,7 +310,7 @@ def _refuse_foreign_heads(
             )
 
 
-async def _until_current(attempt: Callable[[], Awaitable[T]]) -> T:
+async def until_current(attempt: Callable[[], Awaitable[T]]) -> T:
     """Repeat what was planned on a store that has changed meanwhile."""
     for _ in range(MOST_ATTEMPTS):
         try:

@@ -1,0 +1,85 @@
+"""Agents as typed records, and their checkpoints.
+
+The records are plain values; a store's ``agents`` keeps them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+AUTOMATIC: Final = "automatic"
+MANUAL: Final = "manual"
+PRE_OPERATION: Final = "pre_operation"
+RECOVERY: Final = "recovery"
+KINDS: Final = (AUTOMATIC, MANUAL, PRE_OPERATION, RECOVERY)
+
+
+class Agent(msgspec.Struct, kw_only=True):
+    """An agent: who it is, how it is set up, and what it keeps for itself.
+
+    ``version`` counts its saves. ``active_conversations`` are the ids of those that are
+    not archived, as they were when it was loaded. ``checkpoint`` is the one it was
+    loaded from or saved as: saving it again raises `Conflict` if another came after it.
+    """
+
+    id: str = ""
+    name: str = ""
+    type: str = ""
+    system_prompt: str | None = None
+    capabilities: list[str] = msgspec.field(default_factory=list[str])
+    config: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
+    state: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
+    metadata: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
+    created_at: int = 0
+    updated_at: int = 0
+    version: int = 0
+    active_conversations: tuple[str, ...] = ()
+    checkpoint: str | None = None
+    extra: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
+
+    def set_state(self, key: str, value: Any) -> None:
+        """Keep a value of the agent's own under a key."""
+        self.state[key] = value
+
+    def get_state(self, key: str, default: Any = None) -> Any:
+        """The value kept under a key, or the default."""
+        return self.state.get(key, default)
+
+
+# Fields that follow from the thread and are not in its state.
+ABOUT_THREAD = ("id", "updated_at", "version", "active_conversations", "checkpoint")
+
+
+class AgentCheckpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent and all its conversations as they were together.
+
+    ``kind`` is automatic, manual, pre_operation or recovery; ``conversations`` and
+    ``messages`` say how many it holds, ``size`` how many bytes of state.
+    """
+
+    id: str
+    agent_id: str
+    name: str
+    kind: str
+    description: str | None
+    conversations: int
+    messages: int
+    size: int
+    created_at: int
+    metadata: dict[str, Any]
+
+
+class Restored(msgspec.Struct, frozen=True, kw_only=True):
+    """What a restore did; restoring ``recovery`` undoes it.
+
+    ``rewound`` existed and went back, ``revived`` had been deleted, ``removed`` came
+    after the checkpoint: conversations by id.
+    """
+
+    checkpoint: AgentCheckpoint
+    recovery: AgentCheckpoint
+    rewound: tuple[str, ...]
+    revived: tuple[str, ...]
+    removed: tuple[str, ...]
