@@ -6,14 +6,18 @@ from importlib import import_module
 # rest of this file.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from holdfast._backend import Facts, Pruned
+    from holdfast._backend import Pruned
     from holdfast._doors import open, open_async  # noqa: A004 - meant as holdfast.open
     from holdfast._operations.checking import Problem, Verification
+    from holdfast._operations.counting import Statistics
     from holdfast._operations.salvaging import Salvaged
     from holdfast._records import Change, Checkpoint, Move, Page, ThreadRecord
     from holdfast._store import AsyncStore, Store
     from holdfast._thread import AsyncThread, Thread
+    from holdfast.agents import Agent, AgentCheckpoint
+    from holdfast.conversations import Conversation
     from holdfast.diff import Diff
+    from holdfast.documents import Document
     from holdfast.errors import (
         Busy,
         Closed,
@@ -25,21 +29,27 @@ if TYPE_CHECKING:
         Unstorable,
         Unsupported,
     )
+    from holdfast.messages import Attachment, Message, ToolCall
     from holdfast.retention import Retention, Thin
 
 __all__ = [
+    "Agent",
+    "AgentCheckpoint",
     "AsyncStore",
     "AsyncThread",
+    "Attachment",
     "Busy",
     "Change",
     "Checkpoint",
     "Closed",
     "Conflict",
+    "Conversation",
     "Corrupt",
     "Diff",
-    "Facts",
+    "Document",
     "FormatMismatch",
     "HoldfastError",
+    "Message",
     "Move",
     "NotFound",
     "Page",
@@ -47,10 +57,12 @@ __all__ = [
     "Pruned",
     "Retention",
     "Salvaged",
+    "Statistics",
     "Store",
     "Thin",
     "Thread",
     "ThreadRecord",
+    "ToolCall",
     "Unstorable",
     "Unsupported",
     "Verification",
@@ -63,14 +75,18 @@ __version__ = "0.1.0"
 # Where the names above live. They are loaded when they are first used, so that a
 # program that only asks for the version, or may not need a store, starts at once.
 _MODULES = {
-    "_backend": ("Facts", "Pruned"),
+    "_backend": ("Pruned",),
     "_doors": ("open", "open_async"),
     "_operations.checking": ("Problem", "Verification"),
+    "_operations.counting": ("Statistics",),
     "_operations.salvaging": ("Salvaged",),
     "_records": ("Change", "Checkpoint", "Move", "Page", "ThreadRecord"),
     "_store": ("AsyncStore", "Store"),
     "_thread": ("AsyncThread", "Thread"),
+    "agents": ("Agent", "AgentCheckpoint"),
+    "conversations": ("Conversation",),
     "diff": ("Diff",),
+    "documents": ("Document",),
     "errors": (
         "Busy",
         "Closed",
@@ -82,13 +98,18 @@ _MODULES = {
         "Unstorable",
         "Unsupported",
     ),
+    "messages": ("Attachment", "Message", "ToolCall"),
     "retention": ("Retention", "Thin"),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
 
+# Modules that are used by name, and loaded with it.
+_LEAVES = {"backends", "importers", "strategy", "testing", "tools"}
+
+
 def __getattr__(name: str) -> object:
-    if name in _MODULES or name in {"backends", "testing"}:
+    if name in _MODULES or name in _LEAVES:
         return import_module(f"holdfast.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'holdfast' has no attribute {name!r}")

@@ -6,12 +6,14 @@ from types import TracebackType
 from typing import Any, Self, TypeVar, overload
 
 from holdfast._agents import Agents, AsyncAgents
-from holdfast._backend import Facts, Pruned, Start, run
+from holdfast._backend import Pruned, Start, run
 from holdfast._conversations import AsyncConversations, Conversations
+from holdfast._documents import AsyncDocuments, Documents
 from holdfast._opening import open_new
-from holdfast._operations import checking, listing, loading, salvaging, upkeep
+from holdfast._operations import checking, counting, listing, loading, salvaging, upkeep
 from holdfast._operations.checking import Verification
 from holdfast._operations.context import Context
+from holdfast._operations.counting import Statistics
 from holdfast._operations.listing import ThreadsQuery
 from holdfast._operations.salvaging import Salvaged
 from holdfast._records import (
@@ -56,6 +58,7 @@ class Store:
         self._context = context
         self.agents = Agents(context)
         self.conversations = Conversations(context)
+        self.documents = Documents(context)
 
     def __enter__(self) -> Self:
         return self
@@ -164,9 +167,9 @@ class Store:
         """Give the space of what was removed back to the file system."""
         return run(self._context.backend.compact())
 
-    def stats(self) -> Facts:
+    def stats(self) -> Statistics:
         """Counts and sizes of the whole store."""
-        return run(self._context.backend.facts())
+        return run(counting.statistics(self._context))
 
     def verify(self) -> Verification:
         """Check every checksum, digest and reference in the store."""
@@ -198,6 +201,7 @@ class AsyncStore:
         self._context = passage.context
         self.agents = AsyncAgents(passage)
         self.conversations = AsyncConversations(passage)
+        self.documents = AsyncDocuments(passage)
 
     async def __aenter__(self) -> Self:
         return self
@@ -287,8 +291,8 @@ class AsyncStore:
     async def compact(self) -> None:
         return await self._passage.run(self._context.backend.compact())
 
-    async def stats(self) -> Facts:
-        return await self._passage.run(self._context.backend.facts())
+    async def stats(self) -> Statistics:
+        return await self._passage.run(counting.statistics(self._context))
 
     async def verify(self) -> Verification:
         return await self._passage.run(checking.verify(self._context))

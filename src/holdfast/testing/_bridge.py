@@ -10,6 +10,10 @@ from collections.abc import Awaitable
 from functools import cache
 from typing import Any, Self, TypeVar, cast
 
+from holdfast._agents import AsyncAgents
+from holdfast._autosave import AsyncAutoCheckpoints
+from holdfast._conversations import AsyncConversations
+from holdfast._documents import AsyncDocuments
 from holdfast._store import AsyncStore, Store
 from holdfast._thread import AsyncThread
 
@@ -20,23 +24,34 @@ def blocking(opening: Awaitable[AsyncStore]) -> Store:
     """An `AsyncStore`, such as ``open_async(...)`` gives, to be used like a `Store`.
 
     Every call is awaited on an event loop that runs in a background thread, so that one
-    text can test both doors. The threads it hands out are bridged in the same way.
+    text can test both doors. What it hands out is bridged in the same way.
     """
     # It answers to every name that a Store has; tests/test_doors.py compares them.
     return cast("Store", _Bridge(_awaited(opening)))
 
 
+# What has methods to be awaited.
+_AWAITED = (
+    AsyncAgents,
+    AsyncAutoCheckpoints,
+    AsyncConversations,
+    AsyncDocuments,
+    AsyncThread,
+)
+
+
 class _Bridge:
     """Passes everything on, and waits for what has to be awaited."""
 
-    def __init__(self, target: AsyncStore | AsyncThread) -> None:
+    def __init__(self, target: Any) -> None:
         self._target = target
 
     def __enter__(self) -> Self:
+        _awaited(self._target.__aenter__())
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        _awaited(self._target.__aexit__(None, None, None))
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._target, name)
@@ -51,7 +66,7 @@ class _Bridge:
 
 def _finished(result: Any) -> Any:
     value = _awaited(result) if inspect.isawaitable(result) else result
-    return _Bridge(value) if isinstance(value, AsyncThread) else value
+    return _Bridge(value) if isinstance(value, _AWAITED) else value
 
 
 def _awaited(awaitable: Awaitable[T]) -> T:

@@ -1,0 +1,158 @@
+"""Documents over threads: saving, loading, listing by category."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from holdfast._backend import Start, Threads
+from holdfast._cache import Known
+from holdfast._manifest import decode_manifest
+from holdfast._operations import saving, upkeep
+from holdfast._operations.context import Context
+from holdfast._operations.drafts import AmendDraft, Amendment, read_values
+from holdfast._operations.lineage import HistoryQuery, Reference, history
+from holdfast._operations.loading import loaded
+from holdfast._records import (
+    LONGEST_NAME,
+    Checkpoint,
+    Page,
+    ThreadRecord,
+    Unset,
+    checked_limit,
+    checked_name,
+    encode_metadata,
+)
+from holdfast._reference import HEAD
+from holdfast.documents import Document, DocumentSummary
+from holdfast.errors import NotFound
+
+KIND = "document"
+PREFIX = "document:"
+CHUNK = 200
+
+
+def thread_of(name: object) -> str:
+    """The thread that keeps a document."""
+    return PREFIX + checked_name(name, "document name", LONGEST_NAME - len(PREFIX))
+
+
+def missing(name: str) -> NotFound:
+    """A document that is not there."""
+    return NotFound(
+        f"document {name!r} does not exist; see documents.list()", thread=PREFIX + name
+    )
+
+
+async def save(
+    context: Context,
+    name: str,
+    content: object,
+    *,
+    metadata: dict[str, Any] | None,
+    expect: Reference | Unset | None,
+) -> Document:
+    """Save a document, replacing what it held."""
+    thread, now = thread_of(name), context.clock()
+    encode_metadata(metadata)
+
+    def everything(before: dict[str, Any] | None) -> Amendment:
+        old = before or {}
+        about = old.get("metadata", {}) if metadata is None else metadata
+        values = {"content": content, "created_at": old.get("created_at", now)}
+        return Amendment(values | ({"metadata": about} if about else {}), whole=True)
+
+    how = saving.Options(expect=expect, start=Start(kind=KIND, anew=True))
+    draft = AmendDraft(("created_at", "metadata"), everything)
+    saved = await saving.save(context, thread, draft, how)
+    known = Known(saved, decode_manifest(saved))
+    about = await read_values(context, known, ("created_at", "metadata"))
+    return _document(name, saved, {"content": content, **about})
+
+
+def _document(name: str, checkpoint: Checkpoint, state: dict[str, Any]) -> Document:
+    return Document(
+        name=name,
+        content=state.get("content"),
+        metadata=state.get("metadata", {}),
+        created_at=state.get("created_at", checkpoint.saved_at),
+        updated_at=checkpoint.saved_at,
+        version=checkpoint.step,
+        checkpoint=checkpoint.id,
+    )
+
+
+async def load(context: Context, name: str, reference: Reference = HEAD) -> Document:
+    """A document as it was at a checkpoint."""
+    thread = thread_of(name)
+    record = await context.find_thread(thread)
+    if record is None or record.head is None:
+        raise missing(name)
+    checkpoint, state = await loaded(context, thread, reference)
+    return _document(name, checkpoint, cast("dict[str, Any]", state))
+
+
+async def find(context: Context, name: str) -> Document | None:
+    """A document, ``None`` if there is none."""
+    try:
+        return await load(context, name)
+    except NotFound:
+        return None
+
+
+async def versions(
+    context: Context, name: str, limit: int | None, before: Reference | int | None
+) -> Page[Checkpoint]:
+    """The checkpoints of a document, newest first."""
+    thread = thread_of(name)
+    if await context.find_thread(thread) is None:
+        raise missing(name)
+    return await history(context, thread, HistoryQuery(limit=limit, before=before))
+
+
+async def summaries(
+    context: Context,
+    category: str | None,
+    *,
+    nested: bool,
+    limit: int | None,
+    after: int | None,
+) -> Page[DocumentSummary]:
+    """Documents without their contents, last used first."""
+    checked_limit(limit)
+    prefix = PREFIX + (f"{category}/" if category else "")
+    found: list[DocumentSummary] = []
+    while True:
+        page = await context.backend.scan(
+            Threads(kind=KIND, prefix=prefix, after=after, limit=CHUNK)
+        )
+        for record in page:
+            summary = await _summary(context, record)
+            if nested or category is None or summary.category == category:
+                found.append(summary)
+            if len(found) == limit:
+                return Page(tuple(found), record.changed)
+        after = page.cursor
+        if after is None:
+            return Page(tuple(found))
+
+
+async def _summary(context: Context, record: ThreadRecord) -> DocumentSummary:
+    head = record.head
+    assert head is not None
+    known = Known(head, decode_manifest(head))
+    about = cast("dict[str, Any]", await read_values(context, known, ("metadata",)))
+    name = record.id.removeprefix(PREFIX)
+    return DocumentSummary(
+        name=name,
+        category=name.rpartition("/")[0],
+        size=head.size,
+        version=head.step,
+        metadata=about.get("metadata", {}),
+        updated_at=head.saved_at,
+    )
+
+
+async def delete(context: Context, names: Sequence[str]) -> int:
+    """Delete documents; returns how many there were."""
+    return await upkeep.delete_threads(context, map(thread_of, names))

@@ -1,0 +1,45 @@
+"""Documents as typed records: text or JSON under a name such as ``notes/rust``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class Document(msgspec.Struct, kw_only=True):
+    """A text or any other storable value under a name.
+
+    What stands before the last slash of the name is its ``category``, which may have
+    slashes of its own; names are data and never become paths. ``version`` counts the
+    saves.
+    """
+
+    name: str
+    content: Any = ""
+    metadata: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
+    created_at: int = 0
+    updated_at: int = 0
+    version: int = 0
+    checkpoint: str | None = None
+
+    @property
+    def category(self) -> str:
+        """What stands before the last slash, "" without one."""
+        return self.name.rpartition("/")[0]
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the content is text."""
+        return isinstance(self.content, str)
+
+
+class DocumentSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """A document as listings show it, without its content; ``size`` is in bytes."""
+
+    name: str
+    category: str
+    size: int
+    version: int
+    metadata: dict[str, Any]
+    updated_at: int
