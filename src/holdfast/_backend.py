@@ -8,7 +8,7 @@ them without an event loop. Nothing here knows codecs, agents or frameworks.
 from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -129,11 +129,57 @@ class ThreadKey(Key[ThreadRecord], frozen=True):
     name: str
 
 
+class Stored(msgspec.Struct, frozen=True):
+    """A living thread and the segments of its head, in the order of its runs.
+
+    Without segments the head is the one the caller knows.
+    """
+
+    thread: ThreadRecord
+    segments: tuple[Segment, ...] | None
+
+
+class StateKey(Key[Stored], frozen=True):
+    """A living thread that was saved to, with its whole state, in one view.
+
+    The segments are left out if the head is still the one with the number ``known``.
+    """
+
+    name: str
+    known: int | None = None
+
+
 class CheckpointKey(Key[Checkpoint], frozen=True):
     """A checkpoint of a family by its whole id."""
 
     family: int
     id: str
+
+
+class Stretch(NamedTuple):
+    """Neighbouring texts of a thread that are indexed as one, both ends included."""
+
+    first: int
+    last: int
+    size: int
+    hash: int
+
+
+class Indexed(msgspec.Struct, frozen=True):
+    """What the index holds of a thread: its texts as they were at a ``changed``.
+
+    ``form`` says how the texts were prepared.
+    """
+
+    changed: int = -1
+    form: int = 0
+    stretches: tuple[Stretch, ...] = ()
+
+
+class IndexKey(Key[Indexed], frozen=True):
+    """What the index holds of the thread with a number."""
+
+    number: int
 
 
 # --- scan -----------------------------------------------------------------------------
@@ -144,13 +190,14 @@ class Query(msgspec.Struct, Generic[R], frozen=True):
 
 
 class Ancestors(Query[Checkpoint], frozen=True, kw_only=True):
-    """A checkpoint and the chain of its parents, newest first.
+    """A checkpoint, or the head of a thread, and the chain of its parents.
 
-    ``skip`` passes over as many. The walk ends with the first that is not above
-    ``down_to_step``; those above ``from_step`` are passed over.
+    Newest first; nothing if there is no such thread. ``skip`` passes over as many. The
+    walk ends with the first that is not above ``down_to_step``; those above
+    ``from_step`` are passed over.
     """
 
-    start: Checkpoint
+    start: Checkpoint | str
     skip: int = 0
     limit: int | None = None
     down_to_step: int = 0
@@ -218,6 +265,74 @@ class Entries(Query[Entry], frozen=True, kw_only=True):
     thread: str
     checkpoint: str | None = None
     key: str | None = None
+
+
+class Stale(msgspec.Struct, frozen=True):
+    """A thread that is not indexed as it is; without a name if it is gone."""
+
+    number: int
+    name: str | None
+
+
+class Outdated(Query[Stale], frozen=True, kw_only=True):
+    """All threads with a head that are not indexed as they are, last used first.
+
+    What the index still holds of threads that are gone comes behind them.
+    """
+
+    kind: str
+    form: int
+    owner: str | None = None
+    agent: str | None = None
+
+
+class Scattered(Query[Stale], frozen=True):
+    """All threads indexed in more than twice as many stretches as a size allows.
+
+    What the index still holds of threads that are gone comes behind them.
+    """
+
+    stretch: int
+
+
+class Candidate(msgspec.Struct, frozen=True):
+    """A thread, and where in it a text may stand; ``None`` means anywhere."""
+
+    thread: ThreadRecord
+    where: tuple[range, ...] | None = None
+
+
+class Candidates(Query[Candidate], frozen=True, kw_only=True):
+    """The threads in which a text may stand, last used first.
+
+    Every thread is given that is not indexed as it is, and of the others every stretch
+    that holds the ``text``, which is prepared and at least three characters long. It is
+    no mistake to give more.
+    """
+
+    text: str
+    kind: str
+    form: int
+    owner: str | None = None
+    agent: str | None = None
+    after: int | None = None
+    limit: int | None = None
+
+
+# --- index ----------------------------------------------------------------------------
+
+
+class Indexing(msgspec.Struct, frozen=True, kw_only=True):
+    """What the index shall hold of a thread instead of what was ``found`` in it.
+
+    ``texts`` are those of the last stretches; the stretches before are in the index.
+    Where something else is found, somebody was faster, and nothing is changed.
+    """
+
+    number: int
+    found: Indexed
+    becomes: Indexed | None
+    texts: tuple[str, ...] = ()
 
 
 # --- prune ----------------------------------------------------------------------------
@@ -334,6 +449,9 @@ class Backend(Protocol):
     @property
     def blocking(self) -> bool: ...
 
+    @property
+    def abilities(self) -> frozenset[str]: ...
+
     async def commit(self, writes: Sequence[Write]) -> list[Receipt]:
         """Apply all writes or none, in one durable transaction."""
         ...
@@ -360,6 +478,18 @@ class Backend(Protocol):
 
     async def setting(self, name: str, value: bytes | None = None) -> bytes | None:
         """A fact about the whole store; ``value`` is kept if there is none yet."""
+        ...
+
+    async def index(self, updates: Sequence[Indexing]) -> None:
+        """Bring the index of some threads up to date, in one transaction.
+
+        Asked only of backends with the ability ``search``, as `IndexKey` and the
+        queries about the index are.
+        """
+        ...
+
+    async def mend(self) -> bool:
+        """Drop what can be made anew if it is damaged; whether something was."""
         ...
 
     async def facts(self) -> Facts:

@@ -74,19 +74,20 @@ async def save(context: Context, agent: Agent) -> Agent:
 
 async def load(context: Context, id_: str, reference: Reference = HEAD) -> Agent:
     """An agent as it was at a checkpoint."""
-    thread = thread_of(id_)
-    record = await context.find_thread(thread)
-    if record is None or record.head is None:
-        raise missing(id_)
-    checkpoint, state = await loaded(context, thread, reference)
+    try:
+        found = await loaded(context, thread_of(id_), reference)
+    except NotFound:
+        if await context.find_thread(thread_of(id_)) is None:
+            raise missing(id_) from None
+        raise
     return from_plain(
         Agent,
-        cast("dict[str, Any]", state),
+        cast("dict[str, Any]", found.state),
         id=id_,
-        updated_at=checkpoint.saved_at,
-        version=checkpoint.step,
+        updated_at=found.checkpoint.saved_at,
+        version=found.checkpoint.step,
         active_conversations=await _active(context, id_),
-        checkpoint=checkpoint.id,
+        checkpoint=found.checkpoint.id,
     )
 
 

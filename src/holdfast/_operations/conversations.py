@@ -250,9 +250,15 @@ async def load(
     repair: How | None = None,
 ) -> Conversation:
     """A conversation as it was at a checkpoint."""
-    record = await _find(context, id_, owner)
-    checkpoint, state = await loaded(context, record.id, reference)
-    values = cast("dict[str, Any]", state)
+    try:
+        found = await loaded(context, thread_of(id_), reference)
+    except NotFound:
+        await _find(context, id_, owner)
+        raise
+    record, checkpoint = found.thread, found.checkpoint
+    if owner is not None and record.owner != owner:
+        raise missing(id_)
+    values = cast("dict[str, Any]", found.state)
     messages = whole(values)
     mended = repaired(messages, repair) if repair is not None else None
     return from_state(

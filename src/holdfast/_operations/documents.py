@@ -84,12 +84,13 @@ def _document(name: str, checkpoint: Checkpoint, state: dict[str, Any]) -> Docum
 
 async def load(context: Context, name: str, reference: Reference = HEAD) -> Document:
     """A document as it was at a checkpoint."""
-    thread = thread_of(name)
-    record = await context.find_thread(thread)
-    if record is None or record.head is None:
-        raise missing(name)
-    checkpoint, state = await loaded(context, thread, reference)
-    return _document(name, checkpoint, cast("dict[str, Any]", state))
+    try:
+        found = await loaded(context, thread_of(name), reference)
+    except NotFound:
+        if await context.find_thread(thread_of(name)) is None:
+            raise missing(name) from None
+        raise
+    return _document(name, found.checkpoint, cast("dict[str, Any]", found.state))
 
 
 async def find(context: Context, name: str) -> Document | None:

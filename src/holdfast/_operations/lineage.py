@@ -235,6 +235,9 @@ async def history(
     checked_limit(query.limit)
     if query.order not in {"newest", "oldest"}:
         raise Unstorable("order", f"is 'newest' or 'oldest', not {query.order!r}")
+    if query == HistoryQuery(limit=query.limit):
+        line = Ancestors(start=thread, limit=query.limit)
+        return _page(list(await context.backend.scan(line)), query)
     record = await context.find_thread(thread)
     if record is None or record.head is None:
         return Page(())

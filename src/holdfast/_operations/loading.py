@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeVar
 
+import msgspec
+
 from holdfast import _codec
-from holdfast._backend import CheckpointKey
+from holdfast._backend import CheckpointKey, StateKey
 from holdfast._cache import Known
 from holdfast._manifest import WHOLE, Value, decode_manifest
-from holdfast._operations.context import Context
+from holdfast._operations.context import Context, missing_thread
 from holdfast._operations.lineage import Reference, resolve, unknown
-from holdfast._records import Checkpoint
+from holdfast._records import Checkpoint, Segment, ThreadRecord
 from holdfast._reference import HEAD
-from holdfast._rope import Rope, joined
+from holdfast._rope import Rope, joined, read_body
 from holdfast.diff import Diff, diff
 from holdfast.errors import Corrupt
 
@@ -21,14 +24,22 @@ T = TypeVar("T")
 
 async def load(context: Context, thread: str, reference: Reference) -> object:
     """The state of a thread at a reference."""
-    _, state = await loaded(context, thread, reference)
-    return state
+    return (await loaded(context, thread, reference)).state
 
 
-async def loaded(
-    context: Context, thread: str, reference: Reference
-) -> tuple[Checkpoint, object]:
-    """The checkpoint a reference means, and its state."""
+class Loaded(msgspec.Struct, frozen=True):
+    """A checkpoint with its state, and the thread it was asked of."""
+
+    thread: ThreadRecord
+    checkpoint: Checkpoint
+    state: object
+
+
+async def loaded(context: Context, thread: str, reference: Reference) -> Loaded:
+    """What a reference means."""
+    if reference == HEAD:
+        return await _loaded_head(context, thread)
+    record = await context.get_thread(thread)
     checkpoint = await resolve(context, thread, reference)
     while True:
         known = context.known(thread, checkpoint)
@@ -41,9 +52,36 @@ async def loaded(
             if found.seq == checkpoint.seq:
                 raise
             checkpoint = found
-    if reference == HEAD:
-        context.cache.give(thread, known)
-    return checkpoint, state
+    return Loaded(record, checkpoint, state)
+
+
+async def _loaded_head(context: Context, thread: str) -> Loaded:
+    """The state of a thread in one request, or none of it if it is known."""
+    known = context.cache.take(thread)
+    key = StateKey(thread, known.head.seq if known else None)
+    [stored] = await context.backend.read([key])
+    if stored is None:
+        raise missing_thread(thread)
+    head = stored.thread.head
+    assert head is not None
+    if known is None or stored.segments is not None:
+        known = Known(head, decode_manifest(head))
+        await _fill(context, known, stored.segments or ())
+    known.head = head  # its label and tags may be newer
+    state = await state_of(context, known)
+    context.cache.give(thread, known)
+    return Loaded(stored.thread, head, state)
+
+
+async def _fill(context: Context, known: Known, segments: Sequence[Segment]) -> None:
+    """Put the segments of a checkpoint together to its values."""
+    parts = await context.packer.unpack(segments)
+    start = 0
+    for name, value in known.manifest.values.items():
+        if isinstance(value, Rope):
+            end = start + sum(run.last - run.first + 1 for run in value.runs)
+            known.bodies[name] = read_body(value, parts[start:end])
+            start = end
 
 
 async def load_any(context: Context, checkpoint: Checkpoint) -> object:

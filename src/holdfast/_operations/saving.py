@@ -133,7 +133,7 @@ class Saving:
         if expect is None:
             return
         if not isinstance(expect, Unset):
-            self._build_on(await resolve(self.context, self.thread, expect))
+            await self._find_expected(expect)
             return
         # What this store saved last is most likely still the head: the commit will
         # tell. Only a save that may be left out has to be certain first.
@@ -142,6 +142,17 @@ class Saving:
         if self.parent is None:
             found = await self.context.find_thread(self.thread)
             self._build_on(found.head if found else None)
+
+    async def _find_expected(self, expect: Reference) -> None:
+        known = self.context.cache.take(self.thread)
+        wanted = expect.id if isinstance(expect, Checkpoint) else expect
+        if known is not None and known.head.id == wanted:
+            # The commit will tell whether it still is the head.
+            self.parent = known
+            return
+        if known is not None:
+            self.context.cache.give(self.thread, known)
+        self._build_on(await resolve(self.context, self.thread, expect))
 
     def _build_on(self, head: Checkpoint | None) -> None:
         self.parent = self.context.known(self.thread, head) if head else None

@@ -8,11 +8,10 @@ through instead.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 
-from holdfast import _codec
 from holdfast._backend import (
     Candidate,
     Candidates,
@@ -20,15 +19,19 @@ from holdfast._backend import (
     Indexing,
     IndexKey,
     Outdated,
+    Query,
+    Scattered,
     Stale,
     ThreadKey,
     Threads,
 )
 from holdfast._cache import Known
+from holdfast._contents import whole
 from holdfast._manifest import decode_manifest
 from holdfast._operations.context import Context
+from holdfast._operations.conversations import KIND, PREFIX, thread_of
+from holdfast._operations.drafts import read_values
 from holdfast._records import Page, ThreadRecord, checked_limit, checked_name
-from holdfast._rope import Rope, joined
 from holdfast._searching import (
     FORM,
     GRAM,
@@ -42,12 +45,10 @@ from holdfast._searching import (
 )
 from holdfast._transcript import role_of, text_of
 from holdfast.errors import Busy, Corrupt, HoldfastError, Unstorable, Unsupported
+from holdfast.messages import AnyMessage, restored
 
 Progress = Callable[[int, int], object]
 
-KIND = "conversation"
-PREFIX = "conversation:"
-MESSAGES = "messages"
 # Threads looked at before it is seen whether that was enough.
 CHUNK = 50
 # Characters indexed in one transaction: others cannot save meanwhile. A tenth of a
@@ -60,14 +61,15 @@ POSITION_BITS = 32
 class Match(msgspec.Struct, frozen=True):
     """A message in which the text was found, and the conversation it stands in.
 
-    ``message`` is as it was stored, ``snippet`` its text around the first find.
+    ``message`` is as in the loaded conversation at this ``position``, ``snippet`` its
+    text around the first place.
     """
 
     conversation: str
     position: int
     role: str
     snippet: str
-    message: dict[str, object]
+    message: AnyMessage
     title: str | None
     owner: str | None
     agent: str | None
@@ -90,8 +92,7 @@ class SearchQuery(msgspec.Struct, frozen=True, kw_only=True):
         checked_limit(self.limit)
         if type(self.text) is not str or not self.text:
             raise Unstorable("query", "must be text of at least one character")
-        for name in ("agent", "owner", "conversation"):
-            value = getattr(self, name)
+        for name, value in (("agent", self.agent), ("owner", self.owner)):
             if value is not None:
                 checked_name(value, name)
 
@@ -113,7 +114,8 @@ class _Search:
         able = "search" in context.backend.abilities
         self.indexed = able and query.conversation is None and len(text) >= GRAM
         # The cursor is the place of the last match of the page before.
-        self.last, self.position = None, 0
+        self.last: int | None = None
+        self.position = 0
         if query.after is not None:
             self.last = query.after >> POSITION_BITS
             self.position = query.after & ((1 << POSITION_BITS) - 1)
@@ -143,7 +145,7 @@ class _Search:
     async def _candidates(self, after: int | None) -> Page[Candidate]:
         query = self.query
         if query.conversation is not None:
-            return await self._only(PREFIX + query.conversation)
+            return await self._only(thread_of(query.conversation))
         if self.indexed:
             try:
                 return await self._proposed(after)
@@ -170,9 +172,10 @@ class _Search:
             or thread.head is None
             or query.owner not in (None, thread.owner)
             or query.agent not in (None, thread.agent)
-            or (self.last is not None and thread.changed > self.last)
         ):
             return Page(())
+        if self.last is not None:
+            self.last = thread.changed  # it goes on, even if the thread went on too
         return Page((Candidate(thread),))
 
     async def _proposed(self, after: int | None) -> Page[Candidate]:
@@ -192,71 +195,68 @@ class _Search:
     async def _look(self, candidate: Candidate) -> None:
         """Collect the matches of a conversation, its last messages first."""
         conversation = await _open(self.context, candidate.thread)
-        if conversation is None or not await self._is_wanted(conversation):
+        if conversation is None or not self._is_wanted(conversation):
             return
+        end = len(conversation.messages)
         where = candidate.where
         if where is None or conversation.thread is not candidate.thread:
-            where = (range(len(conversation.messages)),)
-        end = len(conversation.messages)
+            where = (range(end),)
         if candidate.thread.changed == self.last:
             end = min(end, self.position)
         for part in reversed(where):
             for position in range(min(part.stop, end) - 1, part.start - 1, -1):
-                message = conversation.messages[position]
-                text = text_of(message)
-                if self.needle in folded(text):
-                    await self._keep(conversation, position, text)
+                await self._try(conversation, position)
                 if len(self.found) == self.query.limit:
                     return
 
-    async def _is_wanted(self, conversation: _Conversation) -> bool:
-        archived = self.query.archived
-        if archived is None:
-            return True
-        return archived == (await conversation.value("archived") is True)
+    def _is_wanted(self, conversation: _Conversation) -> bool:
+        is_archived = conversation.values.get("archived", False)
+        return self.query.archived in (None, is_archived)
 
-    async def _keep(
-        self, conversation: _Conversation, position: int, text: str
-    ) -> None:
-        thread, message = conversation.thread, conversation.messages[position]
-        title = await conversation.value("title")
+    async def _try(self, conversation: _Conversation, position: int) -> None:
+        message, thread = conversation.messages[position], conversation.thread
+        text = text_of(message)
+        if self.needle not in folded(text):
+            return
         self.found.append(
             Match(
                 conversation=thread.id.removeprefix(PREFIX),
                 position=position,
                 role=role_of(message),
                 snippet=snippet(text, self.needle),
-                # Nothing but a dict has any text.
-                message=cast("dict[str, object]", message),
-                title=title if isinstance(title, str) else None,
+                message=await conversation.message(position),
+                title=conversation.values.get("title"),
                 owner=thread.owner,
                 agent=thread.agent,
-                updated_at=thread.updated_at,
+                updated_at=conversation.known.head.saved_at,
             )
         )
 
 
 class _Conversation:
-    """The head of a conversation and those of its values that are asked for."""
+    """The head of a conversation, read as far as it is needed."""
 
     def __init__(self, context: Context, thread: ThreadRecord) -> None:
         assert thread.head is not None
         self.context, self.thread = context, thread
         # Not from the cache: what is searched is not what is worked on.
         self.known = Known(thread.head, decode_manifest(thread.head))
-        self.messages: list[object] = []
+        self.values: dict[str, Any] = {}
 
-    async def value(self, name: str) -> object:
-        stored = self.known.manifest.values.get(name, b"null")
-        if isinstance(stored, Rope):
-            body = await self.context.body(self.known, name, stored)
-            stored = joined(body, as_list=stored.is_list)
-        return _codec.decode(stored)
+    @property
+    def messages(self) -> list[object]:
+        found = self.values.get("messages")
+        return cast("list[object]", found) if isinstance(found, list) else []
 
-    async def read_messages(self) -> None:
-        found = await self.value(MESSAGES)
-        if isinstance(found, list):
-            self.messages = cast("list[object]", found)
+    async def read(self, *names: str) -> None:
+        self.values |= await read_values(self.context, self.known, names)
+
+    async def message(self, position: int) -> AnyMessage:
+        """A message as loading gives it; only dicts have a text and can be found."""
+        message = cast("dict[str, Any]", self.messages[position])
+        if "attachments" in message and "contents" not in self.values:
+            await self.read("content_ids", "contents")
+        return restored(*whole({**self.values, "messages": [message]}))
 
 
 async def _open(context: Context, thread: ThreadRecord) -> _Conversation | None:
@@ -264,7 +264,7 @@ async def _open(context: Context, thread: ThreadRecord) -> _Conversation | None:
     while True:
         conversation = _Conversation(context, thread)
         try:
-            await conversation.read_messages()
+            await conversation.read("messages", "title", "archived")
         except Corrupt:
             # Perhaps it was only removed since it was listed.
             [found] = await context.backend.read([ThreadKey(thread.id)])
@@ -280,34 +280,95 @@ async def _open(context: Context, thread: ThreadRecord) -> _Conversation | None:
 # --- the index ------------------------------------------------------------------------
 
 
-async def compact(context: Context) -> None:
-    """Give unused space back, and that of an index in too many small parts."""
-    backend = context.backend
-    if "search" in backend.abilities and await backend.is_indexed():
-        await _Indexer(context, None).run(stretch=STRETCH)
-    await backend.compact()
-
-
 async def catch_up(
     context: Context,
     owner: str | None = None,
     agent: str | None = None,
     progress: Progress | None = None,
 ) -> bool:
-    """Index what was changed since it was indexed; False if there is no sound index.
+    """Index what has changed since it was indexed; False if the index is damaged.
 
-    What cannot be indexed now, in a store that is read-only, full or busy, is left for
+    What cannot be indexed now, in a store that is read-only, busy or full, is left for
     the next time.
     """
     query = Outdated(kind=KIND, form=FORM, owner=owner, agent=agent)
     try:
-        await _Indexer(context, progress).run(query)
+        await _Indexer(context, count_unchanged).run(query, progress)
     except Corrupt:
         await context.backend.mend()
         return False
     except (Busy, Unsupported):
-        return True
+        pass
     except HoldfastError as error:
         if error.code not in {"disk_full", "io_error"}:
             raise
     return True
+
+
+async def compact(context: Context) -> None:
+    """Give unused space back, also that of an index in too many small stretches."""
+    if "search" in context.backend.abilities:
+        try:
+            await _Indexer(context, _count_filled).run(Scattered(STRETCH))
+        except Corrupt:
+            await context.backend.mend()
+    await context.backend.compact()
+
+
+def _count_filled(known: Indexed, texts: Sequence[str]) -> int:
+    return min(count_filled(known), count_unchanged(known, texts))
+
+
+class _Indexer:
+    """Brings the index of some threads up to date, a batch at a time.
+
+    ``count_kept`` tells how many of the first stretches stay as they are.
+    """
+
+    def __init__(
+        self, context: Context, count_kept: Callable[[Indexed, Sequence[str]], int]
+    ) -> None:
+        self.context, self.count_kept = context, count_kept
+        self.updates: list[Indexing] = []
+        self.size = 0
+
+    async def run(self, query: Query[Stale], progress: Progress | None = None) -> None:
+        threads = await self.context.backend.scan(query)
+        for done, thread in enumerate(threads, 1):
+            await self._add(thread)
+            if self.size >= BATCH or done == len(threads):
+                await self.context.backend.index(self.updates)
+                self.updates, self.size = [], 0
+                if progress is not None:
+                    progress(done, len(threads))
+
+    async def _add(self, stale: Stale) -> None:
+        # Before the thread: after it, this could be what a rival made of a newer one.
+        [found] = await self.context.backend.read([IndexKey(stale.number)])
+        update = await self._update(stale, found or Indexed())
+        if update is not None:
+            self.updates.append(update)
+            self.size += sum(map(len, update.texts))
+
+    async def _update(self, stale: Stale, found: Indexed) -> Indexing | None:
+        if stale.name is None:
+            return Indexing(number=stale.number, found=found, becomes=None)
+        thread = await self.context.find_thread(stale.name)
+        if thread is None or thread.head is None or thread.number != stale.number:
+            return None
+        conversation = _Conversation(self.context, thread)
+        try:
+            await conversation.read("messages")
+        except Corrupt:
+            return None  # whoever looks for something in it will be told
+        texts = [prepared(text_of(message)) for message in conversation.messages]
+        kept = found.stretches[: self.count_kept(found, texts)]
+        first = kept[-1].last + 1 if kept else 0
+        passages = list(divided(texts, first))
+        stretches = (*kept, *(passage.stretch for passage in passages))
+        return Indexing(
+            number=thread.number,
+            found=found,
+            becomes=Indexed(thread.changed, FORM, stretches),
+            texts=tuple(passage.text for passage in passages),
+        )

@@ -19,6 +19,7 @@ import apsw
 
 from holdfast._backend import (
     Facts,
+    Indexing,
     Key,
     Outcome,
     Prune,
@@ -49,6 +50,16 @@ from holdfast.backends.sqlite._reading import (
     read_page,
     read_segments,
 )
+from holdfast.backends.sqlite._searching import (
+    can_search,
+    drop,
+    explained,
+    is_damaged,
+    optimize,
+    refresh,
+    snapshot,
+    write_index,
+)
 from holdfast.backends.sqlite._turnstile import Turnstile
 from holdfast.backends.sqlite._writing import Pruning, rows
 from holdfast.errors import (
@@ -63,7 +74,7 @@ from holdfast.errors import (
 
 R = TypeVar("R")
 
-ABILITIES = frozenset({"backup", "compact"})
+ABILITIES = frozenset({"backup", "compact"} | ({"search"} if can_search() else set()))
 POLL_SECONDS = 0.02
 # Of a turn's 1.5 kB, 4 kB pages hold two and waste a quarter; 8 kB pages hold five.
 # Compressed segments are small enough for small pages.
@@ -76,6 +87,7 @@ class SqliteBackend:
     """The port over one SQLite file."""
 
     blocking = True
+    abilities = ABILITIES
 
     def __init__(
         self,
@@ -172,12 +184,30 @@ class SqliteBackend:
             self._exclusively(carry_out)
         return pruned
 
+    async def index(self, updates: Sequence[Indexing]) -> None:
+        self._exclusively(lambda db: write_index(db, updates))
+
+    async def mend(self) -> bool:
+        if self._read_only:
+            return False
+        with self._reading() as db:
+            damaged = is_damaged(db)
+        if damaged:
+            self._exclusively(drop)
+        return damaged
+
     async def compact(self) -> None:
         def shrink(db: apsw.Connection) -> None:
+            optimize(db)
             db.execute("vacuum")
             db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
-        self._exclusively(shrink)
+        try:
+            self._exclusively(shrink)
+        except Corrupt:
+            if not await self.mend():
+                raise
+            self._exclusively(shrink)
 
     def _exclusively(self, work: Callable[[apsw.Connection], R]) -> R:
         """Do something with the writing connection, alone."""
@@ -297,11 +327,14 @@ class SqliteBackend:
 
     async def check(self) -> list[str]:
         try:
-            with self._reading() as db:
-                found = db.execute("pragma integrity_check").fetchall()
+            with self._reading() as db, snapshot(db):
+                refresh(db)
+                lines = db.execute("pragma integrity_check").fetchall()
+            found = [str(line) for (line,) in lines if line != "ok"]
         except Corrupt as error:
-            return [str(error)]
-        return [str(line) for (line,) in found if line != "ok"]
+            found = [str(error)]
+        with self._reading() as db:
+            return explained(db, found)
 
     async def backup(self, path: str) -> None:
         if os.path.exists(path):
@@ -310,14 +343,24 @@ class SqliteBackend:
         part = f"{path}.{os.getpid()}-{time.monotonic_ns()}.part"
         make_private(part)
         try:
-            with self._reading() as db:
-                db.execute("vacuum into ?", (part,))
+            await self._copy(part)
             sync_file(part)
             os.rename(part, path)
         except BaseException:
             os.unlink(part)
             raise
         sync_file(os.path.dirname(os.path.abspath(path)))
+
+    async def _copy(self, path: str) -> None:
+        try:
+            with self._reading() as db:
+                db.execute("vacuum into ?", (path,))
+        except Corrupt:
+            if not await self.mend():
+                raise
+            os.truncate(path, 0)
+            with self._reading() as db:
+                db.execute("vacuum into ?", (path,))
 
     async def close(self) -> None:
         with self._lock, translated(self.path):

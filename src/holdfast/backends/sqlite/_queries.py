@@ -1,4 +1,4 @@
-"""The named statements of ``queries.sql``."""
+"""The named statements of the ``.sql`` files."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from importlib import resources
 _HEADER = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 
 
-def load_queries() -> dict[str, str]:
-    """Every ``-- name:`` block of the file, by its name."""
+def load_queries(file: str) -> dict[str, str]:
+    """Every ``-- name:`` block of a file, by its name."""
     text = (
-        resources.files(__name__.rpartition(".")[0])
-        .joinpath("queries.sql")
-        .read_text("utf-8")
+        resources.files(__name__.rpartition(".")[0]).joinpath(file).read_text("utf-8")
     )
     _, *blocks = _HEADER.split(text)
     return {
@@ -21,4 +19,4 @@ def load_queries() -> dict[str, str]:
     }
 
 
-QUERIES = load_queries()
+QUERIES = load_queries("queries.sql")

@@ -9,19 +9,26 @@ import apsw
 
 from holdfast._backend import (
     Ancestors,
+    Candidate,
+    Candidates,
     CheckpointKey,
     Entries,
+    IndexKey,
     Key,
     Marked,
     Matches,
     Moves,
+    Outdated,
     Query,
     Saves,
+    Scattered,
+    StateKey,
+    Stored,
     ThreadKey,
     Threads,
 )
 from holdfast._records import Change, Checkpoint, Move, Page, Run, Segment
-from holdfast.backends.sqlite import _rows
+from holdfast.backends.sqlite import _rows, _searching
 from holdfast.backends.sqlite._queries import QUERIES
 from holdfast.backends.sqlite._writing import row, rows
 from holdfast.errors import Corrupt
@@ -36,9 +43,24 @@ def read_one(db: apsw.Connection, key: Key[Any]) -> Any:
     if isinstance(key, ThreadKey):
         found = row(db, "thread_by_name", name=key.name)
         return _rows.to_thread(found) if found else None
+    if isinstance(key, StateKey):
+        with db:  # one view for both statements
+            return _state(db, key)
+    if isinstance(key, IndexKey):
+        return _searching.read_indexed(db, key.number)
     assert isinstance(key, CheckpointKey)
     found = row(db, "checkpoint_by_id", id=key.id, family=key.family)
     return _rows.to_checkpoint(found) if found else None
+
+
+def _state(db: apsw.Connection, key: StateKey) -> Stored | None:
+    found = row(db, "living_thread", name=key.name)
+    thread = _rows.to_thread(found) if found else None
+    if thread is None or thread.head is None:
+        return None
+    if thread.head.seq == key.known:
+        return Stored(thread, None)
+    return Stored(thread, tuple(read_segments(db, thread.family, thread.head.runs)))
 
 
 def read_segments(
@@ -78,7 +100,8 @@ def _ancestors(db: apsw.Connection, query: Ancestors) -> Page[Checkpoint]:
     found = rows(
         db,
         "ancestors",
-        seq=query.start.seq,
+        seq=None if isinstance(query.start, str) else query.start.seq,
+        thread=query.start if isinstance(query.start, str) else None,
         depth=depth,
         skip=query.skip,
         down_to_step=query.down_to_step,
@@ -178,6 +201,21 @@ def _entries(db: apsw.Connection, query: Entries) -> Page[Any]:
     return Page(tuple(_rows.to_entry(r, query.thread) for r in found))
 
 
+def _candidates(db: apsw.Connection, query: Candidates) -> Page[Candidate]:
+    with _searching.snapshot(db):
+        if _searching.exists(db):
+            return _searching.read_candidates(db, query)
+    everything = Threads(
+        kind=query.kind,
+        owner=query.owner,
+        agent=query.agent,
+        after=query.after,
+        limit=query.limit,
+    )
+    threads = _threads(db, everything)
+    return Page(tuple(map(Candidate, threads)), threads.cursor)
+
+
 _PAGES: dict[type[Query[Any]], Callable[[apsw.Connection, Any], Page[Any]]] = {
     Ancestors: _ancestors,
     Saves: _saves,
@@ -186,4 +224,7 @@ _PAGES: dict[type[Query[Any]], Callable[[apsw.Connection, Any], Page[Any]]] = {
     Threads: _threads,
     Moves: _moves,
     Entries: _entries,
+    Outdated: _searching.read_outdated,
+    Scattered: _searching.read_scattered,
+    Candidates: _candidates,
 }

@@ -70,6 +70,10 @@ where number = coalesce(
     (select number from thread where name = :name and deleted_at is null),
     (select max(number) from thread where name = :name and deleted_at is not null))
 
+-- name: living_thread
+select * from thread_full
+where number = (select number from thread where name = :name and deleted_at is null)
+
 -- name: live_thread
 select number, family from thread where name = :name and deleted_at is null
 
@@ -127,7 +131,8 @@ select * from checkpoint_full where id = :id and family = :family
 
 -- name: ancestors
 with recursive line (seq, depth) as (
-    select :seq, 0
+    select coalesce(:seq, (
+        select head from thread where name = :thread and deleted_at is null)), 0
     union all
     select c.parent, line.depth + 1
     from line join checkpoint c on c.seq = line.seq
