@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import msgspec
 
@@ -62,15 +62,13 @@ async def load(
     if at != HEAD:
         await moving.rewind(context, record.id, at)
     found = await loaded(context, record.id, HEAD)
-    checkpoint, state = found.checkpoint, found.state
-    values = cast("dict[str, Any]", state)
-    messages = whole(values)
+    messages = whole(found.values)
     return Loaded(
         messages=messages,
-        run=values.get("run", {}),
+        run=found.values.get("run", {}),
         results=await _results(context, record.id, messages),
-        checkpoint=checkpoint,
-        before=transcript_of(checkpoint),
+        checkpoint=found.checkpoint,
+        before=transcript_of(found.checkpoint),
         agent=record.agent,
         owner=record.owner,
     )

@@ -1,0 +1,360 @@
+"""Reading stored messages, whatever their dialect: roles, text, calls and answers.
+
+Pure, and deaf to nonsense: messages are the users' data and may be shaped like those of
+OpenAI (Chat or Responses), Anthropic, Holdfast itself or nobody, so that nothing here
+raises on any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar, cast
+
+import msgspec
+import orjson
+
+from holdfast.errors import Unstorable
+
+M = TypeVar("M")
+
+EMPTY: Mapping[str, object] = {}
+
+_ROLES = {"developer": "system", "function": "tool"}
+_NEVER_CALLING = frozenset({"system", "user", "tool"})
+_ARGUMENTS = ("arguments", "input", "args")
+_ANSWERED = frozenset({"completed", "failed"})
+_UNREAD = frozenset({"thinking", "redacted_thinking", "reasoning", "summary_text"})
+_TEXTS = ("text", "refusal", "content", "output")
+
+# The estimate of `tokens_of`. English runs at about four characters a token; text in
+# other scripts at about one; a picture costs the providers 800 to 1,600.
+_CHARACTERS_PER_TOKEN = 4
+_TOKENS_PER_MESSAGE = 4
+_TOKENS_PER_PICTURE = 1_000
+_PICTURES = frozenset({"image", "image_url", "input_image", "document", "input_file"})
+
+
+class Call(msgspec.Struct, frozen=True):
+    """A tool call a message makes; ``position`` is the index of that message.
+
+    ``arguments`` are decoded where they are JSON text; ``answered`` says that the call
+    itself holds how it ended.
+    """
+
+    id: str
+    name: str
+    arguments: object
+    position: int = 0
+    answered: bool = False
+
+
+class Tally(msgspec.Struct, frozen=True):
+    """Counts of a transcript that grow with it, without reading it again.
+
+    An exchange is a user message that got a reply before the next one; ``awaiting``
+    says that one waits for its reply, ``open`` are the ids called and not answered yet.
+    """
+
+    messages: int = 0
+    exchanges: int = 0
+    awaiting: bool = False
+    open: tuple[str, ...] = ()
+
+    def after(self, messages: Iterable[object]) -> Tally:
+        """The counts with more messages at the end."""
+        count, exchanges, awaiting = self.messages, self.exchanges, self.awaiting
+        pending = list(self.open)
+        for message in messages:
+            count += 1
+            role = role_of(message)
+            if role == "assistant":
+                exchanges += awaiting
+            awaiting = role == "user" or (awaiting and role != "assistant")
+            for answer in answers_of(message):
+                _answer(pending, answer)
+            pending += [call.id for call in calls_of(message) if not call.answered]
+        return Tally(count, exchanges, awaiting, tuple(pending))
+
+
+def _answer(pending: list[str], answer: str) -> None:
+    """Take away the newest call with an id; some models use the same ids every turn."""
+    for index in reversed(range(len(pending))):
+        if pending[index] == answer:
+            del pending[index]
+            return
+
+
+def role_of(message: object) -> str:
+    """Who speaks: ``system``, ``user``, ``assistant``, ``tool``, or as it is.
+
+    A user message that only hands back tool results is ``tool``. Without a role it is
+    told from the type; "" where there is no telling.
+    """
+    fields = fields_of(message)
+    role = fields.get("role")
+    if not isinstance(role, str):
+        return _role_of_item(fields)
+    blocks = [fields_of(part) for part in parts_of(fields.get("content"))]
+    if role == "user" and blocks and all(map(_is_result, blocks)):
+        return "tool"
+    return _ROLES.get(role, role)
+
+
+def _role_of_item(fields: Mapping[str, object]) -> str:
+    kind = kind_of(fields)
+    if kind.endswith("_call_output"):
+        return "tool"
+    if kind.endswith("_call") or kind == "reasoning":
+        return "assistant"
+    return ""
+
+
+def text_of(message: object) -> str:
+    """What a person would read and search: text and results, without reasoning."""
+    fields = fields_of(message)
+    if _is_unread(fields):
+        return ""
+    results = (
+        fields_of(call).get("result") for call in parts_of(fields.get("tool_calls"))
+    )
+    found = [fields.get("content"), fields.get("output"), *results]
+    return "\n".join(text for value in found for text in _texts(value) if text)
+
+
+def _texts(value: object) -> Iterator[str]:
+    # Not recursive: stored values may be nested deeper than Python goes.
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, list | tuple):
+            waiting += reversed(parts_of(cast("object", value)))
+        elif not _is_unread(fields := fields_of(value)):
+            waiting += [fields[name] for name in reversed(_TEXTS) if name in fields]
+
+
+def _is_unread(fields: Mapping[str, object]) -> bool:
+    return kind_of(fields) in _UNREAD
+
+
+def calls_of(message: object, position: int = 0) -> list[Call]:
+    """The tool calls a message makes; one without an id could never be answered."""
+    fields = fields_of(message)
+    if role_of(fields) in _NEVER_CALLING:
+        return []
+    if is_call_item(fields):
+        return [_item_call(fields, position)]
+    found = [
+        *(_flat_call(part, position) for part in parts_of(fields.get("tool_calls"))),
+        *(_block_call(part, position) for part in parts_of(fields.get("content"))),
+    ]
+    # Some libraries keep a call both as a block and in the list.
+    return list({call.id: call for call in reversed(found) if call}.values())[::-1]
+
+
+def _flat_call(part: object, position: int) -> Call | None:
+    """A call of OpenAI Chat, or one of ours."""
+    fields = fields_of(part)
+    function = fields_of(fields.get("function") or fields.get("custom")) or fields
+    arguments = next((function[n] for n in _ARGUMENTS if n in function), None)
+    status = fields.get("status")
+    answered = isinstance(status, str) and status in _ANSWERED
+    return _call(fields.get("id"), function.get("name"), arguments, position, answered)
+
+
+def _block_call(part: object, position: int) -> Call | None:
+    """A content block of Anthropic."""
+    fields = fields_of(part)
+    if kind_of(fields) != "tool_use":
+        return None
+    return _call(fields.get("id"), fields.get("name"), fields.get("input"), position)
+
+
+def _item_call(fields: Mapping[str, object], position: int) -> Call:
+    """An item of OpenAI Responses."""
+    given = next((fields[n] for n in (*_ARGUMENTS, "action") if n in fields), None)
+    call = _call(
+        fields["call_id"], fields.get("name", kind_of(fields)), given, position
+    )
+    assert call is not None
+    return call
+
+
+def call_in(part: object) -> Call | None:
+    """The call that an entry of ``tool_calls``, a block or an item is."""
+    fields = fields_of(part)
+    if is_call_item(fields):
+        return _item_call(fields, 0)
+    return _block_call(fields, 0) or _flat_call(fields, 0)
+
+
+def is_call_item(fields: Mapping[str, object]) -> bool:
+    """Whether a message is a call of OpenAI Responses; hosted ones have no call_id."""
+    id_, kind = fields.get("call_id"), kind_of(fields)
+    is_item = not isinstance(fields.get("role"), str) and kind.endswith("_call")
+    return is_item and isinstance(id_, str) and bool(id_)
+
+
+def _call(
+    id_: object, name: object, arguments: object, position: int, answered: bool = False
+) -> Call | None:
+    if not isinstance(id_, str) or not id_:
+        return None
+    shown = name if isinstance(name, str) else ""
+    return Call(id_, shown, decoded(arguments), position, answered)
+
+
+def answers_of(message: object) -> list[str]:
+    """The ids of the calls a message answers, in its order."""
+    fields = fields_of(message)
+    found: list[object] = []
+    role = fields.get("role")
+    if role == "user":
+        blocks = map(fields_of, parts_of(fields.get("content")))
+        found += [block.get("tool_use_id") for block in blocks if _is_result(block)]
+    elif role == "tool":
+        found.append(fields.get("tool_call_id"))
+    elif not isinstance(role, str) and kind_of(fields).endswith("_call_output"):
+        found.append(fields.get("call_id"))
+    return [id_ for id_ in found if isinstance(id_, str) and id_]
+
+
+def open_calls(messages: Iterable[object]) -> list[Call]:
+    """The calls that were never answered, in order."""
+    found: list[Call] = []
+    for position, message in enumerate(messages):
+        for answer in answers_of(message):
+            ids = [call.id for call in found]
+            if answer in ids:
+                del found[len(ids) - 1 - ids[::-1].index(answer)]
+        found += [c for c in calls_of(message, position) if not c.answered]
+    return found
+
+
+def is_safe(messages: Iterable[object]) -> bool:
+    """Whether every call has its answer: a model can go on from here."""
+    return not open_calls(messages)
+
+
+# --- the context window ---------------------------------------------------------------
+
+
+def tokens_of(message: object) -> int:
+    """About how many tokens a message costs; what is stored as its ``tokens`` counts.
+
+    A token for four characters of ASCII or one other character of its text and calls,
+    1,000 for a picture or file, 4 for the message itself. Good to a third or so: give
+    the model's own counter where that is not enough.
+    """
+    fields = fields_of(message)
+    known = fields.get("tokens")
+    if "holdfast" in fields and type(known) is int and known > 0:
+        return known
+    texts = [text_of(fields)]
+    for call in calls_of(fields):
+        texts += [call.name, as_text(call.arguments)]
+    parts = map(fields_of, parts_of(fields.get("content")))
+    pictures = sum(kind_of(part) in _PICTURES for part in parts)
+    text = "".join(texts)
+    plain = len(text.encode("ascii", "ignore"))
+    tokens = -(-plain // _CHARACTERS_PER_TOKEN) + len(text) - plain
+    return tokens + pictures * _TOKENS_PER_PICTURE + _TOKENS_PER_MESSAGE
+
+
+def window(
+    messages: Sequence[M], budget: int, count: Callable[[M], int] = tokens_of
+) -> list[M]:
+    """All system messages and the newest others within a budget of tokens, in order.
+
+    ``count`` tells the tokens of a message. A call and its results are taken together
+    or not at all, and a result without its call is not what a window begins with.
+    System messages stay even where they alone pass the budget.
+    """
+    if type(budget) is not int or budget < 1:
+        raise Unstorable("budget", f"must be a positive number of tokens: {budget!r}")
+    system = {n for n, message in enumerate(messages) if role_of(message) == "system"}
+    left = budget - sum(count(messages[n]) for n in system)
+    first = len(messages)
+    for group in reversed(_groups(messages)):
+        left -= sum(count(messages[n]) for n in group if n not in system)
+        if left < 0:
+            break
+        first = group.start
+    first = _behind_orphans(messages, first, system)
+    return [m for n, m in enumerate(messages) if n >= first or n in system]
+
+
+def _groups(messages: Sequence[object]) -> list[range]:
+    """The messages in order, those together that must not be parted."""
+    last = _last_needed(messages)
+    groups: list[range] = []
+    start = end = 0
+    for position in range(len(messages)):
+        end = max(end, last[position])
+        if position == end:
+            groups.append(range(start, position + 1))
+            start = end = position + 1
+    return groups
+
+
+def _last_needed(messages: Sequence[object]) -> list[int]:
+    """For each message the last one that must come with it."""
+    last = list(range(len(messages)))
+    pending: dict[str, int] = {}
+    for position, message in enumerate(messages):
+        if kind_of(fields_of(message)) == "reasoning":
+            last[position] = min(position + 1, len(messages) - 1)
+        for answer in answers_of(message):
+            last[pending.get(answer, position)] = position
+        pending.update((call.id, position) for call in calls_of(message))
+    return last
+
+
+def _behind_orphans(messages: Sequence[object], first: int, system: set[int]) -> int:
+    """Where a window can begin: whatever answers there has lost its call."""
+    while first < len(messages) and (first in system or answers_of(messages[first])):
+        first += 1
+    return first
+
+
+# --- the fields of messages -----------------------------------------------------------
+
+
+def fields_of(value: object) -> Mapping[str, object]:
+    """The fields of a message or a part of one, none if it is something else."""
+    # Keys that are not text are stored, but no dialect has any.
+    return cast("dict[str, object]", value) if isinstance(value, dict) else EMPTY
+
+
+def parts_of(value: object) -> list[object]:
+    """The parts of a content or the calls of a message, none if it is not a list."""
+    return list(cast("list[object]", value)) if isinstance(value, list | tuple) else []
+
+
+def kind_of(fields: Mapping[str, object]) -> str:
+    """The type of an item or a part, "" if it has none."""
+    kind = fields.get("type")
+    return kind if isinstance(kind, str) else ""
+
+
+def decoded(arguments: object) -> object:
+    """The arguments of a call: what a JSON text says, or as they are."""
+    if not isinstance(arguments, str):
+        return arguments
+    try:
+        return orjson.loads(arguments)
+    except ValueError:  # a model may have written anything
+        return arguments
+
+
+def as_text(value: object) -> str:
+    """A value as JSON, as far as it is any."""
+    try:
+        return orjson.dumps(value).decode()
+    except (TypeError, ValueError):
+        return str(value)
+
+
+def _is_result(fields: Mapping[str, object]) -> bool:
+    return kind_of(fields) == "tool_result"
