@@ -19,6 +19,7 @@ from benchmarks.environment import environment
 from benchmarks.lineage import fork, history
 from benchmarks.measure import Bench, bench, sync_time
 from benchmarks.report import as_json, comparison, duration, failed, progress
+from benchmarks.search import search
 from benchmarks.startup import startup
 from benchmarks.states import load, save
 
@@ -36,6 +37,7 @@ BENCHMARKS: dict[str, Callable[[Bench], None]] = {
     "savers": savers,
     "processes": processes,
     "disk": disk,
+    "search": search,
 }
 
 

@@ -1,59 +1,25 @@
-"""Searching the messages of conversations, and keeping the index for it.
+"""Searching the messages of conversations.
 
-The index is derived data, off the path of a save: a search first brings it up to date.
-It only proposes where to look; what it does not know, or cannot be asked, is looked
-through instead.
+A search first brings the index up to date, which only proposes where to look; what it
+does not know, or where it cannot be asked, everything is looked through instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, cast
-
 import msgspec
 
-from holdfast._backend import (
-    Candidate,
-    Candidates,
-    Indexed,
-    Indexing,
-    IndexKey,
-    Outdated,
-    Query,
-    Scattered,
-    Stale,
-    ThreadKey,
-    Threads,
-)
-from holdfast._cache import Known
-from holdfast._contents import whole
-from holdfast._manifest import decode_manifest
+from holdfast._backend import Candidate, Candidates, ThreadKey, Threads
 from holdfast._operations.context import Context
 from holdfast._operations.conversations import KIND, PREFIX, thread_of
-from holdfast._operations.drafts import read_values
+from holdfast._operations.indexing import Conversation, Progress, catch_up
 from holdfast._records import Page, ThreadRecord, checked_limit, checked_name
-from holdfast._searching import (
-    FORM,
-    GRAM,
-    STRETCH,
-    count_filled,
-    count_unchanged,
-    divided,
-    folded,
-    prepared,
-    snippet,
-)
+from holdfast._searching import FORM, GRAM, folded, prepared, snippet
 from holdfast._transcript import role_of, text_of
-from holdfast.errors import Busy, Corrupt, HoldfastError, Unstorable, Unsupported
-from holdfast.messages import AnyMessage, restored
-
-Progress = Callable[[int, int], object]
+from holdfast.errors import Corrupt, Unstorable
+from holdfast.messages import AnyMessage
 
 # Threads looked at before it is seen whether that was enough.
 CHUNK = 50
-# Characters indexed in one transaction: others cannot save meanwhile. A tenth of a
-# second for prose, half a second for what looks random.
-BATCH = 1 << 19
 # A cursor is the ``changed`` of a conversation with a position in these bits.
 POSITION_BITS = 32
 
@@ -209,11 +175,11 @@ class _Search:
                 if len(self.found) == self.query.limit:
                     return
 
-    def _is_wanted(self, conversation: _Conversation) -> bool:
+    def _is_wanted(self, conversation: Conversation) -> bool:
         is_archived = conversation.values.get("archived", False)
         return self.query.archived in (None, is_archived)
 
-    async def _try(self, conversation: _Conversation, position: int) -> None:
+    async def _try(self, conversation: Conversation, position: int) -> None:
         message, thread = conversation.messages[position], conversation.thread
         text = text_of(message)
         if self.needle not in folded(text):
@@ -233,36 +199,10 @@ class _Search:
         )
 
 
-class _Conversation:
-    """The head of a conversation, read as far as it is needed."""
-
-    def __init__(self, context: Context, thread: ThreadRecord) -> None:
-        assert thread.head is not None
-        self.context, self.thread = context, thread
-        # Not from the cache: what is searched is not what is worked on.
-        self.known = Known(thread.head, decode_manifest(thread.head))
-        self.values: dict[str, Any] = {}
-
-    @property
-    def messages(self) -> list[object]:
-        found = self.values.get("messages")
-        return cast("list[object]", found) if isinstance(found, list) else []
-
-    async def read(self, *names: str) -> None:
-        self.values |= await read_values(self.context, self.known, names)
-
-    async def message(self, position: int) -> AnyMessage:
-        """A message as loading gives it; only dicts have a text and can be found."""
-        message = cast("dict[str, Any]", self.messages[position])
-        if "attachments" in message and "contents" not in self.values:
-            await self.read("content_ids", "contents")
-        return restored(*whole({**self.values, "messages": [message]}))
-
-
-async def _open(context: Context, thread: ThreadRecord) -> _Conversation | None:
+async def _open(context: Context, thread: ThreadRecord) -> Conversation | None:
     """A conversation with its messages, ``None`` if it is gone by now."""
     while True:
-        conversation = _Conversation(context, thread)
+        conversation = Conversation(context, thread)
         try:
             await conversation.read("messages", "title", "archived")
         except Corrupt:
@@ -275,100 +215,3 @@ async def _open(context: Context, thread: ThreadRecord) -> _Conversation | None:
             thread = found
         else:
             return conversation
-
-
-# --- the index ------------------------------------------------------------------------
-
-
-async def catch_up(
-    context: Context,
-    owner: str | None = None,
-    agent: str | None = None,
-    progress: Progress | None = None,
-) -> bool:
-    """Index what has changed since it was indexed; False if the index is damaged.
-
-    What cannot be indexed now, in a store that is read-only, busy or full, is left for
-    the next time.
-    """
-    query = Outdated(kind=KIND, form=FORM, owner=owner, agent=agent)
-    try:
-        await _Indexer(context, count_unchanged).run(query, progress)
-    except Corrupt:
-        await context.backend.mend()
-        return False
-    except (Busy, Unsupported):
-        pass
-    except HoldfastError as error:
-        if error.code not in {"disk_full", "io_error"}:
-            raise
-    return True
-
-
-async def compact(context: Context) -> None:
-    """Give unused space back, also that of an index in too many small stretches."""
-    if "search" in context.backend.abilities:
-        try:
-            await _Indexer(context, _count_filled).run(Scattered(STRETCH))
-        except Corrupt:
-            await context.backend.mend()
-    await context.backend.compact()
-
-
-def _count_filled(known: Indexed, texts: Sequence[str]) -> int:
-    return min(count_filled(known), count_unchanged(known, texts))
-
-
-class _Indexer:
-    """Brings the index of some threads up to date, a batch at a time.
-
-    ``count_kept`` tells how many of the first stretches stay as they are.
-    """
-
-    def __init__(
-        self, context: Context, count_kept: Callable[[Indexed, Sequence[str]], int]
-    ) -> None:
-        self.context, self.count_kept = context, count_kept
-        self.updates: list[Indexing] = []
-        self.size = 0
-
-    async def run(self, query: Query[Stale], progress: Progress | None = None) -> None:
-        threads = await self.context.backend.scan(query)
-        for done, thread in enumerate(threads, 1):
-            await self._add(thread)
-            if self.size >= BATCH or done == len(threads):
-                await self.context.backend.index(self.updates)
-                self.updates, self.size = [], 0
-                if progress is not None:
-                    progress(done, len(threads))
-
-    async def _add(self, stale: Stale) -> None:
-        # Before the thread: after it, this could be what a rival made of a newer one.
-        [found] = await self.context.backend.read([IndexKey(stale.number)])
-        update = await self._update(stale, found or Indexed())
-        if update is not None:
-            self.updates.append(update)
-            self.size += sum(map(len, update.texts))
-
-    async def _update(self, stale: Stale, found: Indexed) -> Indexing | None:
-        if stale.name is None:
-            return Indexing(number=stale.number, found=found, becomes=None)
-        thread = await self.context.find_thread(stale.name)
-        if thread is None or thread.head is None or thread.number != stale.number:
-            return None
-        conversation = _Conversation(self.context, thread)
-        try:
-            await conversation.read("messages")
-        except Corrupt:
-            return None  # whoever looks for something in it will be told
-        texts = [prepared(text_of(message)) for message in conversation.messages]
-        kept = found.stretches[: self.count_kept(found, texts)]
-        first = kept[-1].last + 1 if kept else 0
-        passages = list(divided(texts, first))
-        stretches = (*kept, *(passage.stretch for passage in passages))
-        return Indexing(
-            number=thread.number,
-            found=found,
-            becomes=Indexed(thread.changed, FORM, stretches),
-            texts=tuple(passage.text for passage in passages),
-        )

@@ -18,8 +18,11 @@ from typing import TypeVar
 import apsw
 
 from holdfast._backend import (
+    Adoption,
+    Backend,
     Facts,
     Indexing,
+    Inspection,
     Key,
     Outcome,
     Prune,
@@ -29,6 +32,7 @@ from holdfast._backend import (
     Write,
 )
 from holdfast._records import Change, Page, Run, Segment
+from holdfast.backends.sqlite._adopting import adopt
 from holdfast.backends.sqlite._connect import (
     FORMAT,
     MEMORY,
@@ -51,16 +55,22 @@ from holdfast.backends.sqlite._reading import (
     read_segments,
 )
 from holdfast.backends.sqlite._searching import (
+    UNUSED,
     can_search,
     drop,
     explained,
     is_damaged,
-    optimize,
-    refresh,
-    snapshot,
     write_index,
 )
 from holdfast.backends.sqlite._turnstile import Turnstile
+from holdfast.backends.sqlite._upkeep import (
+    check_file,
+    copy_file,
+    make_private,
+    shrink,
+    shrink_unchecked,
+    sync_file,
+)
 from holdfast.backends.sqlite._writing import Pruning, rows
 from holdfast.errors import (
     Busy,
@@ -149,6 +159,9 @@ class SqliteBackend:
                     f"{self.path} has an older format; open it for writing once"
                 )
 
+    async def ready(self) -> None:
+        """Opening the file was enough."""
+
     # --- writing ----------------------------------------------------------------------
 
     async def commit(self, writes: Sequence[Write]) -> list[Receipt]:
@@ -164,7 +177,7 @@ class SqliteBackend:
     def _commit_tickets(self, tickets: list[Ticket]) -> None:
         """Commit for everybody who waits; each gets its receipts or its error."""
         try:
-            self._exclusively(lambda db: commit_tickets(db, tickets))
+            self._exclusively(lambda db: commit_tickets(db, tickets, self._transaction))
         except HoldfastError as error:
             for ticket in tickets:
                 if not ticket.done:
@@ -175,7 +188,7 @@ class SqliteBackend:
 
         def carry_out(db: apsw.Connection) -> None:
             nonlocal pruned
-            with transaction(db):
+            with self._transaction(db):
                 pruned = Pruning(db, plan.at).carry_out(plan)
                 if plan.dry_run:
                     raise _DryRun
@@ -196,18 +209,23 @@ class SqliteBackend:
             self._exclusively(drop)
         return damaged
 
-    async def compact(self) -> None:
-        def shrink(db: apsw.Connection) -> None:
-            optimize(db)
-            db.execute("vacuum")
-            db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    async def adopt(self, adoption: Adoption) -> None:
+        def take_over(db: apsw.Connection) -> None:
+            with self._transaction(db):
+                adopt(db, adoption)
 
+        self._exclusively(take_over)
+
+    async def compact(self) -> None:
+        await self.mend()
         try:
             self._exclusively(shrink)
         except Corrupt:
-            if not await self.mend():
+            # A page that nothing uses is no reason to give up: the file is written
+            # anew without it, once all others were found to be sound.
+            if set(await self.check()) - {UNUSED}:
                 raise
-            self._exclusively(shrink)
+            self._exclusively(shrink_unchecked)
 
     def _exclusively(self, work: Callable[[apsw.Connection], R]) -> R:
         """Do something with the writing connection, alone."""
@@ -222,6 +240,10 @@ class SqliteBackend:
                     return work(db)
         finally:
             self._lock.release()
+
+    def _transaction(self, db: apsw.Connection) -> transaction:
+        """Whatever changes records does so in one of these."""
+        return transaction(db)
 
     def _queue(self) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext() if self.path == MEMORY else self._turnstile
@@ -289,7 +311,7 @@ class SqliteBackend:
         if value is not None:
 
             def insert(db: apsw.Connection) -> None:
-                with transaction(db):
+                with self._transaction(db):
                     rows(db, "insert_setting", name=name, value=value)
 
             self._exclusively(insert)
@@ -313,7 +335,7 @@ class SqliteBackend:
             abilities=ABILITIES,
         )
 
-    async def inspect(self) -> SqliteInspection:
+    async def inspect(self) -> Inspection:
         if self.path == MEMORY:
             return SqliteInspection(self._writing())
         self._readers.enter()
@@ -327,10 +349,8 @@ class SqliteBackend:
 
     async def check(self) -> list[str]:
         try:
-            with self._reading() as db, snapshot(db):
-                refresh(db)
-                lines = db.execute("pragma integrity_check").fetchall()
-            found = [str(line) for (line,) in lines if line != "ok"]
+            with self._reading() as db:
+                found = check_file(db)
         except Corrupt as error:
             found = [str(error)]
         with self._reading() as db:
@@ -352,15 +372,16 @@ class SqliteBackend:
         sync_file(os.path.dirname(os.path.abspath(path)))
 
     async def _copy(self, path: str) -> None:
+        vfs = None if self.path == MEMORY else self._vfs
         try:
             with self._reading() as db:
-                db.execute("vacuum into ?", (path,))
+                copy_file(db, path, vfs)
         except Corrupt:
             if not await self.mend():
                 raise
             os.truncate(path, 0)
             with self._reading() as db:
-                db.execute("vacuum into ?", (path,))
+                copy_file(db, path, vfs)
 
     async def close(self) -> None:
         with self._lock, translated(self.path):
@@ -370,6 +391,12 @@ class SqliteBackend:
             self._readers.close()
             if writer is not None:
                 writer.close()
+
+    def using(self, connection: object) -> Backend:
+        """There is no transaction of a caller's to be part of."""
+        kind = type(connection).__name__
+        text = f"{self.path} cannot be used over a {kind}; PostgreSQL can"
+        raise Unsupported(text)
 
     # --- forking ----------------------------------------------------------------------
 
@@ -410,24 +437,6 @@ class _DryRun(Exception):
     """Rolls a transaction back after counting."""
 
 
-def make_private(path: str) -> None:
-    """Make an empty file that only its owner can read, before anything is in it."""
-    try:
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    except OSError as error:
-        text = f"{path} cannot be made: {error.strerror}; choose another place"
-        raise HoldfastError(text, code="cannot_open") from error
-
-
-def sync_file(path: str) -> None:
-    """Make a file, or the names in a folder, survive a power cut."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def _for_all_open(method: Callable[[SqliteBackend], None]) -> Callable[[], None]:
     def call() -> None:
         for backend in tuple(_open_backends):
@@ -438,7 +447,7 @@ def _for_all_open(method: Callable[[SqliteBackend], None]) -> Callable[[], None]
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=_for_all_open(SqliteBackend.before_fork),
-        after_in_parent=_for_all_open(SqliteBackend.after_fork_in_parent),
-        after_in_child=_for_all_open(SqliteBackend.after_fork_in_child),
+        before=_for_all_open(lambda backend: backend.before_fork()),
+        after_in_parent=_for_all_open(lambda backend: backend.after_fork_in_parent()),
+        after_in_child=_for_all_open(lambda backend: backend.after_fork_in_child()),
     )

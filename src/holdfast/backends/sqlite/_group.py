@@ -120,21 +120,29 @@ class CommitQueue:
                 following.gate.release()
 
 
-def commit_tickets(db: apsw.Connection, tickets: Sequence[Ticket]) -> None:
+def commit_tickets(
+    db: apsw.Connection,
+    tickets: Sequence[Ticket],
+    begin: Callable[[apsw.Connection], transaction],
+) -> None:
     """Commit all tickets, each as a whole or with its error."""
-    if not _commit_together(db, tickets):
+    if not _commit_together(db, tickets, begin):
         for ticket in tickets:
-            _commit_together(db, [ticket])
+            _commit_together(db, [ticket], begin)
 
 
-def _commit_together(db: apsw.Connection, tickets: Sequence[Ticket]) -> bool:
+def _commit_together(
+    db: apsw.Connection,
+    tickets: Sequence[Ticket],
+    begin: Callable[[apsw.Connection], transaction],
+) -> bool:
     """Commit all that succeed; False, and nothing, if one fails half-way.
 
     Most failures are found by the first statement, before anything is changed, so
     there is no savepoint for each ticket; the rare other one spoils the group.
     """
     try:
-        with transaction(db):
+        with begin(db):
             seq = next_seq(db)
             for ticket in tickets:
                 seq = _apply(db, ticket, seq)

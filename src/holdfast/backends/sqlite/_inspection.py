@@ -8,7 +8,7 @@ from typing import TypeVar
 import apsw
 
 from holdfast._backend import Rescued
-from holdfast._records import Checkpoint, Entry, Run, Segment, ThreadRecord
+from holdfast._records import Checkpoint, Entry, Move, Run, Segment, ThreadRecord
 from holdfast.backends.sqlite import _rows
 from holdfast.backends.sqlite._writing import rows
 from holdfast.errors import Corrupt
@@ -50,6 +50,7 @@ class SqliteInspection:
             tuple(self._headed(row, heads) for row in threads),
             checkpoints,
             entries,
+            tuple(self._all("move", lambda row: Move(*row))),
             tuple(self._damage),
         )
 
@@ -95,9 +96,9 @@ class SqliteInspection:
         self._on_close()
 
     def _all(self, noun: str, convert: Callable[[_rows.Row], T]) -> Iterator[T]:
-        plural = {"thread": "threads", "checkpoint": "checkpoints", "entry": "entries"}
+        plural = {"entry": "entries"}
         for first in range(1, self._last(noun) + 1, CHUNK):
-            query = f"rescue_{plural[noun]}"
+            query = f"rescue_{plural.get(noun, noun + 's')}"
             for row in self._rows_between(query, first, first + CHUNK - 1):
                 try:
                     yield convert(row)

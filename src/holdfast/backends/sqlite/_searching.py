@@ -118,11 +118,11 @@ def _stale(found: list[_rows.Row]) -> Page[Stale]:
 
 def read_candidates(db: apsw.Connection, query: Candidates) -> Page[Candidate]:
     """The threads in which a text may stand, where there is an index."""
-    where: defaultdict[int | None, list[range]] = defaultdict(list)
+    where: defaultdict[int, list[range]] = defaultdict(list)
     for thread, first, last in rows(db, "matching", grams=_grams(query.text)):
+        if thread is None:
+            raise Corrupt("the search index", "it holds a text of no thread")
         where[thread].append(range(first, last + 1))
-    if None in where:
-        raise Corrupt("the search index", "it holds what it does not know")
     found = rows(
         db,
         "candidates",
@@ -159,26 +159,38 @@ def write_index(db: apsw.Connection, updates: Sequence[Indexing]) -> None:
     with transaction(db):
         if not exists(db):
             rows(db, "create")
-        for update in updates:
-            # Somebody may have been faster, or has merged the stretches.
-            if _indexed(db, update.number) == update.found:
-                _write(db, update)
+        texts = [text for update in updates for text in _catalogued(db, update)]
+        # All at once: any other statement in between makes FTS5 write out what it has
+        # gathered so far, which is three times as slow.
+        for numbered in texts:
+            rows(db, "insert_text", numbered)
 
 
-def _write(db: apsw.Connection, update: Indexing) -> None:
+def _catalogued(db: apsw.Connection, update: Indexing) -> list[tuple[int, str]]:
+    """Enter a thread's new stretches; returns their texts with their numbers."""
+    # Somebody may have been faster, or has merged the stretches.
+    if _indexed(db, update.number) != update.found:
+        return []
     thread, becomes = update.number, update.becomes or Indexed()
     kept = len(becomes.stretches) - len(update.texts)
-    first = becomes.stretches[kept - 1].last + 1 if kept else 0
-    rows(db, "drop_texts", thread=thread, first=first)
-    rows(db, "drop_stretches", thread=thread, first=first)
-    for stretch, text in zip(becomes.stretches[kept:], update.texts, strict=True):
-        [(number,)] = rows(db, "insert_stretch", (thread, *stretch))
-        rows(db, "insert_text", (number, text))
+    _drop_stretches(db, thread, update.found.stretches[kept:])
     if update.becomes is None:
         rows(db, "drop_thread", thread=thread)
     else:
         state = {"changed": becomes.changed, "form": becomes.form}
         rows(db, "insert_thread", thread=thread, **state)
+    new = becomes.stretches[kept:]
+    numbers = [rows(db, "insert_stretch", (thread, *s))[0][0] for s in new]
+    return list(zip(numbers, update.texts, strict=True))
+
+
+def _drop_stretches(
+    db: apsw.Connection, thread: int, stretches: Sequence[Stretch]
+) -> None:
+    if stretches:
+        first = stretches[0].first
+        rows(db, "drop_texts", thread=thread, first=first)
+        rows(db, "drop_stretches", thread=thread, first=first)
 
 
 def optimize(db: apsw.Connection) -> None:

@@ -31,7 +31,7 @@ class Turnstile:
         try:
             if self._file < 0 or os.fstat(self._file).st_nlink == 0:
                 self._reopen()
-            _lock(self._file, wait=False)
+            self._take()
         except BlockingIOError:
             self._queue()
         except OSError:
@@ -63,6 +63,9 @@ class Turnstile:
     def _reopen(self) -> None:
         self.abandon()
         self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def _take(self) -> None:
+        _lock(self._file, wait=False)
 
     def _queue(self) -> None:
         # flock has no timeout: a thread waits for it, and this one for the thread.

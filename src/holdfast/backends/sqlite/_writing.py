@@ -84,9 +84,18 @@ class Applied:
         elif write.turn is not None:
             self._must_exist(write.turn.target)
             found = self._move_head(write.turn.target.seq, write.expect)
+        elif write.expect is not None:
+            found = self._as_expected(write.expect)
         else:
             found = None
         return found or self._start()
+
+    def _as_expected(self, expected: Checkpoint) -> tuple[int, int]:
+        values = {"name": self.write.thread, "head": expected.seq}
+        found = self._numbers(row(self.db, "thread_at_head", **values))
+        if found is None:
+            raise self._conflict(expected)
+        return found
 
     def _touch(self) -> tuple[int, int] | None:
         values = {"name": self.write.thread, "changed": self.changed}

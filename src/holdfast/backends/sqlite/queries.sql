@@ -16,6 +16,10 @@ update thread set changed = :changed, updated_at = :at
 where name = :name and deleted_at is null
 returning number, family
 
+-- name: thread_at_head
+select number, family from thread
+where name = :name and deleted_at is null and head = :head
+
 -- name: set_owner
 update thread set owner = :owner where number = :number
 
@@ -350,6 +354,37 @@ from journal
 where seq between :first and :last
 order by seq
 limit :last - :first + 1
+
+-- name: rescue_moves
+select m.seq, o.name, m.kind, s.id, t.id, m.moved_at
+from move m
+join thread o on o.number = m.thread and o.deleted_at is null
+left join checkpoint s on s.seq = m.source
+left join checkpoint t on t.seq = m.target
+where m.seq between :first and :last
+order by m.seq
+limit :last - :first + 1
+
+-- name: last_move
+select max(seq) from move
+
+-- name: adopt_thread
+insert or ignore into thread (number, name, family, kind, owner, agent, metadata, head,
+    changed, created_at, updated_at, forked_thread, forked_checkpoint, deleted_at)
+values (:number, :name, :family, :kind, :owner, :agent, :metadata, :head, :changed,
+    :created_at, :updated_at, :forked_thread, :forked_checkpoint, :deleted_at)
+
+-- name: adopt_checkpoint
+insert or ignore into checkpoint (seq, id, family, thread, parent, step, saved_at, kind,
+    label, tags, metadata, runs, manifest, size, digest, link, checksum)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: adopt_segment
+insert or ignore into segment (key, packing, data, checksum) values (?, ?, ?, ?)
+
+-- name: adopt_move
+insert or ignore into move (seq, thread, kind, source, target, moved_at)
+values (:seq, :thread, :kind, :source, :target, :at)
 
 -- name: rescue_segments
 select key, packing, data, checksum from segment
