@@ -1,0 +1,8 @@
+"""Prints the reference of the tools, which docs/tools.md ends with."""
+
+import sys
+
+from holdfast.tools import TOOLS
+from holdfast.tools._page import reference
+
+sys.stdout.write(reference(TOOLS))

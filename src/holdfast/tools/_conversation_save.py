@@ -1,0 +1,188 @@
+"""The tool that makes, changes and extends conversations."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from holdfast._contents import kept
+from holdfast._operations import conversations, saving
+from holdfast._operations.context import Context
+from holdfast._operations.upkeep import MOST_ATTEMPTS
+from holdfast._records import Checkpoint, ThreadRecord
+from holdfast.conversations import Conversation
+from holdfast.errors import Busy, Conflict
+from holdfast.messages import stored
+from holdfast.tools._bounds import moment
+from holdfast.tools._refusals import Refusal, echo
+from holdfast.tools._tool import Arguments, ConversationId, Result, Scope, Tool
+
+Message = dict[str, Any]
+ABOUT = ("title", "summary", "tags", "context", "metadata", "archived")
+
+
+class NewMessage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    role: Literal["assistant", "system", "user"]
+    content: str
+
+
+class ConversationSave(Arguments, frozen=True):
+    conversation_id: Annotated[ConversationId, Meta(description="Id, new or known")]
+    agent_id: Annotated[str | None, Meta(description="Agent of a new conversation")] = (
+        None
+    )
+    owner: Annotated[str | None, Meta(description="User of a new conversation")] = None
+    messages: Annotated[
+        list[NewMessage] | None, Meta(description="Messages to append")
+    ] = None
+    start: Annotated[
+        Annotated[int, Meta(ge=0)] | None,
+        Meta(description="Position of the first of them; the end by default"),
+    ] = None
+    title: Annotated[str | None, Meta(description="Title to show")] = None
+    summary: Annotated[str | None, Meta(description="What it is about")] = None
+    tags: Annotated[list[str] | None, Meta(description="All its tags")] = None
+    context: Annotated[
+        dict[str, Any] | None, Meta(description="What is active, such as a task")
+    ] = None
+    metadata: Annotated[
+        dict[str, Any] | None, Meta(description="Anything else about it")
+    ] = None
+    archived: Annotated[bool | None, Meta(description="Whether it is put away")] = None
+
+
+async def conversation_save(
+    context: Context, scope: Scope, given: ConversationSave
+) -> Result:
+    thread = conversations.thread_of(given.conversation_id)
+    for _ in range(MOST_ATTEMPTS):
+        record = await context.find_thread(thread)
+        try:
+            if record is None or record.head is None:
+                return await _create(context, given)
+            _check_belongs(record, scope, given)
+            return await _change(context, record, record.head, given)
+        except Conflict as conflict:
+            if conflict.code not in {"conversation_exists", "head_moved"}:
+                raise
+    raise Busy(f"conversation {given.conversation_id!r} is being changed by others")
+
+
+def _messages(given: ConversationSave) -> list[Message]:
+    return [{"role": m.role, "content": m.content} for m in given.messages or ()]
+
+
+def _about(given: ConversationSave) -> dict[str, Any]:
+    fields = {name: getattr(given, name) for name in ABOUT}
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+async def _create(context: Context, given: ConversationSave) -> Result:
+    if given.start:
+        raise _misplaced(given.start, 0)
+    new = Conversation(
+        id=given.conversation_id,
+        agent=given.agent_id,
+        owner=given.owner,
+        messages=[*_messages(given)],
+        **_about(given),
+    )
+    made = await conversations.create(context, new)
+    return {
+        "conversation_id": made.id,
+        "created": True,
+        "added": made.message_count,
+        "message_count": made.message_count,
+        "updated_at": moment(made.updated_at),
+    }
+
+
+def _check_belongs(record: ThreadRecord, scope: Scope, given: ConversationSave) -> None:
+    shown = echo(given.conversation_id)
+    if not scope.holds(record):
+        raise Refusal(
+            "conflict",
+            f"the id {shown} is in use, and not yours",
+            "Choose another conversation_id.",
+        )
+    found = {"agent_id": record.agent, "owner": record.owner}
+    for name, value in found.items():
+        if getattr(given, name) not in (None, value):
+            raise Refusal(
+                "conflict",
+                f"conversation {shown} exists, and its {name} is {echo(value)}",
+                f"Leave {name} out to change it, or choose another conversation_id.",
+            )
+
+
+async def _change(
+    context: Context, record: ThreadRecord, head: Checkpoint, given: ConversationSave
+) -> Result:
+    id_, wanted = given.conversation_id, _messages(given)
+    values = conversations.as_values(_about(given))
+    new = await _missing(context, head, given, wanted) if wanted else []
+    if new:
+        how = saving.Options(expect=head)
+        saved = await conversations.add(context, id_, kept(new), how=how, values=values)
+    else:
+        saved = await conversations.update(context, id_, values)
+    summary = await conversations.summarized(context, replace(record, head=saved))
+    result: Result = {
+        "conversation_id": id_,
+        "created": False,
+        "added": len(new),
+        "message_count": summary.messages,
+        "updated_at": moment(summary.updated_at),
+    }
+    if len(new) < len(wanted):
+        result["note"] = (
+            "Messages that are there already were not added again. If they shall be"
+            f" there twice, call again with start={summary.messages}."
+        )
+    return result
+
+
+async def _missing(
+    context: Context, head: Checkpoint, given: ConversationSave, wanted: list[Message]
+) -> list[Message]:
+    """Those of the messages that are not there yet."""
+    loaded = await conversations.load(context, given.conversation_id, head)
+    found = [_essence(stored(message)) for message in loaded.messages]
+    if given.start is None:
+        # A call that is repeated, as clients do after a timeout, finds them there.
+        return [] if found[-len(wanted) :] == wanted else wanted
+    there = found[given.start : given.start + len(wanted)]
+    if given.start > len(found) or there != wanted[: len(there)]:
+        raise _misplaced(given.start, len(found))
+    return wanted[len(there) :]
+
+
+def _essence(message: Message) -> Message:
+    return {"role": message.get("role"), "content": message.get("content")}
+
+
+def _misplaced(start: int, count: int) -> Refusal:
+    if start > count:
+        message = f"start: {start} is behind the end, there are {count} messages"
+    else:
+        message = f"start: other messages stand at {start}, there are {count} in all"
+    hint = f"Pass start={count}, or null, to append. conversation_load shows them."
+    return Refusal("conflict", message, hint)
+
+
+SAVE_TOOL = Tool(
+    run=conversation_save,
+    arguments=ConversationSave,
+    description=(
+        "Create a conversation, or change the one with this id, and append messages to"
+        " it. Use it to keep a dialogue, or to title, tag, summarize or archive one."
+        " Only what is given changes: what is null or left out stays as it is, an empty"
+        " text, list or object clears it. Messages that already are the last ones are"
+        " not added again, so that a call can be repeated safely. Gives"
+        " conversation_id, whether it was created, how many messages were added and how"
+        " many there are."
+    ),
+    per_owner=True,
+)

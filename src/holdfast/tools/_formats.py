@@ -1,0 +1,139 @@
+"""Tools, calls and answers in the words of the providers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import msgspec
+
+from holdfast.errors import Unstorable
+from holdfast.tools._schemas import Schema, all_required, is_closed, never_null
+from holdfast.tools._tool import Result, Tool
+
+Form = dict[str, Any]
+
+
+# --- tools ----------------------------------------------------------------------------
+
+
+def for_chat(tool: Tool, schema: Schema, *, strict: bool) -> Form:
+    """A tool of OpenAI Chat."""
+    return {"type": "function", "function": _function(tool, schema, strict=strict)}
+
+
+def for_responses(tool: Tool, schema: Schema, *, strict: bool) -> Form:
+    """A tool of OpenAI Responses."""
+    return {"type": "function", **_function(tool, schema, strict=strict)}
+
+
+def _function(tool: Tool, schema: Schema, *, strict: bool) -> Form:
+    is_strict = strict and is_closed(schema)
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": all_required(schema) if is_strict else schema,
+        # Said in any case: Responses would take it for true.
+        "strict": is_strict,
+    }
+
+
+def for_anthropic(tool: Tool, schema: Schema, *, strict: bool) -> Form:
+    """A tool of Anthropic."""
+    form: Form = {"name": tool.name, "description": tool.description}
+    if strict and is_closed(schema):
+        return {**form, "input_schema": never_null(schema), "strict": True}
+    return {**form, "input_schema": schema}
+
+
+def for_mcp(tool: Tool, schema: Schema) -> Form:
+    """A tool as MCP has it on the wire."""
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "inputSchema": schema,
+        "annotations": {
+            "readOnlyHint": tool.read_only,
+            "destructiveHint": tool.destructive,
+            "idempotentHint": tool.idempotent,
+            "openWorldHint": False,
+        },
+    }
+
+
+# --- calls and answers ----------------------------------------------------------------
+
+
+class Call(msgspec.Struct, frozen=True):
+    """What a model asks for, and how it wants to be answered."""
+
+    id: str
+    name: str
+    arguments: Any
+    answer: Callable[[str, Result], Form]
+
+
+def read_call(call: object) -> Call:
+    """A call in any of the forms that the providers have."""
+    dump = getattr(call, "model_dump", None)
+    fields: object = dump() if callable(dump) else call
+    read = _READERS.get(_kind(fields))
+    if read is None:
+        raise Unstorable(
+            "call", "is none of a tool call, a function_call item or a tool_use block"
+        )
+    try:
+        return read(cast("Mapping[str, Any]", fields))
+    except (KeyError, TypeError) as error:
+        raise Unstorable("call", f"lacks {error}; pass it as it came") from error
+
+
+def _kind(fields: object) -> object:
+    if not isinstance(fields, Mapping):
+        return None
+    named = cast("Mapping[str, object]", fields)
+    return "function" if "function" in named else named.get("type")
+
+
+def answer_to(call: Call, result: Result) -> Form:
+    """The message that gives a call its result."""
+    return call.answer(call.id, result)
+
+
+def _chat(fields: Mapping[str, Any]) -> Call:
+    function: Mapping[str, Any] = fields["function"]
+    return Call(fields["id"], function["name"], function["arguments"], _chat_answer)
+
+
+def _chat_answer(id_: str, result: Result) -> Form:
+    return {"role": "tool", "tool_call_id": id_, "content": _text(result)}
+
+
+def _responses(fields: Mapping[str, Any]) -> Call:
+    return Call(
+        fields["call_id"], fields["name"], fields["arguments"], _responses_answer
+    )
+
+
+def _responses_answer(id_: str, result: Result) -> Form:
+    return {"type": "function_call_output", "call_id": id_, "output": _text(result)}
+
+
+def _anthropic(fields: Mapping[str, Any]) -> Call:
+    return Call(fields["id"], fields["name"], fields["input"], _anthropic_answer)
+
+
+def _anthropic_answer(id_: str, result: Result) -> Form:
+    form = {"type": "tool_result", "tool_use_id": id_, "content": _text(result)}
+    return {**form, "is_error": True} if "error" in result else form
+
+
+def _text(result: Result) -> str:
+    return msgspec.json.encode(result).decode()
+
+
+_READERS: dict[object, Callable[[Mapping[str, Any]], Call]] = {
+    "function": _chat,
+    "function_call": _responses,
+    "tool_use": _anthropic,
+}

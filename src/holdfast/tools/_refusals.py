@@ -1,0 +1,93 @@
+"""Errors as results that a model can read and act on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from holdfast.errors import (
+    Busy,
+    Conflict,
+    Corrupt,
+    FormatMismatch,
+    HoldfastError,
+    NotFound,
+    Unstorable,
+    Unsupported,
+)
+
+LONGEST_ECHO = 120
+LONGEST_MESSAGE = 500
+
+# What to do next, for errors that are not the model's.
+HINTS: dict[type[HoldfastError], str] = {
+    Busy: "Somebody else is writing; call again in a moment.",
+    Conflict: "Somebody else changed it meanwhile; load it again, then repeat.",
+    Corrupt: "Do not retry. Tell the user that the store is damaged.",
+    FormatMismatch: "Do not retry. Tell the user that the store cannot be read.",
+    NotFound: "Look its id up with the tool that lists them, then call again.",
+    Unstorable: "Correct the argument and call again.",
+    Unsupported: "Do not retry: this store does not allow it. Reading still works.",
+}
+
+
+class Refusal(Exception):
+    """Why a tool did not do what it was asked, and what to do instead."""
+
+    def __init__(self, code: str, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.code, self.message, self.hint = code, message, hint
+
+
+def as_result(error: Refusal | HoldfastError) -> dict[str, Any]:
+    """An error as the result of a tool."""
+    if isinstance(error, Refusal):
+        hint = error.hint
+    else:
+        hint = HINTS.get(type(error), "Do not retry. Tell the user what it says.")
+    message = _cut(error.message, LONGEST_MESSAGE)
+    return {"error": {"code": error.code, "message": message, "hint": hint}}
+
+
+def bad_cursor() -> Refusal:
+    """A cursor that no result had."""
+    return Refusal(
+        "invalid_arguments",
+        "cursor: it is not one that this tool gave",
+        "Pass the cursor of the result before, or null to begin.",
+    )
+
+
+def echo(value: object) -> str:
+    """What was given, as messages show it: quoted, and not too long."""
+    return _cut(repr(value), LONGEST_ECHO)
+
+
+def _cut(text: str, longest: int) -> str:
+    shown = text if len(text) <= longest else text[: longest - 1] + "…"
+    return shown.encode("utf-8", "replace").decode()
+
+
+def suggestion(wanted: str, known: Sequence[str], *, most: int = 5) -> str:
+    """A sentence that names the nearest of what there is, "" if there is nothing."""
+    near = nearest(wanted, known, most=most)
+    if near:
+        return f"Did you mean {listed(near)}? "
+    return f"Known: {listed(known[:most])}. " if known else ""
+
+
+def nearest(wanted: str, known: Sequence[str], *, most: int = 5) -> list[str]:
+    """The names most like another, and those that hold it or are held by it."""
+    asked = wanted.casefold()
+    folded = {name.casefold(): name for name in known}
+    alike = get_close_matches(asked, folded, most, 0.6)
+    held = [
+        f for f in folded if min(len(f), len(asked)) > 1 and (f in asked or asked in f)
+    ]
+    return [folded[name] for name in dict.fromkeys([*alike, *held])][:most]
+
+
+def listed(names: Iterable[object]) -> str:
+    """Names as a sentence lists them."""
+    return ", ".join(map(echo, names))

@@ -1,0 +1,65 @@
+"""The tool that counts what is kept."""
+
+from __future__ import annotations
+
+from holdfast._operations import agents, conversations, counting, snapshots
+from holdfast._operations.context import Context
+from holdfast._operations.conversations import ListQuery
+from holdfast.tools._tool import Arguments, Result, Scope, Tool
+
+
+class PersistenceStats(Arguments, frozen=True):
+    pass
+
+
+async def persistence_stats(
+    context: Context, scope: Scope, given: PersistenceStats
+) -> Result:
+    del given  # there is nothing to choose
+    if scope.bound:
+        return await counted(context, scope)
+    found = await counting.statistics(context)
+    return {
+        "agents": found.agents,
+        "conversations": found.conversations,
+        "messages": found.messages,
+        "documents": found.documents,
+        "agent_checkpoints": found.agent_checkpoints,
+        "threads": found.threads,
+        "saved_states": found.checkpoints,
+        "logical_bytes": found.logical_bytes,
+        "stored_bytes": found.stored_bytes,
+        "file_bytes": found.file_bytes,
+    }
+
+
+async def counted(context: Context, scope: Scope) -> Result:
+    """What there is within a scope; the sizes of the store are everybody's."""
+    query = ListQuery(agent=scope.agent, owner=scope.owner, limit=None)
+    found = await conversations.summaries(context, query)
+    result: Result = {
+        "conversations": len(found),
+        "messages": sum(summary.messages for summary in found),
+    }
+    if scope.agent is None or scope.owner is not None:
+        return result
+    pinned = await snapshots.checkpoints(
+        context, scope.agent, kind=None, limit=None, before=None
+    )
+    own = await context.find_thread(agents.thread_of(scope.agent))
+    return {"agents": int(own is not None), **result, "agent_checkpoints": len(pinned)}
+
+
+STATISTICS_TOOLS = (
+    Tool(
+        run=persistence_stats,
+        arguments=PersistenceStats,
+        description=(
+            "Count what is kept: agents, conversations, messages, documents and"
+            " checkpoints, and the bytes they take. Use it to answer how much there is;"
+            " the lists give the ids. Takes no arguments."
+        ),
+        read_only=True,
+        per_owner=True,
+    ),
+)

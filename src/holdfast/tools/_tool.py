@@ -1,0 +1,80 @@
+"""What a tool is: what a model is told of it, its arguments, and what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any, TypeAlias
+
+import msgspec
+
+from holdfast._operations.context import Context
+from holdfast._records import ThreadRecord
+from holdfast.tools._schemas import Schema, schema_of
+
+Result: TypeAlias = dict[str, Any]
+
+# A page of any list unless something else is asked for, and the longest there is.
+DEFAULT_LIMIT, MOST = 20, 500
+
+
+class Arguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a tool is called with; what is optional accepts null as well."""
+
+
+def _about(description: str) -> msgspec.Meta:
+    return msgspec.Meta(description=description)
+
+
+Id = Annotated[str, msgspec.Meta(min_length=1)]
+AgentId = Annotated[Id, _about("Id of the agent")]
+ConversationId = Annotated[Id, _about("Id of the conversation")]
+Limit = Annotated[
+    Annotated[int, msgspec.Meta(ge=1, le=MOST)] | None,
+    _about(f"1 to {MOST}, {DEFAULT_LIMIT} by default"),
+]
+Cursor = Annotated[str | None, _about("Cursor of the result before")]
+
+
+class Scope(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model is confined to: an agent, a user, both or neither."""
+
+    agent: str | None = None
+    owner: str | None = None
+
+    @property
+    def bound(self) -> dict[str, str]:
+        """The arguments that are settled, and not the model's to choose."""
+        chosen = {"agent_id": self.agent, "owner": self.owner}
+        return {name: value for name, value in chosen.items() if value is not None}
+
+    def holds(self, thread: ThreadRecord) -> bool:
+        """Whether a thread is within it."""
+        is_agents = self.agent is None or thread.agent == self.agent
+        return is_agents and (self.owner is None or thread.owner == self.owner)
+
+
+class Tool(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the operations a model can call, described once for every provider.
+
+    A ``destructive`` one takes away what cannot be brought back, an ``idempotent`` one
+    changes nothing more when it is repeated. One that is ``per_owner`` can be confined
+    to what belongs to one user.
+    """
+
+    run: Callable[[Context, Scope, Any], Coroutine[Any, Any, Result]]
+    arguments: type[Arguments]
+    description: str
+    read_only: bool = False
+    destructive: bool = False
+    idempotent: bool = True
+    per_owner: bool = False
+
+    @property
+    def name(self) -> str:
+        """What a model calls it by."""
+        return self.run.__name__
+
+    @property
+    def schema(self) -> Schema:
+        """The JSON schema of its arguments."""
+        return schema_of(self.arguments)
