@@ -12,7 +12,25 @@ import pytest
 import holdfast
 
 SOURCE = Path(holdfast.__file__).parent
-CENTRE = {"_records", "_codec", "errors", "_rope", "_manifest", "_reference", "diff"}
+CENTRE = {
+    "_codec",
+    "_contents",
+    "_dialects",
+    "_looping",
+    "_manifest",
+    "_plain",
+    "_recording",
+    "_records",
+    "_reference",
+    "_repair",
+    "_rope",
+    "_searching",
+    "_transcript",
+    "conversations",
+    "diff",
+    "errors",
+    "strategy",
+}
 
 
 def modules() -> dict[str, Path]:

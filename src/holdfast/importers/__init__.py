@@ -1,0 +1,82 @@
+"""Lossless import from the files of five earlier systems, and of plugins.
+
+`import_from` reads a file or a folder and puts what it finds into a store. It never
+changes the source, can be repeated, and reports what it could not read or had to guess.
+Nothing is lost but the difference between null and a list or an object that is missing.
+A package adds a format by offering a `Reader` as a ``holdfast.importers`` entry point.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Coroutine
+from typing import Any, overload
+
+from holdfast._store import AsyncStore, Store
+from holdfast.importers._importing import formats, import_into
+from holdfast.importers._reading import (
+    Bundle,
+    Damaged,
+    Finding,
+    Line,
+    Reader,
+    Reading,
+    Save,
+    later,
+)
+from holdfast.importers._report import Counts, Report
+from holdfast.importers._writing import Progress
+
+__all__ = [
+    "Bundle",
+    "Counts",
+    "Damaged",
+    "Finding",
+    "Line",
+    "Progress",
+    "Reader",
+    "Reading",
+    "Report",
+    "Save",
+    "formats",
+    "import_from",
+    "import_into",
+    "later",
+]
+
+
+@overload
+def import_from(
+    store: Store,
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+) -> Report: ...
+@overload
+def import_from(
+    store: AsyncStore,
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+) -> Coroutine[Any, Any, Report]: ...
+def import_from(
+    store: Store | AsyncStore,
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,  # noqa: A002 - public name
+    dry_run: bool = False,
+    progress: Progress | None = None,
+) -> Report | Coroutine[Any, Any, Report]:
+    """Put what a foreign file or folder holds into a store, awaited if that is async.
+
+    ``format`` is one of `formats`; without it, it is told from the files, and
+    `FormatMismatch` raised where it cannot be. With ``dry_run`` nothing is written.
+    ``progress`` is called with how many checkpoints have been dealt with, of how many;
+    for an `AsyncStore` that happens in another thread. The source is never changed;
+    damage in it is reported and stops nothing else.
+    """
+    return store.import_from(path, format=format, dry_run=dry_run, progress=progress)

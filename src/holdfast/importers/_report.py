@@ -1,0 +1,77 @@
+"""What an import did, for people and programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from holdfast.importers._reading import Finding
+
+
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    """How many there are of each kind.
+
+    ``messages`` are those of the conversations as they are at the end,
+    ``agent_checkpoints`` those of agents with their conversations.
+    """
+
+    threads: int = 0
+    conversations: int = 0
+    agents: int = 0
+    documents: int = 0
+    checkpoints: int = 0
+    agent_checkpoints: int = 0
+    messages: int = 0
+
+    def __str__(self) -> str:
+        counted = [
+            f"{number:,} {_named(name, number)}"
+            for name, number in msgspec.structs.asdict(self).items()
+            if number
+        ]
+        return ", ".join(counted) or "nothing"
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What an import found and did, or with ``dry_run`` would do.
+
+    ``found`` counts by the source's own names. ``already_there`` came with an earlier
+    import, ``inferred`` says what had to be guessed. ``damaged`` could not be read,
+    ``conflicts`` could not be put into the store, ``ignored`` hold nothing to import.
+    """
+
+    format: str
+    path: str
+    dry_run: bool
+    found: dict[str, int]
+    imported: Counts
+    already_there: Counts
+    inferred: tuple[str, ...]
+    damaged: tuple[Finding, ...]
+    conflicts: tuple[Finding, ...]
+    ignored: tuple[Finding, ...]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether everything of the source is in the store."""
+        return not self.damaged and not self.conflicts
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        verb = "would import" if self.dry_run else "imported"
+        yield f"{verb} {self.imported} from {self.path} ({self.format})"
+        if self.already_there != Counts():
+            yield f"already there: {self.already_there}"
+        for name in ("damaged", "conflicts", "inferred", "ignored"):
+            listed: tuple[object, ...] = getattr(self, name)
+            if listed:
+                yield f"{name}:"
+                yield from (f"  {item}" for item in listed)
+
+
+def _named(name: str, number: int) -> str:
+    words = name.replace("_", " ")
+    return words.removesuffix("s") if number == 1 else words

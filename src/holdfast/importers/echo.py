@@ -1,0 +1,119 @@
+"""Reads the checkpoint files of echo_state: a JSON object of sessions.
+
+    session id -> conversation        checkpoint -> checkpoint, oldest first
+    messages, summary, metadata -> the state's values, as they are
+    created_at -> saved_at            checkpoint_id -> id
+
+A null is the same as a missing field. Of a file that ends too early, as after a crash,
+the checkpoints before its end are read; of one that is damaged, those that are not.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from holdfast.importers._fields import Fields
+from holdfast.importers._files import (
+    File,
+    checked_text,
+    digest,
+    parse,
+    read_head,
+    read_json_text,
+    shown,
+    walk,
+)
+from holdfast.importers._reading import Finding, Line, Reading, Save, later
+from holdfast.importers._scanner import Scanner
+
+_OPENING = re.compile(
+    rb'(?:\xef\xbb\xbf)?\s*\{\s*(?:\}\s*\Z|"(?:[^"\\]|\\.)*"\s*:\s*\[\s*[\]{])'
+)
+
+
+def recognises(path: str) -> bool:
+    """Whether a file, or one of a folder's JSON files, looks like one of echo's."""
+    return any(_looks_right(file.path) for file in _candidates(path, Reading()))
+
+
+def read(path: str) -> Reading:
+    """All sessions of a file, or of a folder's JSON files."""
+    reading = Reading()
+    for file in _candidates(path, reading):
+        if os.path.isdir(path) and not _looks_right(file.path):
+            text = "does not begin like a file of echo"
+            reading.ignored.append(Finding(shown(file.path), text))
+            continue
+        with reading.attempt(shown(file.path)):
+            _read_file(reading, file.path)
+    return reading
+
+
+def _candidates(path: str, reading: Reading) -> Iterator[File]:
+    beside = [path + ".tmp", os.path.splitext(path)[0] + ".json.tmp"]
+    for left_over in dict.fromkeys(beside):
+        if os.path.isfile(left_over):
+            _report_left_over(reading, left_over)
+    for file in walk(path, 1, reading):
+        if ".tmp" in file.name:
+            _report_left_over(reading, file.path)
+        elif file.name.endswith(".json") or not os.path.isdir(path):
+            yield file
+
+
+def _report_left_over(reading: Reading, path: str) -> None:
+    text = "was left over from an interrupted write"
+    reading.ignored.append(Finding(shown(path), text))
+
+
+def _looks_right(path: str) -> bool:
+    return _OPENING.match(read_head(path)) is not None
+
+
+def _read_file(reading: Reading, path: str) -> None:
+    scanner = Scanner(read_json_text(path, whole=False))
+    for session in scanner.members():
+        reading.count(session, 0)
+        line = Line(kind="conversation", id=session)
+        for number, _ in enumerate(scanner.elements()):
+            text = scanner.span()
+            part = f"checkpoint {number + 1} of session {session!r}"
+            with reading.attempt(shown(path), part):
+                again = partial(_save, text, session, shown(path))
+                reading.put(line, later(again(), again))
+                reading.count(session)
+    scanner.end()
+
+
+def _save(text: str, session: str, path: str) -> Save:
+    record = parse(checked_text(text))
+    fields = Fields(record)
+    id_, at = fields.text("checkpoint_id"), fields.seconds("created_at")
+    state = _state(fields)
+    fields.drop("session_id", session)
+    fields.drop("parent_checkpoint_id", None)
+    return Save(
+        id=id_,
+        at=at,
+        path=path,
+        digest=digest(record),
+        state=lambda: state,
+        origin=fields.extra(),
+        messages=len(state["messages"]),
+    )
+
+
+def _state(fields: Fields) -> dict[str, Any]:
+    state: dict[str, Any] = {"messages": fields.objects("messages")}
+    summary = fields.maybe("summary", str)
+    if summary is not None:
+        state["summary"] = summary
+    # Any JSON is possible there; what is no object stays with the checkpoint.
+    if isinstance(fields.rest.get("metadata"), dict):
+        state["metadata"] = fields.rest.pop("metadata")
+    fields.drop("metadata", None)
+    return state
