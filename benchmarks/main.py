@@ -14,6 +14,7 @@ import orjson
 from benchmarks.append import append
 from benchmarks.chart import chart
 from benchmarks.concurrency import processes, savers
+from benchmarks.directory import directory
 from benchmarks.disk import disk
 from benchmarks.environment import environment
 from benchmarks.lineage import fork, history
@@ -37,6 +38,7 @@ BENCHMARKS: dict[str, Callable[[Bench], None]] = {
     "savers": savers,
     "processes": processes,
     "disk": disk,
+    "directory": directory,
     "search": search,
 }
 

@@ -56,6 +56,14 @@ def open_compressed_awaited(path, **options):
     return blocking(holdfast.open_async(path, compress=True, **options))
 
 
+def open_directory(path, **options):
+    return holdfast.open(f"dir:{path}", **options)
+
+
+def open_directory_awaited(path, **options):
+    return blocking(holdfast.open_async(f"dir:{path}", **options))
+
+
 def open_memory(path, **options):
     return holdfast.open(":memory:", **options)
 
@@ -66,9 +74,19 @@ def open_memory(path, **options):
         open_awaited,
         open_compressed,
         open_compressed_awaited,
+        open_directory,
+        open_directory_awaited,
         open_memory,
     ],
-    ids=["file", "awaited", "compressed", "compressed-awaited", "memory"],
+    ids=[
+        "file",
+        "awaited",
+        "compressed",
+        "compressed-awaited",
+        "directory",
+        "directory-awaited",
+        "memory",
+    ],
 )
 def store(request, path, clock):
     """A new store through each door, with a clock that stands still."""

@@ -43,3 +43,12 @@ def watched(store):
     backend = Watched(store._context.backend)
     context = replace(store._context, backend=backend, cache=Cache(1 << 20))
     return Store(context), backend
+
+
+def damage(store, thread, at="@"):
+    """Spoil the last segment that only this checkpoint of a thread in memory uses."""
+    checkpoint = store.thread(thread).get(at)
+    last = checkpoint.family << 32 | max(run.last for run in checkpoint.runs)
+    db = store._context.backend._writer
+    db.execute("update segment set data = zeroblob(9) where key = ?", (last,))
+    assert db.changes() == 1

@@ -18,7 +18,15 @@ from msgspec.structs import replace
 import holdfast
 from holdfast import Busy, Conflict, NotFound, Retention, Store
 from programs.running import FOLDER, run_program, seed_of
-from programs.scenario import FILE, STEPS, build, copy_folder, dump, problems_of
+from programs.scenario import (
+    AGENT_OPERATIONS,
+    FILE,
+    STEPS,
+    build,
+    copy_folder,
+    dump,
+    problems_of,
+)
 
 
 def _swarm(task, path, processes, argument=0):
@@ -479,7 +487,7 @@ def _delete(reference):
 BEFORE_SECOND, BEFORE_THIRD = "built-1", "built-2"
 
 CALLS = {
-    **{name: steps[-1] for name, steps in STEPS.items()},
+    **{n: steps[-1] for n, steps in STEPS.items() if n not in AGENT_OPERATIONS},
     "delete-the-first": _delete("first"),
     "delete-the-one-before": _delete(BEFORE_SECOND),
     "delete-what-was-rewound": _delete("third"),

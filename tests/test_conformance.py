@@ -26,11 +26,37 @@ class TestCompressed(TestFile):
         return holdfast.open(self.url, **({"compress": True} | options))
 
 
+class TestDirectory(StoreTests):
+    @pytest.fixture(autouse=True)
+    def place(self, tmp_path):
+        self.url = f"dir:{tmp_path}/store"
+
+    def open_store(self, **options):
+        return holdfast.open(self.url, **options)
+
+
+class TestDirectoryAwaited(TestDirectory):
+    def open_store(self, **options):
+        return blocking(holdfast.open_async(self.url, **options))
+
+
 class TestMemory(StoreTests):
     reopens = False
 
     def open_store(self, **options):
         return holdfast.open(":memory:", **options)
+
+
+def test_no_rule_hides_another_of_the_same_name():
+    """A second test of a name, in another group, would silently never run."""
+    names = [
+        name
+        for group in StoreTests.__mro__
+        for name in vars(group)
+        if name.startswith("test")
+    ]
+
+    assert [name for name in set(names) if names.count(name) > 1] == []
 
 
 class Message(pydantic.BaseModel):

@@ -11,14 +11,21 @@ from pathlib import Path
 import pytest
 
 import holdfast
+from holdfast._agents import Agents
+from holdfast._conversations import Conversations
+from holdfast._documents import Documents
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 BLOCK = re.compile(r"```python\n(.*?)```(?:\n+```text\n(.*?)```)?", re.DOTALL)
 
 
-def test_the_readme_s_code_prints_what_the_readme_shows(tmp_path):
-    blocks = BLOCK.findall(README)
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_code_of_a_page_prints_what_the_page_shows(page, tmp_path):
+    blocks = BLOCK.findall(page.read_text())
     program = "\n".join(code for code, _ in blocks)
     shown = "".join(output for _, output in blocks)
 
@@ -30,7 +37,7 @@ def test_the_readme_s_code_prints_what_the_readme_shows(tmp_path):
         cwd=tmp_path,
     )
 
-    assert len(blocks) >= 3
+    assert blocks
     assert ran.stdout == shown
 
 
@@ -45,7 +52,10 @@ def test_every_public_name_is_documented(name):
     assert inspect.getdoc(getattr(holdfast, name))
 
 
-@pytest.mark.parametrize("door", [holdfast.Store, holdfast.Thread])
+DOORS = [holdfast.Store, holdfast.Thread, Agents, Conversations, Documents]
+
+
+@pytest.mark.parametrize("door", DOORS)
 def test_every_public_method_says_what_it_promises(door):
     for name, member in vars(door).items():
         if not name.startswith("_"):

@@ -12,7 +12,11 @@ import pytest
 
 import holdfast
 from holdfast import AsyncStore, AsyncThread, Store, Thread
+from holdfast._agents import Agents, AsyncAgents
+from holdfast._autosave import AsyncAutoCheckpoints, AutoCheckpoints
 from holdfast._backend import run
+from holdfast._conversations import AsyncConversations, Conversations
+from holdfast._documents import AsyncDocuments, Documents
 from holdfast._packing import _zstd
 from holdfast.testing import FakeClock, blocking, ids, raises
 
@@ -26,15 +30,27 @@ def public(kind):
 def parameters(method):
     signature = inspect.signature(method)
     return [
-        (p.name, p.kind, p.default, p.annotation) for p in signature.parameters.values()
+        # What one door takes of its own kind, the other does as well.
+        (p.name, p.kind, p.default, str(p.annotation).replace("Async", ""))
+        for p in signature.parameters.values()
     ]
 
 
+DOORS = [
+    (Store, AsyncStore),
+    (Thread, AsyncThread),
+    (Agents, AsyncAgents),
+    (Conversations, AsyncConversations),
+    (Documents, AsyncDocuments),
+    (AutoCheckpoints, AsyncAutoCheckpoints),
+]
 PAIRS = [
     pytest.param(kind, twin, name, id=f"{kind.__name__}.{name}")
-    for kind, twin in [(Store, AsyncStore), (Thread, AsyncThread)]
+    for kind, twin in DOORS
     for name in sorted(public(kind).keys() | public(twin).keys())
 ]
+# These only give a handle.
+AT_ONCE = {"thread", "autosave", "using"}
 
 
 class TestSignatures:
@@ -52,14 +68,14 @@ class TestSignatures:
         method = public(awaited)[name]
         function = method.fget if isinstance(method, property) else method
 
-        assert inspect.iscoroutinefunction(function) == (name != "thread")
+        assert inspect.iscoroutinefunction(function) == (name not in AT_ONCE)
         assert not inspect.iscoroutinefunction(public(blocking)[name])
 
     def test_both_openings_take_the_same_options(self):
         assert parameters(holdfast.open) == parameters(holdfast.open_async)
 
     def test_everything_public_has_a_docstring(self):
-        for kind in (Store, Thread):
+        for kind, _ in DOORS:
             for name, member in public(kind).items():
                 assert member.__doc__, f"{kind.__name__}.{name}"
 

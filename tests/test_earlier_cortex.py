@@ -1,20 +1,23 @@
 """What broke in an earlier system, cortex, each mistake by its number.
 
-Mistakes of importers, agents, loops, encryption, damaged files and crashes are tested
+Mistakes of importers, loops, encryption, damaged files and crashes are tested
 elsewhere.
 """
 
+import dataclasses
 import os
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import apsw
+import pydantic
 import pytest
 
 import holdfast
 from earlier import DAY, LONG, steps, watched
 from holdfast import (
     Conflict,
+    FormatMismatch,
     HoldfastError,
     NotFound,
     Retention,
@@ -271,6 +274,60 @@ def test_1_14_a_thread_is_there_everywhere_or_nowhere(store):
     assert (len(store.threads()), len(chat.history())) == (0, 0)
     with raises(NotFound):
         chat.load()
+
+
+class PlanOfToday(pydantic.BaseModel):
+    """What version 2 of a program wants; version 1 had one step, as text."""
+
+    steps: list[str]
+    budget: int = 100
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def upcast(cls, state):
+        return {"steps": [state["step"]]} if "step" in state else state
+
+
+def test_1_15_an_old_state_is_loaded_through_an_upcaster(store):
+    plan = store.thread("plan")
+    plan.save({"step": "read"})
+    plan.save({"steps": ["read", "write"], "budget": 5})
+
+    old, new = plan.load("@^", type=PlanOfToday), plan.load(type=PlanOfToday)
+
+    assert old == PlanOfToday(steps=["read"])
+    assert new == PlanOfToday(steps=["read", "write"], budget=5)
+    assert plan.load("@^") == {"step": "read"}
+
+
+def test_1_15_a_state_that_no_longer_fits_is_refused_and_can_still_be_read(store):
+    @dataclasses.dataclass
+    class Plan:
+        steps: list[str]
+
+    plan = store.thread("plan")
+    plan.save({"step": "read"})
+
+    with raises(FormatMismatch):
+        plan.load(type=Plan)
+    assert Plan([plan.load()["step"]]) == Plan(["read"])
+
+
+@pytest.mark.parametrize("kind", ["agent", "conversation", "document"])
+def test_1_15_records_of_an_older_and_a_newer_writer_are_loaded(kind, store):
+    typed = {
+        "agent": store.agents,
+        "conversation": store.conversations,
+        "document": store.documents,
+    }[kind]
+    typed.thread("x").save({"metadata": {"k": 1}})
+    assert typed.load("x").metadata == {"k": 1}
+
+    typed.thread("x").save({"metadata": {"k": 2}, "of_tomorrow": [1]})
+
+    assert typed.load("x").metadata == {"k": 2}
+    assert typed.load("x", "@^").metadata == {"k": 1}
+    assert len(typed.list()) == 1
 
 
 def test_1_16_what_cannot_be_stored_is_refused(store):

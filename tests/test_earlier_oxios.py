@@ -1,10 +1,11 @@
 """What broke in an earlier system, oxios, each mistake by its number.
 
-Mistakes of importers, agents, loops, encryption, damaged files and crashes are tested
+Mistakes of importers, loops, encryption, damaged files and crashes are tested
 elsewhere.
 """
 
 import os
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
@@ -13,10 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import holdfast
-from earlier import DAY, steps, watched
+from earlier import DAY, LONG, damage, steps, watched
 from holdfast import (
     Conflict,
+    Conversation,
+    Corrupt,
     HoldfastError,
+    Message,
     NotFound,
     Retention,
     Unstorable,
@@ -34,6 +38,21 @@ def test_4_1_deleting_a_hostile_id_deletes_no_file(tmp_path):
             assert store.delete(name) == 0
             store.thread(name).save({})
             assert store.thread(name).delete() == 1
+
+    assert victim.read_text() == "dear to somebody"
+
+
+def test_4_1_deleting_a_hostile_session_or_document_deletes_no_file(tmp_path):
+    victim = tmp_path / "x.json"
+    victim.write_text("dear to somebody")
+    with holdfast.open(tmp_path / "a" / "b" / "store.db") as store:
+        for name in ("../../x", "../../x.json", str(victim)):
+            assert store.conversations.delete(name) == 0
+            assert store.documents.delete(name) == 0
+            store.conversations.get_or_create("ann", name)
+            store.documents.save(name, "x")
+            assert store.conversations.delete(name, owner="ann") == 1
+            assert store.documents.delete(name) == 1
 
     assert victim.read_text() == "dear to somebody"
 
@@ -66,6 +85,21 @@ def test_4_4_a_thread_used_while_pruning_survives(memory, clock):
 
     assert pruned.threads == 0
     assert memory.thread("chat").load() == {"n": 2}
+
+
+def test_4_4_a_session_used_while_sessions_are_pruned_survives(memory, clock):
+    memory.conversations.create("used", owner="ann")
+    memory.conversations.create("idle", owner="ann")
+    clock.advance(10 * DAY)
+    store, backend = watched(memory)
+    use = lambda: memory.conversations.add("used", Message.user("x"))  # noqa: E731
+    backend.before["prune"] = use
+
+    pruned = store.conversations.prune(idle=DAY)
+
+    assert pruned.threads == 1
+    assert [talk.id for talk in store.conversations.list()] == ["used"]
+    assert store.conversations.load("used").message_count == 1
 
 
 def test_4_4_a_label_set_while_pruning_is_kept(memory):
@@ -126,16 +160,19 @@ def test_4_4_a_checkpoint_pruned_while_it_is_loaded_is_not_called_damaged(memory
 
 def test_4_4_a_head_replaced_while_it_is_loaded_gives_a_whole_state(memory):
     chat = memory.thread("chat")
-    chat.save({"text": "a" * 600})
+    chat.append(m=["a" * 600])
     store, backend = watched(memory)
+    # Now the store knows the head, but not all of its bytes.
+    store.thread("chat").append(m=["b" * 600])
 
     def replace_head():
-        chat.save({"text": "b" * 600})
+        chat.save({"m": ["c" * 600]})
         memory.prune(Retention(last=1))
 
     backend.before["segments"] = replace_head
 
-    assert store.thread("chat").load() == {"text": "b" * 600}
+    assert store.thread("chat").load() == {"m": ["c" * 600]}
+    assert "segments" in backend.asked
 
 
 def test_4_4_a_head_replaced_while_it_is_saved_on_is_built_on(memory):
@@ -164,6 +201,108 @@ def test_4_5_a_save_costs_the_same_however_many_threads_there_are(memory):
         costs.append(list(backend.asked))
 
     assert costs[0] == costs[1]
+
+
+def test_4_5_adding_to_a_session_costs_the_same_however_many_there_are(memory):
+    costs = []
+    for count in (1, 300):
+        for n in range(count):
+            memory.conversations.create(f"{count} {n}", owner="ann")
+        store, backend = watched(memory)
+        store.conversations.add(f"{count} 0", Message.user("x"))
+        costs.append(list(backend.asked))
+
+    assert costs[0] == costs[1]
+
+
+def test_4_5_sessions_are_pruned_only_so_often(clock):
+    policy = Retention(kinds=("conversation",), threads_per_owner=1)
+    options = {"retention": policy, "prune_every": DAY, "clock": clock}
+    with holdfast.open(":memory:", **options) as memory:
+        memory.conversations.create("first", owner="ann")
+        store, backend = watched(memory)
+        for n in range(3):
+            store.conversations.create(f"{n}", owner="ann")
+        assert "prune" not in backend.asked
+
+        clock.advance(DAY)
+        store.conversations.add("0", Message.user("x"))
+
+        assert backend.asked.count("prune") == 1
+        assert [talk.id for talk in store.conversations.list()] == ["0"]
+
+
+def test_4_5_a_prune_that_failed_is_due_again_at_once(clock):
+    policy = Retention(kinds=("conversation",), idle=DAY, at_most=0.1)
+    options = {"retention": policy, "prune_every": 10 * DAY, "clock": clock}
+    with holdfast.open(":memory:", **options) as store:
+        store.conversations.create("idle")
+        clock.advance(20 * DAY)
+        for n in range(2):
+            with warnings.catch_warnings(record=True) as warned:
+                warnings.simplefilter("always")
+                store.conversations.create(f"{n}")
+            assert [w.category for w in warned] == [RuntimeWarning]
+
+        assert len(store.conversations.list()) == 3
+
+
+def test_4_6_a_session_that_cannot_be_read_is_reported_and_can_be_had_back(memory):
+    memory.conversations.get_or_create("ann", "s")
+    memory.conversations.add("s", Message.user("fine " + LONG))
+    memory.conversations.add("s", Message.user("spoilt " + LONG))
+    damage(memory, "conversation:s")
+    store, _ = watched(memory)
+
+    with raises(Corrupt):
+        store.conversations.get_or_create("ann", "s")
+    assert [talk.id for talk in store.conversations.list()] == ["s"]
+    assert [problem.thread for problem in store.verify().problems] == ["conversation:s"]
+
+    store.conversations.thread("s").rewind("@^")
+    assert store.conversations.get_or_create("ann", "s").message_count == 1
+    store.conversations.add("s", Message.user("and on"))
+    assert store.conversations.load("s").message_count == 2
+
+
+def test_4_6_a_session_that_cannot_be_read_is_pruned_like_others(memory, clock):
+    memory.conversations.create("s", owner="ann", messages=[Message.user(LONG)])
+    damage(memory, "conversation:s")
+    clock.advance(10 * DAY)
+    store, _ = watched(memory)
+
+    assert store.conversations.prune(idle=DAY).threads == 1
+    assert store.conversations.get_or_create("ann", "s").messages == []
+    assert store.verify()
+
+
+def test_4_7_the_session_of_another_user_is_not_found(store):
+    store.conversations.get_or_create("ann", "s", title="secret")
+
+    with raises(NotFound):
+        store.conversations.get_or_create("bob", "s")
+    with raises(Unstorable):
+        store.conversations.get_or_create(None, "s")
+
+    assert store.conversations.get_or_create("ann", "s").title == "secret"
+
+
+def test_4_8_every_use_of_a_session_counts_as_use(store, clock):
+    talks = store.conversations
+    talks.create("s", owner="ann")
+    record = talks.load("s")
+    for use in (
+        lambda: talks.add("s", Message.user("x")),
+        lambda: talks.update("s", title="t"),
+        lambda: talks.archive("s"),
+        lambda: talks.save(talks.load("s")),
+        lambda: talks.save(Conversation(id="s", owner="ann")),
+    ):
+        clock.advance(10 * DAY)
+        use()
+        assert talks.load("s").updated_at == clock.now
+        assert talks.prune(idle=5 * DAY).threads == 0
+    assert record.created_at == talks.load("s").created_at
 
 
 def test_4_8_every_use_of_a_thread_counts_as_use(store, clock):
@@ -199,6 +338,29 @@ def test_4_9_an_age_that_makes_no_sense_is_refused(age):
         Retention(within=age)
     with raises(Unstorable):
         Retention(idle=age)
+
+
+def test_4_10_text_and_json_of_a_name_are_one_document_or_two_names(store):
+    store.documents.save("x", "text")
+    store.documents.save("x", {"json": True})
+    store.documents.save("x.md", "text")
+    store.documents.save("x.json", {"json": True})
+
+    assert [d.name for d in store.documents.list()] == ["x.json", "x.md", "x"]
+    assert store.documents.load("x").content == {"json": True}
+    assert store.documents.delete("x") == 1
+    assert store.stats().documents == 2
+
+
+def test_4_13_one_user_does_not_evict_the_sessions_of_another(store):
+    store.conversations.get_or_create("quiet", "theirs")
+    for n in range(10):
+        store.conversations.get_or_create("busy", f"{n}")
+
+    assert store.conversations.prune(per_owner=3).threads == 7
+
+    left = [talk.id for talk in store.conversations.list()]
+    assert left == ["9", "8", "7", "theirs"]
 
 
 def test_4_13_one_owner_does_not_evict_the_threads_of_another(store):
@@ -251,6 +413,19 @@ def test_4_15_the_counts_are_of_what_went(store):
     assert store.prune(Retention(last=2)).checkpoints == 0
     assert store.delete("chat", "chat", "nobody") == 1
     assert store.delete("chat") == 0
+
+
+def test_4_15_the_counts_of_sessions_are_of_what_went(store, clock):
+    for n in range(5):
+        store.conversations.create(f"{n}", owner="ann")
+    clock.advance(10 * DAY)
+    store.conversations.add("0", Message.user("x"))
+
+    assert store.conversations.prune(idle=DAY, dry_run=True).threads == 4
+    assert store.conversations.prune(idle=DAY).threads == 4
+    assert store.conversations.prune(idle=DAY).threads == 0
+    assert store.conversations.delete("0", "0", "1", "nobody") == 1
+    assert store.conversations.delete("0") == 0
 
 
 def test_4_16_a_place_that_cannot_be_used_fails_when_opened(tmp_path):

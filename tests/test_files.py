@@ -11,6 +11,7 @@ import apsw
 import pytest
 
 import holdfast
+from holdfast import Agent, Message
 from holdfast.backends.sqlite import _connect
 from holdfast.faults import Fault, FaultyDisk
 
@@ -265,6 +266,16 @@ def test_a_backup_is_a_store_of_its_own(tmp_path):
     assert stat.S_IMODE((tmp_path / "b.db").stat().st_mode) == 0o600
 
 
+def test_a_backup_larger_than_the_cache_is_sound(tmp_path):
+    with holdfast.open(tmp_path / "a.db", durability="normal") as store:
+        store.thread("t").save({"text": os.urandom(3_000_000).hex()})
+        store.backup(str(tmp_path / "b.db"))
+
+    assert names_in(tmp_path) == {"a.db", "b.db"}
+    with holdfast.open(tmp_path / "b.db") as copy:
+        assert copy.verify().problems == ()
+
+
 def test_a_backup_that_fails_leaves_nothing_behind(tmp_path):
     path = tmp_path / "a.db"
     with holdfast.open(path) as store:
@@ -312,6 +323,47 @@ def test_salvage_keeps_ids_times_marks_forks_heads_and_journal(tmp_path):
     assert (report.checkpoints, report.journal_entries, report.lost) == (5, 1, ())
     with holdfast.open(tmp_path / "b.db") as copy:
         assert picture(copy) == expected
+        assert copy.verify().ok
+
+
+def test_a_deleted_thread_stays_deleted_in_what_was_salvaged(tmp_path):
+    with holdfast.open(tmp_path / "a.db") as store:
+        chat = store.thread("chat")
+        chat.save({"n": 1})
+        chat.fork("fork").save({"n": 2})
+        chat.delete()
+        report = store.salvage(str(tmp_path / "b.db"))
+
+    assert (report.threads, report.checkpoints) == (1, 2)
+    with holdfast.open(tmp_path / "b.db") as copy:
+        assert [thread.id for thread in copy.threads()] == ["fork"]
+        assert copy.thread("fork").load("@^") == {"n": 1}
+        assert copy.verify().ok
+
+
+@pytest.mark.parametrize("how", ["backup", "salvage"])
+def test_an_agents_checkpoints_can_be_restored_in_a_copy(how, tmp_path):
+    with holdfast.open(tmp_path / "a.db") as store:
+        store.agents.save(Agent(id="a", state={"text": "x" * 500}))
+        for id_ in ("kept", "gone", "remade"):
+            said = [Message.user(id_ * 100)]
+            store.conversations.create(id_, agent="a", owner="ann", messages=said)
+        store.agents.checkpoint("a", "here")
+        talks = store.conversations.list()
+        before = {t.id: store.conversations.load(t.id) for t in talks}
+        store.conversations.add("kept", Message.user("later"))
+        store.conversations.delete("gone", "remade")
+        store.conversations.create("remade", agent="a")
+        store.conversations.create("late", agent="a")
+        getattr(store, how)(str(tmp_path / "b.db"))
+
+    with holdfast.open(tmp_path / "b.db") as copy:
+        assert {t.id for t in copy.conversations.list()} == {"kept", "remade", "late"}
+        done = copy.agents.restore("a", "here")
+        talks = copy.conversations.list()
+        assert {t.id: copy.conversations.load(t.id) for t in talks} == before
+        copy.agents.restore("a", done.recovery)
+        assert {t.id for t in copy.conversations.list()} == {"kept", "remade", "late"}
         assert copy.verify().ok
 
 

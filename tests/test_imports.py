@@ -52,7 +52,7 @@ def imports(path: Path) -> set[str]:
     return {name.removeprefix("holdfast.") for name in found}
 
 
-BACKENDS = sorted(name for name in modules() if name.startswith("backends.sqlite"))
+BACKENDS = sorted(name for name in modules() if name.startswith("backends."))
 PURE = sorted(n for n in modules() if n.startswith("_operations.") or n in CENTRE)
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 from tempfile import TemporaryDirectory
 
 import pytest
@@ -338,7 +339,32 @@ class CompressedMachine(Machine):
     options = {"compress": True, "cache_size": 0}  # noqa: RUF012 - never changed
 
 
-@pytest.mark.parametrize("machine", [Machine, AwaitedMachine, CompressedMachine])
+class DirectoryMachine(Machine):
+    """A folder, whose index can be lost, and which is sound in the end."""
+
+    def open_store(self, url, **options):
+        self.index = os.path.join(url, ".holdfast")
+        return holdfast.open(f"dir:{url}", **options)
+
+    @rule()
+    def lose_index(self):
+        self.store.close()
+        shutil.rmtree(self.index)
+        self.open()
+
+    @rule()
+    def compact(self):
+        self.store.compact()
+
+    @rule()
+    def verify(self):
+        assert self.store.verify().problems == ()
+
+
+MACHINES = [Machine, AwaitedMachine, CompressedMachine, DirectoryMachine]
+
+
+@pytest.mark.parametrize("machine", MACHINES)
 def test_store_and_model_agree(machine):
     from hypothesis.stateful import run_state_machine_as_test
 

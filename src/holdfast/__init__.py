@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from holdfast._operations.checking import Problem, Verification
     from holdfast._operations.counting import Statistics
     from holdfast._operations.salvaging import Salvaged
+    from holdfast._operations.searching import Match
     from holdfast._records import Change, Checkpoint, Move, Page, ThreadRecord
     from holdfast._store import AsyncStore, Store
     from holdfast._thread import AsyncThread, Thread
@@ -30,11 +31,13 @@ if TYPE_CHECKING:
         Unsupported,
     )
     from holdfast.messages import Attachment, Message, ToolCall
+    from holdfast.recorder import AsyncRecorder, Recorder
     from holdfast.retention import Retention, Thin
 
 __all__ = [
     "Agent",
     "AgentCheckpoint",
+    "AsyncRecorder",
     "AsyncStore",
     "AsyncThread",
     "Attachment",
@@ -49,12 +52,14 @@ __all__ = [
     "Document",
     "FormatMismatch",
     "HoldfastError",
+    "Match",
     "Message",
     "Move",
     "NotFound",
     "Page",
     "Problem",
     "Pruned",
+    "Recorder",
     "Retention",
     "Salvaged",
     "Statistics",
@@ -80,6 +85,7 @@ _MODULES = {
     "_operations.checking": ("Problem", "Verification"),
     "_operations.counting": ("Statistics",),
     "_operations.salvaging": ("Salvaged",),
+    "_operations.searching": ("Match",),
     "_records": ("Change", "Checkpoint", "Move", "Page", "ThreadRecord"),
     "_store": ("AsyncStore", "Store"),
     "_thread": ("AsyncThread", "Thread"),
@@ -99,6 +105,7 @@ _MODULES = {
         "Unsupported",
     ),
     "messages": ("Attachment", "Message", "ToolCall"),
+    "recorder": ("AsyncRecorder", "Recorder"),
     "retention": ("Retention", "Thin"),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}

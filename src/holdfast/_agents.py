@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AsyncExitStack, ExitStack
 from datetime import timedelta
 from typing import Any
 
 from holdfast import _autosave
 from holdfast._autosave import AsyncAutoCheckpoints, AutoCheckpoints, OnError
-from holdfast._backend import run
+from holdfast._backend import Start, run
 from holdfast._operations import agents, restoring, snapshots
-from holdfast._operations.agents import thread_of
+from holdfast._operations.agents import KIND, thread_of
 from holdfast._operations.context import Context
 from holdfast._operations.lineage import Reference
 from holdfast._operations.snapshots import Wanted
@@ -35,7 +36,7 @@ class Agents:
 
     def thread(self, id: str) -> Thread:  # noqa: A002 - public name
         """The thread of an agent, for its history."""
-        return Thread(self._context, thread_of(id))
+        return Thread(self._context, thread_of(id), Start(kind=KIND, agent=id))
 
     def save(self, agent: Agent) -> Agent:
         """Save an agent and give it back, with its version and times.
@@ -122,7 +123,10 @@ class Agents:
     def delete_checkpoint(
         self, agent_id: str, checkpoint: AgentCheckpoint | str
     ) -> int:
-        """Delete a checkpoint and what only it held; 0 if it was not there."""
+        """Delete a checkpoint and what only it held; 0 if it was not there.
+
+        It is named by record, whole id or name.
+        """
         return run(restoring.delete(self._context, agent_id, checkpoint))
 
     def autosave(
@@ -142,8 +146,9 @@ class Agents:
 
     def close(self) -> None:
         """Stop what runs in the background; closing the store does it."""
-        for loop in tuple(self._running):
-            loop.stop()
+        with ExitStack() as stopping:
+            for loop in tuple(self._running):
+                stopping.callback(loop.stop)
 
 
 class AsyncAgents:
@@ -155,7 +160,7 @@ class AsyncAgents:
         self._running: set[AsyncAutoCheckpoints] = set()
 
     def thread(self, id: str) -> AsyncThread:  # noqa: A002 - public name
-        return AsyncThread(self._passage, thread_of(id))
+        return AsyncThread(self._passage, thread_of(id), Start(kind=KIND, agent=id))
 
     async def save(self, agent: Agent) -> Agent:
         return await self._passage.run(agents.save(self._context, agent))
@@ -238,5 +243,6 @@ class AsyncAgents:
         return AsyncAutoCheckpoints(self._passage, plan, self._running)
 
     async def close(self) -> None:
-        for loop in tuple(self._running):
-            await loop.stop()
+        async with AsyncExitStack() as stopping:
+            for loop in tuple(self._running):
+                stopping.push_async_callback(loop.stop)

@@ -48,17 +48,23 @@ def plan(
 
 
 class _Failures:
-    """Tells the caller's hook of errors, or keeps the first until the end."""
+    """Tells the caller's hook of errors, or keeps the first until the end.
+
+    An error of the hook itself is kept, too.
+    """
 
     def __init__(self, on_error: OnError | None) -> None:
         self._on_error = on_error
         self._first: Exception | None = None
 
     def tell(self, agent: str, error: Exception) -> None:
-        if self._on_error is not None:
+        if self._on_error is None:
+            self._first = self._first or error
+            return
+        try:
             self._on_error(agent, error)
-        elif self._first is None:
-            self._first = error
+        except Exception as wrong:  # noqa: BLE001 - the loop has to go on
+            self._first = self._first or wrong
 
     def raise_first(self) -> None:
         first, self._first = self._first, None
@@ -77,8 +83,11 @@ class AutoCheckpoints:
     def __init__(
         self, context: Context, plan: Plan, running: set[AutoCheckpoints]
     ) -> None:
+        import threading  # noqa: PLC0415 - few programs need it
+
         self._context, self._plan, self._running = context, plan, running
         self._failures = _Failures(plan.on_error)
+        self._starting = threading.Lock()
         self._loop: tuple[threading.Thread, threading.Event] | None = None
 
     def __enter__(self) -> Self:
@@ -95,31 +104,41 @@ class AutoCheckpoints:
 
     def start(self) -> None:
         """Begin, unless it is running."""
-        import threading  # noqa: PLC0415 - few programs need it
+        import threading  # noqa: PLC0415
 
-        if self._loop is not None:
-            return
-        over = threading.Event()
-        thread = threading.Thread(
-            target=self._run, args=(over,), name="holdfast-autosave", daemon=True
-        )
-        self._loop = thread, over
-        self._running.add(self)
-        thread.start()
+        with self._starting:
+            if self._loop is not None:
+                return
+            over = threading.Event()
+            thread = threading.Thread(
+                target=self._run, args=(over,), name="holdfast-autosave", daemon=True
+            )
+            self._loop = thread, over
+            self._running.add(self)
+            thread.start()
 
     def stop(self) -> None:
-        """Take a last checkpoint, wait for it, and end; again is fine."""
+        """Take a last checkpoint, wait for it, and end; again is fine.
+
+        In a hook for errors it does not wait: call it once more afterwards.
+        """
+        import threading  # noqa: PLC0415
+
         if self._loop is None:
             return
         thread, over = self._loop
         over.set()
+        if thread is threading.current_thread():
+            return
         thread.join()
         self._loop = None
         self._running.discard(self)
         self._failures.raise_first()
 
     def _run(self, over: threading.Event) -> None:
-        while not over.wait(self._plan.seconds):
+        import threading  # noqa: PLC0415
+
+        while not over.wait(min(self._plan.seconds, threading.TIMEOUT_MAX)):
             self.take()
         self.take()
 
@@ -166,9 +185,12 @@ class AsyncAutoCheckpoints:
     async def stop(self) -> None:
         if self._loop is None:
             return
+        import asyncio  # noqa: PLC0415
+
         task, over = self._loop
         over.set()
-        await task
+        # Who is cancelled here leaves the last checkpoint to the task.
+        await asyncio.wait([task])
         self._loop = None
         self._running.discard(self)
         self._failures.raise_first()

@@ -24,6 +24,8 @@ from holdfast._records import (
     Segment,
     ThreadRecord,
     Unset,
+    check_cursor,
+    check_filter,
 )
 from holdfast.errors import HoldfastError
 
@@ -85,7 +87,8 @@ class Write(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Everything one transaction changes in one thread.
 
     ``expect`` is the head that must be found: a checkpoint, ``None`` for a thread
-    without one, `UNSET` for any. A new checkpoint's parent is the expected head. Where
+    without one, `UNSET` for any. A new checkpoint's parent is the expected head. A
+    write of nothing but an expected head changes nothing and makes sure of it. Where
     a condition fails the backend raises `Conflict` with one of the codes
     ``head_moved``, ``id_taken``, ``segment_taken``, ``thread_exists``,
     ``thread_missing``, ``thread_deleted`` and changes nothing.
@@ -168,7 +171,8 @@ class Stretch(NamedTuple):
 class Indexed(msgspec.Struct, frozen=True):
     """What the index holds of a thread: its texts as they were at a ``changed``.
 
-    ``form`` says how the texts were prepared.
+    ``form`` says how the texts were prepared. No thread is ever at the ``changed`` -1,
+    of which there may be nothing, or not everything yet.
     """
 
     changed: int = -1
@@ -214,6 +218,10 @@ class Saves(Query[Checkpoint], frozen=True, kw_only=True):
     oldest_first: bool = False
     limit: int | None = None
 
+    def __post_init__(self) -> None:
+        check_cursor(self.before)
+        check_cursor(self.after)
+
 
 class Marked(Query[Checkpoint], frozen=True, kw_only=True):
     """A family's checkpoints with a label or, without one, with a tag, newest first."""
@@ -250,6 +258,11 @@ class Threads(Query[ThreadRecord], frozen=True, kw_only=True):
     limit: int | None = None
     every: bool = False
 
+    def __post_init__(self) -> None:
+        check_cursor(self.after)
+        for name in ("kind", "owner", "agent", "prefix"):
+            check_filter(getattr(self, name), name)
+
 
 class Moves(Query[Move], frozen=True, kw_only=True):
     """A thread's head moves, saves included, newest first."""
@@ -257,6 +270,9 @@ class Moves(Query[Move], frozen=True, kw_only=True):
     thread: str
     before: int | None = None
     limit: int | None = None
+
+    def __post_init__(self) -> None:
+        check_cursor(self.before)
 
 
 class Entries(Query[Entry], frozen=True, kw_only=True):
@@ -389,6 +405,23 @@ class Pruned(msgspec.Struct, frozen=True):
     bytes: int = 0
 
 
+# --- adopt ----------------------------------------------------------------------------
+
+
+class Adoption(msgspec.Struct, frozen=True, kw_only=True):
+    """Records of one family as they are in another store, numbers included.
+
+    Segments may come before the records that need them, and in several parts.
+    """
+
+    family: int
+    threads: tuple[ThreadRecord, ...] = ()
+    checkpoints: tuple[Checkpoint, ...] = ()
+    entries: tuple[Entry, ...] = ()
+    moves: tuple[Move, ...] = ()
+    segments: tuple[Segment, ...] = ()
+
+
 # --- lifecycle ------------------------------------------------------------------------
 
 
@@ -420,6 +453,7 @@ class Rescued(msgspec.Struct, frozen=True):
     threads: tuple[ThreadRecord, ...]
     checkpoints: tuple[Checkpoint, ...]
     entries: tuple[Entry, ...]
+    moves: tuple[Move, ...]
     damage: tuple[str, ...]
 
 
@@ -451,6 +485,10 @@ class Backend(Protocol):
 
     @property
     def abilities(self) -> frozenset[str]: ...
+
+    async def ready(self) -> None:
+        """Be able to do all of the following; called once, before anything else."""
+        ...
 
     async def commit(self, writes: Sequence[Write]) -> list[Receipt]:
         """Apply all writes or none, in one durable transaction."""
@@ -492,6 +530,13 @@ class Backend(Protocol):
         """Drop what can be made anew if it is damaged; whether something was."""
         ...
 
+    async def adopt(self, adoption: Adoption) -> None:
+        """Insert what is not there yet, with the numbers it had, in one transaction.
+
+        Asked only of stores that hold nothing but what was adopted from one other.
+        """
+        ...
+
     async def facts(self) -> Facts:
         """Counts and sizes."""
         ...
@@ -510,6 +555,13 @@ class Backend(Protocol):
 
     async def backup(self, path: str) -> None:
         """A consistent copy in a new file while others go on writing."""
+        ...
+
+    def using(self, connection: object) -> Backend:
+        """The same over a caller's connection, as part of the caller's transaction.
+
+        Where there is no such thing, `Unsupported` is raised.
+        """
         ...
 
     async def close(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -61,12 +61,12 @@ def whole(state: Mapping[str, Any]) -> list[Stored]:
     """The messages of a state with their contents put back."""
     messages: list[Stored] = state.get("messages", [])
     known = dict(
-        zip(state.get("content_ids", ()), state.get("contents", ()), strict=True)
+        zip(state.get("content_ids", ()), state.get("contents", ()), strict=False)
     )
 
     def put_back(attachment: Mapping[str, object]) -> object:
         digest = fields_of(attachment.get("content")).get("stored")
-        if digest not in known:
+        if not isinstance(digest, str) or digest not in known:
             return attachment
         return {**attachment, "content": known[digest]}
 
@@ -75,10 +75,11 @@ def whole(state: Mapping[str, Any]) -> list[Stored]:
 
 def _each(message: Stored, change: Callable[[Mapping[str, object]], object]) -> Stored:
     """A message of ours with its attachments changed; any other as it is."""
-    attachments = parts_of(message.get("attachments"))
-    if not attachments or MARK not in message:
+    attachments = message.get("attachments")
+    if MARK not in message or type(attachments) is not list:
         return message
     changed = [
-        change(fields) if (fields := fields_of(part)) else part for part in attachments
+        change(fields) if (fields := fields_of(part)) else part
+        for part in parts_of(cast("object", attachments))
     ]
     return message | {"attachments": changed}

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, TypedDict, Unpack
 
-from holdfast._backend import Pruned, run
+from holdfast._backend import Pruned, Start, run
 from holdfast._contents import kept
-from holdfast._operations import conversations
+from holdfast._operations import conversations, searching
 from holdfast._operations.context import Context
-from holdfast._operations.conversations import ListQuery, thread_of
+from holdfast._operations.conversations import KIND, ListQuery, thread_of
+from holdfast._operations.indexing import Progress
 from holdfast._operations.lineage import Reference
+from holdfast._operations.searching import Match, SearchQuery
 from holdfast._records import Checkpoint, Page
 from holdfast._reference import HEAD
 from holdfast._repair import How
@@ -19,10 +21,13 @@ from holdfast._thread import AsyncThread, Thread
 from holdfast._worker import Passage
 from holdfast.conversations import Conversation, Counter, Summary
 from holdfast.messages import AnyMessage
+from holdfast.recorder import AsyncRecorder, Options, Recorder
 from holdfast.retention import Retention
 
 # Inside the classes below, `list` is a method.
 Window = list[AnyMessage]
+
+START = Start(kind=KIND)
 
 
 class About(TypedDict, total=False):
@@ -35,6 +40,17 @@ class About(TypedDict, total=False):
     archived: bool
     budget: int | None
     metadata: dict[str, Any]
+
+
+class Where(TypedDict, total=False):
+    """Where to search, and which page of what is found."""
+
+    agent: str | None
+    owner: str | None
+    conversation: str | None
+    archived: bool | None
+    limit: int | None
+    after: int | None
 
 
 def begun(
@@ -69,7 +85,7 @@ class Conversations:
 
     def thread(self, id: str) -> Thread:  # noqa: A002 - public name
         """The thread of a conversation, for its history, forks and rewinds."""
-        return Thread(self._context, thread_of(id))
+        return Thread(self._context, thread_of(id), START)
 
     # --- saving -----------------------------------------------------------------------
 
@@ -195,6 +211,29 @@ class Conversations:
 
     summaries = list  # noqa: A003 - this one is meant
 
+    def search(
+        self, query: str, *, progress: Progress | None = None, **where: Unpack[Where]
+    ) -> Page[Match]:
+        """The messages that hold a text in any case, newest first; as `Store.search`.
+
+        ``agent``, ``owner``, ``conversation`` and ``archived`` say in which
+        conversations to look, ``limit`` and ``after`` page, and ``progress`` is told
+        how far the index has caught up.
+        """
+        wanted = SearchQuery(text=query, **where)
+        return run(searching.search(self._context, wanted, progress))
+
+    # --- recording --------------------------------------------------------------------
+
+    def recorder(self, id: str, **options: Unpack[Options]) -> Recorder:  # noqa: A002
+        """What an agent's loop tells of its steps, and what resumes it.
+
+        ``save`` is the strategy that says when to save, ``repair`` what becomes of a
+        call that was cut off, ``system`` the text that replaces the stored system
+        prompt; ``owner`` and ``agent`` are those of a new conversation.
+        """
+        return Recorder(self._context, id, **options)
+
     # --- removing ---------------------------------------------------------------------
 
     def delete(self, *ids: str, owner: str | None = None) -> int:
@@ -227,7 +266,7 @@ class AsyncConversations:
         self._saving = passage.saving
 
     def thread(self, id: str) -> AsyncThread:  # noqa: A002 - public name
-        return AsyncThread(self._passage, thread_of(id))
+        return AsyncThread(self._passage, thread_of(id), START)
 
     # --- saving -----------------------------------------------------------------------
 
@@ -261,16 +300,17 @@ class AsyncConversations:
         *messages: AnyMessage,
         owner: str | None = None,
     ) -> Checkpoint:
-        operation = conversations.add(self._saving, id, kept(messages), owner=owner)
-        return await self._passage.save(operation, thread_of(id))
+        lane, stored = thread_of(id), kept(messages)
+        operation = conversations.add(self._saving, id, stored, owner=owner)
+        return await self._passage.save(operation, lane)
 
     async def save(self, conversation: Conversation) -> Conversation:
         return await self._passage.run(conversations.save(self._context, conversation))
 
     async def update(self, id: str, **about: Unpack[About]) -> Checkpoint:  # noqa: A002
-        values = conversations.as_values(about)
+        lane, values = thread_of(id), conversations.as_values(about)
         operation = conversations.update(self._saving, id, values)
-        return await self._passage.save(operation, thread_of(id))
+        return await self._passage.save(operation, lane)
 
     async def archive(self, id: str, *, archived: bool = True) -> Checkpoint:  # noqa: A002
         return await self.update(id, archived=archived)
@@ -331,6 +371,22 @@ class AsyncConversations:
         return await self._passage.run(conversations.summaries(self._context, query))
 
     summaries = list  # noqa: A003 - this one is meant
+
+    async def search(
+        self, query: str, *, progress: Progress | None = None, **where: Unpack[Where]
+    ) -> Page[Match]:
+        wanted = SearchQuery(text=query, **where)
+        operation = searching.search(self._context, wanted, progress)
+        return await self._passage.run(operation)
+
+    # --- recording --------------------------------------------------------------------
+
+    async def recorder(
+        self,
+        id: str,  # noqa: A002 - public name
+        **options: Unpack[Options],
+    ) -> AsyncRecorder:
+        return await AsyncRecorder(self._passage, id, **options)
 
     # --- removing ---------------------------------------------------------------------
 

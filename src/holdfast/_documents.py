@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast._backend import run
+from holdfast._backend import Start, run
 from holdfast._operations import documents
 from holdfast._operations.context import Context
-from holdfast._operations.documents import thread_of
+from holdfast._operations.documents import KIND, thread_of
 from holdfast._operations.lineage import Reference
 from holdfast._records import UNSET, Checkpoint, Page, Unset
 from holdfast._reference import HEAD
 from holdfast._thread import AsyncThread, Thread
 from holdfast._worker import Passage
 from holdfast.documents import Document, DocumentSummary
+
+START = Start(kind=KIND)
 
 
 class Documents:
@@ -27,7 +29,7 @@ class Documents:
 
     def thread(self, name: str) -> Thread:
         """The thread of a document, for its history, diffs and rewinds."""
-        return Thread(self._context, thread_of(name))
+        return Thread(self._context, thread_of(name), START)
 
     def save(
         self,
@@ -95,7 +97,7 @@ class AsyncDocuments:
         self._context = passage.context
 
     def thread(self, name: str) -> AsyncThread:
-        return AsyncThread(self._passage, thread_of(name))
+        return AsyncThread(self._passage, thread_of(name), START)
 
     async def save(
         self,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator
 from types import TracebackType
 from typing import Any, Unpack
 
+from holdfast._backend import run
 from holdfast._opening import Options, open_context
 from holdfast._operations.context import Context
 from holdfast._store import AsyncStore, Store
@@ -16,7 +17,8 @@ from holdfast._worker import Passage, Worker
 def open(url: str | os.PathLike[str], **options: Unpack[Options]) -> Store:  # noqa: A001
     """Open a store, and make it if it is not there.
 
-    ``url`` is a path, ``sqlite:path`` or ``:memory:``. Options:
+    ``url`` is a path, ``sqlite:path``, ``:memory:``, ``dir:path`` (a folder of text)
+    or ``postgresql://...`` (extra ``postgres``). Options:
 
     - ``durability``: with ``"full"``, the default, an acknowledged save survives a
       power cut, with ``"normal"`` only a crash of the process.
@@ -27,13 +29,19 @@ def open(url: str | os.PathLike[str], **options: Unpack[Options]) -> Store:  # n
     - ``retention``: a policy applied after saves, at most once in ``prune_every``
       (an hour).
     - ``clock`` gives microseconds UTC, ``new_id`` ids of checkpoints.
+    - ``schema``: where the tables are in PostgreSQL, ``"holdfast"``; ``pool``: the
+      least and the most connections, ``(1, 10)``; ``partitions``: into how many parts
+      new tables are divided; ``pgbouncer=True``: there is one in between that shares
+      connections by transaction (it is noticed without being told).
     """
-    return Store(open_context(url, options))
+    context = open_context(url, options)
+    run(context.backend.ready())
+    return Store(context)
 
 
 def open_async(url: str | os.PathLike[str], **options: Unpack[Options]) -> Opening:
     """As `open`, for ``async with`` or ``await``; gives an `AsyncStore`."""
-    return Opening(lambda: open_context(url, options))
+    return Opening(lambda: open_context(url, options, native=True))
 
 
 class Opening:
@@ -61,4 +69,9 @@ class Opening:
 
     async def _open(self) -> AsyncStore:
         worker = Worker()
-        return AsyncStore(Passage(await worker.call(self._make), worker))
+        context = await worker.call(self._make)
+        if context.backend.blocking:
+            await worker.call(lambda: run(context.backend.ready()))
+        else:
+            await context.backend.ready()
+        return AsyncStore(Passage(context, worker))

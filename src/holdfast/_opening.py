@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict, cast
+
+from msgspec.structs import replace
 
 from holdfast._backend import Backend
 from holdfast._cache import Cache
@@ -18,6 +20,8 @@ from holdfast.errors import Conflict, Unstorable
 from holdfast.retention import Retention
 
 CACHE_SIZE = 64 << 20
+# Options of PostgreSQL alone.
+SPECIAL = frozenset({"schema", "pool", "partitions", "pgbouncer"})
 
 
 class Options(TypedDict, total=False):
@@ -32,13 +36,22 @@ class Options(TypedDict, total=False):
     prune_every: timedelta
     clock: Callable[[], int]
     new_id: Callable[[], str]
+    schema: str
+    pool: tuple[int, int]
+    partitions: int
+    pgbouncer: bool
 
 
-def open_context(url: str | os.PathLike[str], options: Options) -> Context:
-    """Open the backend an address names."""
+def open_context(
+    url: str | os.PathLike[str], options: Options, *, native: bool = False
+) -> Context:
+    """Open the backend an address names; ``native`` prefers one that is awaited."""
     _check(options)
+    special: dict[str, object] = {n: v for n, v in options.items() if n in SPECIAL}
     backend = open_backend(
         url,
+        native=native,
+        special=special,
         read_only=options.get("read_only", False),
         durability=options.get("durability", "full"),
         busy_timeout=options.get("busy_timeout", 5.0),
@@ -63,6 +76,19 @@ def context_over(backend: Backend, options: Options) -> Context:
     )
 
 
+def over(context: Context, connection: object) -> Context:
+    """The same store over a caller's connection.
+
+    What it saves may be rolled back, so it remembers for itself and prunes nothing.
+    """
+    return replace(
+        context,
+        backend=context.backend.using(connection),
+        cache=Cache(CACHE_SIZE),
+        housekeeping=None,
+    )
+
+
 def open_new(path: str) -> Context:
     """Open a store that must not be there yet."""
     if os.path.exists(path):
@@ -81,6 +107,16 @@ def _check(options: Options) -> None:
             raise Unstorable(name, f"must be {meaning}, not {value!r}")
 
 
+def _is_pool(value: Any) -> bool:
+    if not isinstance(value, tuple | list):
+        return False
+    sizes = cast("Sequence[object]", value)
+    if len(sizes) != 2 or not all(type(size) is int for size in sizes):  # noqa: PLR2004
+        return False
+    least, most = cast("Sequence[int]", sizes)
+    return 0 <= least <= most and most > 0
+
+
 _MEANINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "durability": (lambda v: v in ("full", "normal"), "'full' or 'normal'"),
     "compress": (lambda v: isinstance(v, bool), "True or False"),
@@ -95,6 +131,10 @@ _MEANINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda v: isinstance(v, timedelta) and v >= timedelta(0),
         "a timedelta",
     ),
+    "schema": (lambda v: isinstance(v, str), "the name of a schema"),
+    "pool": (_is_pool, "two numbers, the least and the most connections"),
+    "partitions": (lambda v: type(v) is int and v > 1, "a number greater than 1"),
+    "pgbouncer": (lambda v: isinstance(v, bool), "True or False"),
     "clock": (callable, "callable"),
     "new_id": (callable, "callable"),
 }

@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import FieldInfo
 
+from holdfast.errors import Unstorable
+
 R = TypeVar("R", bound=msgspec.Struct)
 
 EXTRA = "extra"
@@ -26,6 +28,9 @@ def to_plain(record: msgspec.Struct, without: Collection[str] = ()) -> dict[str,
         if (value := getattr(record, name)) != beginning and name not in without
     }
     extra: dict[str, Any] = getattr(record, EXTRA)
+    known = extra.keys() & _beginnings(type(record)).keys()
+    if known:
+        raise Unstorable(EXTRA, f"has {min(known)!r}, which is a field of its own")
     return found | extra
 
 

@@ -24,6 +24,7 @@ PIN = "pin"
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LONGEST_NAME = 512
+LARGEST = 1 << 62
 
 
 class Unset(enum.Enum):
@@ -252,6 +253,23 @@ def checked_name(
 
 def checked_limit(limit: int | None) -> int | None:
     """``limit`` if it can bound a page: a positive number, or ``None`` for no bound."""
-    if limit is not None and (type(limit) is not int or limit < 1):
+    if limit is not None and (type(limit) is not int or not 0 < limit < LARGEST):
         raise Unstorable("limit", f"must be a positive number or None, not {limit!r}")
     return limit
+
+
+def check_cursor(cursor: object) -> None:
+    """Refuse what cannot be where a page ended."""
+    if cursor is not None and (type(cursor) is not int or abs(cursor) > LARGEST):
+        text = f"must be the cursor of a page or None, not {cursor!r}"
+        raise Unstorable("cursor", text)
+
+
+def check_filter(text: object, what: str) -> None:
+    """Refuse what no name, kind or owner can be, or begin with."""
+    if text is None:
+        return
+    if type(text) is not str:
+        raise Unstorable(what, f"must be text, not {type(text).__name__}")
+    if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise Unstorable(what, "must be valid Unicode without NUL")

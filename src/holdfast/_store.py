@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Coroutine
 from types import TracebackType
-from typing import Any, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from holdfast._agents import Agents, AsyncAgents
 from holdfast._backend import Pruned, Start, run
 from holdfast._conversations import AsyncConversations, Conversations
 from holdfast._documents import AsyncDocuments, Documents
-from holdfast._opening import open_new
-from holdfast._operations import checking, counting, listing, loading, salvaging, upkeep
+from holdfast._opening import open_new, over
+from holdfast._operations import (
+    checking,
+    copying,
+    counting,
+    indexing,
+    listing,
+    loading,
+    salvaging,
+    searching,
+    upkeep,
+)
 from holdfast._operations.checking import Verification
 from holdfast._operations.context import Context
+from holdfast._operations.copying import Copied
 from holdfast._operations.counting import Statistics
+from holdfast._operations.indexing import Progress
 from holdfast._operations.listing import ThreadsQuery
 from holdfast._operations.salvaging import Salvaged
+from holdfast._operations.searching import Match, SearchQuery
 from holdfast._records import (
     Change,
     Checkpoint,
@@ -25,8 +40,12 @@ from holdfast._records import (
     encode_metadata,
 )
 from holdfast._thread import AsyncThread, Thread
-from holdfast._worker import Passage
+from holdfast._worker import Passage, Worker
+from holdfast.errors import Unsupported
 from holdfast.retention import Retention
+
+if TYPE_CHECKING:
+    from holdfast.importers import Report
 
 T = TypeVar("T")
 
@@ -45,6 +64,22 @@ def start(
         owner=None if owner is None else checked_name(owner, "owner"),
         agent=None if agent is None else checked_name(agent, "agent"),
         metadata=encode_metadata(metadata),
+    )
+
+
+def importing(
+    context: Context,
+    path: str | os.PathLike[str],
+    format_: str | None,
+    dry_run: bool,
+    progress: Progress | None,
+) -> Coroutine[Any, Any, Report]:
+    """An import that is about to be made."""
+    # Imported here: few programs ever need it.
+    from holdfast.importers import import_into  # noqa: PLC0415
+
+    return import_into(
+        context, path, format=format_, dry_run=dry_run, progress=progress
     )
 
 
@@ -78,6 +113,13 @@ class Store:
         finally:
             self._context.cache.clear()
             run(self._context.backend.close())
+
+    def using(self, connection: object) -> Store:
+        """The same store over your own connection to PostgreSQL.
+
+        What is saved is part of your transaction, with what else you write in it.
+        """
+        return Store(over(self._context, connection))
 
     # --- threads ----------------------------------------------------------------------
 
@@ -154,6 +196,38 @@ class Store:
         state = run(listing.load(self._context, checkpoint))
         return loading.converted(state, type)
 
+    def search(
+        self,
+        query: str,
+        *,
+        agent: str | None = None,
+        owner: str | None = None,
+        conversation: str | None = None,
+        archived: bool | None = None,
+        limit: int | None = 20,
+        after: int | None = None,
+        progress: Progress | None = None,
+    ) -> Page[Match]:
+        """The messages that hold a text in any case, newest first.
+
+        Conversations come in the order in which they were last used, the messages of
+        one from its last on. ``agent``, ``owner``, ``conversation`` and ``archived``
+        say in which to look; ``after`` is the cursor of the page before, and what is
+        used meanwhile moves to the front. The first search makes an index, later ones
+        bring it up to date: ``progress`` is then told how many conversations of how
+        many are done (by an `AsyncStore` in a thread of its own).
+        """
+        wanted = SearchQuery(
+            text=query,
+            agent=agent,
+            owner=owner,
+            conversation=conversation,
+            archived=archived,
+            limit=limit,
+            after=after,
+        )
+        return run(searching.search(self._context, wanted, progress))
+
     # --- upkeep -----------------------------------------------------------------------
 
     def prune(self, policy: Retention, *, dry_run: bool = False) -> Pruned:
@@ -165,7 +239,7 @@ class Store:
 
     def compact(self) -> None:
         """Give the space of what was removed back to the file system."""
-        return run(self._context.backend.compact())
+        return run(indexing.compact(self._context))
 
     def stats(self) -> Statistics:
         """Counts and sizes of the whole store."""
@@ -178,6 +252,31 @@ class Store:
     def salvage(self, to: str) -> Salvaged:
         """Copy everything that can still be read into a new store."""
         return run(salvaging.salvage(self._context, lambda: open_new(to)))
+
+    def import_from(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str | None = None,  # noqa: A002 - public name
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> Report:
+        """Put what a foreign file or folder holds into this store.
+
+        ``format`` is one of `holdfast.importers.formats`, told from the files without.
+        The source is never changed, damage in it is reported and stops nothing else,
+        and a second import adds nothing. With ``dry_run`` nothing is written.
+        """
+        operation = importing(self._context, path, format, dry_run, progress)
+        return run(operation)
+
+    def copy_to(self, other: Store, *, progress: Progress | None = None) -> Copied:
+        """Copy everything into an empty store, whatever keeps it.
+
+        Ids, order, digests and journal stay what they are. A copy that was interrupted
+        goes on where it was; ``progress`` is told how many families are done.
+        """
+        return run(copying.copy(self._context, other._context, progress))
 
     def backup(self, to: str) -> None:
         """A consistent copy in a new file, made while others go on writing."""
@@ -219,6 +318,9 @@ class AsyncStore:
             await self.agents.close()
         finally:
             await self._passage.close()
+
+    def using(self, connection: object) -> AsyncStore:
+        return AsyncStore(Passage(over(self._context, connection), Worker()))
 
     # --- threads ----------------------------------------------------------------------
 
@@ -281,6 +383,30 @@ class AsyncStore:
         state = await self._passage.run(listing.load(self._context, checkpoint))
         return loading.converted(state, type)
 
+    async def search(
+        self,
+        query: str,
+        *,
+        agent: str | None = None,
+        owner: str | None = None,
+        conversation: str | None = None,
+        archived: bool | None = None,
+        limit: int | None = 20,
+        after: int | None = None,
+        progress: Progress | None = None,
+    ) -> Page[Match]:
+        wanted = SearchQuery(
+            text=query,
+            agent=agent,
+            owner=owner,
+            conversation=conversation,
+            archived=archived,
+            limit=limit,
+            after=after,
+        )
+        operation = searching.search(self._context, wanted, progress)
+        return await self._passage.run(operation)
+
     # --- upkeep -----------------------------------------------------------------------
 
     async def prune(self, policy: Retention, *, dry_run: bool = False) -> Pruned:
@@ -289,7 +415,7 @@ class AsyncStore:
         )
 
     async def compact(self) -> None:
-        return await self._passage.run(self._context.backend.compact())
+        return await self._passage.run(indexing.compact(self._context))
 
     async def stats(self) -> Statistics:
         return await self._passage.run(counting.statistics(self._context))
@@ -300,6 +426,28 @@ class AsyncStore:
     async def salvage(self, to: str) -> Salvaged:
         operation = salvaging.salvage(self._context, lambda: open_new(to))
         return await self._passage.run(operation)
+
+    async def import_from(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str | None = None,  # noqa: A002 - public name
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> Report:
+        operation = importing(self._context, path, format, dry_run, progress)
+        return await self._passage.run(operation)
+
+    async def copy_to(
+        self, other: AsyncStore, *, progress: Progress | None = None
+    ) -> Copied:
+        ours, theirs = self._context, other._context
+        if ours.backend.blocking is not theirs.backend.blocking:
+            raise Unsupported(
+                "one of the stores is awaited and the other is not; copy with"
+                " holdfast.open()"
+            )
+        return await self._passage.run(copying.copy(ours, theirs, progress))
 
     async def backup(self, to: str) -> None:
         return await self._passage.run(self._context.backend.backup(to))

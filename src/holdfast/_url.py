@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
+from types import MappingProxyType
 from typing import cast
 
 from holdfast._backend import Backend
@@ -14,15 +15,48 @@ from holdfast.errors import HoldfastError, Unstorable, Unsupported
 # A single letter is a Windows drive, not a scheme.
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):(?://)?(.*)", re.DOTALL | re.IGNORECASE)
 _BACKENDS = "holdfast.backends"
+POSTGRES = ("postgresql", "postgres")
 
 
-def open_backend(url: object, **options: object) -> Backend:
-    """The backend an address names: a path, ":memory:" or "scheme:rest"."""
+def open_backend(
+    url: object,
+    *,
+    native: bool = False,
+    special: Mapping[str, object] = MappingProxyType({}),
+    **options: object,
+) -> Backend:
+    """The backend an address names: a path, ":memory:" or "scheme:rest".
+
+    ``special`` are options that not every backend has.
+    """
     address = _address(url)
     match = _SCHEME.fullmatch(address)
-    if match is None or match[1].lower() == "sqlite":
+    scheme = match[1].lower() if match else "sqlite"
+    if scheme in POSTGRES:
+        return _open_postgres(address, native=native, options={**options, **special})
+    if special:
+        text = f"is an option of PostgreSQL, and {address!r} is none"
+        raise Unstorable(min(special), text)
+    if scheme == "sqlite":
         return _open_sqlite(match[2] if match else address, options)
-    return _plugin(match[1].lower())(address, **options)
+    if scheme == "dir":
+        return _open_directory(address.partition(":")[2], options)
+    return _plugin(scheme)(address, **options)
+
+
+def _open_postgres(
+    address: str, *, native: bool, options: dict[str, object]
+) -> Backend:
+    try:
+        postgres = import_module("holdfast.backends.postgres")
+    except ImportError as error:
+        raise Unsupported(
+            "PostgreSQL needs the extra: pip install 'holdfast[postgres]'",
+            code="missing_extra",
+        ) from error
+    make = postgres.open_native if native else postgres.open_blocking
+    opened: Backend = make(address, **options)
+    return opened
 
 
 def _address(url: object) -> str:
@@ -45,6 +79,14 @@ def _open_sqlite(path: str, options: dict[str, object]) -> Backend:
     return opened
 
 
+def _open_directory(path: str, options: dict[str, object]) -> Backend:
+    if not path:
+        raise Unstorable("url", "names no folder; write dir:path")
+    make = import_module("holdfast.backends.directory").open_directory
+    opened: Backend = make(os.path.abspath(os.path.expanduser(path)), **options)
+    return opened
+
+
 def _make_folder(folder: str) -> None:
     try:
         os.makedirs(folder, exist_ok=True)
@@ -60,6 +102,6 @@ def _plugin(scheme: str) -> Callable[..., Backend]:
         backend: Callable[..., Backend] = entry.load()
         return backend
     raise Unsupported(
-        f"there is no backend for {scheme!r} addresses; use a file path, sqlite:path or"
+        f"there is no backend for {scheme!r} addresses; use a file path, dir:path or"
         f" :memory:, or install a package that offers one as a {_BACKENDS} entry point"
     )

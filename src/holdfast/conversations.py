@@ -7,7 +7,7 @@ A session is a conversation with an owner. The records are plain values; a store
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -125,7 +125,17 @@ SUMMARIZED = ("title", "tags", "archived", "context", "counts", "created_at")
 
 def to_state(conversation: Conversation) -> dict[str, Any]:
     """What of a conversation is kept in the state of its thread, but its messages."""
+    check_tags(conversation.tags)
+    derived = DERIVED.intersection(conversation.extra)
+    if derived:
+        raise Unstorable("extra", f"has {min(derived)!r}, which follows from messages")
     return to_plain(conversation, without=(*ABOUT_THREAD, "messages"))
+
+
+def check_tags(tags: object) -> None:
+    """Refuse the tag that was passed for a list of tags."""
+    if isinstance(tags, str):
+        raise Unstorable("tags", f"must be a list of tags; pass [{tags!r}]")
 
 
 def from_state(
@@ -162,7 +172,7 @@ def counts_of(counted: Tally) -> dict[str, Any]:
 
 def tally_of(counts: Any) -> Tally:
     """The inverse of `counts_of`."""
-    kept: dict[str, Any] = counts or {}
+    kept: Mapping[str, Any] = _transcript.fields_of(counts)
     return Tally(
         kept.get("messages", 0),
         kept.get("exchanges", 0),
@@ -196,7 +206,7 @@ def _continues(text: str, place: int) -> bool:
     before, here = text[place - 1], text[place]
     if ZERO_WIDTH_JOINER in (before, here):
         return True
-    if unicodedata.category(here).startswith("M") or here in SKIN_TONES:
+    if unicodedata.category(here).startswith("M") or here in CONTINUING:
         return True
     return here in FLAG_LETTERS and _flags_before(text, place) % 2 == 1
 
@@ -207,5 +217,16 @@ def _flags_before(text: str, place: int) -> int:
 
 
 ZERO_WIDTH_JOINER = "\u200d"
-SKIN_TONES = "".join(map(chr, range(0x1F3FB, 0x1F400)))
+# Skin tones, the letters behind a flag's tag, and what a Hangul syllable goes on with.
+CONTINUING = frozenset(
+    map(
+        chr,
+        (
+            *range(0x1F3FB, 0x1F400),
+            *range(0xE0020, 0xE0080),
+            *range(0x1160, 0x1200),
+            *range(0xD7B0, 0xD7FC),
+        ),
+    )
+)
 FLAG_LETTERS = "".join(map(chr, range(0x1F1E6, 0x1F200)))

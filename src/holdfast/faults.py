@@ -1,24 +1,28 @@
 """Faults on purpose, for tests: a disk that fills up, fails, tears writes and forgets.
 
-A `FaultyDisk` is a SQLite VFS between the store and its files. It counts every read,
-write, sync, truncate and delete of the database, its write-ahead log and its rollback
-journal, and a `Fault` says what happens at one of them. `Platter` remembers what has
-been synced, and so what of the files a power cut would leave behind.
+A `FaultyDisk` is a SQLite VFS between the store and its files, and what a store in a
+folder does its file operations with. It counts every read, write, sync, truncate,
+delete and rename of files that hold something; a `Fault` says what happens at one.
+`Platter` remembers what has been synced, and so what a power cut would leave behind.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
-import random
 import signal
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, NoReturn, Unpack
 
 import apsw
 
 from holdfast._opening import Options, context_over
+from holdfast._platter import Platter
 from holdfast._store import Store
+from holdfast.backends.directory import open_directory
+from holdfast.backends.directory._files import Files
 from holdfast.backends.sqlite import SqliteBackend
 from holdfast.backends.sqlite._connect import page_checksums
 
@@ -33,9 +37,10 @@ __all__ = [
     "kill",
 ]
 
-Kind = Literal["read", "write", "sync", "truncate", "delete"]
+Kind = Literal["read", "write", "sync", "truncate", "delete", "rename"]
 
-CHANGES: frozenset[Kind] = frozenset({"write", "sync", "truncate", "delete"})
+CHANGES: frozenset[Kind] = frozenset({"write", "sync", "truncate", "delete", "rename"})
+FOLDER = "dir:"
 
 _JOURNALS = apsw.SQLITE_OPEN_WAL | apsw.SQLITE_OPEN_MAIN_JOURNAL
 _COUNTED = _JOURNALS | apsw.SQLITE_OPEN_MAIN_DB
@@ -45,7 +50,7 @@ _PIECE = 256
 
 
 class Call(NamedTuple):
-    """Something SQLite is about to do to a file."""
+    """Something that is about to be done to a file."""
 
     kind: Kind
     path: str
@@ -74,6 +79,7 @@ _IO_ERRORS: dict[Kind, int] = {
     "sync": apsw.SQLITE_IOERR_FSYNC,
     "truncate": apsw.SQLITE_IOERR_TRUNCATE,
     "delete": apsw.SQLITE_IOERR_DELETE,
+    "rename": apsw.SQLITE_IOERR_ACCESS,
 }
 
 
@@ -117,6 +123,7 @@ class FaultyDisk:
         self.calls = 0
         self._fault: Fault | None = None
         self._vfs = _Vfs(self, page_checksums() or "")
+        self._files = _Files(self)
 
     def arm(self, fault: Fault | None) -> None:
         """Let this happen from now on, and count from 1 again."""
@@ -134,8 +141,23 @@ class FaultyDisk:
         self._vfs.unregister()
 
     def open(self, path: str, **options: Unpack[Options]) -> Store:
-        """A store on this disk; the options are those of `holdfast.open`."""
-        backend = SqliteBackend(
+        """A store on this disk; the options are those of `holdfast.open`.
+
+        It is a file, or with ``dir:`` in front of its path a folder.
+        """
+        backend = self._backend(path, options)
+        return Store(context_over(backend, options))
+
+    def _backend(self, path: str, options: Options) -> SqliteBackend:
+        if path.startswith(FOLDER):
+            return open_directory(
+                os.path.abspath(path.removeprefix(FOLDER)),
+                read_only=options.get("read_only", False),
+                busy_timeout=options.get("busy_timeout", 5.0),
+                vfs=self.name,
+                files=self._files,
+            )
+        return SqliteBackend(
             os.path.abspath(path),
             read_only=options.get("read_only", False),
             durability=options.get("durability", "full"),
@@ -143,7 +165,6 @@ class FaultyDisk:
             compress=options.get("compress", False),
             vfs=self.name,
         )
-        return Store(context_over(backend, options))
 
     def meet(self, call: Call, tear: Callable[[], None]) -> None:
         """Count a call and let it have what is meant for it."""
@@ -225,137 +246,77 @@ class _File(apsw.VFSFile):
             self.disk.platter.truncated(self.path, newsize)
 
 
-# --- power cuts -----------------------------------------------------------------------
+# --- plain files ----------------------------------------------------------------------
 
 
-class _Change(NamedTuple):
-    """A write, or with ``data`` ``None`` a truncation to ``offset`` bytes."""
+class _Files(Files):
+    """What a store in a folder does to its files, on a faulty disk."""
 
-    offset: int
-    data: bytes | None
+    def __init__(self, disk: FaultyDisk) -> None:
+        self._disk = disk
 
+    def read(self, path: str, start: int = 0, size: int = -1) -> bytes:
+        self._meet(Call("read", path, start))
+        return super().read(path, start, size)
 
-@dataclass(slots=True)
-class _Content:
-    """A file, whatever its name: what is on the platter and what is on its way."""
+    def pieces(self, path: str, start: int = 0) -> Iterator[bytes]:
+        self._meet(Call("read", path, start))
+        return super().pieces(path, start)
 
-    durable: bytearray = field(default_factory=bytearray)
-    pending: list[_Change] = field(default_factory=list[_Change])
-    syncs_folder: bool = False
+    def write(self, path: str, offset: int, data: bytes) -> None:
+        half = data[: len(data) // 2]
+        call = Call("write", path, offset, data)
+        self._meet(call, lambda: super(_Files, self).write(path, offset, half))
+        super().write(path, offset, data)
+        if self._disk.platter is not None:
+            self._disk.platter.opened(path, is_journal=False)
+            self._disk.platter.written(path, offset, data)
 
+    def sync(self, path: str) -> None:
+        self._meet(Call("sync", path))
+        if self._disk.syncing:
+            super().sync(path)
+        if self._disk.platter is not None:
+            self._disk.platter.synced(path)
 
-class Platter:
-    """What would survive if the power failed now.
+    def sync_folder(self, path: str) -> None:
+        self._meet(Call("sync", path))
+        if self._disk.syncing:
+            super().sync_folder(path)
+        if self._disk.platter is not None:
+            self._disk.platter.synced_folder(path)
 
-    The model, at least as harsh as the file systems SQLite runs on:
+    def truncate(self, path: str, size: int) -> None:
+        self._meet(Call("truncate", path, size))
+        super().truncate(path, size)
+        if self._disk.platter is not None:
+            self._disk.platter.truncated(path, size)
 
-    - What was written to a file before it was last synced is there.
-    - Of what was written since, each sector is there, or not, or only its beginning,
-      each by chance and in no order; so is each truncation. Bytes outside of the
-      written range are never harmed (SQLite's "powersafe overwrite").
-    - Names are apart from content. A file that was made or deleted is, or is not, there
-      after the cut until its folder has been synced. SQLite syncs the folder with the
-      first sync after it opened a journal or log, and when it deletes with that wish;
-      it counts for all names in the folder.
+    def rename(self, path: str, target: str) -> None:
+        self._meet(Call("rename", path))
+        super().rename(path, target)
+        if self._disk.platter is not None:
+            self._disk.platter.renamed(path, target)
 
-    ``-shm`` files are memory and do not survive.
-    """
+    def remove(self, path: str) -> None:
+        self._meet(Call("delete", path))
+        super().remove(path)
+        if self._disk.platter is not None:
+            self._disk.platter.deleted(path, durably=False)
 
-    def __init__(self, folder: str, *, sector: int = 4096) -> None:
-        self._folder = folder
-        self._sector = sector
-        self._names: dict[str, _Content] = {}
-        for name in os.listdir(folder):
-            if not name.endswith(("-shm", "-lock")):
-                with open(os.path.join(folder, name), "rb") as file:
-                    self._names[name] = _Content(bytearray(file.read()))
-        self._durable_names = dict(self._names)
-
-    # --- what is done to the files ----------------------------------------------------
-
-    def opened(self, path: str, *, is_journal: bool) -> None:
-        """A file was opened for writing, and made if it was not there."""
-        content = self._names.setdefault(self._name(path), _Content())
-        content.syncs_folder = content.syncs_folder or is_journal
-
-    def written(self, path: str, offset: int, data: bytes) -> None:
-        """Bytes are in the cache of the operating system."""
-        self._names[self._name(path)].pending.append(_Change(offset, data))
-
-    def truncated(self, path: str, size: int) -> None:
-        """A file has a new size, as far as running processes can see."""
-        self._names[self._name(path)].pending.append(_Change(size, None))
-
-    def synced(self, path: str) -> None:
-        """All of a file is on the platter."""
-        content = self._names[self._name(path)]
-        for change in content.pending:
-            _carry_out(content.durable, change)
-        content.pending.clear()
-        if content.syncs_folder:
-            self._durable_names = dict(self._names)
-            content.syncs_folder = False
-
-    def deleted(self, path: str, *, durably: bool) -> None:
-        """A name is gone."""
-        self._names.pop(self._name(path), None)
-        if durably:
-            self._durable_names = dict(self._names)
-
-    def _name(self, path: str) -> str:
-        return os.path.basename(path)
-
-    # --- the cut ----------------------------------------------------------------------
-
-    def survivors(self, chance: random.Random) -> dict[str, bytes]:
-        """The files of one possible power cut at this moment, by name."""
-        share = chance.choice((0.0, 0.2, 0.5, 0.8, 1.0))
-        found: dict[str, bytes] = {}
-        for name in sorted(self._names.keys() | self._durable_names.keys()):
-            names = chance.choice((self._names, self._durable_names))
-            if name in names:
-                found[name] = self._survived(names[name], chance, share)
-        return found
-
-    def cut(self, folder: str, chance: random.Random) -> None:
-        """Write what survives into a new folder."""
-        os.makedirs(folder)
-        for name, data in self.survivors(chance).items():
-            with open(os.path.join(folder, name), "wb") as file:
-                file.write(data)
-
-    def _survived(
-        self, content: _Content, chance: random.Random, share: float
-    ) -> bytes:
-        data = bytearray(content.durable)
-        for change in content.pending:
-            for piece in _sectors(change, self._sector):
-                if chance.random() < share:
-                    _carry_out(data, piece)
-                elif piece.data and chance.random() < share / 2:
-                    torn = piece.data[: chance.randrange(len(piece.data))]
-                    _carry_out(data, _Change(piece.offset, torn))
-        return bytes(data)
+    def _meet(self, call: Call, tear: Callable[[], None] = _nothing) -> None:
+        with _as_os_errors(call.path):
+            self._disk.meet(call, tear)
 
 
-def _sectors(change: _Change, size: int) -> Iterator[_Change]:
-    offset, data = change
-    if data is None:
-        yield change
-        return
-    start = 0
-    while start < len(data):
-        end = start + size - (offset + start) % size
-        yield _Change(offset + start, data[start:end])
-        start = end
-
-
-def _carry_out(content: bytearray, change: _Change) -> None:
-    offset, data = change
-    missing = offset - len(content)
-    if missing > 0:
-        content.extend(bytes(missing))
-    if data is None:
-        del content[offset:]
-    else:
-        content[offset : offset + len(data)] = data
+@contextlib.contextmanager
+def _as_os_errors(path: str) -> Generator[None]:
+    """Faults are written for SQLite: plain files fail as the system fails."""
+    try:
+        yield
+    except apsw.FullError as error:
+        raise OSError(errno.ENOSPC, "No space left on device", path) from error
+    except apsw.ReadOnlyError as error:
+        raise OSError(errno.EROFS, "Read-only file system", path) from error
+    except apsw.IOError as error:
+        raise OSError(errno.EIO, "Input/output error", path) from error

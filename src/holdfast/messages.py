@@ -14,6 +14,7 @@ import msgspec
 from holdfast import _transcript
 from holdfast._clock import now, uuid7
 from holdfast._plain import from_plain, to_plain
+from holdfast._transcript import parts_of
 from holdfast.errors import Unstorable
 
 # Marks the mapping of a `Message` among those of other origin; the number is the
@@ -133,6 +134,8 @@ def _stored(message: Message) -> dict[str, Any]:
 
 
 def _stored_parts(parts: Any) -> Any:
+    if not any(isinstance(part, ToolCall | Attachment) for part in parts_of(parts)):
+        return parts  # as a newer writer left it
     return [
         to_plain(part) if isinstance(part, ToolCall | Attachment) else part
         for part in parts

@@ -18,6 +18,8 @@ WEEK = 7 * DAY
 MONDAY = 3 * DAY
 # Threads of these kinds go when they are deleted, never for being idle or too many.
 LASTING = frozenset({"agent", "checkpoints", PIN, "document"})
+# These go with an agent or its checkpoints only, whatever a policy says.
+HELD = frozenset({"checkpoints", PIN})
 
 
 class Thin(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,7 +49,8 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
     Of the threads: those used within ``idle``, and of each owner the
     ``threads_per_owner`` used last; a thread that breaks either rule goes as a whole.
     Without ``kinds`` these two rules look at threads of every kind but those that are
-    not lines of work: agents, their checkpoints and documents.
+    not lines of work: agents, their checkpoints and documents. Agents' checkpoints, and
+    what they pin, stay whatever ``kinds`` says.
 
     ``at_most`` is the share (0 to 1) of the checkpoints that one prune may remove: more
     is refused, since a clock that jumped would otherwise empty the store.
@@ -88,7 +91,9 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
 
     def may_drop(self, kind: str) -> bool:
         """Whether threads of a kind may go."""
-        return kind not in LASTING if self.kinds is None else kind in self.kinds
+        if self.kinds is None:
+            return kind not in LASTING
+        return kind in self.kinds and kind not in HELD
 
 
 def _is_share(value: object) -> bool:

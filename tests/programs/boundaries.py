@@ -1,6 +1,8 @@
 """Kills a process at every write, sync, truncate and delete of a call.
 
-usage: boundaries.py FOLDER CALL...
+usage: boundaries.py FOLDER PLACE CALL...
+
+PLACE is where in the folder the store is: a file, or with ``dir:`` in front a folder.
 
 For each call one line of JSON: how many points there were and what went wrong at them.
 """
@@ -9,17 +11,18 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
 from forking import Child, report
 from scenario import (
-    FILE,
     OPERATIONS,
     STEPS,
     Source,
-    build,
+    address,
+    build_for,
     copy_folder,
     dump,
     goes_on,
@@ -48,6 +51,7 @@ class Trial:
 
     name: str
     folder: str
+    place: str
     steps: Steps
     opening: bool = False
     states: list[object] = field(default_factory=list)
@@ -60,14 +64,17 @@ class Trial:
     def prepare(self) -> None:
         """Build the start, and do the call once without a fault, step by step."""
         os.makedirs(self.start, exist_ok=True)
-        path = copy_folder(self.start, os.path.join(self.folder, "whole"))
         for count in range(len(self.steps) + 1):
-            done = Trial(self.name, self.folder, self.steps[:count], self.opening)
-            path = copy_folder(self.start, os.path.join(self.folder, "whole"))
+            steps = self.steps[:count]
+            done = Trial(self.name, self.folder, self.place, steps, self.opening)
+            path = self._copy("whole")
             child = Child(partial(done.attempt, path, None))
             *_, self.calls = child.wait()
             with holdfast.open(path, cache_size=0) as store:
                 self.states.append(dump(store))
+
+    def _copy(self, name: str) -> str:
+        return copy_folder(self.start, os.path.join(self.folder, name), self.place)
 
     def attempt(self, path: str, fault: Fault | None, tell: Tell) -> None:
         """In a child: the call, acknowledged step by step, on a faulty disk."""
@@ -99,7 +106,7 @@ class Trial:
 
     def check(self, fault: Fault) -> str | None:
         """What is wrong after a kill, if anything is."""
-        path = copy_folder(self.start, os.path.join(self.folder, "killed"))
+        path = self._copy("killed")
         child = Child(partial(self.attempt, path, fault))
         done = len(child.wait())
         if not child.was_killed:
@@ -119,11 +126,13 @@ class Trial:
                 return f"verify found {problems}"
             if wrong := goes_on(store):
                 return wrong
-            if os.stat(path).st_mode & 0o077:
-                return "others may read the file"
+        if any(os.stat(file).st_mode & 0o077 for file in _files(path)):
+            return "others may read the store"
         return self._check_header(path) or self._check_backup(path, done, found)
 
     def _check_header(self, path: str) -> str | None:
+        if self.place.startswith("dir:"):
+            return None
         with open(path, "rb") as file:
             reserved = file.read(100)[20]
         return None if reserved == 8 else f"pages have {reserved} bytes for a checksum"
@@ -131,13 +140,30 @@ class Trial:
     def _check_backup(self, path: str, done: int, found: object) -> str | None:
         if self.name != "backup":
             return None
-        copy = os.path.join(os.path.dirname(path), BACKUP)
-        if not os.path.exists(copy):
+        copy = _backup_of(path)
+        if not os.path.exists(copy.rpartition(":")[2]):
             return "the acknowledged backup is not there" if done else None
         with holdfast.open(copy, durability="normal", cache_size=0) as store:
             if dump(store) != found:
                 return "the backup is not the store"
             return ", ".join(problems_of(store)) or None
+
+
+def _files(path: str) -> list[str]:
+    """Every file of a store."""
+    whole = path.rpartition(":")[2]
+    if os.path.isfile(whole):
+        return [whole]
+    return [
+        os.path.join(folder, name)
+        for folder, _, names in os.walk(whole)
+        for name in names
+    ]
+
+
+def _backup_of(path: str) -> str:
+    kind, colon, whole = path.rpartition(":")
+    return f"{kind}{colon}{os.path.join(os.path.dirname(whole), BACKUP)}"
 
 
 def _name(call: Call) -> str:
@@ -148,8 +174,9 @@ def _name(call: Call) -> str:
 
 
 def _backup(store: Store) -> None:
-    folder = os.path.dirname(store._context.backend.path)
-    store.backup(os.path.join(folder, BACKUP))
+    backend = store._context.backend
+    place = getattr(backend, "folder", backend).path
+    store.backup(os.path.join(os.path.dirname(place), BACKUP))
 
 
 def _crashed(tell: Tell, path: str, disk: FaultyDisk) -> None:
@@ -160,33 +187,35 @@ def _crashed(tell: Tell, path: str, disk: FaultyDisk) -> None:
     kill(Call("write", path))
 
 
-def make_trial(name: str, folder: str) -> Trial:
+def make_trial(name: str, folder: str, place: str) -> Trial:
     """A call with its start."""
     if name == "set-up":
-        trial = Trial(name, folder, [OPERATIONS["first-save"]], opening=True)
+        trial = Trial(name, folder, place, [OPERATIONS["first-save"]], opening=True)
     elif name == "recover":
-        trial = Trial(name, folder, [OPERATIONS["fork"]], opening=True)
+        trial = Trial(name, folder, place, [OPERATIONS["fork"]], opening=True)
     elif name == "backup":
-        trial = Trial(name, folder, [_backup])
+        trial = Trial(name, folder, place, [_backup])
     else:
-        trial = Trial(name, folder, STEPS[name])
+        trial = Trial(name, folder, place, STEPS[name])
     os.makedirs(trial.start)
+    path = address(trial.start, place)
     if name != "set-up":
-        build(os.path.join(trial.start, FILE))
+        build_for(name, path)
     if name == "recover":
-        path = os.path.join(trial.start, FILE)
         Child(partial(_crashed, path=path, disk=lazy_disk("lazy"))).wait()
     trial.prepare()
     return trial
 
 
-def main(folder: str, names: list[str]) -> None:
+def main(folder: str, place: str, names: list[str]) -> None:
+    # An end that was torn by a kill is reported, as it shall be.
+    warnings.filterwarnings("ignore", ".*was never finished", RuntimeWarning)
     for name in names:
-        trial = make_trial(name, os.path.join(folder, name))
+        trial = make_trial(name, os.path.join(folder, name), place)
         points = list(trial.points())
         wrong = [f"{what}: {w}" for what, fault in points if (w := trial.check(fault))]
         report({"call": name, "points": len(points), "wrong": wrong})
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    main(sys.argv[1], sys.argv[2], sys.argv[3:])

@@ -1,6 +1,8 @@
 """Kills writers at random moments and looks at what they left behind.
 
-usage: random_kills.py FOLDER SEED ROUNDS
+usage: random_kills.py FOLDER SEED ROUNDS [KIND]
+
+The stores are files, or with "dir:" as their kind folders.
 
 One line of JSON: how many writers were killed, how many saves had been acknowledged,
 and what was wrong.
@@ -12,6 +14,7 @@ import os
 import random
 import sys
 import time
+import warnings
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -119,12 +122,14 @@ class Rounds:
         return []
 
 
-def main(folder: str, seed: int, rounds: int) -> None:
+def main(folder: str, seed: int, rounds: int, kind: str = "") -> None:
+    # An end that was torn by a kill is reported, as it shall be.
+    warnings.filterwarnings("ignore", ".*was never finished", RuntimeWarning)
     chance = random.Random(seed)
     kills = acknowledged = 0
     wrong: list[str] = []
     for first in range(0, rounds, ROUNDS_PER_STORE):
-        stores = Rounds(os.path.join(folder, f"{first}.db"), chance)
+        stores = Rounds(kind + os.path.join(folder, f"{first}.db"), chance)
         holdfast.open(stores.path).close()
         for number in range(first, min(rounds, first + ROUNDS_PER_STORE)):
             stores.run(number)
@@ -135,4 +140,4 @@ def main(folder: str, seed: int, rounds: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:])

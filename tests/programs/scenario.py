@@ -12,10 +12,11 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import holdfast
-from holdfast import HoldfastError, Retention, Store
+from holdfast import Agent, Attachment, HoldfastError, Message, Retention, Store
 from holdfast.faults import FaultyDisk
 
 FILE = "store.db"
+FOLDER = "dir:store"
 
 
 class Counter:
@@ -75,6 +76,35 @@ def build(path: str) -> None:
         other = store.thread("other")
         other.save("a single value" * 40, id="other-1")
         other.save("another single value" * 40, metadata={"why": "test"})
+
+
+def said(n: int, *attachments: Attachment) -> Message:
+    """A message that is the same in every run."""
+    content = f"{n}:" + "y" * 200
+    return Message.user(content, id=f"m{n}", at=n, attachments=list(attachments))
+
+
+def build_agents(path: str) -> None:
+    """Make the store that every call on agents and their like starts from."""
+    source = Source("built", 1_000_000)
+    file = Attachment(id="file", content="z" * 3000)
+    with holdfast.open(path, durability="normal", **source.options()) as store:
+        store.agents.save(Agent(id="scout", state={"text": "s" * 500}))
+        store.agents.save(Agent(id="other"))
+        talks = store.conversations
+        for name in ("grown", "gone", "remade", "same"):
+            talks.create(name, agent="scout", owner="ann", messages=[said(1)])
+            talks.add(name, said(2, file))
+        talks.create("loose", messages=[said(3)])
+        store.documents.save("notes/a", "text " * 100, metadata={"k": 1})
+        store.agents.checkpoint("scout", "early", id="early")
+        talks.add("grown", said(4))
+        store.agents.checkpoint("scout", "pinned", id="pinned")
+        # What a restore has to do: rewind, revive, remove and replace.
+        talks.add("grown", said(5))
+        talks.delete("gone", "remade")
+        talks.create("remade", agent="scout", owner="bob", messages=[said(6)])
+        talks.create("late", agent="scout", messages=[said(7)])
 
 
 def _first_save(store: Store) -> None:
@@ -143,6 +173,65 @@ def _compact(store: Store) -> None:
     store.compact()
 
 
+def _save_agent(store: Store) -> None:
+    agent = store.agents.load("scout")
+    agent.state["more"] = "t" * 500
+    store.agents.save(agent)
+
+
+def _checkpoint_agent(store: Store) -> None:
+    store.agents.checkpoint("scout", "third", id="third", description="d")
+
+
+def _restore_agent(store: Store) -> None:
+    store.agents.restore("scout", "pinned")
+
+
+def _delete_agent(store: Store) -> None:
+    store.agents.delete("scout")
+
+
+def _delete_agent_checkpoint(store: Store) -> None:
+    store.agents.delete_checkpoint("scout", "pinned")
+
+
+def _create_conversation(store: Store) -> None:
+    store.conversations.create("new", agent="scout", messages=[said(8)])
+
+
+def _add_message(store: Store) -> None:
+    file = Attachment(id="other file", content="w" * 3000)
+    store.conversations.add("grown", said(9, file), said(10))
+
+
+def _save_conversation(store: Store) -> None:
+    talk = store.conversations.load("grown")
+    talk.messages[1:2] = [said(11)]
+    talk.title = "edited"
+    store.conversations.save(talk)
+
+
+def _delete_conversation(store: Store) -> None:
+    store.conversations.delete("grown", "loose")
+
+
+def _save_document(store: Store) -> None:
+    store.documents.save("notes/a", "other text " * 100)
+
+
+AGENT_OPERATIONS: dict[str, Callable[[Store], None]] = {
+    "save-agent": _save_agent,
+    "checkpoint-agent": _checkpoint_agent,
+    "restore-agent": _restore_agent,
+    "delete-agent": _delete_agent,
+    "delete-agent-checkpoint": _delete_agent_checkpoint,
+    "create-conversation": _create_conversation,
+    "add-message": _add_message,
+    "save-conversation": _save_conversation,
+    "delete-conversation": _delete_conversation,
+    "save-document": _save_document,
+}
+
 OPERATIONS: dict[str, Callable[[Store], None]] = {
     "first-save": _first_save,
     "save": _save,
@@ -165,12 +254,19 @@ OPERATIONS: dict[str, Callable[[Store], None]] = {
 STEPS: dict[str, list[Callable[[Store], None]]] = {
     **{name: [operation] for name, operation in OPERATIONS.items()},
     "compact": [lambda store: store.delete("other"), lambda store: store.compact()],
+    **{name: [operation] for name, operation in AGENT_OPERATIONS.items()},
 }
+
+
+def build_for(call: str, path: str) -> None:
+    """Make the store that a call starts from."""
+    (build_agents if call in AGENT_OPERATIONS else build)(path)
 
 
 def dump(store: Store) -> object:
     """Everything a store holds, as values that compare equal when it is the same."""
-    threads = sorted(store.threads(limit=None), key=lambda thread: thread.id)
+    found = [*store.threads(limit=None), *store.threads(kind="pin", limit=None)]
+    threads = sorted(found, key=lambda thread: thread.id)
     return {
         "threads": threads,
         "content": {record.id: _content(store, record.id) for record in threads},
@@ -197,11 +293,17 @@ def problems_of(store: Store) -> list[str]:
     return [str(problem) for problem in store.verify().problems]
 
 
-def copy_folder(source: str, target: str) -> str:
-    """A fresh copy of a closed or abandoned store; returns its path."""
+def address(folder: str, place: str = FILE) -> str:
+    """What to open for a store at a place in a folder."""
+    kind, colon, name = place.rpartition(":")
+    return f"{kind}{colon}{os.path.join(folder, name)}"
+
+
+def copy_folder(source: str, target: str, place: str = FILE) -> str:
+    """A fresh copy of a closed or abandoned store; returns what to open."""
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(source, target)
-    return os.path.join(target, FILE)
+    return address(target, place)
 
 
 def goes_on(store: Store) -> str | None:

@@ -1,6 +1,6 @@
 """Several processes at once on one store, each doing its part of a task.
 
-usage: swarm.py TASK PATH PROCESSES [ARGUMENT...]
+usage: swarm.py TASK STORE PROCESSES [ARGUMENT...]
 
 All begin at the same moment. One line of JSON for each process: what it reports.
 """
@@ -62,7 +62,7 @@ def back_up(store: Store, rank: int, count: int) -> object:
     if rank > 0:
         return append(store, rank, count)
     writers = int(sys.argv[3]) - 1
-    path = store._context.backend.path
+    path = sys.argv[2].removeprefix("dir:")
     copies: list[str] = []
     while True:
         finished = _appended(store) == writers * count
@@ -133,10 +133,10 @@ def _appended(store: Store) -> int:
 
 def reopen(store: Store, rank: int, count: int) -> object:
     """Open, write or read, and close, again and again; the file grows meanwhile."""
-    path = store._context.backend.path
     store.close()
+    options = {"read_only": rank % 2 == 0, "busy_timeout": 60}
     for n in range(count):
-        with holdfast.open(path, read_only=rank % 2 == 0, busy_timeout=60) as again:
+        with holdfast.open(sys.argv[2], **options) as again:
             if rank % 2:
                 again.thread(f"own {rank}").append(log=[{"n": n, "text": "x" * 9000}])
             else:

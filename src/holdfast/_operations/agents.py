@@ -14,11 +14,10 @@ from holdfast._operations.conversations import KIND as CONVERSATION
 from holdfast._operations.conversations import PREFIX as CONVERSATIONS
 from holdfast._operations.drafts import AmendDraft, Amendment, read_values
 from holdfast._operations.lineage import Reference
-from holdfast._operations.loading import loaded, state_of
+from holdfast._operations.loading import loaded, read_listed, state_of
 from holdfast._plain import from_plain, to_plain
 from holdfast._records import (
     LONGEST_NAME,
-    UNSET,
     Page,
     ThreadRecord,
     checked_limit,
@@ -60,9 +59,11 @@ async def save(context: Context, agent: Agent) -> Agent:
 
     # The agent's own thread carries its id as well, so that one listing sees all.
     start = Start(kind=KIND, agent=checked_agent(agent.id), anew=True)
-    how = saving.Options(expect=agent.checkpoint or UNSET, start=start)
+    thread = thread_of(agent.id)
+    expect = await saving.seen(context, thread, agent.checkpoint)
+    how = saving.Options(expect=expect, start=start)
     draft = AmendDraft(("created_at",), everything)
-    saved = await saving.save(context, thread_of(agent.id), draft, how)
+    saved = await saving.save(context, thread, draft, how)
     values = await read_values(
         context, Known(saved, decode_manifest(saved)), ("created_at",)
     )
@@ -82,7 +83,7 @@ async def load(context: Context, id_: str, reference: Reference = HEAD) -> Agent
         raise
     return from_plain(
         Agent,
-        cast("dict[str, Any]", found.state),
+        found.values,
         id=id_,
         updated_at=found.checkpoint.saved_at,
         version=found.checkpoint.step,
@@ -102,11 +103,11 @@ async def find(context: Context, id_: str) -> Agent | None:
 async def _active(context: Context, id_: str) -> tuple[str, ...]:
     """The ids of an agent's conversations that are not archived, last used first."""
     page = await context.backend.scan(Threads(kind=CONVERSATION, agent=id_))
-    archived = [await _is_archived(context, record) for record in page]
+    archived = [await read_listed(context, record, _is_archived) for record in page]
     return tuple(
         record.id.removeprefix(CONVERSATIONS)
         for record, away in zip(page, archived, strict=True)
-        if not away
+        if away is False
     )
 
 
@@ -127,8 +128,8 @@ async def list_agents(
             Threads(kind=KIND, after=after, limit=min(limit or CHUNK, CHUNK))
         )
         for record in page:
-            agent = await _listed(context, record)
-            if type_ is None or agent.type == type_:
+            agent = await read_listed(context, record, _listed)
+            if agent is not None and type_ in (None, agent.type):
                 found.append(agent)
             if len(found) == limit:
                 return Page(tuple(found), record.changed)
@@ -157,7 +158,7 @@ async def delete(context: Context, ids: Sequence[str]) -> int:
 
 
 async def _delete(context: Context, id_: str) -> int:
-    existed = 0
+    own, existed = thread_of(id_), 0
     # Again, in case a conversation began while the others were being deleted.
     while True:
         query = Threads(agent=checked_agent(id_), every=True)
@@ -165,5 +166,5 @@ async def _delete(context: Context, id_: str) -> int:
         names = [record.id for record in found if record.deleted_at is None]
         if not names:
             return existed
-        existed = 1
+        existed |= own in names
         await upkeep.delete_threads(context, names)

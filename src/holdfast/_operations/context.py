@@ -56,7 +56,8 @@ class Context(msgspec.Struct, frozen=True):
     def known(self, thread: str, checkpoint: Checkpoint) -> Known:
         """What the cache knows of a checkpoint, or its manifest alone."""
         known = self.cache.take(thread)
-        if known is not None and known.head.seq == checkpoint.seq:
+        # By digest: in a folder that Git has changed, numbers can have a new meaning.
+        if known is not None and known.head.sha256 == checkpoint.sha256:
             known.head = checkpoint  # its label and tags may be newer
             return known
         if known is not None:

@@ -20,7 +20,7 @@ from holdfast._operations.drafts import (
     read_values,
 )
 from holdfast._operations.lineage import HistoryQuery, Reference, history
-from holdfast._operations.loading import loaded
+from holdfast._operations.loading import loaded, read_listed
 from holdfast._records import (
     LONGEST_NAME,
     UNSET,
@@ -38,6 +38,7 @@ from holdfast.conversations import (
     SUMMARIZED,
     Conversation,
     Summary,
+    check_tags,
     counts_of,
     from_state,
     tally,
@@ -92,14 +93,19 @@ async def create(context: Context, conversation: Conversation) -> Conversation:
 
 async def get_or_create(context: Context, wanted: Conversation) -> Conversation:
     """A user's conversation, new if there is none with its id."""
+    # Nobody's would be everybody's.
+    owner = checked_name(wanted.owner, "user id")
     if not wanted.id:
         return await create(context, wanted)
     while True:
         try:
-            return await load(context, wanted.id, owner=wanted.owner)
+            return await load(context, wanted.id, owner=owner)
         except NotFound:
-            if await context.find_thread(thread_of(wanted.id)):
-                raise
+            record = await context.find_thread(thread_of(wanted.id))
+            if record is not None and record.head is not None:
+                if record.owner != owner:
+                    raise
+                continue  # it has just been made
         try:
             return await create(context, wanted)
         except Conflict as conflict:
@@ -110,7 +116,26 @@ async def get_or_create(context: Context, wanted: Conversation) -> Conversation:
 async def save(context: Context, conversation: Conversation) -> Conversation:
     """Save a whole conversation on the checkpoint it was loaded from."""
     conversation.id = conversation.id or context.new_id()
-    record = await context.find_thread(thread_of(conversation.id))
+    thread = thread_of(conversation.id)
+    while True:
+        expect = await saving.seen(context, thread, conversation.checkpoint)
+        record = await context.find_thread(thread)
+        _refuse_foreign(conversation, record)
+        # Even if any head will do, nobody else's may have come in between.
+        any_head = isinstance(expect, Unset)
+        head = (record.head if record else None) if any_head else expect
+        try:
+            return await _save(context, conversation, expect=head)
+        except Conflict as conflict:
+            if not any_head or conflict.code not in {"head_moved", "thread_deleted"}:
+                raise
+        except NotFound as missed:
+            # What was there a moment ago is gone: look again.
+            if missed.code != NotFound.default_code:
+                raise
+
+
+def _refuse_foreign(conversation: Conversation, record: ThreadRecord | None) -> None:
     belongs = (conversation.owner, conversation.agent)
     if record is not None and (record.owner, record.agent) != belongs:
         raise Conflict(
@@ -119,7 +144,6 @@ async def save(context: Context, conversation: Conversation) -> Conversation:
             code="foreign",
             thread=record.id,
         )
-    return await _save(context, conversation, expect=conversation.checkpoint or UNSET)
 
 
 async def _save(
@@ -185,7 +209,14 @@ async def add(
         return Amendment({"counts": counts_of(counted), **(values or {})}, lists)
 
     amend = AmendDraft(("counts", "content_ids"), longer)
-    return await saving.save(context, thread_of(id_), amend, how or saving.Options())
+    try:
+        return await saving.save(
+            context, thread_of(id_), amend, how or saving.Options()
+        )
+    except Conflict as conflict:
+        if conflict.code != "thread_deleted":
+            raise
+        raise missing(id_) from None
 
 
 async def update(
@@ -209,23 +240,31 @@ def as_values(about: Mapping[str, object]) -> dict[str, object]:
         raise Unstorable(
             "conversation", f"has no {min(unknown)!r}; put it into metadata"
         )
+    check_tags(about.get("tags", ()))
     # A default is not kept: `False` and empty ones as little as ``None``.
     return {name: value or UNSET for name, value in about.items()}
 
 
 async def auto_title(context: Context, id_: str) -> str | None:
     """Title a conversation by its first user message, unless it has a title."""
-    record = await _find(context, id_)
-    assert record.head is not None
-    known = Known(record.head, decode_manifest(record.head))
-    found = cast("dict[str, Any]", await read_values(context, known, ("title",)))
-    if found.get("title"):
-        return cast("str", found["title"])
-    values = await read_values(context, known, ("messages",))
-    title = title_of(cast("list[object]", values["messages"]))
-    if title is not None:
+    found = await read_listed(context, await _find(context, id_), _titled)
+    if found is None:
+        raise missing(id_)
+    has_one, title = found
+    if title is not None and not has_one:
         await update(context, id_, {"title": title})
     return title
+
+
+async def _titled(context: Context, record: ThreadRecord) -> tuple[bool, str | None]:
+    """Whether a conversation has a title, and that or what it could be called."""
+    assert record.head is not None
+    known = Known(record.head, decode_manifest(record.head))
+    found = await read_values(context, known, ("title",))
+    if found.get("title"):
+        return True, cast("str", found["title"])
+    values = await read_values(context, known, ("messages",))
+    return False, title_of(cast("list[object]", values.get("messages", [])))
 
 
 # --- loading --------------------------------------------------------------------------
@@ -258,7 +297,7 @@ async def load(
     record, checkpoint = found.thread, found.checkpoint
     if owner is not None and record.owner != owner:
         raise missing(id_)
-    values = cast("dict[str, Any]", found.state)
+    values = found.values
     messages = whole(values)
     mended = repaired(messages, repair) if repair is not None else None
     return from_state(
@@ -339,8 +378,8 @@ async def summaries(context: Context, query: ListQuery) -> Page[Summary]:
             )
         )
         for record in page:
-            summary = await summarized(context, record)
-            if query.matches(summary):
+            summary = await read_listed(context, record, summarized)
+            if summary is not None and query.matches(summary):
                 found.append(summary)
             if len(found) == query.limit:
                 return Page(tuple(found), record.changed)

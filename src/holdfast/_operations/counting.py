@@ -12,6 +12,7 @@ from holdfast._manifest import decode_manifest
 from holdfast._operations import agents, conversations, documents, snapshots
 from holdfast._operations.context import Context
 from holdfast._operations.drafts import read_values
+from holdfast._operations.loading import read_listed
 from holdfast._records import ThreadRecord
 from holdfast.conversations import tally_of
 
@@ -43,7 +44,7 @@ async def statistics(context: Context) -> Statistics:
         for record in page:
             kinds[record.kind] += 1
             if record.kind == conversations.KIND:
-                messages += await _messages(context, record)
+                messages += await read_listed(context, record, _messages) or 0
             elif record.kind == snapshots.KIND:
                 pinned += len(await context.backend.scan(Saves(family=record.family)))
         after = page.cursor

@@ -12,7 +12,7 @@ from holdfast._operations import saving, upkeep
 from holdfast._operations.context import Context
 from holdfast._operations.drafts import AmendDraft, Amendment, read_values
 from holdfast._operations.lineage import HistoryQuery, Reference, history
-from holdfast._operations.loading import loaded
+from holdfast._operations.loading import loaded, read_listed
 from holdfast._records import (
     LONGEST_NAME,
     Checkpoint,
@@ -56,18 +56,20 @@ async def save(
     thread, now = thread_of(name), context.clock()
     encode_metadata(metadata)
 
+    values: dict[str, Any] = {}
+
     def everything(before: dict[str, Any] | None) -> Amendment:
         old = before or {}
         about = old.get("metadata", {}) if metadata is None else metadata
-        values = {"content": content, "created_at": old.get("created_at", now)}
-        return Amendment(values | ({"metadata": about} if about else {}), whole=True)
+        values.clear()
+        values.update(content=content, created_at=old.get("created_at", now))
+        values.update({"metadata": about} if about else {})
+        return Amendment(values, whole=True)
 
     how = saving.Options(expect=expect, start=Start(kind=KIND, anew=True))
     draft = AmendDraft(("created_at", "metadata"), everything)
     saved = await saving.save(context, thread, draft, how)
-    known = Known(saved, decode_manifest(saved))
-    about = await read_values(context, known, ("created_at", "metadata"))
-    return _document(name, saved, {"content": content, **about})
+    return _document(name, saved, values)
 
 
 def _document(name: str, checkpoint: Checkpoint, state: dict[str, Any]) -> Document:
@@ -90,7 +92,7 @@ async def load(context: Context, name: str, reference: Reference = HEAD) -> Docu
         if await context.find_thread(thread_of(name)) is None:
             raise missing(name) from None
         raise
-    return _document(name, found.checkpoint, cast("dict[str, Any]", found.state))
+    return _document(name, found.checkpoint, found.values)
 
 
 async def find(context: Context, name: str) -> Document | None:
@@ -128,7 +130,9 @@ async def summaries(
             Threads(kind=KIND, prefix=prefix, after=after, limit=CHUNK)
         )
         for record in page:
-            summary = await _summary(context, record)
+            summary = await read_listed(context, record, _summary)
+            if summary is None:
+                continue
             if nested or category is None or summary.category == category:
                 found.append(summary)
             if len(found) == limit:

@@ -90,7 +90,7 @@ class StateDraft:
     ) -> Plan:
         plan = Plan(self.is_mapping)
         for name, text in self.texts.items():
-            await _put_text(plan, Place(context, parent, blocks), name, text)
+            await put_text(plan, Place(context, parent, blocks), name, text)
         return plan
 
     def matches(self, stored: Texts, before: Texts | None) -> bool:
@@ -205,7 +205,7 @@ class AmendDraft:
             if text is None:
                 plan.values.pop(name, None)
             else:
-                await _put_text(plan, Place(context, parent, blocks), name, text)
+                await put_text(plan, Place(context, parent, blocks), name, text)
         return plan
 
     def matches(self, stored: Texts, before: Texts | None) -> bool:
@@ -235,7 +235,7 @@ class Place(msgspec.Struct, frozen=True):
     blocks: Blocks
 
 
-async def _put_text(plan: Plan, place: Place, name: str, text: bytes) -> None:
+async def put_text(plan: Plan, place: Place, name: str, text: bytes) -> None:
     """Make a value of a plan, keeping what it shares with the one before it."""
     before = place.parent.manifest.values.get(name) if place.parent else None
     if len(text) <= INLINE_SIZE:

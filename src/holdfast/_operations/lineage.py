@@ -156,7 +156,7 @@ async def is_visible(
     ):
         return True
     # A fork that was rewound beyond its beginning still has what it began with.
-    origin = await _inherited(context, record) if record.forked_from else None
+    origin = await inherited(context, record) if record.forked_from else None
     return origin is not None and await is_ancestor(context, checkpoint, of=origin)
 
 
@@ -302,11 +302,11 @@ async def _everything(
     rest = None if limit is None else limit - len(found)
     if record.forked_from is None or rest == 0:
         return found
-    inherited = await _inherited(context, record)
-    return found + (await _line(context, inherited, False, rest) if inherited else [])
+    above = await inherited(context, record)
+    return found + (await _line(context, above, False, rest) if above else [])
 
 
-async def _inherited(context: Context, record: ThreadRecord) -> Checkpoint | None:
+async def inherited(context: Context, record: ThreadRecord) -> Checkpoint | None:
     """The newest checkpoint that a fork did not save itself."""
     assert record.forked_from is not None
     key = CheckpointKey(record.family, record.forked_from.checkpoint)

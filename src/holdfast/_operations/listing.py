@@ -8,7 +8,14 @@ from holdfast._backend import Matches, Threads
 from holdfast._operations.context import Context
 from holdfast._operations.lineage import only_match
 from holdfast._operations.loading import load_any
-from holdfast._records import Change, Checkpoint, Page, ThreadRecord, checked_limit
+from holdfast._records import (
+    Change,
+    Checkpoint,
+    Page,
+    ThreadRecord,
+    check_cursor,
+    checked_limit,
+)
 from holdfast._reference import Named, parse
 from holdfast.errors import Unstorable
 
@@ -79,4 +86,5 @@ async def changes(
 ) -> Page[Change]:
     """What happened behind a cursor, in commit order."""
     checked_limit(limit)
+    check_cursor(after)
     return await context.backend.changes(after, limit, timeout)

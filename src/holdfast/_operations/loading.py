@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -17,7 +17,7 @@ from holdfast._records import Checkpoint, Segment, ThreadRecord
 from holdfast._reference import HEAD
 from holdfast._rope import Rope, joined, read_body
 from holdfast.diff import Diff, diff
-from holdfast.errors import Corrupt
+from holdfast.errors import Corrupt, FormatMismatch
 
 T = TypeVar("T")
 
@@ -33,6 +33,17 @@ class Loaded(msgspec.Struct, frozen=True):
     thread: ThreadRecord
     checkpoint: Checkpoint
     state: object
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The state as that of a typed record, which has named values."""
+        state = self.state
+        if type(state) is not dict:
+            raise FormatMismatch(
+                f"thread {self.thread.id!r} does not hold a record of this type;"
+                " load the thread instead"
+            )
+        return cast("dict[str, Any]", cast("object", state))
 
 
 async def loaded(context: Context, thread: str, reference: Reference) -> Loaded:
@@ -68,7 +79,13 @@ async def _loaded_head(context: Context, thread: str) -> Loaded:
         known = Known(head, decode_manifest(head))
         await _fill(context, known, stored.segments or ())
     known.head = head  # its label and tags may be newer
-    state = await state_of(context, known)
+    try:
+        state = await state_of(context, known)
+    except Corrupt:
+        # Perhaps what the cache did not hold was only removed since: then all at once.
+        if stored.segments is not None:
+            raise
+        return await _loaded_head(context, thread)
     context.cache.give(thread, known)
     return Loaded(stored.thread, head, state)
 
@@ -82,6 +99,28 @@ async def _fill(context: Context, known: Known, segments: Sequence[Segment]) -> 
             end = start + sum(run.last - run.first + 1 for run in value.runs)
             known.bodies[name] = read_body(value, parts[start:end])
             start = end
+
+
+async def read_listed(
+    context: Context,
+    record: ThreadRecord,
+    read: Callable[[Context, ThreadRecord], Awaitable[T]],
+) -> T | None:
+    """What is read of a thread as a listing gave it, or as it is now.
+
+    ``None`` if it is gone since.
+    """
+    while True:
+        try:
+            return await read(context, record)
+        except Corrupt:
+            # Perhaps it was only removed since it was listed.
+            found = await context.find_thread(record.id)
+            if found is None or found.head is None:
+                return None
+            if record.head is not None and found.head.seq == record.head.seq:
+                raise
+            record = found
 
 
 async def load_any(context: Context, checkpoint: Checkpoint) -> object:

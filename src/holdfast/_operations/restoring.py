@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from holdfast._backend import (
     CheckpointKey,
+    Details,
     FamilyPlan,
     Prune,
     Receipt,
@@ -29,26 +30,27 @@ from holdfast._operations.snapshots import (
     create,
     described,
     find,
-    pin_of,
+    find_whole,
     snapshot_of,
     thread_of,
 )
 from holdfast._pruning import plan_removal
-from holdfast._records import PIN, Checkpoint, ThreadRecord
+from holdfast._records import PIN, UNSET, Checkpoint, ThreadRecord
 from holdfast.agents import AUTOMATIC, RECOVERY, AgentCheckpoint, Restored
-from holdfast.errors import Corrupt, HoldfastError, NotFound, Unstorable
+from holdfast.errors import Conflict, Corrupt, HoldfastError, NotFound, Unstorable
 
 
 async def restore(
     context: Context, agent: str, wanted: AgentCheckpoint | str
 ) -> Restored:
     """Put an agent and its conversations back to a checkpoint, all or nothing."""
+    read: set[int] = set()
 
     async def attempt() -> Restored:
         checkpoint = await find(context, agent, wanted)
-        belongings = await belongings_of(context, agent)
         snapshot = await snapshot_of(context, checkpoint)
-        restoring = Restoring(context, belongings, checkpoint, snapshot)
+        belongings = await belongings_of(context, agent)
+        restoring = Restoring(context, belongings, checkpoint, snapshot, read)
         await restoring.check()
         return await restoring.run()
 
@@ -64,9 +66,10 @@ class Restoring:
         belongings: Belongings,
         checkpoint: Checkpoint,
         snapshot: Snapshot,
+        read: set[int],
     ) -> None:
         self.context, self.belongings = context, belongings
-        self.checkpoint, self.snapshot = checkpoint, snapshot
+        self.checkpoint, self.snapshot, self.read = checkpoint, snapshot, read
         self.removed = [
             record for name, record in belongings.living.items() if name not in snapshot
         ]
@@ -76,11 +79,22 @@ class Restoring:
     async def check(self) -> None:
         """Be sure that everything can be read before anything is changed."""
         for name in self.snapshot:
-            await check(self.context, self._target(name))
+            await check(self.context, self._target(name), self.read)
+            if name not in self.belongings.living:
+                await self._refuse_foreign(name)
+
+    async def _refuse_foreign(self, name: str) -> None:
+        record = await self.context.find_thread(name)
+        if record is not None and record.agent != self.belongings.agent:
+            raise Conflict(
+                f"thread {name!r} works for {record.agent!r} now; delete it first",
+                code="foreign",
+                thread=name,
+            )
 
     def _pinned(self, name: str) -> ThreadRecord:
-        pin = self.belongings.pins.get(pin_of(name, self.snapshot[name]))
-        if pin is None or pin.head is None:
+        pin = self.belongings.pins.get(self.snapshot[name])
+        if pin is None or not _is_intact(pin):
             what = f"the checkpoint {self.checkpoint.id!r} of an agent"
             raise Corrupt(what, f"it lost what it pinned of {name!r}")
         return pin
@@ -94,9 +108,8 @@ class Restoring:
         turns, starts, replaced = self._changes()
         dropped = (*self.removed, *replaced)
         name = f"before restoring {described(self.checkpoint).name}"
-        making = Making(
-            self.context, self.belongings, Wanted(kind=RECOVERY, name=_shortened(name))
-        )
+        wanted = Wanted(kind=RECOVERY, name=_shortened(name))
+        making = Making(self.context, self.belongings, wanted, self.read)
         pins = await making.pins()
 
         async def commit(write: Write) -> Receipt:
@@ -138,22 +151,25 @@ class Restoring:
         for name in self.snapshot:
             record, target = self.belongings.living.get(name), self._target(name)
             if record is not None and record.family == target.family:
-                if record.head is None or record.head.seq != target.seq:
-                    turns.append(self._turn(record, target))
+                turns += self._turns(record, self._pinned(name))
                 continue
             if record is not None:
                 replaced.append(record)
             starts.append(self._revival(name))
         return tuple(turns), tuple(starts), tuple(replaced)
 
-    def _turn(self, record: ThreadRecord, target: Checkpoint) -> Write:
-        self.rewound.append(record.id)
-        return Write(
-            thread=record.id,
-            at=self.context.clock(),
-            expect=record.head,
-            turn=Turn("rewind", target),
-        )
+    def _turns(self, record: ThreadRecord, pin: ThreadRecord) -> list[Write]:
+        """Writes that make a thread what it was, none if it still is."""
+        writes: list[Write] = []
+        name, at, head = record.id, self.context.clock(), pin.head
+        if head is not None and (record.head is None or record.head.seq != head.seq):
+            turn = Turn("rewind", head)
+            writes.append(Write(thread=name, at=at, expect=record.head, turn=turn))
+        about = Details(pin.owner, pin.encoded_metadata)
+        if about != Details(record.owner, record.encoded_metadata):
+            writes.append(Write(thread=name, at=at, expect=UNSET, details=about))
+        self.rewound += [name] if writes else []
+        return writes
 
     def _revival(self, name: str) -> Write:
         self.revived.append(name)
@@ -165,9 +181,17 @@ class Restoring:
             agent=self.belongings.agent,
             metadata=pin.encoded_metadata,
             head=pin.head,
+            # What it began with stays its own, also once it was rewound behind that.
+            origin=pin.forked_from,
             anew=True,
         )
         return Write(thread=name, at=self.context.clock(), expect=None, start=start)
+
+
+def _is_intact(pin: ThreadRecord) -> bool:
+    """Whether a pin is where it was made; nobody has a reason to write to one."""
+    head, origin = pin.head, pin.forked_from
+    return head is not None and origin is not None and origin.checkpoint == head.id
 
 
 def _shortened(name: str) -> str:
@@ -181,13 +205,9 @@ async def delete(context: Context, agent: str, wanted: AgentCheckpoint | str) ->
     """Delete a checkpoint and what only it pinned; 0 if it was not there."""
 
     async def attempt() -> int:
-        try:
-            doomed = await find(context, agent, wanted)
-        except NotFound as missing:
-            if missing.code == NotFound.default_code:
-                return 0
-            raise
-        return await _forget(context, agent, [doomed])
+        # Never by the beginning of an id: repeated, it would delete another one.
+        doomed = await find_whole(context, agent, wanted)
+        return 0 if doomed is None else await _forget(context, agent, [doomed])
 
     return await upkeep.until_current(attempt)
 
@@ -244,12 +264,17 @@ async def keep_newest(context: Context, agent: str, kind: str, count: int) -> in
 
 async def _forget(context: Context, agent: str, doomed: Sequence[Checkpoint]) -> int:
     """Remove checkpoints with the pins that nothing else needs, in one transaction."""
-    thread = await context.get_thread(thread_of(agent))
+    # The pins first: one that is made or used meanwhile is not among them, or changed.
+    page = await context.backend.scan(Threads(agent=agent, kind=PIN))
+    thread = await context.find_thread(thread_of(agent))
+    if thread is None:
+        return 0
     query = Saves(family=thread.family, oldest_first=True)
     saves = await context.backend.scan(query)
     gone = {checkpoint.id for checkpoint in doomed}
     staying = [c for c in saves if c.id not in gone]
-    pins = await _only_pinned_by(context, agent, doomed, staying)
+    needed = await _pins_of(context, staying)
+    pins = [record for record in page if record.id not in needed]
     plans = await upkeep.plans_without(context, pins)
     if not staying:
         whole = Prune(
@@ -270,31 +295,20 @@ def _thinned(
     plans: tuple[FamilyPlan, ...],
     pins: Sequence[ThreadRecord],
 ) -> Prune:
-    """A plan that moves the head away first if it goes."""
-    head = thread.head
-    moved: tuple[Write, ...] = ()
-    if head is not None and head.id not in {c.id for c in staying}:
-        turn = Turn("rewind", staying[-1])
-        moved = (Write(thread=thread.id, at=context.clock(), expect=head, turn=turn),)
-    return Prune(at=context.clock(), first=moved, threads=tuple(pins), families=plans)
+    """A plan that moves the head away first if it goes.
 
-
-async def _only_pinned_by(
-    context: Context,
-    agent: str,
-    doomed: Iterable[Checkpoint],
-    staying: Iterable[Checkpoint],
-) -> list[ThreadRecord]:
-    """The pins of some checkpoints that no other needs."""
-    needed = await _pins_of(context, staying)
-    unneeded = await _pins_of(context, doomed) - needed
-    page = await context.backend.scan(Threads(agent=agent, kind=PIN))
-    return [record for record in page if record.id in unneeded]
+    If it stays, nobody may have made a checkpoint since: it may need one of the pins.
+    """
+    head, at = thread.head, context.clock()
+    stays = head is not None and head.id in {c.id for c in staying}
+    turn = None if stays else Turn("rewind", staying[-1])
+    first = Write(thread=thread.id, at=at, expect=head, turn=turn)
+    return Prune(at=at, first=(first,), threads=tuple(pins), families=plans)
 
 
 async def _pins_of(context: Context, checkpoints: Iterable[Checkpoint]) -> set[str]:
     return {
-        pin_of(name, id_)
+        pin
         for checkpoint in checkpoints
-        for name, id_ in (await snapshot_of(context, checkpoint)).items()
+        for pin in (await snapshot_of(context, checkpoint)).values()
     }

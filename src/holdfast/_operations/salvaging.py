@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from holdfast._backend import Inspection, Start, Write
 from holdfast._manifest import decode_manifest
-from holdfast._operations import moving, saving
+from holdfast._operations import moving, saving, upkeep
 from holdfast._operations.checking import Problem
 from holdfast._operations.context import Context
 from holdfast._operations.drafts import StateDraft
@@ -61,6 +61,9 @@ class _Salvage:
             await self._copy(checkpoint)
         for thread in living:
             await self._settle(thread)
+        for thread in rescued.threads:
+            if thread.deleted_at is not None and thread.id not in self.threads:
+                await self._bury(thread.id)
         for entry in rescued.entries:
             await self._record(entry)
         return Salvaged(len(self.heads), self.saved, self.recorded, tuple(self.lost))
@@ -136,6 +139,14 @@ class _Salvage:
         """Put the head where it was."""
         if thread.head is not None:
             await self._go_to(thread.id, self.places.get(thread.head.id))
+
+    async def _bury(self, name: str) -> None:
+        """Delete a thread that came back for its forks, if nothing goes with it."""
+        thread = await self.target.find_thread(name)
+        plans = await upkeep.plans_without(self.target, [thread] if thread else [])
+        if [len(plan.checkpoints) for plan in plans] == [0]:
+            await upkeep.delete_threads(self.target, [name])
+            del self.heads[name]
 
     async def _record(self, entry: Entry) -> None:
         write = Write(

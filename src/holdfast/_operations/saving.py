@@ -98,6 +98,34 @@ async def save(
     return saved
 
 
+async def seen(context: Context, thread: str, id_: str | None) -> Checkpoint | Unset:
+    """The checkpoint that a record was loaded from, any if it was not loaded.
+
+    Raises `Conflict` if it is gone: then others have been there since.
+    """
+    if id_ is None:
+        return UNSET
+    record = await context.find_thread(thread)
+    if record is None:
+        raise Conflict(
+            f"thread {thread!r} was deleted since it was loaded; to begin it anew,"
+            " save a new record",
+            code="thread_deleted",
+            thread=thread,
+            expected=id_,
+        )
+    [found] = await context.backend.read([CheckpointKey(record.family, id_)])
+    if found is None:
+        raise Conflict(
+            f"thread {thread!r} has moved on; load it and repeat the change",
+            code="head_moved",
+            thread=thread,
+            expected=id_,
+            found=record.head,
+        )
+    return found
+
+
 class Saving:
     """One save on its way through however many attempts it takes."""
 
@@ -145,8 +173,7 @@ class Saving:
 
     async def _find_expected(self, expect: Reference) -> None:
         known = self.context.cache.take(self.thread)
-        wanted = expect.id if isinstance(expect, Checkpoint) else expect
-        if known is not None and known.head.id == wanted:
+        if known and _is_meant(expect, known.head):
             # The commit will tell whether it still is the head.
             self.parent = known
             return
@@ -261,13 +288,16 @@ class Saving:
             assert self.parent is not None
             self.parent = Known(self.parent.head, self._elsewhere(self.parent.manifest))
             return None
-        if self.how.expect is not UNSET or conflict.code not in {
-            "head_moved",
-            "thread_missing",
-        }:
+        if self.how.expect is not UNSET or not self._may_go_on(conflict):
             raise conflict
         self._build_on(conflict.found)
         return None
+
+    def _may_go_on(self, conflict: Conflict) -> bool:
+        """Whether what was found instead of the expected head will do as well."""
+        if conflict.code == "thread_deleted":
+            return self.how.start.anew
+        return conflict.code in {"head_moved", "thread_missing"}
 
     def _elsewhere(self, manifest: Manifest) -> Manifest:
         """The same values, with new segments going to blocks no fork has taken."""
@@ -311,3 +341,13 @@ class Saving:
         manifest = decode_manifest(checkpoint)
         texts = await read_texts(self.context, Known(checkpoint, manifest))
         return Texts(texts, is_mapping=manifest.is_mapping)
+
+
+def _is_meant(reference: Reference, head: Checkpoint) -> bool:
+    """Whether a reference names a head, as far as can be told without looking."""
+    if isinstance(reference, Checkpoint):
+        # An id can be used again in a thread that was begun anew, and a number in a
+        # folder whose files were replaced.
+        found, wanted = (head.seq, head.sha256), (reference.seq, reference.sha256)
+        return found == wanted
+    return reference == head.id

@@ -15,6 +15,8 @@ import msgspec
 
 from holdfast import _codec
 from holdfast._backend import (
+    CheckpointKey,
+    Marked,
     Receipt,
     Start,
     Threads,
@@ -28,6 +30,7 @@ from holdfast._operations.drafts import AmendDraft, Amendment, ListsDraft, read_
 from holdfast._operations.lineage import HistoryQuery, history, resolve
 from holdfast._records import (
     PIN,
+    UNSET,
     Checkpoint,
     Origin,
     Page,
@@ -38,6 +41,7 @@ from holdfast._records import (
 from holdfast._reference import checked_id
 from holdfast._rope import Rope, chain_of
 from holdfast.agents import KINDS, MANUAL, AgentCheckpoint
+from holdfast.conversations import tally_of
 from holdfast.errors import Conflict, Corrupt, NotFound, Unstorable
 
 KIND = "checkpoints"
@@ -47,7 +51,7 @@ CHUNK = 200
 SLACK = 64
 
 Commit = Callable[[Write], Awaitable[Receipt]]
-# What a checkpoint holds: the id of a checkpoint by the name of its thread.
+# What a checkpoint holds: the name of a pin by the name of the pinned thread.
 Snapshot = Mapping[str, str]
 
 
@@ -79,10 +83,12 @@ def thread_of(agent: str) -> str:
     return PREFIX + agents.checked_agent(agent)
 
 
-def pin_of(thread: str, checkpoint: str) -> str:
-    """The name of the pin of a thread's checkpoint, of a length that fits."""
-    digest = sha256(f"{thread}\0{checkpoint}".encode()).hexdigest()
-    return f"pin:{digest[:32]}"
+def pin_of(thread: ThreadRecord, head: Checkpoint) -> str:
+    """The name of the pin of a thread as it is, of a length that fits."""
+    # Its number, since name and ids may be used again once it was deleted.
+    place = f"{thread.number}\0{thread.id}\0{head.id}\0{thread.owner}\0"
+    digest = sha256(place.encode() + thread.encoded_metadata).hexdigest()
+    return f"{PIN}:{digest[:32]}"
 
 
 # --- what there is --------------------------------------------------------------------
@@ -109,7 +115,8 @@ class Belongings(msgspec.Struct, frozen=True):
 async def belongings_of(context: Context, agent: str) -> Belongings:
     """An agent's threads."""
     # One scan, so that all heads are of one moment.
-    page = await context.backend.scan(Threads(agent=agent, every=True))
+    query = Threads(agent=agents.checked_agent(agent), every=True)
+    page = await context.backend.scan(query)
     records = [record for record in page if record.deleted_at is None]
     found = {r.id: r for r in records if r.kind in (agents.KIND, conversations.KIND)}
     pins = {r.id: r for r in records if r.kind == PIN}
@@ -127,12 +134,13 @@ async def create(
     With ``if_changed`` nothing is saved, and ``None`` returned, if everything is as
     the newest checkpoint has it.
     """
+    read: set[int] = set()
 
     async def attempt() -> AgentCheckpoint | None:
         belongings = await belongings_of(context, agent)
         if agents.thread_of(agent) not in belongings.living:
             raise agents.missing(agent)
-        making = Making(context, belongings, wanted)
+        making = Making(context, belongings, wanted, read)
         if if_changed and await making.is_known():
             return None
         return await making.run()
@@ -141,14 +149,25 @@ async def create(
 
 
 class Making:
-    """A checkpoint being made; what it pins is settled, where it goes is not yet."""
+    """A checkpoint being made; what it pins is settled, where it goes is not yet.
+
+    ``read`` are the checkpoints that an earlier attempt found to be readable.
+    """
 
     def __init__(
-        self, context: Context, belongings: Belongings, wanted: Wanted
+        self,
+        context: Context,
+        belongings: Belongings,
+        wanted: Wanted,
+        read: set[int] | None = None,
     ) -> None:
         self.context, self.belongings, self.wanted = context, belongings, wanted
+        self.read = set[int]() if read is None else read
         self.heads = belongings.heads(wanted.conversations)
-        self.snapshot = {name: head.id for name, head in self.heads.items()}
+        self.snapshot = {
+            name: pin_of(belongings.living[name], head)
+            for name, head in self.heads.items()
+        }
         self.thread = thread_of(belongings.agent)
 
     async def is_known(self) -> bool:
@@ -191,23 +210,21 @@ class Making:
     def _amend(self, before: dict[str, Any] | None) -> Amendment:
         log: list[list[str | None]] = (before or {}).get("pins", [])
         old = _folded(log)
-        news = [[n, c] for n, c in self.snapshot.items() if old.get(n) != c]
+        news = [[n, p] for n, p in self.snapshot.items() if old.get(n) != p]
         gone = [[name, None] for name in old if name not in self.snapshot]
         if len(log) + len(news) + len(gone) > 2 * len(self.snapshot) + SLACK:
-            return Amendment({"pins": [[n, c] for n, c in self.snapshot.items()]})
+            return Amendment({"pins": [[n, p] for n, p in self.snapshot.items()]})
         return Amendment({}, ListsDraft({"pins": [*gone, *news]}))
 
     async def pins(self) -> list[Write]:
-        """Writes that pin what is not pinned yet, once it has been read."""
-        writes: list[Write] = []
+        """Writes that pin everything, once what was not pinned yet has been read."""
         for name, head in self.heads.items():
-            pin = pin_of(name, head.id)
-            if pin not in self.belongings.pins:
-                await check(self.context, head)
-                writes.append(self._pin(pin, self.belongings.living[name], head))
-        return writes
+            if self.snapshot[name] not in self.belongings.pins:
+                await check(self.context, head, self.read)
+        return [self._pin(name, head) for name, head in self.heads.items()]
 
-    def _pin(self, pin: str, source: ThreadRecord, head: Checkpoint) -> Write:
+    def _pin(self, name: str, head: Checkpoint) -> Write:
+        source = self.belongings.living[name]
         start = Start(
             kind=PIN,
             owner=source.owner,
@@ -217,14 +234,17 @@ class Making:
             origin=Origin(source.id, head.id),
             anew=True,
         )
-        at = self.context.clock()
-        return Write(thread=pin, at=at, expect=None, start=start)
+        pin, at = self.snapshot[name], self.context.clock()
+        there = self.belongings.pins.get(pin)
+        if there is not None:  # it only has to be there still
+            return Write(thread=pin, at=at, expect=there.head)
+        return Write(thread=pin, at=at, expect=UNSET, start=start)
 
     async def _described(self) -> dict[str, object]:
-        counted = [await self._messages(head) for head in self.heads.values()]
+        talks = [h for name, h in self.heads.items() if is_conversation(name)]
         found: dict[str, object] = {
-            "conversations": len(conversations_among(self.heads)),
-            "messages": sum(counted),
+            "conversations": len(talks),
+            "messages": sum([await self._messages(head) for head in talks]),
             "size": sum(head.size for head in self.heads.values()),
         }
         if self.wanted.description is not None:
@@ -236,12 +256,13 @@ class Making:
     async def _messages(self, head: Checkpoint) -> int:
         known = Known(head, decode_manifest(head))
         values = await read_values(self.context, known, ("counts",))
-        counts = cast("dict[str, int]", values.get("counts") or {})
-        return counts.get("messages", 0)
+        return tally_of(values.get("counts")).messages
 
 
-async def check(context: Context, checkpoint: Checkpoint) -> None:
+async def check(context: Context, checkpoint: Checkpoint, read: set[int]) -> None:
     """Read a checkpoint's state and compare it with its digests; raises `Corrupt`."""
+    if checkpoint.seq in read:
+        return
     known = Known(checkpoint, decode_manifest(checkpoint))
     for name, value in known.manifest.values.items():
         if not isinstance(value, Rope):
@@ -252,12 +273,18 @@ async def check(context: Context, checkpoint: Checkpoint) -> None:
         if chain_of(sha256(part).digest() for part in parts) != value.chain:
             what = f"the value {name!r} of checkpoint {checkpoint.id!r}"
             raise Corrupt(what, "its digest does not match")
+    read.add(checkpoint.seq)
+
+
+def is_conversation(thread: str) -> bool:
+    """Whether a thread of an agent is a conversation."""
+    return thread.startswith(conversations.PREFIX)
 
 
 def conversations_among(threads: Iterable[str]) -> tuple[str, ...]:
     """The conversations among some threads, by id."""
-    prefix = conversations.PREFIX
-    return tuple(n.removeprefix(prefix) for n in threads if n.startswith(prefix))
+    found = filter(is_conversation, threads)
+    return tuple(name.removeprefix(conversations.PREFIX) for name in found)
 
 
 def described(checkpoint: Checkpoint) -> AgentCheckpoint:
@@ -287,7 +314,7 @@ async def snapshot_of(context: Context, checkpoint: Checkpoint) -> dict[str, str
 def _folded(log: Iterable[Sequence[str | None]]) -> dict[str, str]:
     """What a log amounts to: the last word on each thread, in order of its name."""
     last = dict(cast("Iterable[tuple[str, str | None]]", log))
-    return {name: id_ for name, id_ in sorted(last.items()) if id_ is not None}
+    return {name: pin for name, pin in sorted(last.items()) if pin is not None}
 
 
 # --- finding --------------------------------------------------------------------------
@@ -296,23 +323,40 @@ def _folded(log: Iterable[Sequence[str | None]]) -> dict[str, str]:
 async def find(
     context: Context, agent: str, wanted: AgentCheckpoint | str
 ) -> Checkpoint:
-    """A checkpoint of an agent by record, id, unique beginning of one, or name."""
-    thread = thread_of(agent)
-    reference = wanted.id if isinstance(wanted, AgentCheckpoint) else wanted
+    """A checkpoint of an agent by record, id, name, or unique beginning of an id."""
+    found = await find_whole(context, agent, wanted)
+    if found is not None:
+        return found
     try:
-        return await resolve(context, thread, reference)
+        if isinstance(wanted, str):
+            return await resolve(context, thread_of(agent), wanted)
     except NotFound as missing:
         if missing.code == "ambiguous":
             raise
-    try:
-        return await resolve(context, thread, f"label:{reference}")
-    except NotFound:
-        raise NotFound(
-            f"agent {agent!r} has no checkpoint {reference!r};"
-            " see agents.checkpoints()",
-            thread=thread,
-            reference=reference,
-        ) from None
+    shown = wanted if isinstance(wanted, str) else wanted.id
+    raise NotFound(
+        f"agent {agent!r} has no checkpoint {shown!r}; see agents.checkpoints()",
+        thread=thread_of(agent),
+        reference=shown,
+    )
+
+
+async def find_whole(
+    context: Context, agent: str, wanted: AgentCheckpoint | str
+) -> Checkpoint | None:
+    """A checkpoint by record, id or name; ``None`` if there is none."""
+    thread = await context.find_thread(thread_of(agent))
+    if thread is None:
+        return None
+    if isinstance(wanted, AgentCheckpoint):
+        key = CheckpointKey(thread.family, wanted.id)
+        return (await context.backend.read([key]))[0]
+    name = checked_name(wanted, "checkpoint")
+    [found] = await context.backend.read([CheckpointKey(thread.family, name)])
+    if found is not None:
+        return found
+    labelled = Marked(family=thread.family, label=name, limit=1)
+    return next(iter(await context.backend.scan(labelled)), None)
 
 
 async def checkpoints(

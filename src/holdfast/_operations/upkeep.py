@@ -22,7 +22,7 @@ from holdfast._operations.context import Context, Housekeeping
 from holdfast._operations.lineage import Reference, resolve
 from holdfast._pruning import ancestry, plan_removal
 from holdfast._records import Checkpoint, ThreadRecord
-from holdfast.errors import Conflict, HoldfastError, NotFound, Unstorable
+from holdfast.errors import Conflict, Corrupt, HoldfastError, NotFound, Unstorable
 from holdfast.retention import (
     Family,
     Retention,
@@ -312,12 +312,18 @@ def _refuse_foreign_heads(
 
 async def until_current(attempt: Callable[[], Awaitable[T]]) -> T:
     """Repeat what was planned on a store that has changed meanwhile."""
+    damage = ""
     for _ in range(MOST_ATTEMPTS):
         try:
             return await attempt()
         except Conflict as conflict:
-            if conflict.code not in {"plan_stale", "head_moved"}:
+            if conflict.code not in {"plan_stale", "head_moved", "thread_deleted"}:
                 raise
+        except Corrupt as corrupt:
+            # Perhaps what could not be read was only removed since.
+            if corrupt.message == damage:
+                raise
+            damage = corrupt.message
     return await attempt()
 
 

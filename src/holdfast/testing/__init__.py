@@ -28,13 +28,30 @@ need it are skipped. The options to pass on are those of `holdfast.open`.
 ``new_id``.
 """
 
+from holdfast.testing._agents import (
+    AgentDeletionTests,
+    AgentListingTests,
+    AgentTests,
+)
+from holdfast.testing._attachments import AttachmentTests
+from holdfast.testing._autosaving import AutosaveTests
 from holdfast.testing._bridge import blocking
+from holdfast.testing._checkpoints import (
+    AgentCheckpointTests,
+    CheckpointRetentionTests,
+)
 from holdfast.testing._conflicts import (
     ExpectationTests,
     RepetitionTests,
     TombstoneTests,
 )
+from holdfast.testing._conversations import (
+    AddingTests,
+    ConversationSavingTests,
+    ConversationTests,
+)
 from holdfast.testing._deleting import CheckpointDeletionTests, DeletionTests
+from holdfast.testing._documents import CategoryTests, DocumentTests
 from holdfast.testing._feed import FeedTests
 from holdfast.testing._forking import ForkedDeletionTests, ForkTests
 from holdfast.testing._history import FindingTests, HistoryTests
@@ -43,6 +60,7 @@ from holdfast.testing._lifecycle import CompressionTests, LifecycleTests
 from holdfast.testing._listing import ListingTests, NameTests
 from holdfast.testing._loading import LoadingTests, ReferenceTests
 from holdfast.testing._marking import MarkTests
+from holdfast.testing._messages import MessageTests
 from holdfast.testing._moving import HardRewindTests, RewindTests, UndoTests
 from holdfast.testing._pruning import (
     HousekeepingTests,
@@ -50,9 +68,15 @@ from holdfast.testing._pruning import (
     RetentionTests,
 )
 from holdfast.testing._raises import raises
+from holdfast.testing._reindexing import SearchUpkeepTests
+from holdfast.testing._restoring import RestoringTests, RivalTests
 from holdfast.testing._saving import AppendingTests, SavingTests
+from holdfast.testing._searching import SearchOrderTests, SearchTests
+from holdfast.testing._sessions import SessionRetentionTests, SessionTests
 from holdfast.testing._shapes import ListTests, ShapeTests
 from holdfast.testing._sources import FakeClock, ids
+from holdfast.testing._statistics import StatisticsTests
+from holdfast.testing._summaries import SummaryTests, TitleTests, WindowTests
 
 __all__ = ["FakeClock", "StoreTests", "blocking", "ids", "raises"]
 
@@ -86,5 +110,29 @@ class StoreTests(
     FeedTests,
     LifecycleTests,
     CompressionTests,
+    AgentTests,
+    AgentListingTests,
+    AgentDeletionTests,
+    ConversationTests,
+    AddingTests,
+    ConversationSavingTests,
+    SummaryTests,
+    TitleTests,
+    WindowTests,
+    SessionTests,
+    SessionRetentionTests,
+    MessageTests,
+    AttachmentTests,
+    DocumentTests,
+    CategoryTests,
+    AgentCheckpointTests,
+    CheckpointRetentionTests,
+    RestoringTests,
+    RivalTests,
+    AutosaveTests,
+    StatisticsTests,
+    SearchTests,
+    SearchOrderTests,
+    SearchUpkeepTests,
 ):
     """Every rule of a store as one test; a subclass gives `open_store`."""

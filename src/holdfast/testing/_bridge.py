@@ -16,6 +16,7 @@ from holdfast._conversations import AsyncConversations
 from holdfast._documents import AsyncDocuments
 from holdfast._store import AsyncStore, Store
 from holdfast._thread import AsyncThread
+from holdfast.recorder import AsyncRecorder
 
 T = TypeVar("T")
 
@@ -36,6 +37,7 @@ _AWAITED = (
     AsyncAutoCheckpoints,
     AsyncConversations,
     AsyncDocuments,
+    AsyncRecorder,
     AsyncThread,
 )
 

@@ -10,8 +10,12 @@ from holdfast._opening import Options
 from holdfast._records import Checkpoint
 from holdfast._store import Store
 from holdfast._thread import Thread
+from holdfast.agents import Agent
 from holdfast.errors import Unsupported
+from holdfast.messages import Message
 from holdfast.testing._sources import FakeClock, ids
+
+LONG = "a value too long for the manifest " * 20
 
 
 class Cases:
@@ -103,9 +107,75 @@ class Cases:
         return [thread.save({"n": n}) for n in range(1, count + 1)]
 
 
+class AgentCases(Cases):
+    """Has an agent with conversations, and a view of all that can be restored."""
+
+    def busy_agent(self, owner: str | None = None) -> None:
+        """The agent ``a`` with two conversations and seven messages."""
+        self.store.agents.save(Agent(id="a", name="A", state={"text": LONG}))
+        for id_, count in (("one", 4), ("two", 3)):
+            messages = [Message.user(f"{n} {LONG}") for n in range(count - 1)]
+            self.store.conversations.create(
+                id_, agent="a", owner=owner, title=id_, messages=messages
+            )
+            self.store.conversations.add(id_, Message.assistant("answer"))
+
+    def long(self) -> Message:
+        """One more message."""
+        return Message.user(f"{self.new_id()} {LONG}")
+
+    def world(self) -> object:
+        """All agents and conversations, as records."""
+        agents = [self.store.agents.load(a.id) for a in self.store.agents.list()]
+        for agent in agents:
+            # In the order of their last use, which going back in time is.
+            agent.active_conversations = tuple(sorted(agent.active_conversations))
+        talks = self.store.conversations.list(limit=None)
+        return (
+            {agent.id: agent for agent in agents},
+            {talk.id: self.store.conversations.load(talk.id) for talk in talks},
+            {
+                talk.id: self.store.conversations.thread(talk.id).load()
+                for talk in talks
+            },
+        )
+
+
 def steps(checkpoints: Iterable[Checkpoint]) -> list[int]:
     """The steps of some checkpoints, in their order."""
     return [checkpoint.step for checkpoint in checkpoints]
+
+
+def alike(one: object, other: object) -> bool:
+    """Whether two values are the same down to the types of all parts, NaN included."""
+    return repr(one) == repr(other)
+
+
+# Ids that would be trouble as paths, queries, patterns or references.
+HOSTILE = (
+    "../../etc/passwd",
+    "/absolute",
+    "a/b",
+    "a\\b",
+    "..",
+    "foo",
+    "foo.json",
+    "CON",
+    "a:b",
+    "agent:a",
+    "pin:a",
+    " ",
+    "a\nb",
+    "'; drop table thread; --",
+    "%",
+    "*",
+    "@",
+    "label:x",
+    "-rf",
+    "\u00e9",
+    "e\u0301",
+    "\U0001f3f4\u200d\u2620\ufe0f",
+)
 
 
 def untyped(*values: Any) -> tuple[Any, ...]:

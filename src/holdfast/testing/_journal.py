@@ -123,7 +123,7 @@ class JournalTests(Cases):
 
         assert chat.journal(checkpoint="mine") == {}
 
-    def test_values_keep_their_types(self) -> None:
+    def test_recorded_values_keep_their_types(self) -> None:
         chat = self.thread()
         value = {"bytes": b"\0", "tuple": (1, {2}), "text": "x" * 10_000}
 

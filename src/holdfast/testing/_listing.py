@@ -153,12 +153,12 @@ class ListingTests(Cases):
 
         assert names(self.store.threads(limit=2, after=page.cursor)) == ["1", "0"]
 
-    def test_a_limit_is_a_positive_number(self) -> None:
+    def test_the_limit_of_a_listing_is_a_positive_number(self) -> None:
         for wrong in untyped(0, -1, 1.5, "3", True):
             with raises(Unstorable):
                 self.store.threads(limit=wrong)
 
-    def test_a_hundred_are_listed_unless_asked_otherwise(self) -> None:
+    def test_a_hundred_threads_are_listed_unless_asked_otherwise(self) -> None:
         for n in range(102):
             self.filled(1, f"{n}")
 

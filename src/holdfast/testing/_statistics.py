@@ -1,0 +1,62 @@
+# ruff: noqa: PLR2004 - a test states its numbers where it uses them
+"""Statistics: counts that are true whatever was done, and the same everywhere."""
+
+from __future__ import annotations
+
+from holdfast.messages import Message
+from holdfast.retention import Retention
+from holdfast.testing._cases import AgentCases
+
+
+class StatisticsTests(AgentCases):
+    """The typed records are counted as well."""
+
+    def counts(self) -> tuple[int, ...]:
+        """Agents, conversations, messages, documents, checkpoints of agents."""
+        facts = self.store.stats()
+        return (
+            facts.agents,
+            facts.conversations,
+            facts.messages,
+            facts.documents,
+            facts.agent_checkpoints,
+        )
+
+    def test_an_empty_store_has_nothing_to_count(self) -> None:
+        assert self.counts() == (0, 0, 0, 0, 0)
+
+    def test_what_is_there_is_counted(self) -> None:
+        store = self.store
+        self.busy_agent()
+        assert self.counts() == (1, 2, 7, 0, 0)
+        store.conversations.create("loose", messages=[Message.user("x")] * 3)
+        store.documents.save("a", "x")
+        store.documents.save("b/c", {"x": 1})
+        store.thread("plain").save({"messages": [1, 2, 3]})
+        assert self.counts() == (1, 3, 10, 2, 0)
+        made = store.agents.checkpoint("a")
+        store.agents.checkpoint("a", kind="automatic")
+        assert self.counts() == (1, 3, 10, 2, 2)
+        store.conversations.delete("one", "loose")
+        store.documents.delete("a")
+        assert self.counts() == (1, 1, 3, 1, 2)
+        store.agents.restore("a", made)
+        assert self.counts() == (1, 2, 7, 1, 3)
+        store.prune(Retention(last=1, labelled=False, forks=False))
+        assert self.counts() == (1, 2, 7, 1, 3)
+        store.agents.delete("a")
+        assert self.counts() == (0, 0, 0, 1, 0)
+
+    def test_pins_are_threads_and_share_their_checkpoints(self) -> None:
+        self.busy_agent()
+        before = self.store.stats()
+
+        self.store.agents.checkpoint("a")
+
+        # One pin for the agent and each conversation, and the checkpoint itself.
+        after = self.store.stats()
+        assert after.threads - before.threads == 4
+        assert after.checkpoints - before.checkpoints == 1
+        self.store.conversations.delete("one")
+        assert self.store.stats().threads == after.threads - 1
+        assert self.store.stats().checkpoints == after.checkpoints
