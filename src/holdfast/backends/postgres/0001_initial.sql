@@ -1,0 +1,366 @@
+-- A Holdfast store in one PostgreSQL schema, format 1. `hf` stands for that schema.
+--
+-- Everything of a family, a thread and all its forks, carries the family's number as the
+-- first column of its key, and every statement of the hot path says which family it is
+-- about: the tables can be partitioned or distributed by it. `directory` leads from names
+-- to families and is written when a thread begins or ends; `setting` and `migration` are
+-- small and the same everywhere. No foreign keys, no triggers, no uniqueness across
+-- families but that of living names.
+--
+-- Sequence numbers are taken inside the transaction that uses them, after the advisory
+-- lock of `enter`, and rows refer to one another by them. Times are integer microseconds
+-- UTC. `checksum` columns are xxh3-64 less 2^63.
+
+create sequence hf.seq as bigint cache 1;
+create sequence hf.number as bigint cache 1;
+
+-- Which family a name leads to; tombstones of deleted threads stay for a while.
+create table hf.directory (
+    name text collate "C" not null,
+    number bigint not null,
+    family bigint not null,
+    deleted_at bigint,
+    primary key (name, number)
+);
+
+create unique index directory_living on hf.directory (name) where deleted_at is null;
+
+-- A named line of work. `head` is the sequence number of its current checkpoint, null
+-- until the first save; `owner` is a user, `agent` whom it works for. `changed` is the
+-- number of what was done last: never the same again after the head has moved, by which
+-- the index for searching knows. Room is left in the pages, so that moving the head
+-- touches no index.
+create table hf.thread (
+    family bigint not null,
+    number bigint not null,
+    name text collate "C" not null,
+    kind text not null,
+    owner text,
+    agent text,
+    metadata bytea not null,
+    head bigint,
+    changed bigint not null,
+    created_at bigint not null,
+    updated_at bigint not null,
+    forked_thread text,
+    forked_checkpoint text,
+    deleted_at bigint,
+    primary key (family, number)
+) /*partitioned*/ with (fillfactor = 70);
+
+create unique index thread_name on hf.thread (family, name) where deleted_at is null;
+-- For the index for searching, which knows threads by their numbers.
+create index thread_number on hf.thread (number);
+create index thread_owner on hf.thread (owner) where owner is not null;
+create index thread_agent on hf.thread (agent) where agent is not null;
+
+-- One immutable saved state; only label and tags change, and retention may give it an
+-- older parent: then `link` keeps the digest of the one that went. The name of the thread
+-- and the id of the parent stand here once more, so that whoever reads needs no join.
+create table hf.checkpoint (
+    family bigint not null,
+    seq bigint not null,
+    id text collate "C" not null,
+    thread bigint not null,
+    thread_name text not null,
+    parent bigint,
+    parent_id text,
+    step bigint not null,
+    saved_at bigint not null,
+    kind text not null,
+    label text,
+    tags text,
+    metadata bytea not null,
+    runs text not null,
+    manifest bytea not null,
+    size bigint not null,
+    digest bytea not null,
+    link bytea,
+    checksum bigint not null,
+    primary key (family, seq)
+) /*partitioned*/;
+
+-- By id first, for those who have nothing but an id.
+create unique index checkpoint_id on hf.checkpoint (id, family);
+create index checkpoint_marked on hf.checkpoint (family, label)
+where label is not null or tags is not null;
+-- For the feed, which goes by sequence number over all families. Always growing at its
+-- end, it costs a save nothing that could be measured; a BRIN index neither, but that
+-- becomes useless when the space of removed rows is used again.
+create index checkpoint_seq on hf.checkpoint (seq);
+
+-- An immutable piece of a value. `packing` is 0 for plain bytes, 1 for zstd, 2 for zstd
+-- with the store's dictionary.
+create table hf.segment (
+    family bigint not null,
+    number bigint not null,
+    packing smallint not null,
+    data bytea not null,
+    checksum bigint not null,
+    primary key (family, number)
+) /*partitioned*/;
+
+-- Values recorded once under a key, on a checkpoint (by id; it may come later) or, with
+-- an empty id, on the thread itself.
+create table hf.journal (
+    family bigint not null,
+    thread bigint not null,
+    checkpoint text collate "C" not null,
+    key text collate "C" not null,
+    seq bigint not null,
+    value bytea not null,
+    recorded_at bigint not null,
+    checksum bigint not null,
+    primary key (family, thread, checkpoint, key)
+) /*partitioned*/;
+
+create index journal_seq on hf.journal (seq);
+
+-- Every change that is neither a save nor a journal entry.
+create table hf.move (
+    family bigint not null,
+    seq bigint not null,
+    thread bigint not null,
+    kind text not null,
+    source bigint,
+    target bigint,
+    moved_at bigint not null,
+    primary key (family, seq)
+) /*partitioned*/;
+
+create index move_seq on hf.move (seq);
+
+-- Facts about the whole store, such as its compression dictionary; written once.
+create table hf.setting (
+    name text primary key,
+    value bytea not null
+);
+
+-- A thread with its head, tombstones included.
+create view hf.thread_full as
+select t.name, t.kind as thread_kind, t.owner, t.agent, t.metadata as thread_metadata,
+    t.family as thread_family, t.forked_thread, t.forked_checkpoint, t.created_at,
+    t.updated_at, t.deleted_at, t.changed, t.number, t.head,
+    c.seq, c.id, c.thread_name, c.parent, c.parent_id, c.step, c.saved_at, c.kind,
+    c.label, c.tags, c.size, c.digest, c.family, c.runs, c.manifest, c.metadata, c.link,
+    c.checksum, c.thread
+from hf.thread t
+left join hf.checkpoint c on c.family = t.family and c.seq = t.head;
+
+-- A checkpoint, with its columns in the same order.
+create view hf.checkpoint_full as
+select seq, id, thread_name, parent, parent_id, step, saved_at, kind, label, tags, size,
+    digest, family, runs, manifest, metadata, link, checksum, thread
+from hf.checkpoint;
+
+-- What every transaction that takes sequence numbers begins with; gives the first.
+--
+-- Before it takes one it locks, until it ends, the lowest it could get: whoever reads the
+-- feed sees by the locks up to where no number can still turn up. The lock is shared and
+-- never waits.
+--
+-- `durable` is for this transaction only: a session may not be ours alone. Somebody who
+-- wants more than the local disk, or all standbys, has set it up so and is left alone. It
+-- is null if the transaction is a caller's, whose durability is not ours to choose.
+--
+-- A commit that notifies excludes every other that does, so of ours only one at a time
+-- does it; whoever listens looks again as long as others are under way.
+create function hf.enter(durable boolean) returns bigint
+language plpgsql as $$
+declare
+    low bigint;
+    done boolean;
+begin
+    select s.last_value + s.is_called::int into low from hf.seq s;
+    done := pg_advisory_xact_lock_shared(hf.lock_key(low)) is null;
+    if durable is null then
+        done := pg_notify('hf.changes', '') is null;
+        return nextval('hf.seq');
+    end if;
+    if not durable then
+        done := set_config('synchronous_commit', 'off', true) is null;
+    elsif current_setting('synchronous_commit') = 'off' then
+        done := set_config('synchronous_commit', 'on', true) is null;
+    end if;
+    if pg_try_advisory_xact_lock(hf.lock_key(-1)) then
+        done := pg_notify('hf.changes', '') is null;
+    end if;
+    return nextval('hf.seq');
+end $$;
+
+-- The number of a lock: 15 bits that tell this schema from others, 48 of a sequence
+-- number.
+create function hf.lock_key(low bigint) returns bigint
+language sql immutable as $$
+    select (hashtext('hf.seq') & 32767)::bigint << 48 | (low & 281474976710655)
+$$;
+
+-- Up to where no sequence number can still turn up, and the lowest that somebody who is
+-- under way may have. First the last number, then the locks, and only then, in another
+-- statement, the rows: in any other order one could be missed.
+create function hf.horizon() returns bigint[]
+language plpgsql as $$
+declare
+    last bigint;
+    lowest bigint;
+begin
+    select case when s.is_called then s.last_value else s.last_value - 1 end into last
+    from hf.seq s;
+    select min((l.classid::bigint << 32 | l.objid::bigint) & 281474976710655) into lowest
+    from pg_locks l
+    where l.locktype = 'advisory' and l.objsubid = 1
+        and l.database = (select oid from pg_database where datname = current_database())
+        and (l.classid::bigint << 32 | l.objid::bigint) >> 48 = hf.lock_key(0) >> 48
+        and (l.classid::bigint << 32 | l.objid::bigint) <> hf.lock_key(-1);
+    return array[least(last, lowest - 1), lowest];
+end $$;
+
+-- The hot path: a save on the head that is expected, in one call. Without a family it is
+-- the first of its thread, which is made if need be: `begin_` says how. Gives the sequence
+-- number and the thread's family and number, nothing if the head is another.
+create function hf.save(
+    durable boolean, of_family bigint, of_thread text, expected bigint,
+    expected_id text, at bigint, new_id text, new_step bigint, new_saved_at bigint,
+    new_kind text, new_label text, new_tags text, new_metadata bytea, new_runs text,
+    new_manifest bytea, new_size bigint, new_digest bytea, new_checksum bigint,
+    numbers bigint[], packings smallint[], pieces bytea[], checksums bigint[],
+    begin_kind text, begin_owner text, begin_agent text, begin_metadata bytea,
+    begin_anew boolean
+) returns bigint[]
+language plpgsql as $$
+declare
+    taken bigint := hf.enter(durable);
+    of_number bigint;
+    begun bigint[];
+begin
+    if of_family is not null then
+        update hf.thread t set head = taken, changed = taken, updated_at = at
+        where t.family = of_family and t.name = of_thread and t.deleted_at is null
+            and t.head = expected
+        returning t.number into of_number;
+        if not found then
+            return null;
+        end if;
+    else
+        begun := hf.first_save(of_thread, begin_kind, begin_owner, begin_agent,
+            begin_metadata, taken, at, begin_anew);
+        if begun is null then
+            return null;
+        end if;
+        of_family := begun[1];
+        of_number := begun[2];
+    end if;
+    insert into hf.checkpoint (family, seq, id, thread, thread_name, parent, parent_id,
+        step, saved_at, kind, label, tags, metadata, runs, manifest, size, digest,
+        checksum)
+    values (of_family, taken, new_id, of_number, of_thread, expected, expected_id,
+        new_step, new_saved_at, new_kind, new_label, new_tags, new_metadata, new_runs,
+        new_manifest, new_size, new_digest, new_checksum);
+    for i in 1 .. cardinality(numbers) loop
+        insert into hf.segment (family, number, packing, data, checksum)
+        values (of_family, numbers[i], packings[i], pieces[i], checksums[i]);
+    end loop;
+    return array[taken, of_family, of_number];
+end $$;
+
+-- A thread for its first save: one that has only a journal so far, or a new one. Gives
+-- family and number, nothing if there is one with a head.
+create function hf.first_save(
+    of_name text, new_kind text, new_owner text, new_agent text, new_metadata bytea,
+    new_head bigint, at bigint, anew boolean
+) returns bigint[]
+language plpgsql as $$
+declare
+    place hf.directory;
+begin
+    select d.* into place from hf.directory d
+    where d.name = of_name and d.deleted_at is null;
+    if not found then
+        return hf.begin_thread(of_name, null, new_kind, new_owner, new_agent, new_metadata,
+            new_head, new_head, at, null, null, anew);
+    end if;
+    update hf.thread t set head = new_head, changed = new_head, updated_at = at
+    where t.family = place.family and t.number = place.number and t.deleted_at is null
+        and t.head is null;
+    if not found then
+        return null;
+    end if;
+    return array[place.family, place.number];
+end $$;
+
+-- A new thread, of a family of its own if none is given. Gives family and number, nothing
+-- if there is a thread of that name, or was one and it is not `anew`.
+create function hf.begin_thread(
+    of_name text, of_family bigint, new_kind text, new_owner text, new_agent text,
+    new_metadata bytea, new_head bigint, new_changed bigint, at bigint,
+    from_thread text, from_checkpoint text, anew boolean
+) returns bigint[]
+language plpgsql as $$
+declare
+    of_number bigint;
+begin
+    if not anew then
+        perform from hf.directory d where d.name = of_name and d.deleted_at is not null;
+        if found then
+            return null;
+        end if;
+    end if;
+    of_number := nextval('hf.number');
+    of_family := coalesce(of_family, of_number);
+    insert into hf.directory (name, number, family)
+    values (of_name, of_number, of_family)
+    on conflict (name) where deleted_at is null do nothing;
+    if not found then
+        return null;
+    end if;
+    insert into hf.thread (family, number, name, kind, owner, agent, metadata, head,
+        changed, created_at, updated_at, forked_thread, forked_checkpoint)
+    values (of_family, of_number, of_name, new_kind, new_owner, new_agent, new_metadata,
+        new_head, new_changed, at, at, from_thread, from_checkpoint);
+    return array[of_family, of_number];
+end $$;
+
+-- Journal entries of a thread, in one call. Gives its family and number and, for each
+-- entry, its sequence number, or null if there was one under its key and it is not
+-- replaced; nothing if there is no such thread.
+create function hf.record(
+    durable boolean, of_name text, at bigint, replaces boolean, checkpoints text[],
+    keys text[], contents bytea[], times bigint[], checksums bigint[]
+) returns bigint[]
+language plpgsql as $$
+declare
+    place hf.directory;
+    taken bigint[];
+    recorded bigint;
+    result bigint[];
+begin
+    select d.* into place from hf.directory d
+    where d.name = of_name and d.deleted_at is null;
+    if not found then
+        return null;
+    end if;
+    taken := array[hf.enter(durable)];
+    for i in 2 .. cardinality(keys) loop
+        taken := taken || nextval('hf.seq');
+    end loop;
+    update hf.thread t
+    set changed = greatest(t.changed, taken[cardinality(keys)]), updated_at = at
+    where t.family = place.family and t.number = place.number and t.deleted_at is null;
+    if not found then
+        return null;
+    end if;
+    result := array[place.family, place.number];
+    for i in 1 .. cardinality(keys) loop
+        insert into hf.journal (family, thread, checkpoint, key, seq, value,
+            recorded_at, checksum)
+        values (place.family, place.number, checkpoints[i], keys[i], taken[i],
+            contents[i], times[i], checksums[i])
+        on conflict (family, thread, checkpoint, key) do update
+        set seq = excluded.seq, value = excluded.value,
+            recorded_at = excluded.recorded_at, checksum = excluded.checksum
+        where replaces
+        returning seq into recorded;
+        result := result || recorded;
+    end loop;
+    return result;
+end $$;

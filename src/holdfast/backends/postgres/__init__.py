@@ -1,0 +1,383 @@
+"""Holdfast on PostgreSQL, and what speaks its protocol: many machines, one store.
+
+Written once, as coroutines over sessions: with blocking ones they never suspend. Every
+save on a known head is one statement and one round trip.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+
+from holdfast._backend import (
+    Adoption,
+    Facts,
+    Indexing,
+    Key,
+    Prune,
+    Pruned,
+    Query,
+    Receipt,
+    Write,
+)
+from holdfast._records import Change, Page, Run, Segment
+from holdfast.backends.postgres import _migrating, _outcome, _searching, _writing
+from holdfast.backends.postgres._adopting import adopt
+from holdfast.backends.postgres._connections import (
+    BlockingConnections,
+    Borrowed,
+    Connections,
+    NativeConnections,
+    borrowed,
+    checked_conninfo,
+    use,
+)
+from holdfast.backends.postgres._driver import (
+    CONTENDED,
+    Limit,
+    Lost,
+    Session,
+    Settings,
+    Sharing,
+)
+from holdfast.backends.postgres._inspection import PostgresInspection
+from holdfast.backends.postgres._pruning import Pruning, Rehearsal
+from holdfast.backends.postgres._queries import checked_schema, statements
+from holdfast.backends.postgres._reading import (
+    read_changes,
+    read_one,
+    read_page,
+    read_segments,
+)
+from holdfast.backends.postgres._session import Statements
+from holdfast.backends.postgres._trying import Trial, only_try
+from holdfast.errors import Unstorable, Unsupported
+
+R = TypeVar("R")
+T = TypeVar("T")
+
+ABILITIES = frozenset({"compact"})
+TABLES = ("directory", "thread", "checkpoint", "segment", "journal", "move")
+# Between looks at the feed while somebody who may be in it is under way.
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.01, 0.2
+
+
+class PostgresBackend:
+    """The port over one schema of a database."""
+
+    def __init__(
+        self, connections: Connections, schema: str, settings: Settings
+    ) -> None:
+        self.blocking = connections.blocking
+        self.abilities = ABILITIES
+        self._connections = connections
+        self._schema = schema
+        self._settings = settings
+        searching = statements(schema, "search.sql")
+        self._statements = statements(schema) | searching
+        self._is_borrowed = isinstance(connections, Borrowed)
+        # In a transaction of the caller's, durability is the caller's.
+        self._durable = None if self._is_borrowed else settings.durable
+
+    async def ready(self) -> None:
+        """Make or check the tables."""
+        try:
+            await self._persevere(
+                lambda t: use(self._connections, self._prepare, t.limit, t.deadline),
+                Limit.ANSWER,
+            )
+        except BaseException:
+            await self.close()
+            raise
+
+    async def _prepare(self, session: Session) -> None:
+        can_search = await self._look_around(session)
+        if self._settings.read_only:
+            await _migrating.check(session, self._schema)
+        else:
+            parts = self._settings.partitions
+            await _migrating.migrate(session, self._schema, partitions=parts)
+        if can_search:
+            self.abilities = ABILITIES | {"search"}
+
+    async def _look_around(self, session: Session) -> bool:
+        """Learn what is in between and what there is; whether it can be searched."""
+        [found] = await session.rows(self._statements["around"], {})
+        process, encoding, can_search = found
+        # Behind a pooler, the server's process is not the one we were told of.
+        if process != session.process:
+            self._settings.sharing.yes = True
+        if encoding != "UTF8":
+            raise Unsupported(
+                f"the database is encoded in {encoding}; create one with UTF8"
+            )
+        return bool(can_search)
+
+    # --- writing ----------------------------------------------------------------------
+
+    async def commit(self, writes: Sequence[Write]) -> list[Receipt]:
+        self._check_writable()
+        if len(writes) == 1:
+            alone = await self._commit_alone(writes[0])
+            if alone is not None:
+                return [alone]
+        receipts: list[Receipt] = []
+
+        async def commit_all(db: Statements) -> list[Receipt]:
+            receipts.clear()
+            async with db.transaction():
+                for write in writes:
+                    applied = _writing.Applied(db, write, self._durable)
+                    receipts.append(await applied.receipt())
+            return list(receipts)
+
+        async def find(db: Statements) -> list[Receipt] | None:
+            # Only a transaction that had everything can have been committed.
+            if len(receipts) < len(writes):
+                return None
+            trace = _outcome.trace_of(writes, receipts)
+            return list(receipts) if await _outcome.happened(db, trace) else None
+
+        return await self._with(_outcome.Once(commit_all, find))
+
+    async def _commit_alone(self, write: Write) -> Receipt | None:
+        """The receipt of a write that one statement can do."""
+        return await self._with(
+            _outcome.Once(
+                lambda db: _writing.apply_alone(db, write, self._durable),
+                lambda db: _outcome.find_save(db, write),
+            )
+        )
+
+    async def prune(self, plan: Prune) -> Pruned:
+        self._check_writable()
+        if plan.dry_run:
+            return await self._with(lambda db: self._count(db, plan), Limit.STATEMENT)
+        done: list[Pruning] = []
+
+        async def carry_out(db: Statements) -> Pruned:
+            done.clear()
+            pruning = Pruning(db, plan, self._durable)
+            async with db.transaction():
+                await pruning.carry_out()
+                done.append(pruning)
+            return pruning.pruned
+
+        async def find(db: Statements) -> Pruned | None:
+            if done and await _outcome.happened(db, done[0].trace):
+                return done[0].pruned
+            return None
+
+        return await self._with(_outcome.Once(carry_out, find), Limit.STATEMENT)
+
+    async def _count(self, db: Statements, plan: Prune) -> Pruned:
+        rehearsal = Rehearsal(db, plan)
+        await rehearsal.carry_out()
+        return rehearsal.pruned
+
+    async def adopt(self, adoption: Adoption) -> None:
+        self._check_writable()
+
+        async def take_over(db: Statements) -> None:
+            async with db.transaction():
+                await adopt(db, adoption)
+
+        await self._with(take_over, Limit.STATEMENT)
+
+    async def compact(self) -> None:
+        self._check_writable()
+        if self._is_borrowed:
+            raise Unsupported("a transaction cannot be compacted in; use the store")
+
+        async def shrink(db: Statements) -> None:
+            # Whoever waits for such a lock keeps everybody else waiting.
+            if not self._settings.sharing.yes:
+                milliseconds = round(self._settings.timeout * 1000)
+                await db.run(f"set lock_timeout = {milliseconds}")
+            try:
+                for table in TABLES:
+                    await db.run(f"vacuum full {self._schema}.{table}")
+            finally:
+                if not self._settings.sharing.yes:
+                    await db.run("reset lock_timeout")
+
+        await self._with(shrink, Limit.ANSWER)
+
+    def _check_writable(self) -> None:
+        if self._settings.read_only:
+            text = f"schema {self._schema!r} is open for reading only"
+            raise Unsupported(text, code="read_only")
+
+    # --- reading ----------------------------------------------------------------------
+
+    async def read(self, keys: Sequence[Key[R]]) -> list[R | None]:
+        async def read_all(db: Statements) -> list[R | None]:
+            return [await read_one(db, key) for key in keys]
+
+        return await self._with(read_all)
+
+    async def segments(self, family: int, runs: Sequence[Run]) -> list[Segment]:
+        return await self._with(lambda db: read_segments(db, family, runs))
+
+    async def scan(self, query: Query[R]) -> Page[R]:
+        return await self._with(lambda db: read_page(db, query))
+
+    async def changes(self, after: int, limit: int, timeout: float) -> Page[Change]:
+        deadline = time.monotonic() + timeout
+        ear = self._connections.ear
+        pause = SHORTEST_PAUSE
+        while True:
+            heard = ear.count
+            news = await self._with(
+                lambda db: read_changes(db, after, limit, in_one_view=self._is_borrowed)
+            )
+            remaining = deadline - time.monotonic()
+            if news.page or remaining <= 0:
+                return news.page
+            if await ear.listen():
+                continue  # what came before we could hear it is seen now
+            pause = min(pause * 2, LONGEST_PAUSE) if news.is_pending else SHORTEST_PAUSE
+            longest = min(pause, remaining) if news.is_pending else remaining
+            await ear.wait(longest, since=heard)
+
+    # --- search -----------------------------------------------------------------------
+
+    async def index(self, updates: Sequence[Indexing]) -> None:
+        self._check_writable()
+
+        async def catch_up(db: Statements) -> None:
+            async with db.transaction():
+                await _searching.create(db, self._schema)
+                for update in updates:
+                    await _searching.write(db, update)
+
+        await self._with(catch_up)
+
+    async def mend(self) -> bool:
+        return False
+
+    # --- lifecycle --------------------------------------------------------------------
+
+    async def setting(self, name: str, value: bytes | None = None) -> bytes | None:
+        if value is not None:
+            self._check_writable()
+
+        async def settle(db: Statements) -> bytes | None:
+            if value is not None:
+                await db.rows("insert_setting", name=name, value=value)
+            found = await db.row("setting", name=name)
+            return found[0] if found else None
+
+        return await self._with(settle)
+
+    async def facts(self) -> Facts:
+        [counts] = await self._with(
+            lambda db: db.rows("facts", schema=self._schema), Limit.ANSWER
+        )
+        threads, checkpoints, segments, entries, logical, stored, file = counts
+        return Facts(
+            threads=threads,
+            checkpoints=checkpoints,
+            segments=segments,
+            journal_entries=entries,
+            logical_bytes=logical,
+            stored_bytes=stored,
+            file_bytes=file,
+            format=_migrating.FORMAT,
+            abilities=self.abilities,
+        )
+
+    async def inspect(self) -> PostgresInspection:
+        async def begin(trial: Trial) -> PostgresInspection:
+            session = await self._connections.take_apart(trial.limit)
+            db = Statements(session, self._statements)
+            view = PostgresInspection(db, session.close)
+            try:
+                await db.run("begin isolation level repeatable read, read only")
+            except BaseException:
+                await session.close()
+                raise
+            return view
+
+        return await self._persevere(begin, Limit.ANSWER)
+
+    async def check(self) -> list[str]:
+        return []
+
+    async def backup(self, path: str) -> None:
+        raise Unsupported(
+            f"{path}: a database is backed up with pg_dump, or copied with copy_to()"
+        )
+
+    async def close(self) -> None:
+        await self._connections.close()
+
+    def using(self, connection: object) -> PostgresBackend:
+        """The same over a caller's connection, as part of the caller's transaction."""
+        lent = borrowed(connection)
+        if lent.blocking != self.blocking:
+            kind = "Connection" if self.blocking else "AsyncConnection"
+            raise Unstorable("connection", f"must be a psycopg.{kind} for this store")
+        return PostgresBackend(lent, self._schema, self._settings)
+
+    # --- trying again -----------------------------------------------------------------
+
+    async def _with(
+        self,
+        work: Callable[[Statements], Awaitable[T]],
+        limit: Limit = Limit.CALL,
+    ) -> T:
+        """Do something with named statements, again if a connection breaks."""
+
+        async def told(session: Session) -> T:
+            db = Statements(session, self._statements)
+            if not self._is_borrowed:
+                return await work(db)
+            async with db.transaction():  # what fails must not spoil the caller's
+                return await work(db)
+
+        return await self._persevere(
+            lambda trial: use(self._connections, told, trial.limit, trial.deadline),
+            limit,
+        )
+
+    async def _persevere(
+        self, attempt: Callable[[Trial], Awaitable[T]], limit: Limit
+    ) -> T:
+        trial = Trial(self._settings, limit)
+        while True:
+            try:
+                return await attempt(trial)
+            except (*CONTENDED, Lost) as error:
+                if self._is_borrowed:
+                    raise only_try(error) from error
+                await self._connections.pause(trial.go_on(error))
+
+
+def open_blocking(conninfo: str, **options: Any) -> PostgresBackend:
+    """A backend whose coroutines never suspend."""
+    schema, settings = _settings(conninfo, options)
+    connections = BlockingConnections(settings, f"{schema}.changes")
+    return PostgresBackend(connections, schema, settings)
+
+
+def open_native(conninfo: str, **options: Any) -> PostgresBackend:
+    """A backend that is awaited."""
+    schema, settings = _settings(conninfo, options)
+    connections = NativeConnections(settings, f"{schema}.changes")
+    return PostgresBackend(connections, schema, settings)
+
+
+def _settings(conninfo: str, options: dict[str, Any]) -> tuple[str, Settings]:
+    smallest, largest = options.get("pool", (1, 10))
+    return checked_schema(options.get("schema", "holdfast")), Settings(
+        conninfo=checked_conninfo(conninfo),
+        smallest=smallest,
+        largest=largest,
+        timeout=options.get("busy_timeout", 5.0),
+        read_only=options.get("read_only", False),
+        durable=options.get("durability", "full") == "full",
+        sharing=Sharing(options.get("pgbouncer", False)),
+        partitions=options.get("partitions"),
+    )

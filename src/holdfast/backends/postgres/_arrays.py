@@ -1,0 +1,118 @@
+"""Arrays in the form in which PostgreSQL sends and takes them.
+
+What psycopg does for any list, looking for the type of its elements, takes a third of
+the time of a whole save.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+
+from psycopg.abc import Buffer
+from psycopg.adapt import AdaptersMap, Dumper
+from psycopg.pq import Format
+
+INT2, INT8, TEXT, BYTEA = 21, 20, 25, 17
+
+
+class Array:
+    """An array that is ready to be sent."""
+
+    __slots__ = ("data",)
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+
+class Int2s(Array):
+    """Numbers of two bytes."""
+
+    __slots__ = ()
+
+
+class Int8s(Array):
+    """Numbers of eight bytes."""
+
+    __slots__ = ()
+
+
+class Texts(Array):
+    """Texts."""
+
+    __slots__ = ()
+
+
+class Byteas(Array):
+    """Byte strings."""
+
+    __slots__ = ()
+
+
+def int2s(values: Sequence[int]) -> Int2s:
+    """An array of type smallint[]."""
+    sized = (part for value in values for part in (2, value))
+    return Int2s(
+        _head(INT2, len(values)) + struct.pack(f">{'ih' * len(values)}", *sized)
+    )
+
+
+def int8s(values: Sequence[int]) -> Int8s:
+    """An array of type bigint[]."""
+    sized = (part for value in values for part in (8, value))
+    return Int8s(
+        _head(INT8, len(values)) + struct.pack(f">{'iq' * len(values)}", *sized)
+    )
+
+
+def texts(values: Sequence[str]) -> Texts:
+    """An array of type text[]."""
+    encoded = [value.encode() for value in values]
+    return Texts(_head(TEXT, len(encoded)) + _joined(encoded))
+
+
+def byteas(values: Sequence[bytes]) -> Byteas:
+    """An array of type bytea[]."""
+    return Byteas(_head(BYTEA, len(values)) + _joined(values))
+
+
+def _head(element: int, length: int) -> bytes:
+    """Dimensions, no nulls, what it consists of, how much, counted from 1."""
+    if not length:
+        return struct.pack(">iii", 0, 0, element)
+    return struct.pack(">iiiii", 1, 0, element, length, 1)
+
+
+def _joined(values: Iterable[bytes]) -> bytes:
+    return b"".join([part for v in values for part in (len(v).to_bytes(4, "big"), v)])
+
+
+class _Ready(Dumper):
+    format = Format.BINARY
+
+    def dump(self, obj: Array) -> Buffer | None:
+        return obj.data
+
+
+class _Int2sDumper(_Ready):
+    oid = 1005
+
+
+class _Int8sDumper(_Ready):
+    oid = 1016
+
+
+class _TextsDumper(_Ready):
+    oid = 1009
+
+
+class _ByteasDumper(_Ready):
+    oid = 1001
+
+
+def teach(adapters: AdaptersMap) -> None:
+    """Let a connection or cursor send these arrays."""
+    adapters.register_dumper(Int2s, _Int2sDumper)
+    adapters.register_dumper(Int8s, _Int8sDumper)
+    adapters.register_dumper(Texts, _TextsDumper)
+    adapters.register_dumper(Byteas, _ByteasDumper)

@@ -1,0 +1,86 @@
+"""Finding out what became of a transaction whose answer was lost.
+
+Nothing is made twice: what has to be done again is looked for first, by what only it
+can have left behind. It may also turn up while it is done again: what the server was
+just committing when the connection broke stands in the way then, like a rival's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+from holdfast._backend import Receipt, Write
+from holdfast.backends.postgres import _rows
+from holdfast.backends.postgres._driver import Lost, Unreached
+from holdfast.backends.postgres._session import Statements
+from holdfast.backends.postgres._writing import is_logged
+from holdfast.errors import Conflict, NotFound
+
+T = TypeVar("T")
+
+
+class Once(Generic[T]):
+    """Something that shall be done once, however often the connection breaks.
+
+    ``find`` gives the result of an attempt that was carried out, ``None`` if none was.
+    """
+
+    def __init__(
+        self,
+        do: Callable[[Statements], Awaitable[T]],
+        find: Callable[[Statements], Awaitable[T | None]],
+    ) -> None:
+        self._do = do
+        self._find = find
+        self._is_doubtful = False
+
+    async def __call__(self, db: Statements) -> T:
+        if self._is_doubtful and (found := await self._find(db)) is not None:
+            return found
+        try:
+            return await self._do(db)
+        except Lost as lost:
+            self._is_doubtful |= not isinstance(lost, Unreached)
+            raise
+        except (Conflict, NotFound):
+            if self._is_doubtful and (found := await self._find(db)) is not None:
+                return found
+            raise
+
+
+class Trace(NamedTuple):
+    """A row that a transaction leaves: it is there if the transaction is committed."""
+
+    family: int
+    seq: int
+    at: int
+
+
+async def happened(db: Statements, trace: Trace | None) -> bool:
+    """Whether the transaction with a trace was committed."""
+    return trace is not None and await db.row("happened", **trace._asdict()) == (True,)
+
+
+def trace_of(writes: Sequence[Write], receipts: Sequence[Receipt]) -> Trace | None:
+    """What writes leave behind; ``None`` if they can be repeated without harm."""
+    for write, receipt in zip(writes, receipts, strict=True):
+        if write.checkpoint is not None:
+            return Trace(receipt.family, receipt.seq, write.checkpoint.saved_at)
+        if is_logged(write):
+            return Trace(receipt.family, receipt.seq, write.at)
+    return None
+
+
+async def find_save(db: Statements, write: Write) -> Receipt | None:
+    """The receipt of a save, by the id of its checkpoint."""
+    draft = write.checkpoint
+    thread = await db.row("thread_by_name", name=write.thread)
+    if draft is None or thread is None:
+        return None
+    family = _rows.to_thread(thread).family
+    row = await db.row("checkpoint_by_id", id=draft.id, family=family)
+    saved = _rows.to_checkpoint(row) if row else None
+    if saved is None or saved.sha256 != draft.sha256 or saved.thread != write.thread:
+        return None
+    return Receipt(saved.seq, saved.family, saved.thread_number, write.entries)

@@ -1,0 +1,145 @@
+-- The index for searching, made by the first search and dropped at any time: nothing in
+-- it cannot be made anew, and no save touches it. `hf` stands for the schema.
+--
+-- Neighbouring texts of a thread, prepared by the operations, are one row of
+-- `search_stretch`, with a pg_trgm index over them; `search_thread` says at which
+-- `changed` a thread was indexed. A thread of another `changed` or `form` is not indexed
+-- as it is; whoever searches looks through it instead. Both belong to a family as all
+-- else does; a thread that is gone is still found by its number.
+
+-- name: exists
+select to_regclass('hf.search_stretch') is not null
+
+-- name: lock
+-- One at a time makes the tables.
+select pg_advisory_xact_lock(hashtext('hf.search'))
+
+-- name: create_extension
+create extension if not exists pg_trgm
+
+-- name: extension_schema
+select n.nspname from pg_extension e join pg_namespace n on n.oid = e.extnamespace
+where e.extname = 'pg_trgm'
+
+-- name: create_thread_table
+create table if not exists hf.search_thread (
+    family bigint not null,
+    thread bigint not null,
+    changed bigint not null,
+    form bigint not null,
+    primary key (family, thread)
+)
+
+-- name: create_thread_index
+create index if not exists search_thread_number on hf.search_thread (thread)
+
+-- name: create_stretch_table
+create table if not exists hf.search_stretch (
+    family bigint not null,
+    thread bigint not null,
+    first bigint not null,
+    last bigint not null,
+    size bigint not null,
+    hash bigint not null,
+    text text not null,
+    primary key (family, thread, first)
+)
+
+-- name: indexed
+select changed, form from hf.search_thread where thread = %(thread)s
+
+-- name: lock_indexed
+select changed, form from hf.search_thread where thread = %(thread)s for update
+
+-- name: stretches
+select s.first, s.last, s.size, s.hash
+from hf.search_thread i
+join hf.search_stretch s on s.family = i.family and s.thread = i.thread
+where i.thread = %(thread)s
+order by s.first
+
+-- name: drop_stretches
+delete from hf.search_stretch s using hf.search_thread i
+where i.thread = %(thread)s and s.family = i.family and s.thread = i.thread
+    and s.first >= %(first)s
+
+-- name: drop_thread
+delete from hf.search_thread where thread = %(thread)s
+
+-- name: enter_thread
+insert into hf.search_thread (family, thread, changed, form)
+select t.family, t.number, -1, 0 from hf.thread t where t.number = %(thread)s
+on conflict (family, thread) do nothing
+
+-- name: mark_thread
+update hf.search_thread set changed = %(changed)s, form = %(form)s
+where thread = %(thread)s
+
+-- name: insert_stretch
+insert into hf.search_stretch (family, thread, first, last, size, hash, text)
+select i.family, i.thread, %(first)s, %(last)s, %(size)s, %(hash)s, %(text)s
+from hf.search_thread i
+where i.thread = %(thread)s
+
+-- name: unindexed
+select number, name from hf.thread
+where kind = %(kind)s and deleted_at is null and head is not null
+    and (%(owner)s::text is null or owner = %(owner)s)
+    and (%(agent)s::text is null or agent = %(agent)s)
+order by changed desc
+
+-- name: outdated
+select t.number, t.name
+from hf.thread t
+left join hf.search_thread i on i.family = t.family and i.thread = t.number
+where t.kind = %(kind)s and t.deleted_at is null and t.head is not null
+    and (%(owner)s::text is null or t.owner = %(owner)s)
+    and (%(agent)s::text is null or t.agent = %(agent)s)
+    and (i.changed is distinct from t.changed or i.form is distinct from %(form)s)
+order by t.changed desc
+
+-- name: gone
+select i.thread, null
+from hf.search_thread i
+where not exists (
+    select 1 from hf.thread t
+    where t.family = i.family and t.number = i.thread and t.deleted_at is null)
+
+-- name: scattered
+select t.number, t.name
+from hf.search_stretch s
+join hf.thread t on t.family = s.family and t.number = s.thread and t.deleted_at is null
+group by t.number, t.name
+having count(*) > 2 * sum(s.size) / %(stretch)s + 1
+
+-- name: candidates
+with wanted as materialized (
+    select t.family, t.number, t.changed, i.thread is not null as is_indexed
+    from hf.thread t
+    left join hf.search_thread i
+        on i.family = t.family and i.thread = t.number and i.changed = t.changed
+        and i.form = %(form)s
+    where t.kind = %(kind)s and t.deleted_at is null and t.head is not null
+        and t.changed < %(after)s
+        and (%(owner)s::text is null or t.owner = %(owner)s)
+        and (%(agent)s::text is null or t.agent = %(agent)s)
+),
+matching as materialized (
+    select s.family, s.thread, array_agg(s.first order by s.first) as firsts,
+        array_agg(s.last order by s.first) as lasts
+    from hf.search_stretch s
+    where s.text like %(pattern)s
+    group by s.family, s.thread
+),
+chosen as materialized (
+    select w.family, w.number, w.is_indexed, m.firsts, m.lasts
+    from wanted w
+    left join matching m on m.family = w.family and m.thread = w.number
+    where m.thread is not null or not w.is_indexed
+    order by w.changed desc
+    limit %(limit)s
+)
+select c.is_indexed, c.firsts, c.lasts, t.*
+from chosen c
+join hf.thread_full t on t.thread_family = c.family and t.number = c.number
+order by t.changed desc

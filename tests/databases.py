@@ -1,0 +1,65 @@
+"""Places on PostgreSQL for tests, and both doors to them."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+
+import psycopg
+
+import holdfast
+import servers
+from holdfast.testing import blocking
+
+
+def open_awaited(url, **options):
+    return blocking(holdfast.open_async(url, **options))
+
+
+DOORS = {"blocking": holdfast.open, "awaited": open_awaited}
+
+
+class Place:
+    """A schema of its own on a server, opened through either door."""
+
+    def __init__(self, url, schema=None):
+        self.url = url
+        self.schema = schema or f"place_{uuid.uuid4().hex[:12]}"
+
+    def open(self, door="blocking", **options):
+        return DOORS[door](self.url, **({"schema": self.schema} | options))
+
+    def connect(self, **options):
+        """A connection of the test's own."""
+        return psycopg.connect(self.url, **options)
+
+    def run(self, sql, values=None):
+        """The rows of a statement; ``hf`` in it stands for the schema."""
+        with self.connect(autocommit=True) as connection:
+            cursor = connection.execute(sql.replace("hf.", f"{self.schema}."), values)
+            return cursor.fetchall() if cursor.description else []
+
+
+@contextlib.contextmanager
+def place(url):
+    found = Place(url)
+    try:
+        yield found
+    finally:
+        servers.drop_schema(url, found.schema)
+
+
+@contextlib.contextmanager
+def database(url, name=None):
+    """The address of a database of its own: its address alone leads to a store."""
+    name = name or f"base_{uuid.uuid4().hex[:12]}"
+    _administer(url, f'create database "{name}"')
+    try:
+        yield f"{url.rpartition('/')[0]}/{name}"
+    finally:
+        _administer(url, f'drop database "{name}" with (force)')
+
+
+def _administer(url, command):
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(command)
