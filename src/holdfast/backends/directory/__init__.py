@@ -1,0 +1,37 @@
+"""A store as a folder of JSON Lines files, one for each family, to read and to commit.
+
+The files are the truth. Beside them is an index, a SQLite store of its own that answers
+every question; it can be made anew from the files at any time. A change is decided in a
+transaction of the index, written to the files and synced, and then made in the index.
+"""
+
+from __future__ import annotations
+
+from holdfast.backends.directory._files import Files
+from holdfast.backends.directory._port import DirectoryBackend
+from holdfast.backends.directory._reader import ReadOnlyBackend
+from holdfast.errors import Unsupported
+
+__all__ = ["DirectoryBackend", "ReadOnlyBackend", "open_directory"]
+
+
+def open_directory(
+    path: str,
+    *,
+    read_only: bool = False,
+    durability: str = "full",  # noqa: ARG001 - an option that every store has
+    busy_timeout: float = 5.0,
+    compress: bool = False,
+    vfs: str | None = None,
+    files: Files | None = None,
+) -> DirectoryBackend:
+    """A folder as a store.
+
+    ``durability`` makes no difference: what is not synced could be torn anywhere.
+    """
+    if compress:
+        raise Unsupported(
+            f"{path} is kept as text to be read; open it without compress=True"
+        )
+    kind = ReadOnlyBackend if read_only else DirectoryBackend
+    return kind(path, busy_timeout=busy_timeout, vfs=vfs, files=files or Files())
