@@ -11,17 +11,18 @@ import pytest
 import holdfast
 from holdfast import Corrupt, NotFound, Retention
 from holdfast._backend import run
-from holdfast.backends.directory._changes import Changes
 from holdfast.backends.directory._lines import Part, Writer
 from holdfast.backends.directory._survey import Mark, survey
-from holdfast.faults import Call, Fault, FaultyDisk, Platter, io_error, kill
+from holdfast.faults import Fault, FaultyDisk, Platter, io_error, kill
 from programs.forking import Child
 from programs.running import seed_of
 from programs.scenario import (
     OPERATIONS,
+    STEPS,
     Source,
     address,
     build,
+    build_for,
     copy_folder,
     dump,
     goes_on,
@@ -236,52 +237,68 @@ def test_a_save_to_a_file_made_just_before_the_power_fails_is_whole_or_gone(tmp_
 # --- interrupted ----------------------------------------------------------------------
 
 
-@pytest.fixture
-def interrupted(tmp_path, monkeypatch):
-    """A folder whose writer was killed with all that it wanted to do written down."""
-    url = address(str(tmp_path), FOLDER)
-    build(url)
-
-    def change(tell):
-        def stop(_):
-            kill(Call("write", ""))
-
-        write = Changes._write_intent
-        monkeypatch.setattr(Changes, "_write_intent", lambda self: stop(write(self)))
-        with holdfast.open(url, **Source("call", 2_000_000).options()) as store:
-            OPERATIONS["prune"](store)
-
-    child = Child(change)
-    child.wait()
-    assert child.was_killed
-    return url
-
-
-def done(url, tmp_path):
-    """What the store holds once the change has been made."""
-    copy = copy_folder(str(tmp_path), f"{tmp_path}-done", FOLDER)
-    with holdfast.open(copy, cache_size=0) as store:
-        assert problems_of(store) == []
+def change(store, call):
+    with store:
+        STEPS[call][-1](store)
         return dump(store)
 
 
-def test_what_was_written_down_is_done_by_whoever_opens_the_folder(
-    interrupted, tmp_path
-):
-    with holdfast.open(interrupted, cache_size=0) as store:
-        assert [c.step for c in store.thread("other").history()] == [2]
+@pytest.fixture(
+    params=["prune", "delete-conversation", "checkpoint-agent", "restore-agent"]
+)
+def interrupted(request, tmp_path):
+    """A folder whose writer was killed when all that it wanted to do was written down.
+
+    With it, what the store will hold when that has been done.
+    """
+    call, source = request.param, Source("call", 2_000_000)
+    url = address(str(tmp_path / "disk"), FOLDER)
+    intent = str(tmp_path / "disk" / "store" / WORK / "intent")
+    build_for(call, url)
+    copy = copy_folder(str(tmp_path / "disk"), str(tmp_path / "copy"), FOLDER)
+    expected = change(holdfast.open(copy, **source.options()), call)
+    source.reset()
+
+    def stop(fault):
+        if fault.kind in {"write", "rename"} and os.path.exists(intent):
+            kill(fault)
+
+    def be_killed(tell):
+        disk = FaultyDisk("killing")
+        disk.arm(Fault(at=1, lasting=True, effect=stop))
+        change(disk.open(url, **source.options()), call)
+
+    child = Child(be_killed)
+    child.wait()
+    assert child.was_killed
+    assert os.path.exists(intent)
+    return url, expected
+
+
+def test_what_was_written_down_is_done_by_whoever_opens_the_folder(interrupted):
+    url, expected = interrupted
+
+    with holdfast.open(url, cache_size=0) as store:
+        assert dump(store) == expected
         assert problems_of(store) == []
         assert goes_on(store) is None
 
-    assert not os.path.exists(tmp_path / "store" / WORK / "intent")
+    work = os.listdir(os.path.join(url.removeprefix("dir:"), WORK))
+    assert not [name for name in work if name.startswith(("intent", "new-"))]
 
 
-def test_a_reader_sees_it_as_done_and_does_nothing(interrupted, tmp_path):
-    expected = done(interrupted, tmp_path)
-    with holdfast.open(interrupted, read_only=True, cache_size=0) as store:
+def test_a_reader_sees_it_as_done_and_does_nothing(interrupted):
+    url, expected = interrupted
+    folder = url.removeprefix("dir:")
+    before = {name: os.stat(os.path.join(folder, name)) for name in os.listdir(folder)}
+
+    with holdfast.open(url, read_only=True, cache_size=0) as store:
         assert dump(store) == expected
+        assert problems_of(store) == []
 
-    assert os.path.exists(tmp_path / "store" / WORK / "intent")
+    assert os.path.exists(os.path.join(folder, WORK, "intent"))
+    for name, found in before.items():
+        assert os.stat(os.path.join(folder, name)).st_mtime_ns == found.st_mtime_ns
 
 
 # --- damaged --------------------------------------------------------------------------

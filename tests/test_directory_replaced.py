@@ -99,6 +99,23 @@ def test_files_that_were_written_apart_are_named_and_the_others_go_on(url, tmp_p
         assert [thread.id for thread in store.threads()] == ["ours"]
 
 
+def test_a_file_whose_thread_has_the_name_of_another_is_named(url, tmp_path):
+    ours, theirs = tmp_path / "store", tmp_path / "theirs"
+    save_some(url, "chat")
+    save_some(f"dir:{theirs}", "first")
+    save_some(f"dir:{theirs}", "chat")
+    shutil.copy(theirs / "chat-2.jsonl", ours)
+
+    with holdfast.open(url) as store:
+        assert store.thread("chat").load()["n"] == 4
+        [problem] = problems_of(store)
+        (ours / "chat-1.jsonl").unlink()
+        assert store.thread("chat").get().family == 2
+        assert problems_of(store) == []
+
+    assert "chat-2.jsonl: it was written apart" in problem
+
+
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 def test_a_history_can_be_kept_in_git(url, folder):
     def git(*arguments):

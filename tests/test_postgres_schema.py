@@ -18,7 +18,12 @@ from holdfast import (
     Unstorable,
     Unsupported,
 )
-from holdfast.testing import StoreTests, raises
+from holdfast.testing import raises
+from holdfast.testing._deleting import DeletionTests
+from holdfast.testing._forking import ForkTests
+from holdfast.testing._journal import JournalTests
+from holdfast.testing._pruning import PruningTests
+from holdfast.testing._saving import SavingTests
 from programs.running import run_program
 
 PROCESSES = 16
@@ -211,8 +216,10 @@ def divided(address):
     emptied.close()
 
 
-class TestPartitioned(StoreTests):
-    """The conformance suite once more, on tables of four parts."""
+class TestPartitioned(
+    SavingTests, ForkTests, PruningTests, DeletionTests, JournalTests
+):
+    """What touches every table once more, on tables of four parts."""
 
     @pytest.fixture(autouse=True)
     def place(self, divided):

@@ -262,7 +262,11 @@ class MessageTests(Cases):
             "attachments": "none",
             "metadata": [1],
         }
-        tuples = stored | {"tool_calls": (None, {}), "attachments": ({}, 5)}
+        tuples: dict[str, Any] = {
+            **stored,
+            "tool_calls": (None, "a"),
+            "attachments": ("b", 5),
+        }
         talks = self.store.conversations
         talks.create("c", messages=[stored, tuples])
 

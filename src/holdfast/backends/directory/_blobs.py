@@ -44,11 +44,6 @@ def unshown_elements(raw: Raw) -> bytes:
     return text[1:-1] if text.startswith(b"[") else _hidden(text)
 
 
-def shown_packed(data: bytes) -> Raw:
-    """Bytes that nobody can read."""
-    return _quoted(BASE64 + b64encode(data).decode())
-
-
 def _is_json(text: bytes) -> bool:
     """Whether a text can stand in a line, and would be found in it as it is."""
     try:
@@ -67,7 +62,7 @@ def _shown_otherwise(data: bytes) -> Raw:
             except UnicodeDecodeError:
                 continue
             return _quoted(f"{TEXT}{data[:start].hex()}:{data[end:].hex()}:{text}")
-    return shown_packed(data)
+    return _quoted(BASE64 + b64encode(data).decode())
 
 
 def _hidden(string: bytes) -> bytes:

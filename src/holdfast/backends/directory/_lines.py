@@ -88,13 +88,6 @@ class MovePart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     moved_at: int
 
 
-class PackedPart(msgspec.Struct, frozen=True, kw_only=True):
-    """A segment in a packing of its own."""
-
-    packing: int
-    data: Raw
-
-
 class Part(msgspec.Struct, kw_only=True, omit_defaults=True):
     """All that a line says.
 
@@ -113,7 +106,6 @@ class Part(msgspec.Struct, kw_only=True, omit_defaults=True):
     marks: list[MarkPart] = []
     settings: dict[str, Raw] = {}
     segments: dict[int, Raw] = {}
-    packed: dict[int, PackedPart] = {}
 
 
 _encoder = msgspec.json.Encoder()

@@ -122,14 +122,8 @@ class Loader:
         self._db.execute(QUERIES["insert_move"], values)
 
     def _take_segments(self, part: Part) -> None:
-        segments = [
-            Segment(n, unshown_elements(raw)) for n, raw in part.segments.items()
-        ]
-        segments += [
-            Segment(n, unshown(packed.data), packed.packing)
-            for n, packed in part.packed.items()
-        ]
-        for segment in segments:
+        for number, raw in part.segments.items():
+            segment = Segment(number, unshown_elements(raw))
             row = _rows.segment_row(self._family, segment)
             self._db.execute(QUERIES["insert_segment"], row)
 

@@ -9,7 +9,7 @@ import apsw
 import msgspec
 import orjson
 
-from holdfast.backends.directory._blobs import shown, shown_elements, shown_packed
+from holdfast.backends.directory._blobs import shown, shown_elements
 from holdfast.backends.directory._catalog import File, rows
 from holdfast.backends.directory._lines import (
     NOTHING,
@@ -17,7 +17,6 @@ from holdfast.backends.directory._lines import (
     EntryPart,
     MarkPart,
     MovePart,
-    PackedPart,
     Part,
     ThreadPart,
     Writer,
@@ -118,11 +117,8 @@ class Rows:
     def add_segment(self, key: int, part: Part) -> None:
         """Put a segment into a part."""
         [(packing, data)] = rows(self._db, "segment", key=key)
-        number = key & 0xFFFF_FFFF
-        if packing == PLAIN:
-            part.segments[number] = shown_elements(data)
-        else:
-            part.packed[number] = PackedPart(packing=packing, data=shown_packed(data))
+        assert packing == PLAIN, "a store that compresses is refused"
+        part.segments[key & 0xFFFF_FFFF] = shown_elements(data)
 
 
 def whole_family(db: apsw.Connection, family: int) -> Iterator[Part]:

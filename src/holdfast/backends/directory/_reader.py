@@ -21,7 +21,7 @@ from holdfast.backends.directory._reach import EVERYTHING, Target, reach
 from holdfast.backends.directory._settling import Settling, compare
 from holdfast.backends.directory._view import View
 from holdfast.backends.sqlite._connect import MEMORY, connect, prepare, translated
-from holdfast.errors import Closed, Corrupt, FormatMismatch, Unsupported
+from holdfast.errors import Closed, Corrupt, HoldfastError, Unsupported
 
 R = TypeVar("R")
 
@@ -61,7 +61,8 @@ class ReadOnlyBackend(DirectoryBackend):
                 _copy(path, db, self._vfs)
                 prepare(db, MEMORY, self._durability, self._page_size)
                 _catalog.set_up(db, path)
-        except (Corrupt, FormatMismatch):
+        except HoldfastError:
+            # It is damaged, or somebody is just closing it: the files will do.
             db.close()
             return None
         return db

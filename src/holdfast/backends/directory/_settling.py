@@ -100,11 +100,9 @@ class Settling:
         """Take in what differs."""
         with transaction(self._db):
             known = _catalog.all_files(self._db)
-            # Those the index knows come first: of two of a family, they have it.
-            names = sorted(found.changed, key=lambda name: (name not in known, name))
             intakes = [
-                self._look_through(name, found.changed[name], known.get(name))
-                for name in names
+                self._look_through(name, seen, known.get(name))
+                for name, seen in self._suspects(found, known)
             ]
             for file in found.gone:
                 self._let_go(file)
@@ -116,6 +114,16 @@ class Settling:
             self._remember(found)
         for notice in self._notices:
             warnings.warn(notice, RuntimeWarning, stacklevel=2)
+
+    def _suspects(
+        self, found: Differences, known: dict[str, File]
+    ) -> list[tuple[str, Seen]]:
+        """Files to look through: what was in the way of bad ones may be gone too."""
+        gone = {file.name for file in found.gone}
+        bad = {f.name: f.seen for f in known.values() if f.problem} | found.changed
+        # Those the index knows come first: of two of a family, they have it.
+        order = sorted(bad, key=lambda name: (name not in known, name))
+        return [(name, bad[name]) for name in order if name not in gone]
 
     def _remember(self, found: Differences) -> None:
         # A new index begins anywhere: others may remember the epoch of an older one.
