@@ -4,10 +4,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: test demo bench lint types check format clean
+.PHONY: test thorough demo bench lint types check format clean
 
 test: $(VENV)/ready ## run all tests
 	$(BIN)/python -m pytest -n 2 -q
+
+thorough: $(VENV)/ready ## every combination of call, place and breakdown, and servers that fail
+	HOLDFAST_THOROUGH=1 $(BIN)/python -m pytest -n 2 -q
+	$(BIN)/python -m pytest -q --override-ini addopts= tests/thorough
 
 demo: $(VENV)/ready ## watch an agent being killed and resumed
 	$(BIN)/python demo/run.py

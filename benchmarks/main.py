@@ -19,6 +19,7 @@ from benchmarks.disk import disk
 from benchmarks.environment import environment
 from benchmarks.lineage import fork, history
 from benchmarks.measure import Bench, bench, sync_time
+from benchmarks.postgres import postgres
 from benchmarks.report import as_json, comparison, duration, failed, progress
 from benchmarks.search import search
 from benchmarks.startup import startup
@@ -40,6 +41,7 @@ BENCHMARKS: dict[str, Callable[[Bench], None]] = {
     "disk": disk,
     "directory": directory,
     "search": search,
+    "postgres": postgres,
 }
 
 

@@ -20,7 +20,7 @@ settings.register_profile(
 )
 settings.register_profile(
     "ci",
-    max_examples=300,
+    max_examples=150,
     deadline=None,
     print_blob=True,
     phases=PHASES,

@@ -63,3 +63,37 @@ def database(url, name=None):
 def _administer(url, command):
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(command)
+
+
+TABLES = ("directory", "thread", "checkpoint", "segment", "journal", "move", "setting")
+
+
+class Original:
+    """A store as a call finds it, put back in no time."""
+
+    def __init__(self, url, build_it):
+        self.place = Place(url, "holdfast")
+        build_it(url)
+        self.place.run("create schema original")
+        for table in TABLES:
+            self.place.run(f"create table original.{table} as table hf.{table}")
+        self.numbers = {
+            name: self.place.run(f"select last_value from hf.{name}")[0][0]
+            for name in ("seq", "number")
+        }
+
+    def restore(self):
+        commands = [
+            part
+            for table in TABLES
+            for part in (
+                f"delete from holdfast.{table}",
+                f"insert into holdfast.{table} table original.{table}",
+            )
+        ]
+        commands += [
+            f"select setval('holdfast.{name}', {last})"
+            for name, last in self.numbers.items()
+        ]
+        with self.place.connect(autocommit=True) as connection:
+            connection.execute(";".join(commands))

@@ -148,12 +148,10 @@ class Server:
         while any(_is_running(process) for process in processes):
             time.sleep(0.01)
 
-    def standby(self, name: str) -> Server:
-        """A server that follows this one, synchronously, not started yet."""
+    def standby(self) -> Server:
+        """A server that follows this one, not started yet."""
         other = Server(self.binaries, self.settings)
-        source = (
-            f"host=127.0.0.1 port={self.port} user=holdfast application_name={name}"
-        )
+        source = f"host=127.0.0.1 port={self.port} user=holdfast"
         other.run(
             "pg_basebackup", f"--pgdata={other.data}", "--write-recovery-conf",
             "--checkpoint=fast", "--no-sync", f"--dbname={source}",

@@ -35,6 +35,18 @@ ROUNDS = int(os.environ.get("HOLDFAST_CRASH_ROUNDS", "150"))
 CUTS = ROUNDS // 3
 CALLS = ["set-up", "recover", "backup", *STEPS]
 PLACES = pytest.mark.parametrize("place", [FILE, FOLDER], ids=["file", "folder"])
+# All combinations take ten minutes: `make thorough` has them.
+THOROUGH = bool(os.environ.get("HOLDFAST_THOROUGH"))
+FOLDER_CALLS = CALLS if THOROUGH else CALLS[::5]
+KILLED = [(call, FILE) for call in CALLS] + [(call, FOLDER) for call in FOLDER_CALLS]
+BREAKDOWNS = ["full-torn", "full-for-a-while", "broken"]
+BROKEN = [
+    (call, place, failure)
+    for place in (FILE, FOLDER)
+    for number, call in enumerate(STEPS)
+    for kind, failure in enumerate(BREAKDOWNS)
+    if THOROUGH or (number % 3 == kind and (place == FILE or call in FOLDER_CALLS))
+]
 # In a folder, the end of a file that a crash has torn is cut off and reported.
 pytestmark = pytest.mark.filterwarnings("ignore:.*was never finished:RuntimeWarning")
 
@@ -42,8 +54,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*was never finished:RuntimeWarn
 # --- killed ---------------------------------------------------------------------------
 
 
-@PLACES
-@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize(("call", "place"), KILLED)
 def test_a_call_killed_at_any_write_was_made_or_was_not(call, place, tmp_path):
     [report] = run_program("boundaries", tmp_path, place, call)
 
@@ -268,17 +279,7 @@ def _failing(step, store):
     return None
 
 
-@pytest.mark.parametrize(
-    ("place", "failure"),
-    [
-        (FILE, "full-torn"),
-        (FILE, "full-for-a-while"),
-        (FILE, "broken"),
-        (FOLDER, "full-torn"),
-        (FOLDER, "broken"),
-    ],
-)
-@pytest.mark.parametrize("call", STEPS)
+@pytest.mark.parametrize(("call", "place", "failure"), BROKEN)
 def test_a_call_whose_disk_fails_was_made_or_was_not_and_can_be_made_again(
     call, failure, place, disk, tmp_path
 ):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from xxhash import xxh3_64_hexdigest
 
 import holdfast
-from holdfast import Conflict, Corrupt, FormatMismatch, NotFound, Unsupported
+from holdfast import Conflict, FormatMismatch, Unsupported
 from holdfast._backend import run
 from holdfast.backends import directory
 from holdfast.backends.directory import _blobs, _catalog, _lines
@@ -536,6 +536,15 @@ def test_a_backup_that_fails_leaves_nothing_behind(url, folder, tmp_path):
     assert os.listdir(tmp_path) == ["store"]
 
 
+def test_salvage_refuses_to_write_into_a_folder_that_is_there(url, tmp_path):
+    (tmp_path / "mine").mkdir()
+
+    with holdfast.open(url) as store, pytest.raises(Conflict, match="exists"):
+        store.salvage(f"dir:{tmp_path}/mine")
+
+    assert os.listdir(tmp_path / "mine") == []
+
+
 def test_a_store_can_be_copied_into_a_folder_and_back(url, tmp_path):
     build(str(tmp_path / "a.db"))
     with (
@@ -548,61 +557,3 @@ def test_a_store_can_be_copied_into_a_folder_and_back(url, tmp_path):
 
         assert dump(one) == dump(two) == dump(three)
         assert problems_of(two) == []
-
-
-# --- reading only ---------------------------------------------------------------------
-
-
-def test_reading_only_makes_no_file_and_changes_none(url, folder, built):
-    before = everything_in(folder)
-
-    with holdfast.open(url, read_only=True, cache_size=0) as store:
-        assert dump(store) == built
-        assert problems_of(store) == []
-        with pytest.raises(Unsupported) as raised:
-            store.thread("main").save({})
-        assert everything_in(folder) == before
-
-    assert raised.value.code == "read_only"
-    assert everything_in(folder) == before
-
-
-def test_reading_only_needs_no_index(url, folder, built):
-    shutil.rmtree(folder / WORK)
-    before = everything_in(folder)
-
-    with holdfast.open(url, read_only=True, cache_size=0) as store:
-        assert dump(store) == built
-
-    assert everything_in(folder) == before
-
-
-def test_reading_only_what_does_not_exist_makes_nothing(url, folder):
-    with pytest.raises(NotFound, match="not a store"):
-        holdfast.open(url, read_only=True)
-
-    assert not folder.exists()
-
-
-def test_a_reader_sees_what_a_living_writer_saved(url):
-    with holdfast.open(url) as writer:
-        writer.thread("t").save(0)
-        with holdfast.open(url, read_only=True) as reader:
-            for n in range(1, 4):
-                writer.thread("t").save(n)
-                writer.thread(f"new {n}").save(n)
-
-                assert reader.thread("t").load() == n
-                assert len(reader.threads()) == n + 1
-            writer.delete("t")
-            assert reader.thread("t").head is None
-
-
-def test_a_damaged_file_is_told_to_readers_too(url, folder, built):
-    path = folder / "main-1.jsonl"
-    path.write_bytes(path.read_bytes().replace(b'"second"', b'"sekond"', 1))
-
-    with holdfast.open(url, read_only=True) as store:
-        assert store.thread("other").load()
-        with pytest.raises(Corrupt, match=r"main-1\.jsonl"):
-            store.thread("main").load()

@@ -9,6 +9,7 @@ import random
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
@@ -25,10 +26,17 @@ from programs.scenario import dump, problems_of
 PROCESSES = 8
 
 
-@pytest.fixture(params=servers.NAMES)
-def url(request):
+@pytest.fixture
+def url():
     """A database of its own: the address alone leads to the store."""
-    with databases.database(servers.shared(request.param)) as url:
+    with databases.database(servers.shared(servers.NAMES[-1])) as url:
+        yield url
+
+
+@pytest.fixture
+def oldest():
+    """As `url`, on the oldest server: processes are dear, so each is tried on one."""
+    with databases.database(servers.shared(servers.NAMES[0])) as url:
         yield url
 
 
@@ -58,10 +66,10 @@ def _is_one_line(thread):
 # --- processes ------------------------------------------------------------------------
 
 
-def test_appends_of_eight_processes_to_one_thread_are_all_there_in_order(url):
-    steps = _swarm("append", url, PROCESSES, 40)
+def test_appends_of_eight_processes_to_one_thread_are_all_there_in_order(oldest):
+    steps = _swarm("append", oldest, PROCESSES, 40)
 
-    with holdfast.open(url) as store:
+    with holdfast.open(oldest) as store:
         thread = store.thread("shared")
         log = thread.load()["log"]
         assert _by_writer(log) == {rank: list(range(40)) for rank in range(PROCESSES)}
@@ -70,10 +78,10 @@ def test_appends_of_eight_processes_to_one_thread_are_all_there_in_order(url):
         assert problems_of(store) == []
 
 
-def test_of_rivals_for_one_version_one_wins_and_the_others_get_conflict(url):
-    conflicts = _swarm("increment", url, PROCESSES, 15)
+def test_of_rivals_for_one_version_one_wins_and_the_others_get_conflict(oldest):
+    conflicts = _swarm("increment", oldest, PROCESSES, 15)
 
-    with holdfast.open(url) as store:
+    with holdfast.open(oldest) as store:
         thread = store.thread("counter")
         assert thread.load() == {"value": 15 * PROCESSES}
         assert thread.step == 15 * PROCESSES
@@ -82,25 +90,25 @@ def test_of_rivals_for_one_version_one_wins_and_the_others_get_conflict(url):
 
 
 @pytest.mark.parametrize("told", ["told", "untold"])
-def test_who_follows_eight_writers_is_told_everything_once_and_in_order(told, url):
-    [report] = run_program("following", url, PROCESSES, 25, told)
+def test_who_follows_eight_writers_is_told_everything_once_and_in_order(told, oldest):
+    [report] = run_program("following", oldest, PROCESSES, 25, told)
 
     saved = sorted(itertools.chain(*report["saved"]))
     assert report["told"] == saved
     assert len(saved) == PROCESSES * 25 * 2
 
 
-def test_a_reader_never_sees_half_a_save(url):
-    _, *seen = _swarm("watch", url, 4, 60)
+def test_a_reader_never_sees_half_a_save(oldest):
+    _, *seen = _swarm("watch", oldest, 4, 60)
 
     assert all(counts == sorted(set(counts)) for counts in seen)
     assert all(counts[-1] == 60 for counts in seen)
 
 
-def test_pruning_beside_writers_takes_nothing_that_is_to_be_kept(url):
-    *removed, _, _, _ = _swarm("prune", url, 5, 30)
+def test_pruning_beside_writers_takes_nothing_that_is_to_be_kept(oldest):
+    *removed, _, _, _ = _swarm("prune", oldest, 5, 30)
 
-    with holdfast.open(url) as store:
+    with holdfast.open(oldest) as store:
         assert problems_of(store) == []
         dump(store)
         shared = store.thread("shared")
@@ -112,23 +120,23 @@ def test_pruning_beside_writers_takes_nothing_that_is_to_be_kept(url):
     assert sum(removed) > 0
 
 
-def test_pruning_twice_at_once_removes_everything_once(url):
-    with holdfast.open(url) as store:
+def test_pruning_twice_at_once_removes_everything_once(oldest):
+    with holdfast.open(oldest) as store:
         for name, n in itertools.product("abcd", range(20)):
             store.thread(name).append(log=[{"n": n, "text": "x" * 300}])
 
-    removed = _swarm("prune_once", url, 4)
+    removed = _swarm("prune_once", oldest, 4)
 
     assert sum(removed) == 4 * 18
-    with holdfast.open(url) as store:
+    with holdfast.open(oldest) as store:
         assert problems_of(store) == []
         assert [len(store.thread(name).load()["log"]) for name in "abcd"] == [20] * 4
 
 
-def test_what_killed_writers_had_saved_is_there_and_nothing_by_halves(url):
+def test_what_killed_writers_had_saved_is_there_and_nothing_by_halves(oldest):
     seed = seed_of("kills on PostgreSQL")
-    base, _, _ = url.rpartition("/")
-    with databases.database(url, "0.db"), databases.database(url, "15.db"):
+    base, _, _ = oldest.rpartition("/")
+    with databases.database(oldest, "0.db"), databases.database(oldest, "15.db"):
         [report] = run_program("random_kills", "/", seed, 20, base)
 
     assert report["wrong"] == [], f"seed {seed}"
@@ -239,18 +247,18 @@ def test_a_name_taken_by_many_at_once_is_one_threads(url):
 # --- tasks ----------------------------------------------------------------------------
 
 
-def test_two_hundred_tasks_append_to_one_thread(url):
+def test_forty_tasks_append_to_one_thread(url):
     async def work():
         async with holdfast.open_async(url, busy_timeout=60) as store:
             thread = store.thread("shared")
-            saves = [thread.append(log=[n]) for n in range(200)]
+            saves = [thread.append(log=[n]) for n in range(40)]
             steps = [checkpoint.step for checkpoint in await asyncio.gather(*saves)]
             return steps, (await thread.load())["log"]
 
     steps, log = asyncio.run(work())
 
-    assert sorted(steps) == list(range(1, 201))
-    assert sorted(log) == list(range(200))
+    assert sorted(steps) == list(range(1, 41))
+    assert sorted(log) == list(range(40))
 
 
 def test_cancelled_appends_are_there_or_not_and_the_others_are(url):
@@ -271,10 +279,9 @@ def test_cancelled_appends_are_there_or_not_and_the_others_are(url):
                     tasks[n].cancel()
             done = await asyncio.gather(*tasks, return_exceptions=True)
             await asyncio.gather(*(thread.append(log=[400]) for thread in threads))
-            stats = store._context.backend._connections._pool.get_stats()
-            return done, stats
+            return done, await _is_whole(store._context.backend._connections._pool)
 
-    done, stats = asyncio.run(work())
+    done, is_whole = asyncio.run(work())
 
     acknowledged = [n for n, saved in enumerate(done) if not _was_cancelled(saved)]
     with holdfast.open(url) as store:
@@ -286,7 +293,19 @@ def test_cancelled_appends_are_there_or_not_and_the_others_are(url):
         assert all(map(_is_one_line, threads))
         assert problems_of(store) == []
     assert len(acknowledged) < 400, f"seed {seed}: nothing was cancelled"
-    assert stats["pool_available"] == stats["pool_size"], f"seed {seed}: one was lost"
+    assert is_whole, f"seed {seed}: a connection was lost"
+
+
+async def _is_whole(pool):
+    """Whether all connections come back, those that are being replaced included."""
+    deadline = time.monotonic() + 20
+    while True:
+        stats = pool.get_stats()
+        if stats["pool_available"] == stats["pool_size"] >= 1:
+            return True
+        if time.monotonic() > deadline:
+            return False
+        await asyncio.sleep(0.01)
 
 
 def _was_cancelled(saved):

@@ -91,7 +91,7 @@ def over(context: Context, connection: object) -> Context:
 
 def open_new(path: str) -> Context:
     """Open a store that must not be there yet."""
-    if os.path.exists(path):
+    if os.path.exists(path.removeprefix("dir:")):
         text = f"{path} exists; choose the name of a new file"
         raise Conflict(text, code="file_exists")
     return open_context(path, {})

@@ -14,6 +14,7 @@ from functools import partial
 from forking import Child, Gate, report
 
 import holdfast
+import holdfast.backends.postgres  # once, before the children are made
 
 
 def write(url: str, rank: int, count: int, gate: Gate, tell) -> None:

@@ -13,6 +13,7 @@ from functools import partial
 from forking import Child, Gate, report
 
 import holdfast
+import holdfast.backends.postgres  # once, before the children are made
 
 
 def open_first(url: str, schema: str, rank: int, gate: Gate, tell) -> None:

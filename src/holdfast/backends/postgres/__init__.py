@@ -34,7 +34,7 @@ from holdfast.backends.postgres._connections import (
     use,
 )
 from holdfast.backends.postgres._driver import (
-    CONTENDED,
+    LEFT_TO_CALLERS,
     Limit,
     Lost,
     Session,
@@ -118,7 +118,7 @@ class PostgresBackend:
 
     async def commit(self, writes: Sequence[Write]) -> list[Receipt]:
         self._check_writable()
-        if len(writes) == 1:
+        if len(writes) == 1 and _writing.can_stand_alone(writes[0]):
             alone = await self._commit_alone(writes[0])
             if alone is not None:
                 return [alone]
@@ -139,10 +139,11 @@ class PostgresBackend:
             trace = _outcome.trace_of(writes, receipts)
             return list(receipts) if await _outcome.happened(db, trace) else None
 
-        return await self._with(_outcome.Once(commit_all, find))
+        limit = Limit.CALL if len(writes) == 1 else Limit.STATEMENT
+        return await self._with(_outcome.Once(commit_all, find), limit)
 
     async def _commit_alone(self, write: Write) -> Receipt | None:
-        """The receipt of a write that one statement can do."""
+        """The receipt of a write that one statement can do, ``None`` if it could not."""
         return await self._with(
             _outcome.Once(
                 lambda db: _writing.apply_alone(db, write, self._durable),
@@ -252,7 +253,7 @@ class PostgresBackend:
                 for update in updates:
                     await _searching.write(db, update)
 
-        await self._with(catch_up)
+        await self._with(catch_up, Limit.STATEMENT)
 
     async def mend(self) -> bool:
         return False
@@ -349,7 +350,7 @@ class PostgresBackend:
         while True:
             try:
                 return await attempt(trial)
-            except (*CONTENDED, Lost) as error:
+            except (*LEFT_TO_CALLERS, Lost) as error:
                 if self._is_borrowed:
                     raise only_try(error) from error
                 await self._connections.pause(trial.go_on(error))

@@ -199,6 +199,7 @@ class BlockingConnections:
         except psycopg.Error as error:
             raise Unreached(str(error).strip()) from error
         connection.limit = limit
+        connection.prepare_threshold = _threshold(self._settings)
         return BlockingSession(connection, self._settings.sharing)
 
     async def give(self, session: Session) -> None:
@@ -341,6 +342,7 @@ class NativeConnections:
         except psycopg.Error as error:
             raise Unreached(str(error).strip()) from error
         connection.limit = limit
+        connection.prepare_threshold = _threshold(self._settings)
         return NativeSession(connection, self._settings.sharing)
 
     async def give(self, session: Session) -> None:

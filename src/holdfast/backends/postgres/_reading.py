@@ -64,8 +64,7 @@ async def _state(db: Statements, key: StateKey) -> Stored | None:
         numbers or (), packings or (), pieces or (), checksums or (), strict=True
     )
     segments = _rows.to_segments(thread.family, rows)
-    _check_complete(thread.family, thread.head.runs, len(segments))
-    return Stored(thread, tuple(segments))
+    return Stored(thread, tuple(_complete(thread.family, thread.head.runs, segments)))
 
 
 async def read_segments(
@@ -78,14 +77,16 @@ async def read_segments(
         firsts=int8s([run.first for run in runs]),
         lasts=int8s([run.last for run in runs]),
     )
-    _check_complete(family, runs, len(found))
-    return _rows.to_segments(family, found)
+    return _complete(family, runs, _rows.to_segments(family, found))
 
 
-def _check_complete(family: int, runs: Sequence[Run], found: int) -> None:
-    wanted = sum(run.last - run.first + 1 for run in runs)
-    if found != wanted:
-        raise Corrupt(f"family {family}", f"{wanted - found} segments are missing")
+def _complete(
+    family: int, runs: Sequence[Run], segments: list[Segment]
+) -> list[Segment]:
+    found = _rows.in_order(runs, segments)
+    if found is None:
+        raise Corrupt(f"family {family}", "segments are missing")
+    return found
 
 
 async def read_page(db: Statements, query: Query[Any]) -> Page[Any]:

@@ -165,11 +165,21 @@ def to_segments(family: int, rows: Iterable[Row]) -> list[Segment]:
     """Rows of ``segment``; `Corrupt` if one is not what was written."""
     segments: list[Segment] = []
     for number, packing, data, found in rows:
-        segment = Segment(number, data, packing)
-        if segment_checksum(segment) != found:
+        if checksum(data, number * 256 + packing) != found:
             raise Corrupt(f"segment {number} of family {family}")
-        segments.append(segment)
+        segments.append(Segment(number, data, packing))
     return segments
+
+
+def in_order(runs: Iterable[Run], segments: list[Segment]) -> list[Segment] | None:
+    """The segments in the order of the runs, ``None`` if one of them is missing."""
+    wanted = [n for first, last in runs for n in range(first, last + 1)]
+    if [segment.number for segment in segments] == wanted:
+        return segments
+    found = {segment.number: segment for segment in segments}
+    if len(segments) != len(wanted) or found.keys() != set(wanted):
+        return None
+    return [found[number] for number in wanted]
 
 
 def entry_checksum(entry: Entry) -> int:

@@ -21,16 +21,21 @@ PARENT_COLUMN = 3  # of ``checkpoint_full``
 Durable = bool | None
 
 
+def can_stand_alone(write: Write) -> bool:
+    """Whether one statement can do a write, in one round trip."""
+    return write.checkpoint is not None or (
+        bool(write.entries) and not is_logged(write)
+    )
+
+
 async def apply_alone(db: Statements, write: Write, durable: Durable) -> Receipt | None:
-    """A write that one statement can do, in one round trip; ``None`` if none can."""
+    """A write in one statement; ``None`` if the thread for its entries is missing."""
     try:
         if write.checkpoint is not None:
             return await save(db, write, durable)
-        if write.entries and not is_logged(write):
-            return await record(db, write, durable)
+        return await record(db, write, durable)
     except errors.UniqueViolation as error:
         raise taken(write, error) from None
-    return None
 
 
 async def save(db: Statements, write: Write, durable: Durable) -> Receipt:

@@ -143,18 +143,24 @@ select exists (
 
 -- name: state
 -- hot
--- A living thread with its head, and the segments of the head unless it is known.
+-- A living thread with its head, and the segments of the head unless it is known: run by
+-- run, in whatever order, which costs half of what sorting them in each array does.
+-- `offset 0` keeps the planner from reading all of the family instead.
 select t.*, s.numbers, s.packings, s.pieces, s.checksums
 from hf.directory d
 join hf.thread_full t on t.thread_family = d.family and t.number = d.number
 left join lateral (
-    select array_agg(s.number order by r.place, s.number) as numbers,
-        array_agg(s.packing order by r.place, s.number) as packings,
-        array_agg(s.data order by r.place, s.number) as pieces,
-        array_agg(s.checksum order by r.place, s.number) as checksums
-    from json_array_elements(t.runs::json) with ordinality r (run, place)
-    join hf.segment s on s.family = t.thread_family
-        and s.number between (r.run ->> 0)::bigint and (r.run ->> 1)::bigint
+    select array_agg(s.number) as numbers, array_agg(s.packing) as packings,
+        array_agg(s.data) as pieces, array_agg(s.checksum) as checksums
+    from json_array_elements(t.runs::json) r (run)
+    cross join lateral (
+        select s.number, s.packing, s.data, s.checksum
+        from hf.segment s
+        where s.family = t.thread_family
+            and s.number between (r.run ->> 0)::bigint and (r.run ->> 1)::bigint
+        order by s.number
+        offset 0
+    ) s
 ) s on t.head is distinct from %(known)s::bigint
 where d.name = %(name)s and d.deleted_at is null and t.head is not null
 

@@ -11,8 +11,8 @@
 select to_regclass('hf.search_stretch') is not null
 
 -- name: lock
--- One at a time makes the tables.
-select pg_advisory_xact_lock(hashtext('hf.search'))
+-- One at a time makes the tables, and the extension, which is for the whole database.
+select pg_advisory_xact_lock(hashtext('holdfast search'))
 
 -- name: create_extension
 create extension if not exists pg_trgm

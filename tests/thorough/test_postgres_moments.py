@@ -1,0 +1,49 @@
+"""Two calls on PostgreSQL at the same moment: whoever is first, the store is sound."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+from msgspec.structs import replace
+
+import databases
+import holdfast
+import servers
+from holdfast import Store
+from programs.scenario import build, problems_of
+from test_concurrency import CALLS, _Interrupted, _rivals, _tried, _try_all
+
+# Of all pairs, which a file is tried with, every so many.
+EVERY = 2
+
+
+def _build(url):
+    build(url)
+    with holdfast.open(url) as store:
+        store.thread("main").label("marked", "third")
+
+
+@pytest.fixture(scope="module")
+def original():
+    with databases.database(servers.shared(servers.NAMES[0])) as url:
+        yield databases.Original(url, _build)
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_calls_at_the_same_moment_leave_a_sound_store(call, original):
+    url, first = original.place.url, list(CALLS).index(call) % EVERY
+    with holdfast.open(url, pool=(1, 1)) as one, holdfast.open(url, pool=(1, 1)) as two:
+        for number, rivals in list(enumerate(_rivals(call)))[first::EVERY]:
+            original.restore()
+            # The numbers begin anew as well: nothing known before is true.
+            one._context.cache.clear()
+            two._context.cache.clear()
+            for thread in one.threads():
+                one.thread(thread.id).load()
+            go_first = partial(_try_all, rivals, two)
+            backend = _Interrupted(one._context.backend, go_first)
+
+            code = _tried(CALLS[call], Store(replace(one._context, backend=backend)))
+
+            assert problems_of(two) == [], f"{call} ({code}) after rival {number}"
