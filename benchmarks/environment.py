@@ -15,7 +15,12 @@ import apsw
 import holdfast
 from benchmarks.workloads import Writer
 
-PEERS = ("langgraph", "langgraph-checkpoint-sqlite", "openai-agents")
+PEERS = (
+    "langgraph",
+    "langgraph-checkpoint-postgres",
+    "langgraph-checkpoint-sqlite",
+    "openai-agents",
+)
 CHUNK = 1500
 LICENSE = Path(__file__).resolve().parent.parent / "LICENSE"
 
