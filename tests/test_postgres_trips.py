@@ -8,11 +8,13 @@ from __future__ import annotations
 import re
 import tempfile
 import uuid
+from pathlib import Path
 
 import psycopg
 import pytest
 
 import holdfast
+import holdfast.backends.postgres
 import servers
 from holdfast.backends.postgres._queries import statements, text_of
 from holdfast.testing import blocking
@@ -145,6 +147,17 @@ def test_a_call_on_a_new_connection_is_one_statement_as_well(store, address, met
         assert meter.of(lambda: fresh.thread("long").load()) == (1, 1)
 
 
+SOURCES = "".join(
+    path.read_text()
+    for path in Path(holdfast.backends.postgres.__file__).parent.glob("*.py")
+)
+
+
+@pytest.mark.parametrize("file", ["queries.sql", "search.sql"])
+def test_every_statement_is_used(file):
+    assert [n for n in statements("hf", file) if f'"{n}"' not in SOURCES] == []
+
+
 # --- the hot path ---------------------------------------------------------------------
 
 # These have the family as the first column of their key.
@@ -254,6 +267,27 @@ def test_what_a_call_runs_is_marked_hot(call, store, meter):
     meter.of(counted)
 
     assert {_shape(sql) for sql in meter.statements()} <= hot
+
+
+NUMBERS = ("family", "seq", "number", "head", "was", "at", "changed", "known", "depth")
+NUMBERS += ("skip", "down_to_step", "from_step", "thread_number")
+
+
+@pytest.mark.parametrize("name", sorted(n for n in HOT if "hf.save(" not in HOT[n]))
+def test_no_hot_statement_scans_a_table(name, store, address):
+    schema = store._context.backend._schema
+    sql = HOT[name].replace("hf.", f"{schema}.")
+    named = set(re.findall(r"%\((\w+)\)s", sql))
+    values = {n: 1 if n in NUMBERS else "x" for n in named}
+    values |= {"firsts": [1], "lasts": [2]}
+    if name.startswith(("entry", "insert_entry")):
+        values |= {"thread": 1, "value": b"", "checksum": 1}
+
+    with psycopg.connect(address) as connection:
+        connection.execute("set enable_seqscan = off")
+        plan = [line for (line,) in connection.execute(f"explain {sql}", values)]
+
+    assert not [line for line in plan if "Seq Scan" in line], plan
 
 
 def test_every_key_begins_with_the_family(store, address):

@@ -25,10 +25,8 @@ from holdfast._records import Change, Page, Run, Segment
 from holdfast.backends.postgres import _migrating, _outcome, _searching, _writing
 from holdfast.backends.postgres._adopting import adopt
 from holdfast.backends.postgres._connections import (
-    BlockingConnections,
     Borrowed,
     Connections,
-    NativeConnections,
     borrowed,
     checked_conninfo,
     use,
@@ -42,6 +40,7 @@ from holdfast.backends.postgres._driver import (
     Sharing,
 )
 from holdfast.backends.postgres._inspection import PostgresInspection
+from holdfast.backends.postgres._pools import BlockingConnections, NativeConnections
 from holdfast.backends.postgres._pruning import Pruning, Rehearsal
 from holdfast.backends.postgres._queries import checked_schema, statements
 from holdfast.backends.postgres._reading import (
@@ -143,7 +142,7 @@ class PostgresBackend:
         return await self._with(_outcome.Once(commit_all, find), limit)
 
     async def _commit_alone(self, write: Write) -> Receipt | None:
-        """The receipt of a write that one statement can do, ``None`` if it could not."""
+        """The receipt of a write in one statement, ``None`` if it could not be done."""
         return await self._with(
             _outcome.Once(
                 lambda db: _writing.apply_alone(db, write, self._durable),

@@ -227,10 +227,17 @@ async def _moves(db: Statements, query: Moves) -> Page[Move]:
 
 
 async def _entries(db: Statements, query: Entries) -> Page[Any]:
-    found = await db.rows(
-        "entries", name=query.thread, checkpoint=query.checkpoint, key=query.key
-    )
-    return Page(tuple(_rows.to_entry(row, query.thread) for row in found))
+    # Statements of their own: one plan for all would look through the whole journal.
+    place = {"name": query.thread}
+    if query.checkpoint is None:
+        found = await db.rows("entries", **place)
+    elif query.key is None:
+        found = await db.rows("entries_of", checkpoint=query.checkpoint, **place)
+    else:
+        place |= {"checkpoint": query.checkpoint, "key": query.key}
+        found = await db.rows("entry_of", **place)
+    entries = (_rows.to_entry(row, query.thread) for row in found)
+    return Page(tuple(e for e in entries if query.key in (None, e.key)))
 
 
 _PAGES: dict[type[Query[Any]], Callable[[Statements, Any], Awaitable[Page[Any]]]] = {

@@ -61,12 +61,6 @@ set changed = greatest(changed, %(changed)s), updated_at = %(at)s
 where family = %(family)s and number = %(number)s and deleted_at is null
 returning number
 
--- name: thread_at_head
-select number from hf.thread
-where family = %(family)s and number = %(number)s and deleted_at is null
-    and head = %(head)s
-for share
-
 -- name: set_owner
 update hf.thread set owner = %(owner)s
 where family = %(family)s and number = %(number)s
@@ -265,16 +259,21 @@ order by id, family
 limit %(limit)s
 
 -- name: moves
-select c.seq, 'save' as kind, c.parent_id as source, c.id as target,
+-- The newest of both: each has to be looked at only as far as the page goes.
+(select c.seq, 'save' as kind, c.parent_id as source, c.id as target,
     c.saved_at as moved_at
 from hf.checkpoint c
 where c.family = %(family)s and c.thread = %(number)s and c.seq < %(before)s
+order by c.seq desc
+limit %(limit)s)
 union all
-select m.seq, m.kind, s.id, t.id, m.moved_at
+(select m.seq, m.kind, s.id, t.id, m.moved_at
 from hf.move m
 left join hf.checkpoint s on s.family = m.family and s.seq = m.source
 left join hf.checkpoint t on t.family = m.family and t.seq = m.target
 where m.family = %(family)s and m.thread = %(number)s and m.seq < %(before)s
+order by m.seq desc
+limit %(limit)s)
 order by 1 desc
 limit %(limit)s
 
@@ -284,9 +283,23 @@ select j.seq, j.checkpoint, j.key, j.value, j.recorded_at, j.checksum, j.thread
 from hf.directory d
 join hf.journal j on j.family = d.family and j.thread = d.number
 where d.name = %(name)s and d.deleted_at is null
-    and (%(checkpoint)s::text is null or j.checkpoint = %(checkpoint)s)
-    and (%(key)s::text is null or j.key = %(key)s)
 order by j.seq
+
+-- name: entries_of
+-- hot
+select j.seq, j.checkpoint, j.key, j.value, j.recorded_at, j.checksum, j.thread
+from hf.directory d
+join hf.journal j on j.family = d.family and j.thread = d.number
+where d.name = %(name)s and d.deleted_at is null and j.checkpoint = %(checkpoint)s
+order by j.seq
+
+-- name: entry_of
+-- hot
+select j.seq, j.checkpoint, j.key, j.value, j.recorded_at, j.checksum, j.thread
+from hf.directory d
+join hf.journal j on j.family = d.family and j.thread = d.number
+where d.name = %(name)s and d.deleted_at is null and j.checkpoint = %(checkpoint)s
+    and j.key = %(key)s
 
 -- name: entry
 -- hot
