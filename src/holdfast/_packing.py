@@ -7,6 +7,7 @@ with; ``compress`` only decides about what is saved from now on.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -101,6 +102,7 @@ class Packer:
 _SETTING = f"zstd dictionary {WITH_DICTIONARY}"
 
 
+@cache  # looking in vain for a module takes longer than compressing with it
 def _zstd() -> Any:
     for module in ("compression.zstd", "backports.zstd"):
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -32,7 +33,9 @@ from holdfast.retention import (
 
 T = TypeVar("T")
 
-MOST_ATTEMPTS = 20
+MOST_REPEATS = 20
+# What it is called when somebody else was faster.
+OVERTAKEN = {"plan_stale", "head_moved", "thread_deleted"}
 # How long the tombstone of a deleted thread turns late writers away.
 TOMBSTONE_LIFE = 30 * 24 * 3600 * 1_000_000
 
@@ -45,7 +48,35 @@ async def prune(context: Context, policy: Retention, *, dry_run: bool) -> Pruned
         await _guard(context, policy, plan)
         return await context.backend.prune(replace(plan, dry_run=dry_run))
 
-    return await until_current(attempt)
+    try:
+        return await until_current(attempt, again=1)
+    except Conflict as conflict:
+        if conflict.code not in OVERTAKEN:
+            raise
+    return await _prune_by_family(context, policy, dry_run=dry_run)
+
+
+async def _prune_by_family(
+    context: Context, policy: Retention, *, dry_run: bool
+) -> Pruned:
+    """The same in small steps: of two that plan for all, one would always be late."""
+
+    async def guard() -> None:
+        await _guard(context, policy, await _plan(context, policy))
+
+    async def attempt(family: int) -> Pruned:
+        plan = await _plan(context, policy, family)
+        return await context.backend.prune(replace(plan, dry_run=dry_run))
+
+    await until_current(guard)
+    families = {thread.family for thread in await _all_threads(context)}
+    parts = [await until_current(partial(attempt, f)) for f in sorted(families)]
+    return Pruned(
+        threads=sum(part.threads for part in parts),
+        checkpoints=sum(part.checkpoints for part in parts),
+        segments=sum(part.segments for part in parts),
+        bytes=sum(part.bytes for part in parts),
+    )
 
 
 async def tidy(context: Context) -> None:
@@ -67,10 +98,16 @@ def _is_due(keeping: Housekeeping, now: int) -> bool:
     return keeping.last is None or abs(now - keeping.last) >= keeping.interval
 
 
-async def _plan(context: Context, policy: Retention) -> Prune:
+async def _plan(
+    context: Context, policy: Retention, family: int | None = None
+) -> Prune:
+    """What goes of all families, or of one."""
     now = context.clock()
     living = [t for t in await _all_threads(context) if t.deleted_at is None]
     dropped = threads_to_drop(policy, living, now) if policy.drops_threads else []
+    if family is not None:
+        living = [thread for thread in living if thread.family == family]
+        dropped = [thread for thread in dropped if thread.family == family]
     names = {thread.id for thread in dropped}
     families: list[FamilyPlan] = []
     for number, threads in _by_family(living).items():
@@ -310,14 +347,16 @@ def _refuse_foreign_heads(
             )
 
 
-async def until_current(attempt: Callable[[], Awaitable[T]]) -> T:
+async def until_current(
+    attempt: Callable[[], Awaitable[T]], *, again: int = MOST_REPEATS
+) -> T:
     """Repeat what was planned on a store that has changed meanwhile."""
     damage = ""
-    for _ in range(MOST_ATTEMPTS):
+    for _ in range(again):
         try:
             return await attempt()
         except Conflict as conflict:
-            if conflict.code not in {"plan_stale", "head_moved", "thread_deleted"}:
+            if conflict.code not in OVERTAKEN:
                 raise
         except Corrupt as corrupt:
             # Perhaps what could not be read was only removed since.

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from holdfast._contents import kept
 from holdfast._operations import conversations, saving
 from holdfast._operations.context import Context
-from holdfast._operations.upkeep import MOST_ATTEMPTS
+from holdfast._operations.upkeep import MOST_REPEATS
 from holdfast._records import Checkpoint, ThreadRecord
 from holdfast.conversations import Conversation
 from holdfast.errors import Busy, Conflict
@@ -57,7 +57,7 @@ async def conversation_save(
     context: Context, scope: Scope, given: ConversationSave
 ) -> Result:
     thread = conversations.thread_of(given.conversation_id)
-    for _ in range(MOST_ATTEMPTS):
+    for _ in range(MOST_REPEATS):
         record = await context.find_thread(thread)
         try:
             if record is None or record.head is None:
