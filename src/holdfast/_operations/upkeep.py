@@ -22,7 +22,7 @@ from holdfast._backend import (
 from holdfast._operations.context import Context, Housekeeping
 from holdfast._operations.lineage import Reference, resolve
 from holdfast._pruning import ancestry, plan_removal
-from holdfast._records import Checkpoint, ThreadRecord
+from holdfast._records import PIN, Checkpoint, ThreadRecord
 from holdfast.errors import Conflict, Corrupt, HoldfastError, NotFound, Unstorable
 from holdfast.retention import (
     Family,
@@ -209,6 +209,9 @@ async def delete_matching(
             text = "name threads, or an owner, agent, kind or prefix"
             raise Unstorable("delete", text)
         return await delete_threads(context, names)
+    if kind == PIN:
+        text = "pins go with their checkpoints: agents.delete_checkpoint()"
+        raise Unstorable("delete", text)
     query = Threads(owner=owner, agent=agent, kind=kind, prefix=prefix, every=True)
     matching = [t.id for t in await context.backend.scan(query) if t.deleted_at is None]
     return await delete_threads(context, [*names, *matching])

@@ -89,6 +89,15 @@ class AgentCheckpointTests(AgentCases):
         assert len(self.store.conversations.list()) == 2
         assert self.store.agents.load("a").active_conversations == ("two", "one")
 
+    def test_pins_cannot_be_deleted_from_under_their_checkpoints(self) -> None:
+        self.busy_agent()
+        self.store.agents.checkpoint("a", "kept")
+
+        with raises(Unstorable):
+            self.store.delete(kind="pin")
+
+        assert len(self.store.threads(kind="pin")) == 3
+
     def test_what_is_no_agent_has_no_checkpoint(self) -> None:
         self.store.conversations.create("c", agent="ghost")
 
