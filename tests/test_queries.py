@@ -17,7 +17,7 @@ SOURCES = [path.read_text() for path in Path(sqlite.__file__).parent.glob("*.py"
 # These look at all threads on purpose: there are few beside checkpoints.
 READS_ALL_THREADS = {"threads", "forget_tombstones"}
 # These count or list the whole store.
-READS_EVERYTHING = {"facts", "count_segments", "forget_moves"}
+READS_EVERYTHING = {"facts", "weights", "count_segments", "forget_moves"}
 
 
 @pytest.fixture

@@ -6,7 +6,20 @@ from hypothesis import strategies as st
 
 import holdfast
 from holdfast import NotFound, Retention, Unstorable
-from holdfast._reference import Back, Labelled, Named, Tagged, checked_id, parse
+from holdfast._reference import (
+    Ago,
+    Back,
+    Labelled,
+    Moved,
+    Named,
+    Parsed,
+    Step,
+    Tagged,
+    Until,
+    Upstream,
+    checked_id,
+    parse,
+)
 from holdfast.testing import raises
 
 NAMES = st.text(st.characters(exclude_characters="\0", codec="utf-8"), min_size=1)
@@ -24,6 +37,25 @@ class TestParsing:
             ("@~999999999999999999", Back(999999999999999999)),
             ("@^", Back(1)),
             ("@^^^", Back(3)),
+            ("@12", Step(12)),
+            ("@0", Step(0)),
+            ("@007", Step(7)),
+            ("@{0}", Moved(0)),
+            ("@{12}", Moved(12)),
+            ("@{ 12 }", Moved(12)),
+            ("@{upstream}", Upstream()),
+            ("@{1 second ago}", Ago(1_000_000)),
+            ("@{5 minutes ago}", Ago(300_000_000)),
+            ("@{2 hours ago}", Ago(7_200_000_000)),
+            ("@{1 day ago}", Ago(86_400_000_000)),
+            ("@{yesterday}", Ago(86_400_000_000)),
+            ("@{2 weeks ago}", Ago(14 * 86_400_000_000)),
+            ("@{1970-01-02}", Until(86_400_000_000)),
+            ("@{1970-01-01 00:01}", Until(60_000_000)),
+            ("@{1970-01-01T00:00:01.5}", Until(1_500_000)),
+            ("@{1970-01-01T02:00+02:00}", Until(0)),
+            ("@{1970-01-01T00:00:00Z}", Until(0)),
+            ("@{1969-12-31}", Until(-86_400_000_000)),
             ("label:x", Labelled("x")),
             ("label:a b:c", Labelled("a b:c")),
             ("label:@", Labelled("@")),
@@ -43,7 +75,14 @@ class TestParsing:
         assert parse(text) == meaning
 
     @pytest.mark.parametrize(
-        "text", ["@1", "@x", "@~x", "@~-1", "@~1.5", "@^1", "@ ", "@@", "@~1~1", "@\n"]
+        "text",
+        [
+            *("@x", "@~x", "@~-1", "@~1.5", "@^1", "@ ", "@@", "@~1~1", "@\n"),
+            *("@-1", "@1.5", "@1~1", "@9999999999999999999", "@\u0661", "@{", "@{}"),
+            *("@{ }", "@{-1}", "@{1}~1", "@{{1}}", "@{tomorrow}", "@{5 minutes}"),
+            *("@{-5 minutes ago}", "@{5 months ago}", "@{2026-13-01}", "@{10:00}"),
+            *("@{9999999999 days ago}", "@{Upstream}", "@1\n", "@{1}\n"),
+        ],
     )
     def test_what_begins_like_the_head_but_is_not_is_refused(self, text):
         with raises(Unstorable) as refused:
@@ -80,7 +119,7 @@ class TestParsing:
         except Unstorable:
             return
 
-        assert isinstance(parsed, Back | Labelled | Tagged | Named)
+        assert isinstance(parsed, Parsed)
 
     def test_longer_distances_than_any_history_are_not_found(self, memory):
         memory.thread("chat").save({})
@@ -245,7 +284,9 @@ class TestMarks:
 
 
 class TestEverywhere:
-    @pytest.mark.parametrize("reference", ["@~1", "label:x", "tag:t", "first", "fir"])
+    @pytest.mark.parametrize(
+        "reference", ["@~1", "@1", "@{1}", "label:x", "tag:t", "first", "fir"]
+    )
     def test_every_method_takes_every_kind_of_reference(self, memory, reference):
         chat = memory.thread("chat")
         first = chat.save({"n": 1}, id="first", label="x", tags=["t"])

@@ -7,7 +7,12 @@ from importlib import import_module
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast._backend import Pruned
-    from holdfast._doors import open, open_async  # noqa: A004 - meant as holdfast.open
+    from holdfast._doors import (
+        open,  # noqa: A004 - meant as holdfast.open
+        open_async,
+        salvage,
+    )
+    from holdfast._operations.blaming import Blame
     from holdfast._operations.checking import Problem, Verification
     from holdfast._operations.counting import Statistics
     from holdfast._operations.salvaging import Salvaged
@@ -41,6 +46,7 @@ __all__ = [
     "AsyncStore",
     "AsyncThread",
     "Attachment",
+    "Blame",
     "Busy",
     "Change",
     "Checkpoint",
@@ -73,6 +79,7 @@ __all__ = [
     "Verification",
     "open",
     "open_async",
+    "salvage",
 ]
 
 __version__ = "0.1.0"
@@ -81,7 +88,8 @@ __version__ = "0.1.0"
 # program that only asks for the version, or may not need a store, starts at once.
 _MODULES = {
     "_backend": ("Pruned",),
-    "_doors": ("open", "open_async"),
+    "_doors": ("open", "open_async", "salvage"),
+    "_operations.blaming": ("Blame",),
     "_operations.checking": ("Problem", "Verification"),
     "_operations.counting": ("Statistics",),
     "_operations.salvaging": ("Salvaged",),
@@ -112,7 +120,15 @@ _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
 
 # Modules that are used by name, and loaded with it.
-_LEAVES = {"backends", "importers", "strategy", "testing", "tools"}
+_LEAVES = {
+    "archive",
+    "backends",
+    "importers",
+    "mcp",
+    "strategy",
+    "testing",
+    "tools",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -7,10 +7,11 @@ them without an event loop. Nothing here knows codecs, agents or frameworks.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
-from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from holdfast._records import (
     UNSET,
@@ -31,6 +32,7 @@ from holdfast.errors import HoldfastError
 
 T = TypeVar("T")
 R = TypeVar("R")
+Renumber: TypeAlias = Callable[[int], int]
 
 
 # --- commit ---------------------------------------------------------------------------
@@ -335,6 +337,22 @@ class Candidates(Query[Candidate], frozen=True, kw_only=True):
     limit: int | None = None
 
 
+class Weight(msgspec.Struct, frozen=True):
+    """What a family takes: its states as they are stored, with or without segments."""
+
+    family: int
+    checkpoints: int
+    logical_bytes: int
+    segments: int
+    stored_bytes: int
+
+
+class Weights(Query[Weight], frozen=True, kw_only=True):
+    """The families with the most stored bytes, heaviest first."""
+
+    limit: int | None = None
+
+
 # --- index ----------------------------------------------------------------------------
 
 
@@ -420,6 +438,51 @@ class Adoption(msgspec.Struct, frozen=True, kw_only=True):
     entries: tuple[Entry, ...] = ()
     moves: tuple[Move, ...] = ()
     segments: tuple[Segment, ...] = ()
+
+    def renumbered(self, seq: Renumber, number: Renumber) -> Adoption:
+        """The same records with other numbers: of changes, and of threads."""
+        family = number(self.family)
+        checkpoints = {c.id: _moved(c, seq, number) for c in self.checkpoints}
+        return replace(
+            self,
+            family=family,
+            threads=tuple(
+                replace(
+                    thread,
+                    head=thread.head and checkpoints[thread.head.id],
+                    changed=seq(thread.changed),
+                    family=family,
+                    number=number(thread.number),
+                )
+                for thread in self.threads
+            ),
+            checkpoints=tuple(checkpoints.values()),
+            entries=tuple(replace(e, seq=seq(e.seq)) for e in self.entries),
+            moves=tuple(replace(m, seq=seq(m.seq)) for m in self.moves),
+        )
+
+
+def _moved(checkpoint: Checkpoint, seq: Renumber, number: Renumber) -> Checkpoint:
+    return replace(
+        checkpoint,
+        seq=seq(checkpoint.seq),
+        family=number(checkpoint.family),
+        thread_number=number(checkpoint.thread_number),
+    )
+
+
+class Admission(msgspec.Struct, frozen=True, kw_only=True):
+    """Families of another store that come to stand beside what is there.
+
+    Their numbers say only what comes before what: changes are numbered from 1 to
+    ``changes``, threads from 1 to ``threads``, and all get new ones. ``families`` gives
+    each family and its segments, which are read while they are written; it is called
+    again if the transaction has to be.
+    """
+
+    changes: int
+    threads: int
+    families: Callable[[], Iterable[tuple[Adoption, Iterable[Segment]]]]
 
 
 # --- lifecycle ------------------------------------------------------------------------
@@ -534,6 +597,13 @@ class Backend(Protocol):
         """Insert what is not there yet, with the numbers it had, in one transaction.
 
         Asked only of stores that hold nothing but what was adopted from one other.
+        """
+        ...
+
+    async def admit(self, admission: Admission) -> None:
+        """Insert families with new numbers, all of them or none, in one transaction.
+
+        `Conflict` (code ``thread_exists``) if a thread of one of their names lives.
         """
         ...
 

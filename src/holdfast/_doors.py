@@ -8,8 +8,10 @@ from types import TracebackType
 from typing import Any, Unpack
 
 from holdfast._backend import run
-from holdfast._opening import Options, open_context
+from holdfast._opening import Options, open_context, open_damaged, open_new
+from holdfast._operations import salvaging
 from holdfast._operations.context import Context
+from holdfast._operations.salvaging import Salvaged
 from holdfast._store import AsyncStore, Store
 from holdfast._worker import Passage, Worker
 
@@ -42,6 +44,19 @@ def open(url: str | os.PathLike[str], **options: Unpack[Options]) -> Store:  # n
 def open_async(url: str | os.PathLike[str], **options: Unpack[Options]) -> Opening:
     """As `open`, for ``async with`` or ``await``; gives an `AsyncStore`."""
     return Opening(lambda: open_context(url, options, native=True))
+
+
+def salvage(url: str | os.PathLike[str], to: str) -> Salvaged:
+    """Copy everything that can still be read of a store into a new one.
+
+    As `Store.salvage`, and also for a file that is too damaged to be opened.
+    """
+    context = open_damaged(url)
+    run(context.backend.ready())
+    try:
+        return run(salvaging.salvage(context, lambda: open_new(to)))
+    finally:
+        run(context.backend.close())
 
 
 class Opening:

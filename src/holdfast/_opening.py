@@ -15,8 +15,8 @@ from holdfast._clock import now, uuid7
 from holdfast._operations.context import Context, Housekeeping
 from holdfast._packing import Packer
 from holdfast._reference import checked_id
-from holdfast._url import open_backend
-from holdfast.errors import Conflict, Unstorable
+from holdfast._url import open_backend, open_wreck
+from holdfast.errors import Conflict, Corrupt, FormatMismatch, Unstorable
 from holdfast.retention import Retention
 
 CACHE_SIZE = 64 << 20
@@ -95,6 +95,17 @@ def open_new(path: str) -> Context:
         text = f"{path} exists; choose the name of a new file"
         raise Conflict(text, code="file_exists")
     return open_context(path, {})
+
+
+def open_damaged(url: str | os.PathLike[str]) -> Context:
+    """Open a store for salvage, though it may be too damaged to be opened as one."""
+    try:
+        return open_context(url, {"read_only": True})
+    except (Corrupt, FormatMismatch):
+        backend = open_wreck(url)
+        if backend is None:
+            raise
+        return context_over(backend, {})
 
 
 def _check(options: Options) -> None:

@@ -6,7 +6,7 @@ with; ``compress`` only decides about what is saved from now on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -43,6 +43,12 @@ class Packer:
         if self._dictionary is None:
             await self._learn(segments)
         return tuple(self._packed(segment) for segment in segments)
+
+    async def packing(self) -> Callable[[Segment], Segment]:
+        """How one segment is packed, with the dictionary there is, if there is one."""
+        if self._compress and self._dictionary is None:
+            await self._stored_dictionary()
+        return self._packed if self._compress else lambda segment: segment
 
     async def unpack(self, segments: Iterable[Segment]) -> list[bytes]:
         """The bytes of stored segments."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable, Sequence
+from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
@@ -16,12 +17,14 @@ from holdfast._operations import (
     checking,
     copying,
     counting,
+    glancing,
     indexing,
     listing,
     loading,
     salvaging,
     searching,
     upkeep,
+    weighing,
 )
 from holdfast._operations.checking import Verification
 from holdfast._operations.context import Context
@@ -30,7 +33,8 @@ from holdfast._operations.counting import Statistics
 from holdfast._operations.indexing import Progress
 from holdfast._operations.listing import ThreadsQuery
 from holdfast._operations.salvaging import Salvaged
-from holdfast._operations.searching import Match, SearchQuery
+from holdfast._operations.searching import WITH_MESSAGES, Match, SearchQuery
+from holdfast._operations.weighing import Heavy
 from holdfast._records import (
     Change,
     Checkpoint,
@@ -45,6 +49,8 @@ from holdfast.errors import Unsupported
 from holdfast.retention import Retention
 
 if TYPE_CHECKING:
+    from holdfast._operations.telling import Shown
+    from holdfast.archive import Contents, Imported, Source, Target
     from holdfast.importers import Report
 
 T = TypeVar("T")
@@ -81,6 +87,40 @@ def importing(
     return import_into(
         context, path, format=format_, dry_run=dry_run, progress=progress
     )
+
+
+def exporting(
+    context: Context,
+    to: Target,
+    threads: Iterable[str] | None,
+    since: datetime | None,
+    progress: Progress | None,
+) -> Coroutine[Any, Any, Contents]:
+    """An export that is about to be made."""
+    from holdfast._operations.exporting import export, selected  # noqa: PLC0415
+
+    return export(context, to, selected(threads, since), progress)
+
+
+def telling(
+    context: Context,
+    to: Target,
+    wanted: tuple[Iterable[str] | None, datetime | None, Shown, bool, Iterable[str]],
+    progress: Progress | None,
+) -> Coroutine[Any, Any, int]:
+    """An export as JSON Lines that is about to be made."""
+    from holdfast._operations.telling import tell, wanted_lines  # noqa: PLC0415
+
+    return tell(context, to, wanted_lines(*wanted), progress)
+
+
+def taking_in(
+    context: Context, source: Source, dry_run: bool, progress: Progress | None
+) -> Coroutine[Any, Any, Imported]:
+    """The import of an archive that is about to be made."""
+    from holdfast._operations.exporting import import_archive  # noqa: PLC0415
+
+    return import_archive(context, source, dry_run=dry_run, progress=progress)
 
 
 class Store:
@@ -196,6 +236,14 @@ class Store:
         state = run(listing.load(self._context, checkpoint))
         return loading.converted(state, type)
 
+    def last_messages(self, checkpoints: Sequence[Checkpoint]) -> list[Any]:
+        """The last message of each, for a history that says what it is about.
+
+        It is what ends the list ``messages`` of a state, ``None`` if there is none. A
+        page of history costs one request, however long the lists are.
+        """
+        return run(glancing.last_messages(self._context, checkpoints))
+
     def search(
         self,
         query: str,
@@ -210,15 +258,17 @@ class Store:
     ) -> Page[Match]:
         """The messages that hold a text in any case, newest first.
 
-        Conversations come in the order in which they were last used, the messages of
-        one from its last on. ``agent``, ``owner``, ``conversation`` and ``archived``
-        say in which to look; ``after`` is the cursor of the page before, and what is
-        used meanwhile moves to the front. The first search makes an index, later ones
-        bring it up to date: ``progress`` is then told how many conversations of how
-        many are done (by an `AsyncStore` in a thread of its own).
+        Conversations and LangGraph's threads come in the order in which they were last
+        used, the messages of one from its last on. ``agent``, ``owner``,
+        ``conversation`` and ``archived`` say in which to look; ``after`` is the cursor
+        of the page before, and what is used meanwhile moves to the front. The first
+        search makes an index, later ones bring it up to date: ``progress`` is then told
+        how many conversations of how many are done (by an `AsyncStore` in a thread of
+        its own).
         """
         wanted = SearchQuery(
             text=query,
+            kinds=WITH_MESSAGES,
             agent=agent,
             owner=owner,
             conversation=conversation,
@@ -245,9 +295,22 @@ class Store:
         """Counts and sizes of the whole store."""
         return run(counting.statistics(self._context))
 
-    def verify(self) -> Verification:
-        """Check every checksum, digest and reference in the store."""
-        return run(checking.verify(self._context))
+    def heaviest(self, limit: int | None = 10) -> tuple[Heavy, ...]:
+        """The threads that take the most space, together with all that share history.
+
+        Heaviest first; all of them with ``limit=None``.
+        """
+        return run(weighing.heaviest(self._context, limit))
+
+    def verify(
+        self, *, quick: bool = False, progress: Progress | None = None
+    ) -> Verification:
+        """Check every checksum, digest and reference in the store.
+
+        With ``quick``, only whether the files are as their technology left them.
+        ``progress`` is told how many checkpoints of how many are done.
+        """
+        return run(checking.verify(self._context, quick=quick, progress=progress))
 
     def salvage(self, to: str) -> Salvaged:
         """Copy everything that can still be read into a new store."""
@@ -277,6 +340,58 @@ class Store:
         goes on where it was; ``progress`` is told how many families are done.
         """
         return run(copying.copy(self._context, other._context, progress))
+
+    def export_to(
+        self,
+        to: Target,
+        *,
+        threads: Iterable[str] | None = None,
+        since: datetime | None = None,
+        progress: Progress | None = None,
+    ) -> Contents:
+        """Write a portable archive to a new file, or to one open for writing bytes.
+
+        Equal content gives equal bytes, whatever keeps it. ``threads`` go with all that
+        share history with them; with ``since``, what was saved before it is left out
+        but for the heads. ``progress`` is told how many checkpoints and segments of how
+        many are done.
+        """
+        return run(exporting(self._context, to, threads, since, progress))
+
+    def export_lines(
+        self,
+        to: Target,
+        *,
+        threads: Iterable[str] | None = None,
+        since: datetime | None = None,
+        shown: Shown = "state",
+        heads: bool = False,
+        redact: Iterable[str] = (),
+        progress: Progress | None = None,
+    ) -> int:
+        """Write checkpoints as JSON Lines, thread by thread; returns how many.
+
+        Each line holds a checkpoint with its state, or the ``messages`` of it; with
+        ``heads`` there is one line for each thread. What stands at the paths in
+        ``redact`` is left out: ``messages.*.content``.
+        """
+        wanted = (threads, since, shown, heads, redact)
+        return run(telling(self._context, to, wanted, progress))
+
+    def import_archive(
+        self,
+        source: Source,
+        *,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> Imported:
+        """Take in what `export_to` wrote, in one transaction: all of it or nothing.
+
+        Ids, order, digests, journal and moves stay what they are. Threads that are
+        there with the same content are passed over; with other content they are a
+        `Conflict`. With ``dry_run`` the archive is only read and checked.
+        """
+        return run(taking_in(self._context, source, dry_run, progress))
 
     def backup(self, to: str) -> None:
         """A consistent copy in a new file, made while others go on writing."""
@@ -383,6 +498,10 @@ class AsyncStore:
         state = await self._passage.run(listing.load(self._context, checkpoint))
         return loading.converted(state, type)
 
+    async def last_messages(self, checkpoints: Sequence[Checkpoint]) -> list[Any]:
+        operation = glancing.last_messages(self._context, checkpoints)
+        return await self._passage.run(operation)
+
     async def search(
         self,
         query: str,
@@ -397,6 +516,7 @@ class AsyncStore:
     ) -> Page[Match]:
         wanted = SearchQuery(
             text=query,
+            kinds=WITH_MESSAGES,
             agent=agent,
             owner=owner,
             conversation=conversation,
@@ -420,8 +540,14 @@ class AsyncStore:
     async def stats(self) -> Statistics:
         return await self._passage.run(counting.statistics(self._context))
 
-    async def verify(self) -> Verification:
-        return await self._passage.run(checking.verify(self._context))
+    async def heaviest(self, limit: int | None = 10) -> tuple[Heavy, ...]:
+        return await self._passage.run(weighing.heaviest(self._context, limit))
+
+    async def verify(
+        self, *, quick: bool = False, progress: Progress | None = None
+    ) -> Verification:
+        operation = checking.verify(self._context, quick=quick, progress=progress)
+        return await self._passage.run(operation)
 
     async def salvage(self, to: str) -> Salvaged:
         operation = salvaging.salvage(self._context, lambda: open_new(to))
@@ -448,6 +574,41 @@ class AsyncStore:
                 " holdfast.open()"
             )
         return await self._passage.run(copying.copy(ours, theirs, progress))
+
+    async def export_to(
+        self,
+        to: Target,
+        *,
+        threads: Iterable[str] | None = None,
+        since: datetime | None = None,
+        progress: Progress | None = None,
+    ) -> Contents:
+        operation = exporting(self._context, to, threads, since, progress)
+        return await self._passage.run(operation)
+
+    async def export_lines(
+        self,
+        to: Target,
+        *,
+        threads: Iterable[str] | None = None,
+        since: datetime | None = None,
+        shown: Shown = "state",
+        heads: bool = False,
+        redact: Iterable[str] = (),
+        progress: Progress | None = None,
+    ) -> int:
+        wanted = (threads, since, shown, heads, redact)
+        return await self._passage.run(telling(self._context, to, wanted, progress))
+
+    async def import_archive(
+        self,
+        source: Source,
+        *,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> Imported:
+        operation = taking_in(self._context, source, dry_run, progress)
+        return await self._passage.run(operation)
 
     async def backup(self, to: str) -> None:
         return await self._passage.run(self._context.backend.backup(to))

@@ -7,7 +7,9 @@ from typing import Any, TypeVar, overload
 
 from holdfast._backend import NEW_THREAD, Start, run
 from holdfast._operations import (
+    blaming,
     drafts,
+    family,
     lineage,
     loading,
     moving,
@@ -15,6 +17,7 @@ from holdfast._operations import (
     saving,
     upkeep,
 )
+from holdfast._operations.blaming import Blame
 from holdfast._operations.context import Context
 from holdfast._operations.lineage import HistoryQuery, Order, Reference
 from holdfast._records import (
@@ -37,8 +40,11 @@ class Thread:
     """A named line of work with a head.
 
     Wherever a checkpoint is expected, a `Checkpoint`, an id, a unique beginning of one,
-    ``label:x``, ``tag:x``, ``@`` (the head) or ``@~n`` (n before it) will do. A handle
-    costs nothing; the thread itself comes into being with its first save.
+    ``label:x``, ``tag:x``, ``@`` (the head), ``@~n`` (n before it), ``@12`` (step 12 on
+    its line), ``@{1}`` (where it was before its last move), ``@{5 minutes ago}``,
+    ``@{2026-11-15 10:00}`` (the newest by then) or ``@{upstream}`` (where a fork began)
+    will do. A handle costs nothing; the thread itself comes into being with its first
+    save.
     """
 
     def __init__(self, context: Context, name: str, start: Start = NEW_THREAD) -> None:
@@ -190,11 +196,29 @@ class Thread:
         """What changed from ``a`` to ``b``; checkpoints of other threads are fine."""
         return run(loading.difference(self._context, self.id, a, b))
 
+    def blame(self, path: str, at: Reference = HEAD) -> Blame:
+        """Which checkpoint last set what stands at a path, on the line to ``at``.
+
+        The path is written as ``messages[3].content`` or ``/messages/3/content``.
+        States in which it cannot have changed are not read.
+        """
+        return run(blaming.blame(self._context, self.id, path, at))
+
     def moves(
         self, limit: int | None = 100, *, before: int | None = None
     ) -> Page[Move]:
         """Every move of the head, newest first: saves, rewinds, undos, redos."""
         return run(moving.moves(self._context, self.id, before, limit))
+
+    def family(self) -> Page[ThreadRecord]:
+        """The threads that share history with this one, itself too, last used first."""
+        return run(family.family(self._context, self.id))
+
+    def tree(
+        self, limit: int | None = 100, *, before: int | None = None
+    ) -> Page[Checkpoint]:
+        """Every checkpoint of the family, rewound or not, newest first."""
+        return run(family.tree(self._context, self.id, before, limit))
 
     # --- moving -----------------------------------------------------------------------
 
@@ -432,11 +456,24 @@ class AsyncThread:
     async def diff(self, a: Reference, b: Reference = HEAD) -> Diff:
         return await self._passage.run(loading.difference(self._context, self.id, a, b))
 
+    async def blame(self, path: str, at: Reference = HEAD) -> Blame:
+        return await self._passage.run(blaming.blame(self._context, self.id, path, at))
+
     async def moves(
         self, limit: int | None = 100, *, before: int | None = None
     ) -> Page[Move]:
         return await self._passage.run(
             moving.moves(self._context, self.id, before, limit)
+        )
+
+    async def family(self) -> Page[ThreadRecord]:
+        return await self._passage.run(family.family(self._context, self.id))
+
+    async def tree(
+        self, limit: int | None = 100, *, before: int | None = None
+    ) -> Page[Checkpoint]:
+        return await self._passage.run(
+            family.tree(self._context, self.id, before, limit)
         )
 
     # --- moving -----------------------------------------------------------------------

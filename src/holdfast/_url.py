@@ -44,6 +44,18 @@ def open_backend(
     return _plugin(scheme)(address, **options)
 
 
+def open_wreck(url: object) -> Backend | None:
+    """What can still be read of a damaged SQLite file, ``None`` if it is none."""
+    address = _address(url)
+    match = _SCHEME.fullmatch(address)
+    if match is not None and match[1].lower() != "sqlite":
+        return None
+    path = os.path.abspath(os.path.expanduser(match[2] if match else address))
+    find = import_module("holdfast.backends.sqlite._wreck").find_wreck
+    found: Backend | None = find(path)
+    return found
+
+
 def _open_postgres(
     address: str, *, native: bool, options: dict[str, object]
 ) -> Backend:

@@ -19,7 +19,7 @@ from typing import Literal, TypeAlias, TypeGuard
 import msgspec
 from msgspec.structs import replace
 
-__all__ = ["Change", "Diff", "diff", "render_path"]
+__all__ = ["Change", "Diff", "diff", "excerpt", "render_path"]
 
 Op: TypeAlias = Literal["added", "removed", "changed"]
 # Text keys and list indexes; a dict key that is not text stands for itself.
@@ -59,7 +59,7 @@ class Change(msgspec.Struct, frozen=True):
         if self.op == "changed":
             values = " -> ".join(_excerpts(self.old, self.new))
         else:
-            values = _excerpt(self.new if self.op == "added" else self.old)
+            values = excerpt(self.new if self.op == "added" else self.old)
         return f"{_SIGNS[self.op]} {render_path(self.path)}  {values}"
 
 
@@ -332,11 +332,12 @@ def _excerpts(old: object, new: object) -> list[str]:
         a, b = _CHARACTER.findall(old), _CHARACTER.findall(new)
         start = [*map(eq, a, b), False].index(False) - _CONTEXT
         if start > 0 and max(len(a), len(b)) > _WIDTH - len('""'):
-            return ["…" + _excerpt("".join(text[start:])) for text in (a, b)]
-    return [_excerpt(old), _excerpt(new)]
+            return ["…" + excerpt("".join(text[start:])) for text in (a, b)]
+    return [excerpt(old), excerpt(new)]
 
 
-def _excerpt(value: object) -> str:
+def excerpt(value: object) -> str:
+    """A value on one line, cut where it is long."""
     text = ""
     for piece in _pieces(value):
         if len(text) + len(piece) > _WIDTH:
@@ -357,7 +358,7 @@ def _pieces(value: object) -> Iterator[str]:
         opening, closing = "()" if isinstance(value, tuple) else "[]"
         return _listed(opening, map(_pieces, value), closing)
     if _is_set(value):
-        members = sorted(map(_excerpt, value))
+        members = sorted(map(excerpt, value))
         return _listed(f"{type(value).__name__}(", ([text] for text in members), ")")
     return (_visible(found[0]) for found in _CHARACTER.finditer(_atom_text(value)))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 
 import msgspec
@@ -14,10 +14,13 @@ from holdfast._operations.context import Context
 from holdfast._packing import Packer
 from holdfast._pruning import merged
 from holdfast._records import Checkpoint, Run, Segment
-from holdfast._rope import Rope, chain_of, numbers
+from holdfast._rope import Rope, chain_of
 from holdfast.errors import HoldfastError
 
 CHUNK = 1000
+
+# Told how many checkpoints of how many are checked.
+Progress = Callable[[int, int], object]
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -50,14 +53,24 @@ class Verification(msgspec.Struct, frozen=True):
         return self.ok
 
 
-async def verify(context: Context) -> Verification:
-    """Check storage, checksums, digests and references of the whole store."""
+async def verify(
+    context: Context, *, quick: bool = False, progress: Progress | None = None
+) -> Verification:
+    """Check storage, checksums, digests and references of the whole store.
+
+    With ``quick`` only what the backend itself can tell of its files.
+    """
     stored = await context.backend.check()
+    if quick and stored:
+        return Verification(0, 0, 0, tuple(map(Problem, stored)))
+    if quick:
+        facts = await context.backend.facts()
+        return Verification(facts.threads, facts.checkpoints, facts.segments, ())
     inspection = await context.backend.inspect()
     try:
         rescued = await inspection.rescue()
         check = _Check(inspection, context.packer, rescued)
-        await check.run()
+        await check.run(progress or (lambda _done, _of: None))
         unused = await inspection.count_segments() - check.segments
     finally:
         await inspection.close()
@@ -74,7 +87,7 @@ async def verify(context: Context) -> Verification:
 
 
 class _Check:
-    """Recomputes every digest, each from the parent's where it extends it."""
+    """Reads every segment and recomputes every digest."""
 
     def __init__(
         self, inspection: Inspection, packer: Packer, rescued: Rescued
@@ -82,44 +95,61 @@ class _Check:
         self.inspection, self.packer, self.rescued = inspection, packer, rescued
         self.problems: list[Problem] = []
         self.segments = 0
-        self.hashes: dict[int, bytes] = {}
-        self.sizes: dict[int, int] = {}
-        self.checked: dict[str, tuple[Checkpoint, Manifest]] = {}
 
-    async def run(self) -> None:
+    async def run(self, progress: Progress) -> None:
         families: dict[int, list[Checkpoint]] = defaultdict(list)
         for checkpoint in self.rescued.checkpoints:
             families[checkpoint.family].append(checkpoint)
+        done = 0
         for family, checkpoints in families.items():
-            self.checked = {}
-            await self._hash_segments(family, checkpoints)
+            progress(done, len(self.rescued.checkpoints))
+            digests = Digests()
+            await self._hash_segments(family, checkpoints, digests)
             for checkpoint in checkpoints:
-                self._check(checkpoint)
+                self.problems += digests.check(checkpoint)
+            done += len(checkpoints)
+        progress(done, done)
 
     async def _hash_segments(
-        self, family: int, checkpoints: Iterable[Checkpoint]
+        self, family: int, checkpoints: Iterable[Checkpoint], digests: Digests
     ) -> None:
         """The hashes of a family's segments; damaged ones have none."""
-        self.hashes, self.sizes = {}, {}
         for whole in merged(run for c in checkpoints for run in c.runs):
             for first in range(whole.first, whole.last + 1, CHUNK):
                 part = Run(first, min(first + CHUNK - 1, whole.last))
                 for segment in await self.inspection.segments(family, part):
                     if segment is not None:
-                        await self._hash(segment)
-        self.segments += len(self.hashes)
+                        await self._hash(segment, digests)
+        self.segments += len(digests.hashes)
 
-    async def _hash(self, segment: Segment) -> None:
+    async def _hash(self, segment: Segment, digests: Digests) -> None:
         try:
             [data] = await self.packer.unpack([segment])
         except HoldfastError as error:
             self.problems.append(Problem(str(error)))
             return
-        self.hashes[segment.number] = sha256(data).digest()
-        self.sizes[segment.number] = len(data)
+        digests.add(segment.number, data)
 
-    def _check(self, checkpoint: Checkpoint) -> None:
-        known = self.checked.get(checkpoint.parent or "")
+
+class Digests:
+    """Recomputes the digests of a family, each from the parent's where it extends it.
+
+    All segments are added first; then checkpoints come after their parents.
+    """
+
+    def __init__(self) -> None:
+        self.hashes: dict[int, bytes] = {}
+        self._checked: dict[str, tuple[Checkpoint, Manifest]] = {}
+        self._problems: list[Problem] = []
+
+    def add(self, number: int, data: bytes) -> None:
+        """Take note of a segment."""
+        self.hashes[number] = sha256(data).digest()
+
+    def check(self, checkpoint: Checkpoint) -> list[Problem]:
+        """What is wrong with a checkpoint."""
+        self._problems = []
+        known = self._checked.get(checkpoint.parent or "")
         parent, before = known or (None, None)
         if checkpoint.parent is not None and parent is None:
             self._report(checkpoint, "its parent cannot be read")
@@ -130,12 +160,13 @@ class _Check:
             manifest = decode_manifest(checkpoint)
         except HoldfastError as error:
             self._report(checkpoint, str(error))
-            return
+            return self._problems
         for name, value in manifest.values.items():
             if isinstance(value, Rope):
                 old = before.values.get(name) if before else None
                 self._check_rope(checkpoint, name, value, old)
-        self.checked[checkpoint.id] = checkpoint, manifest
+        self._checked[checkpoint.id] = checkpoint, manifest
+        return self._problems
 
     def _check_rope(
         self, checkpoint: Checkpoint, name: str, rope: Rope, old: object
@@ -143,7 +174,7 @@ class _Check:
         start, chain = 0, b""
         if isinstance(old, Rope) and _extends(rope, old):
             start, chain = sum(r.last - r.first + 1 for r in old.runs), old.chain
-        tail = numbers(rope.runs, start)
+        tail = list(_numbers_from(rope.runs, start))
         lost = [number for number in tail if number not in self.hashes]
         if lost:
             self._report(checkpoint, f"{name!r}: segment {lost[0]} is lost or damaged")
@@ -151,7 +182,15 @@ class _Check:
             self._report(checkpoint, f"{name!r}: its bytes are not what was saved")
 
     def _report(self, checkpoint: Checkpoint, what: str) -> None:
-        self.problems.append(Problem(what, checkpoint.thread, checkpoint.id))
+        self._problems.append(Problem(what, checkpoint.thread, checkpoint.id))
+
+
+def _numbers_from(runs: Iterable[Run], start: int) -> Iterator[int]:
+    """The segment numbers of some runs without the first; never steps through those."""
+    for first, last in runs:
+        count = last - first + 1
+        yield from range(first + min(start, count), last + 1)
+        start -= min(start, count)
 
 
 def _extends(new: Rope, old: Rope) -> bool:

@@ -18,7 +18,6 @@ from holdfast._cache import Known
 from holdfast._contents import whole
 from holdfast._manifest import decode_manifest
 from holdfast._operations.context import Context
-from holdfast._operations.conversations import KIND
 from holdfast._operations.drafts import read_values
 from holdfast._records import ThreadRecord
 from holdfast._searching import (
@@ -69,6 +68,7 @@ class Conversation:
 
 async def catch_up(
     context: Context,
+    kinds: Sequence[str],
     owner: str | None = None,
     agent: str | None = None,
     progress: Progress | None = None,
@@ -78,9 +78,11 @@ async def catch_up(
     What cannot be indexed now, in a store that is read-only, busy or full, is left for
     the next time.
     """
-    query = Outdated(kind=KIND, form=FORM, owner=owner, agent=agent)
+    queries = [
+        Outdated(kind=kind, form=FORM, owner=owner, agent=agent) for kind in kinds
+    ]
     try:
-        await _Indexer(context, count_unchanged).run(query, progress)
+        await _Indexer(context, count_unchanged).run(queries, progress)
     except Corrupt:
         await context.backend.mend()
         return False
@@ -96,7 +98,7 @@ async def compact(context: Context) -> None:
     """Give unused space back, also that of an index in too many small stretches."""
     if "search" in context.backend.abilities:
         try:
-            await _Indexer(context, _count_filled).run(Scattered(STRETCH))
+            await _Indexer(context, _count_filled).run([Scattered(STRETCH)])
         except Corrupt:
             await context.backend.mend()
     await context.backend.compact()
@@ -119,8 +121,12 @@ class _Indexer:
         self.updates: list[Indexing] = []
         self.size = 0
 
-    async def run(self, query: Query[Stale], progress: Progress | None = None) -> None:
-        threads = await self.context.backend.scan(query)
+    async def run(
+        self, queries: Sequence[Query[Stale]], progress: Progress | None = None
+    ) -> None:
+        pages = [await self.context.backend.scan(query) for query in queries]
+        # What is gone is of no kind any more, and so in every page.
+        threads = dict.fromkeys(stale for page in pages for stale in page)
         for done, thread in enumerate(threads, 1):
             for update in await self._updates(thread):
                 self.updates.append(update)

@@ -8,9 +8,22 @@ from typing import Literal
 import msgspec
 
 from holdfast._backend import Ancestors, CheckpointKey, Marked, Matches, Saves
+from holdfast._operations import referring
 from holdfast._operations.context import Context, missing_thread
 from holdfast._records import Checkpoint, Page, ThreadRecord, checked_limit
-from holdfast._reference import Back, Labelled, Named, Tagged, parse
+from holdfast._reference import (
+    Ago,
+    Back,
+    Labelled,
+    Moved,
+    Named,
+    Parsed,
+    Step,
+    Tagged,
+    Until,
+    Upstream,
+    parse,
+)
 from holdfast.errors import NotFound, Unstorable
 
 Reference = Checkpoint | str
@@ -39,10 +52,10 @@ async def resolve(context: Context, thread: str, reference: Reference) -> Checkp
     if isinstance(reference, Checkpoint):
         return await _own(context, record, reference)
     parsed = parse(reference)
-    if isinstance(parsed, Back):
-        return await _back(context, record.head, parsed.steps)
     if isinstance(parsed, Named):
         return await _named(context, record, parsed.id)
+    if not isinstance(parsed, Labelled | Tagged):
+        return await _from_head(context, record, record.head, parsed)
     marked = await _newest_marked(context, record, parsed)
     if marked is None:
         raise NotFound(
@@ -51,6 +64,27 @@ async def resolve(context: Context, thread: str, reference: Reference) -> Checkp
             reference=reference,
         )
     return marked
+
+
+async def _from_head(
+    context: Context, record: ThreadRecord, head: Checkpoint, parsed: Parsed
+) -> Checkpoint:
+    """What a reference means that begins with ``@``."""
+    match parsed:
+        case Back(steps):
+            return await _back(context, head, steps)
+        case Step(step):
+            return await referring.at_step(context, record, head, step)
+        case Moved(moves):
+            return await referring.before_moves(context, record, head, moves)
+        case Ago(microseconds):
+            then = context.clock() - microseconds
+            return await referring.until(context, record, head, then)
+        case Until(at):
+            return await referring.until(context, record, head, at)
+        case _:
+            assert isinstance(parsed, Upstream)
+            return await referring.upstream(context, record)
 
 
 async def _own(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 
 from holdfast._backend import (
     Details,
@@ -14,6 +14,7 @@ from holdfast._backend import (
 )
 from holdfast._operations.context import Context
 from holdfast._operations.lineage import Reference, resolve
+from holdfast._operations.referring import head_moves
 from holdfast._operations.saving import checked_tags
 from holdfast._records import (
     UNSET,
@@ -27,8 +28,6 @@ from holdfast._records import (
     encode_metadata,
 )
 from holdfast.errors import Conflict, NotFound
-
-CHUNK = 100
 
 
 async def fork(
@@ -82,7 +81,7 @@ async def undo(context: Context, thread: str) -> Checkpoint:
     """Take the last save or rewind back that has not been taken back yet."""
     head = await context.get_head(thread)
     undone = 0
-    async for move in _moves(context, thread):
+    async for move in head_moves(context, thread):
         if move.kind == "undo":
             undone += 1
         elif move.kind == "redo" or undone:
@@ -99,7 +98,7 @@ async def redo(context: Context, thread: str) -> Checkpoint:
     """Do again what the last undo took back, unless something came after it."""
     head = await context.get_head(thread)
     redone = 0
-    async for move in _moves(context, thread):
+    async for move in head_moves(context, thread):
         if move.kind == "redo":
             redone += 1
         elif move.kind != "undo":
@@ -121,21 +120,6 @@ async def moves(
     """A page of the thread's log."""
     checked_limit(limit)
     return await context.backend.scan(Moves(thread=thread, before=before, limit=limit))
-
-
-async def _moves(context: Context, thread: str) -> AsyncIterator[Move]:
-    """The thread's moves of the head, newest first."""
-    before: int | None = None
-    while True:
-        page = await context.backend.scan(
-            Moves(thread=thread, before=before, limit=CHUNK)
-        )
-        for move in page:
-            if move.kind in {"save", "rewind", "undo", "redo", "fork"}:
-                yield move
-        before = page.cursor
-        if before is None:
-            return
 
 
 async def mark(

@@ -1,10 +1,12 @@
-"""Searching the messages of conversations.
+"""Searching the messages of conversations, and of threads that are like them.
 
 A search first brings the index up to date, which only proposes where to look; what it
 does not know, or where it cannot be asked, everything is looked through instead.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import msgspec
 
@@ -18,6 +20,8 @@ from holdfast._transcript import role_of, text_of
 from holdfast.errors import Corrupt, Unstorable
 from holdfast.messages import AnyMessage
 
+# The kinds of threads that have messages.
+WITH_MESSAGES = (KIND, "langgraph")
 # Threads looked at before it is seen whether that was enough.
 CHUNK = 50
 # A cursor is the ``changed`` of a conversation with a position in these bits.
@@ -28,7 +32,8 @@ class Match(msgspec.Struct, frozen=True):
     """A message in which the text was found, and the conversation it stands in.
 
     ``message`` is as in the loaded conversation at this ``position``, ``snippet`` its
-    text around the first place.
+    text around the first place. ``thread`` is the name of the thread; one that is no
+    conversation is called ``conversation`` by that name as well.
     """
 
     conversation: str
@@ -40,12 +45,14 @@ class Match(msgspec.Struct, frozen=True):
     owner: str | None
     agent: str | None
     updated_at: int
+    thread: str
 
 
 class SearchQuery(msgspec.Struct, frozen=True, kw_only=True):
     """What to look for, and in which conversations."""
 
     text: str
+    kinds: tuple[str, ...] = (KIND,)
     agent: str | None = None
     owner: str | None = None
     conversation: str | None = None
@@ -90,7 +97,7 @@ class _Search:
         if self.indexed:
             query = self.query
             self.indexed = await catch_up(
-                self.context, query.owner, query.agent, progress
+                self.context, query.kinds, query.owner, query.agent, progress
             )
         after = None if self.last is None else self.last + 1
         while True:
@@ -112,16 +119,20 @@ class _Search:
         query = self.query
         if query.conversation is not None:
             return await self._only(thread_of(query.conversation))
+        return _merged([await self._of_kind(kind, after) for kind in query.kinds])
+
+    async def _of_kind(self, kind: str, after: int | None) -> Page[Candidate]:
+        query = self.query
         if self.indexed:
             try:
-                return await self._proposed(after)
+                return await self._proposed(kind, after)
             except Corrupt:
                 # Perhaps it is only the index; if not, it is met again below.
                 self.indexed = False
                 await self.context.backend.mend()
         threads = await self.context.backend.scan(
             Threads(
-                kind=KIND,
+                kind=kind,
                 owner=query.owner,
                 agent=query.agent,
                 after=after,
@@ -144,10 +155,10 @@ class _Search:
             self.last = thread.changed  # it goes on, even if the thread went on too
         return Page((Candidate(thread),))
 
-    async def _proposed(self, after: int | None) -> Page[Candidate]:
+    async def _proposed(self, kind: str, after: int | None) -> Page[Candidate]:
         query = Candidates(
             text=prepared(self.query.text),
-            kind=KIND,
+            kind=kind,
             form=FORM,
             owner=self.query.owner,
             agent=self.query.agent,
@@ -181,6 +192,7 @@ class _Search:
 
     async def _try(self, conversation: Conversation, position: int) -> None:
         message, thread = conversation.messages[position], conversation.thread
+        title = conversation.values.get("title")
         text = text_of(message)
         if self.needle not in folded(text):
             return
@@ -191,12 +203,27 @@ class _Search:
                 role=role_of(message),
                 snippet=snippet(text, self.needle),
                 message=await conversation.message(position),
-                title=conversation.values.get("title"),
+                title=title if isinstance(title, str) else None,
                 owner=thread.owner,
                 agent=thread.agent,
                 updated_at=conversation.known.head.saved_at,
+                thread=thread.id,
             )
         )
+
+
+def _merged(pages: Sequence[Page[Candidate]]) -> Page[Candidate]:
+    """The candidates of all pages, last used first, as far as every page reaches."""
+    cursors = [page.cursor for page in pages if page.cursor is not None]
+    end = max(cursors, default=None)
+    found = [
+        candidate
+        for page in pages
+        for candidate in page
+        if end is None or candidate.thread.changed >= end
+    ]
+    found.sort(key=lambda candidate: -candidate.thread.changed)
+    return Page(tuple(found), end)
 
 
 async def _open(context: Context, thread: ThreadRecord) -> Conversation | None:

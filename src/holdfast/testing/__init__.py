@@ -33,8 +33,10 @@ from holdfast.testing._agents import (
     AgentListingTests,
     AgentTests,
 )
+from holdfast.testing._archiving import ArchiveTests
 from holdfast.testing._attachments import AttachmentTests
 from holdfast.testing._autosaving import AutosaveTests
+from holdfast.testing._blaming import BlameTests
 from holdfast.testing._bridge import blocking
 from holdfast.testing._checkpoints import (
     AgentCheckpointTests,
@@ -52,8 +54,10 @@ from holdfast.testing._conversations import (
 )
 from holdfast.testing._deleting import CheckpointDeletionTests, DeletionTests
 from holdfast.testing._documents import CategoryTests, DocumentTests
+from holdfast.testing._family import FamilyTests
 from holdfast.testing._feed import FeedTests
 from holdfast.testing._forking import ForkedDeletionTests, ForkTests
+from holdfast.testing._glancing import LastMessageTests
 from holdfast.testing._history import FindingTests, HistoryTests
 from holdfast.testing._journal import JournalTests
 from holdfast.testing._lifecycle import CompressionTests, LifecycleTests
@@ -68,6 +72,7 @@ from holdfast.testing._pruning import (
     RetentionTests,
 )
 from holdfast.testing._raises import raises
+from holdfast.testing._referring import LogReferenceTests, MomentTests, StepTests
 from holdfast.testing._reindexing import SearchUpkeepTests
 from holdfast.testing._restoring import RestoringTests, RivalTests
 from holdfast.testing._saving import AppendingTests, SavingTests
@@ -77,6 +82,7 @@ from holdfast.testing._shapes import ListTests, ShapeTests
 from holdfast.testing._sources import FakeClock, ids
 from holdfast.testing._statistics import StatisticsTests
 from holdfast.testing._summaries import SummaryTests, TitleTests, WindowTests
+from holdfast.testing._weighing import VerifyingTests, WeightTests
 
 __all__ = ["FakeClock", "StoreTests", "blocking", "ids", "raises"]
 
@@ -88,8 +94,13 @@ class StoreTests(
     ListTests,
     LoadingTests,
     ReferenceTests,
+    StepTests,
+    LogReferenceTests,
+    MomentTests,
+    BlameTests,
     HistoryTests,
     FindingTests,
+    FamilyTests,
     RewindTests,
     UndoTests,
     HardRewindTests,
@@ -99,6 +110,7 @@ class StoreTests(
     ExpectationTests,
     RepetitionTests,
     TombstoneTests,
+    LastMessageTests,
     JournalTests,
     DeletionTests,
     CheckpointDeletionTests,
@@ -134,5 +146,8 @@ class StoreTests(
     SearchTests,
     SearchOrderTests,
     SearchUpkeepTests,
+    ArchiveTests,
+    WeightTests,
+    VerifyingTests,
 ):
     """Every rule of a store as one test; a subclass gives `open_store`."""

@@ -80,6 +80,7 @@ class SearchTests(SearchCases):
             owner="me",
             agent="a",
             updated_at=1000,
+            thread="conversation:c",
         )
 
     def test_a_message_is_found_once_however_often_it_holds_the_text(self) -> None:
@@ -340,6 +341,19 @@ class SearchOrderTests(SearchCases):
         self.store.thread("conversation:one", kind="conversation").save(["needle"])
 
         assert self.found("needle") == []
+
+    def test_threads_of_langgraph_are_found_among_conversations(self) -> None:
+        self.talk("a", "needle")
+        self.store.thread("b", kind="langgraph").save({"messages": [user("needle")]})
+        self.talk("c", "needle")
+
+        first = self.store.search("needle", limit=1)
+        second = self.store.search("needle", limit=1, after=first.cursor)
+        third = self.store.search("needle", limit=1, after=second.cursor)
+
+        assert places([*first, *second, *third]) == [("c", 0), ("b", 0), ("a", 0)]
+        assert second[0].thread == "b"
+        assert places(self.store.conversations.search("needle")) == [("c", 0), ("a", 0)]
 
     def test_what_an_agent_has_pinned_is_not_found_twice(self) -> None:
         agents = self.store.agents

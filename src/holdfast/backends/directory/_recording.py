@@ -8,6 +8,7 @@ nothing of what was removed is left in it.
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain, groupby
 from types import TracebackType
@@ -26,6 +27,7 @@ from holdfast.backends.sqlite._connect import transaction
 from holdfast.errors import Corrupt
 
 CHUNK = 1 << 20
+MANY = 500
 
 
 class Touched(NamedTuple):
@@ -120,6 +122,7 @@ class _Writing:
         """Decide about every family that was touched."""
         touched = [Touched(*row) for row in rows(self._db, "touched")]
         anew = {t.family for t in touched if t.how == "gone"} | compacting
+        anew |= self._large_ones(touched)
         self.is_empty = not touched and not anew
         self._refuse_damaged(anew | {t.family for t in touched})
         for family in sorted(anew):
@@ -128,6 +131,12 @@ class _Writing:
         lines.sort(key=lambda part: part.family)
         for family, parts in groupby(lines, key=lambda part: part.family):
             self._write(family, _numbered(list(parts)))
+
+    def _large_ones(self, touched: list[Touched]) -> set[int]:
+        """New families with so many rows that they are better not all in memory."""
+        counts = Counter(t.family for t in touched)
+        large = {family for family, count in counts.items() if count > MANY and family}
+        return {f for f in large if _catalog.file_of(self._db, f) is None}
 
     def _refuse_damaged(self, families: set[int]) -> None:
         for problem in _catalog.problems(self._db):

@@ -18,6 +18,7 @@ from typing import TypeVar
 import apsw
 
 from holdfast._backend import (
+    Admission,
     Adoption,
     Backend,
     Facts,
@@ -32,7 +33,7 @@ from holdfast._backend import (
     Write,
 )
 from holdfast._records import Change, Page, Run, Segment
-from holdfast.backends.sqlite._adopting import adopt
+from holdfast.backends.sqlite._adopting import admit, adopt
 from holdfast.backends.sqlite._connect import (
     FORMAT,
     MEMORY,
@@ -215,6 +216,13 @@ class SqliteBackend:
                 adopt(db, adoption)
 
         self._exclusively(take_over)
+
+    async def admit(self, admission: Admission) -> None:
+        def take_in(db: apsw.Connection) -> None:
+            with self._transaction(db):
+                admit(db, admission)
+
+        self._exclusively(take_in)
 
     async def compact(self) -> None:
         await self.mend()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import apsw
 
-from holdfast._backend import Adoption
+from holdfast._backend import Admission, Adoption
 from holdfast._records import Checkpoint, Move, ThreadRecord
 from holdfast.backends.sqlite import _rows
 from holdfast.backends.sqlite._queries import QUERIES
-from holdfast.backends.sqlite._writing import rows
+from holdfast.backends.sqlite._writing import next_seq, row, rows
+from holdfast.errors import Conflict
 
 
 def adopt(db: apsw.Connection, adoption: Adoption) -> None:
@@ -37,6 +38,29 @@ def adopt(db: apsw.Connection, adoption: Adoption) -> None:
         )
     for move in adoption.moves:
         _adopt_move(db, move, numbers[move.thread], seqs)
+
+
+def admit(db: apsw.Connection, admission: Admission) -> None:
+    """Insert families with numbers behind all that are taken."""
+    last_seq = next_seq(db) - 1
+    [(last_number,)] = rows(db, "last_thread")
+    for numbered, segments in admission.families():
+        family = numbered.renumbered(
+            lambda seq: last_seq + seq, lambda number: (last_number or 0) + number
+        )
+        for thread in family.threads:
+            if thread.deleted_at is None and row(db, "live_thread", name=thread.id):
+                raise thread_exists(thread.id)
+        adopt(db, family)
+        for segment in segments:
+            values = _rows.segment_row(family.family, segment)
+            db.execute(QUERIES["insert_segment"], values)
+
+
+def thread_exists(name: str) -> Conflict:
+    """A thread that is to come is there already."""
+    text = f"thread {name!r} exists already; delete it, or import into another store"
+    return Conflict(text, code="thread_exists", thread=name)
 
 
 def _adopt_thread(db: apsw.Connection, thread: ThreadRecord) -> None:

@@ -26,6 +26,8 @@ from holdfast._backend import (
     Stored,
     ThreadKey,
     Threads,
+    Weight,
+    Weights,
 )
 from holdfast._records import Change, Checkpoint, Move, Page, Run, Segment
 from holdfast.backends.sqlite import _rows, _searching
@@ -216,6 +218,11 @@ def _candidates(db: apsw.Connection, query: Candidates) -> Page[Candidate]:
     return Page(tuple(map(Candidate, threads)), threads.cursor)
 
 
+def _weights(db: apsw.Connection, query: Weights) -> Page[Weight]:
+    limit = NO_LIMIT if query.limit is None else query.limit
+    return Page(tuple(Weight(*row) for row in rows(db, "weights", limit=limit)))
+
+
 _PAGES: dict[type[Query[Any]], Callable[[apsw.Connection, Any], Page[Any]]] = {
     Ancestors: _ancestors,
     Saves: _saves,
@@ -227,4 +234,5 @@ _PAGES: dict[type[Query[Any]], Callable[[apsw.Connection, Any], Page[Any]]] = {
     Outdated: _searching.read_outdated,
     Scattered: _searching.read_scattered,
     Candidates: _candidates,
+    Weights: _weights,
 }

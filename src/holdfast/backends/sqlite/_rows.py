@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-import orjson
-
-from holdfast._records import (
-    Checkpoint,
-    Entry,
-    Origin,
-    Run,
-    Segment,
-    ThreadRecord,
-    checksum,
+from holdfast._records import Checkpoint, Entry, Segment, ThreadRecord, checksum
+from holdfast.backends._rows import (
+    Row,
+    checkpoint_of,
+    encode_runs,
+    encode_tags,
+    row_checksum,
+    thread_of,
+    to_headed_thread,
 )
 from holdfast.errors import Corrupt
 
-# Columns arrive as whatever the file holds; the checksum is what vouches for them.
-Row = tuple[Any, ...]
-
-HEAD_COLUMNS = 14
-
-
-def encode_runs(runs: tuple[Run, ...]) -> str:
-    """The text of the ``runs`` column."""
-    return orjson.dumps([list(run) for run in runs]).decode()
-
-
-def encode_tags(tags: tuple[str, ...]) -> str | None:
-    """The text of the ``tags`` column, null for none."""
-    return orjson.dumps(tags).decode() if tags else None
+__all__ = [
+    "Row",
+    "checkpoint_row",
+    "encode_tags",
+    "entry_checksum",
+    "segment_row",
+    "to_checkpoint",
+    "to_entry",
+    "to_headed_thread",
+    "to_segments",
+    "to_thread",
+]
 
 
 def checkpoint_row(
@@ -47,10 +43,8 @@ def checkpoint_row(
 
 
 def _row_checksum(row: Row) -> int:
-    # The blobs follow the rest, each with its length, so that no two rows read alike.
-    metadata, manifest, digest, link = row[10], row[12], row[14], row[15] or b""
-    plain = (*row[:10], row[11], row[13], len(metadata), len(manifest), len(link))
-    return checksum(b"".join((orjson.dumps(plain), metadata, manifest, digest, link)))
+    columns = (*row[:10], row[11], row[13])
+    return row_checksum(columns, row[10], row[12], row[14], row[15])
 
 
 def to_checkpoint(row: Row, *, orphaned: bool = False) -> Checkpoint:
@@ -61,66 +55,22 @@ def to_checkpoint(row: Row, *, orphaned: bool = False) -> Checkpoint:
     (seq, id_, thread_name, parent, parent_id, step, saved_at, kind, label, tags, size,
      digest, family, runs, manifest, metadata, link, found, thread) = row  # fmt: skip
     columns = (
-        seq, id_, family, thread, parent, step, saved_at, kind, label, tags, metadata,
-        runs, manifest, size, digest, link,
+        seq, id_, family, thread, parent, step, saved_at, kind, label, tags, runs, size,
     )  # fmt: skip
     try:
-        expected = _row_checksum(columns)
+        expected = row_checksum(columns, metadata, manifest, digest, link)
     except TypeError:
         expected = None
     if found != expected:
         raise Corrupt(f"checkpoint {id_!r} of thread {thread_name!r}")
     if not orphaned and (parent is None) != (parent_id is None):
         raise Corrupt(f"the parent of checkpoint {id_!r}", "it is missing")
-    return Checkpoint(
-        id=id_,
-        thread=thread_name,
-        parent=parent_id,
-        seq=seq,
-        step=step,
-        saved_at=saved_at,
-        kind=kind,
-        label=label,
-        tags=tuple(orjson.loads(tags)) if tags else (),
-        size=size,
-        sha256=digest,
-        family=family,
-        thread_number=thread,
-        runs=tuple(Run(*run) for run in orjson.loads(runs)),
-        manifest=manifest,
-        encoded_metadata=metadata,
-        link=link,
-    )
+    return checkpoint_of(row)
 
 
 def to_thread(row: Row) -> ThreadRecord:
     """A row of ``thread_full``."""
-    name, head = row[0], row[HEAD_COLUMNS - 1]
-    if head is not None and row[HEAD_COLUMNS] is None:
-        raise Corrupt(f"the head of thread {name!r}", "its checkpoint is missing")
-    found = None if head is None else to_checkpoint(row[HEAD_COLUMNS:])
-    return to_headed_thread(row[:HEAD_COLUMNS], found)
-
-
-def to_headed_thread(row: Row, found: Checkpoint | None) -> ThreadRecord:
-    """The columns of a thread itself, and its head."""
-    (name, kind, owner, agent, metadata, family, forked_thread, forked_checkpoint,
-     created_at, updated_at, deleted_at, changed, number, _) = row  # fmt: skip
-    return ThreadRecord(
-        id=name,
-        kind=kind,
-        owner=owner,
-        agent=agent,
-        head=found,
-        forked_from=Origin(forked_thread, forked_checkpoint) if forked_thread else None,
-        created_at=created_at,
-        updated_at=updated_at,
-        deleted_at=deleted_at,
-        changed=changed,
-        family=family,
-        number=number,
-        encoded_metadata=metadata,
-    )
+    return thread_of(row, to_checkpoint)
 
 
 def segment_row(family: int, segment: Segment) -> Row:

@@ -413,6 +413,22 @@ select value from setting where name = :name
 -- name: insert_setting
 insert into setting (name, value) values (:name, :value) on conflict (name) do nothing
 
+-- name: weights
+with record (family, checkpoints, logical, bytes) as (
+    select family, count(*), sum(size),
+        sum(length(manifest) + length(runs) + length(metadata))
+    from checkpoint
+    group by family
+),
+piece (family, segments, bytes) as (
+    select key >> 32, count(*), sum(length(data)) from segment group by key >> 32
+)
+select r.family, r.checkpoints, r.logical, coalesce(p.segments, 0),
+    r.bytes + coalesce(p.bytes, 0) as stored
+from record r left join piece p on p.family = r.family
+order by stored desc, r.family
+limit :limit
+
 -- name: facts
 select
     (select count(*) from thread where deleted_at is null and head is not null),

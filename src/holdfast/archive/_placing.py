@@ -1,0 +1,55 @@
+"""Where exports go: a new file that is whole or not there, or a stream."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import BinaryIO
+
+from holdfast.errors import Conflict, HoldfastError
+
+Target = str | os.PathLike[str] | BinaryIO
+
+
+@contextmanager
+def new_file(target: Target) -> Generator[BinaryIO]:
+    """A file to fill that only its owner can read; it gets its name when that is done.
+
+    What cannot be finished leaves nothing behind. A stream is taken as it is.
+    """
+    if not isinstance(target, str | os.PathLike):
+        yield target
+        return
+    path = os.fspath(target)
+    part = f"{path}.{secrets.token_hex(8)}.part"
+    try:
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        text = f"{path} cannot be made: {error.strerror}; choose another place"
+        raise HoldfastError(text, code="cannot_open") from error
+    try:
+        with open(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        _take_name(part, path)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(part)
+
+
+def _take_name(part: str, path: str) -> None:
+    """Give a file its name, unless something has it."""
+    try:
+        os.link(part, path)
+    except FileExistsError:
+        text = f"{path} exists; choose the name of a new file"
+        raise Conflict(text, code="file_exists") from None
+    except OSError:  # a file system without hard links
+        if os.path.lexists(path):
+            text = f"{path} exists; choose the name of a new file"
+            raise Conflict(text, code="file_exists") from None
+        os.rename(part, path)

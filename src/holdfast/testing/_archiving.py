@@ -1,0 +1,186 @@
+# ruff: noqa: PLR2004 - a test states its numbers where it uses them
+"""Archives: the same bytes for the same content, and everything back from them."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime, timedelta
+
+from holdfast._doors import open as open_another
+from holdfast._store import Store
+from holdfast.errors import Conflict, Corrupt, NotFound, Unstorable
+from holdfast.retention import Retention
+from holdfast.testing._cases import LONG, Cases
+from holdfast.testing._raises import raises
+
+
+def exported(store: Store, *threads: str) -> bytes:
+    """A store, or some of its threads, as an archive."""
+    file = io.BytesIO()
+    store.export_to(file, threads=threads or None)
+    return file.getvalue()
+
+
+class ArchiveTests(Cases):
+    """What is exported can be imported anywhere and stays what it is."""
+
+    def _lived(self, store: Store) -> None:
+        """Two threads, forks, marks, a journal, moves, something removed."""
+        chat = store.thread("chat", owner="ann", metadata={"k": [1]})
+        chat.save({"messages": [LONG], "n": 1}, label="first", tags=["a", "b"])
+        chat.append(messages=["more", LONG])
+        other = store.thread("other")
+        other.save([LONG])
+        chat.save({"messages": [LONG, "x"], "n": 2}, metadata={"by": "me"})
+        chat.record("call", {"refunded": 129})
+        chat.record("step", LONG, checkpoint=chat.get("@1"))
+        chat.rewind("@1")
+        fork = chat.fork("what if")
+        fork.save({"messages": [LONG, "else"]})
+        fork.fork("deeper", at="@~1").save({"n": 3})
+        other.save({"n": 2})
+        fork.delete()
+        store.thread("gone").save({"text": LONG})
+        store.thread("gone").delete()
+        store.thread("noted").record("only", "a journal")
+        store.prune(Retention(last=1))
+
+    def _elsewhere(self) -> Store:
+        """The same life in memory."""
+        self.setup_method_again()
+        store = open_another(":memory:", clock=self.clock, new_id=self.new_id)
+        self._lived(store)
+        return store
+
+    def setup_method_again(self) -> None:
+        """The clock and the ids as they were at the beginning."""
+        opened = self._opened
+        self.setup_method()
+        self._opened = opened
+
+    def test_equal_content_gives_equal_bytes_on_every_backend(self) -> None:
+        self._lived(self.store)
+        ours = exported(self.store)
+
+        with self._elsewhere() as other:
+            assert exported(other) == ours
+
+    def test_an_archive_does_not_change_with_time_or_upkeep(self) -> None:
+        self._lived(self.store)
+        before = exported(self.store)
+        self.clock.advance(timedelta(days=400))
+        self.store.compact()
+
+        assert exported(self.store) == before
+
+    def test_an_import_beside_others_keeps_everything(self) -> None:
+        with self._elsewhere() as other:
+            archive = exported(other)
+            digests = [c.digest for c in other.thread("chat").history(all=True)]
+            moves = [(m.kind, m.target) for m in other.thread("chat").moves()]
+        self.filled(3, "mine")
+
+        imported = self.store.import_archive(io.BytesIO(archive))
+
+        chat = self.thread()
+        assert set(imported.threads) == {"chat", "other", "deeper", "noted"}
+        assert exported(self.store, "chat", "other", "noted") == archive
+        assert [c.digest for c in chat.history(all=True)] == digests
+        assert [(m.kind, m.target) for m in chat.moves()] == moves
+        assert chat.recorded("call") == {"refunded": 129}
+        assert self.thread("noted").recorded("only") == "a journal"
+        assert self.thread("mine").step == 3
+        assert self.store.verify().ok
+
+    def test_what_was_imported_goes_on(self) -> None:
+        with self._elsewhere() as other:
+            self.store.import_archive(io.BytesIO(exported(other)))
+        chat = self.thread()
+
+        chat.append(messages=["after"])
+        chat.fork("new").save({"n": 9})
+
+        assert chat.load()["messages"][-1] == "after"
+        assert self.thread("new").load() == {"n": 9}
+        assert self.thread("deeper").load() == {"n": 3}
+        assert self.store.verify().ok
+
+    def test_importing_again_changes_nothing(self) -> None:
+        self.filled(1, "mine")
+        with self._elsewhere() as other:
+            archive = exported(other)
+        self.store.import_archive(io.BytesIO(archive))
+        before = exported(self.store)
+
+        again = self.store.import_archive(io.BytesIO(archive))
+
+        assert again.threads == ()
+        assert set(again.skipped) == {"chat", "other", "deeper", "noted"}
+        assert exported(self.store) == before
+
+    def test_a_thread_with_other_content_is_a_conflict(self) -> None:
+        with self._elsewhere() as other:
+            archive = exported(other)
+        self.thread("other").save({"n": "mine"})
+        before = exported(self.store)
+
+        with raises(Conflict, "thread_exists") as refused:
+            self.store.import_archive(io.BytesIO(archive))
+
+        assert refused.error.thread == "other"
+        assert exported(self.store) == before
+
+    def test_a_name_that_was_deleted_is_free_for_an_import(self) -> None:
+        self.filled(1, "chat")
+        self.thread("chat").delete()
+        with self._elsewhere() as other:
+            self.store.import_archive(io.BytesIO(exported(other)))
+
+        assert self.thread("chat").load()["n"] == 1
+
+    def test_a_dry_run_only_looks(self) -> None:
+        with self._elsewhere() as other:
+            archive = exported(other)
+
+        told = self.store.import_archive(io.BytesIO(archive), dry_run=True)
+
+        assert told.checkpoints > 0
+        assert list(self.store.threads()) == []
+
+    def test_a_damaged_archive_brings_nothing(self) -> None:
+        with self._elsewhere() as other:
+            archive = exported(other)
+        for wrong in (archive[:-1], archive[: len(archive) // 2], archive + b"x"):
+            with raises(Corrupt):
+                self.store.import_archive(io.BytesIO(wrong))
+
+        assert list(self.store.threads()) == []
+        assert self.store.stats().segments == 0
+
+    def test_threads_go_with_all_that_share_their_history(self) -> None:
+        self._lived(self.store)
+
+        contents = self.store.export_to(io.BytesIO(), threads=["deeper"])
+
+        assert set(contents.threads) == {"chat", "deeper"}
+        with raises(NotFound):
+            self.store.export_to(io.BytesIO(), threads=["gone"])
+
+    def test_since_leaves_out_what_is_older_but_for_heads(self) -> None:
+        self.filled(3)
+        self.thread("old").save({"n": 0})
+        self.clock.advance(timedelta(days=2))
+        for n in (4, 5):
+            self.thread().save({"n": n})
+        file = io.BytesIO()
+
+        self.store.export_to(file, since=datetime(2023, 11, 16, tzinfo=UTC))
+
+        with open_another(":memory:") as other:
+            other.import_archive(file)
+            found = [c.step for c in other.thread("chat").history()]
+            assert found == [5, 4]
+            assert [t.id for t in other.threads()] == ["chat"]
+            assert other.verify().ok
+        with raises(Unstorable):
+            self.store.export_to(file, since=datetime(2023, 11, 16))  # noqa: DTZ001

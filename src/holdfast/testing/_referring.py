@@ -1,0 +1,190 @@
+# ruff: noqa: PLR2004 - a test states its numbers where it uses them
+"""References by step, by the log of the head, by time and by origin."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from holdfast.errors import NotFound
+from holdfast.retention import Retention
+from holdfast.testing._cases import Cases
+from holdfast.testing._raises import raises
+
+
+class StepTests(Cases):
+    """``@12``: a step on the line of the head."""
+
+    def test_a_step_is_found_on_the_line_of_the_head(self) -> None:
+        saved = self.filled(5)
+        chat = self.thread()
+
+        assert [chat.get(f"@{n}") for n in range(1, 6)] == saved
+        assert chat.get("@003") == saved[2]
+
+    def test_a_step_that_was_rewound_is_not_on_the_line(self) -> None:
+        self.filled(4)
+        chat = self.thread()
+        chat.rewind("@2")
+        chat.save({"n": "other"})
+
+        assert chat.load("@3") == {"n": "other"}
+        with raises(NotFound):
+            chat.get("@4")
+
+    def test_a_step_may_be_inherited(self) -> None:
+        first, second, _ = self.filled(3)
+        fork = self.thread().fork("fork", at=second)
+        fork.save({"n": "fork"})
+
+        assert fork.get("@1") == first
+        assert fork.load("@3") == {"n": "fork"}
+
+    def test_a_step_beyond_the_head_is_not_found(self) -> None:
+        self.filled(2)
+
+        for wrong in ("@3", "@0", "@999999999999999999"):
+            with raises(NotFound) as refused:
+                self.thread().get(wrong)
+            assert "chat" in str(refused.error)
+
+    def test_a_step_that_was_pruned_is_not_found_and_the_nearest_is_told(self) -> None:
+        chat = self.thread()
+        chat.save({"n": 1}, label="first")
+        for n in range(2, 6):
+            chat.save({"n": n})
+        self.store.prune(Retention(last=1))
+
+        with raises(NotFound) as refused:
+            chat.get("@3")
+        assert "@1" in str(refused.error)
+        assert chat.load("@5") == {"n": 5}
+
+
+class LogReferenceTests(Cases):
+    """``@{1}``: where the head was before its last moves; ``@{upstream}``."""
+
+    def test_the_head_before_its_last_moves(self) -> None:
+        saved = self.filled(3)
+        chat = self.thread()
+        chat.rewind("@1")
+        chat.undo()
+
+        heads = [chat.get(f"@{{{n}}}") for n in range(5)]
+
+        assert heads == [saved[2], saved[0], saved[2], saved[1], saved[0]]
+
+    def test_marks_are_no_moves_of_the_head(self) -> None:
+        first, _ = self.filled(2)
+        chat = self.thread()
+        chat.label("x", first)
+        chat.describe(owner="ann")
+
+        assert chat.get("@{1}").id == first.id
+
+    def test_a_fork_began_with_its_first_move(self) -> None:
+        first, second = self.filled(2)
+        fork = self.thread().fork("fork", at=first)
+        third = fork.save({"n": 3})
+
+        assert [fork.get("@{0}"), fork.get("@{1}")] == [third, first]
+        with raises(NotFound):
+            fork.get("@{2}")
+        assert self.thread().get("@{0}") == second
+
+    def test_more_moves_than_there_were_are_not_found(self) -> None:
+        self.filled(2)
+
+        for wrong in ("@{2}", "@{999999999999999999999}"):
+            with raises(NotFound):
+                self.thread().get(wrong)
+
+    def test_what_was_removed_is_not_where_the_head_was(self) -> None:
+        chat = self.thread()
+        chat.save({"n": 1}, label="kept")
+        chat.save({"n": 2})
+        chat.rewind("@1")
+        chat.save({"n": 3})
+        self.store.prune(Retention(last=1))
+
+        assert chat.load("@{0}") == {"n": 3}
+        assert chat.load("@{1}") == {"n": 1}
+
+    def test_upstream_is_where_a_fork_began(self) -> None:
+        _, second, _ = self.filled(3)
+        fork = self.thread().fork("fork", at=second)
+        fork.save({"n": "fork"})
+        fork.rewind("@1")
+
+        assert fork.get("@{upstream}") == second
+        with raises(NotFound):
+            self.thread().get("@{upstream}")
+
+
+class MomentTests(Cases):
+    """``@{5 minutes ago}``, ``@{2026-11-15 10:00}``: the newest on the line by then."""
+
+    def _every_minute(self, count: int) -> None:
+        """Steps 1 to ``count``, from 2023-11-15 00:00 on, then a minute more."""
+        for n in range(1, count + 1):
+            self.thread().save({"n": n})
+            self.clock.advance(timedelta(minutes=1))
+
+    def test_the_newest_that_is_old_enough(self) -> None:
+        self._every_minute(4)
+        chat = self.thread()
+
+        assert chat.get("@{1 minute ago}").step == 4
+        assert chat.get("@{2 minutes ago}").step == 3
+        assert chat.get("@{61 seconds ago}").step == 3
+        assert chat.get("@{0 seconds ago}").step == 4
+        with raises(NotFound):
+            chat.get("@{1 hour ago}")
+
+    def test_a_time_means_the_newest_by_then(self) -> None:
+        self._every_minute(4)
+        chat = self.thread()
+
+        assert chat.get("@{2023-11-15}").step == 1
+        assert chat.get("@{2023-11-15 00:02}").step == 3
+        assert chat.get("@{2023-11-15T00:02:59.5}").step == 3
+        assert chat.get("@{2023-11-15T00:02:00Z}").step == 3
+        assert chat.get("@{2023-11-15 02:02+02:00}").step == 3
+        assert chat.get("@{2099-01-01}").step == 4
+        with raises(NotFound):
+            chat.get("@{2023-11-14 23:59}")
+
+    def test_days_and_weeks_go_by_the_clock_of_the_store(self) -> None:
+        self._every_minute(1)
+        self.clock.advance(timedelta(days=7))
+        self._every_minute(1)
+        self.clock.advance(timedelta(hours=30))
+        self._every_minute(1)
+        chat = self.thread()
+
+        assert chat.get("@{yesterday}").step == 2
+        assert chat.get("@{25 hours ago}").step == 2
+        assert chat.get("@{3 days ago}").step == 1
+        assert chat.get("@{1 week ago}").step == 1
+
+    def test_only_the_line_of_the_head_counts(self) -> None:
+        self._every_minute(4)
+        chat = self.thread()
+        chat.rewind("@1")
+        chat.save({"n": "later"})
+
+        assert chat.get("@{2 minutes ago}").step == 1
+
+    def test_a_clock_that_went_back_hides_nothing(self) -> None:
+        self._every_minute(2)
+        self.clock.advance(timedelta(hours=-1))
+        self._every_minute(1)
+        chat = self.thread()
+
+        assert chat.get("@{2023-11-14 23:30}").step == 3
+        assert chat.get("@{2023-11-15 00:00}").step == 3
+
+    def test_a_long_line_is_walked_to_its_end(self) -> None:
+        self._every_minute(205)
+
+        assert self.thread().get("@{2023-11-15}").step == 1
+        assert self.thread().get("@{2023-11-15 01:00}").step == 61

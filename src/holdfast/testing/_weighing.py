@@ -1,0 +1,52 @@
+"""What takes the space."""
+
+from __future__ import annotations
+
+from holdfast.testing._cases import LONG, Cases
+
+
+class WeightTests(Cases):
+    """Threads by the space that they take with all that share their history."""
+
+    def test_the_heaviest_come_first_with_their_forks(self) -> None:
+        self.thread("light").save({"n": 1})
+        chat = self.thread()
+        for n in range(5):
+            chat.append(messages=[f"{n} {LONG}"])
+        chat.fork("fork").save({"messages": [LONG * 9], "n": 1})
+
+        heavy, light = self.store.heaviest()
+
+        assert heavy.threads == ("chat", "fork")
+        assert (heavy.checkpoints, light.checkpoints) == (6, 1)
+        assert heavy.logical_bytes > heavy.stored_bytes > light.stored_bytes > 0
+        assert list(heavy.values) == ["messages", "n"]
+        assert light.values == {"n": 1}
+        assert self.store.heaviest(1) == (heavy,)
+
+    def test_nothing_takes_no_space(self) -> None:
+        assert self.store.heaviest() == ()
+        self.thread().save([LONG])
+        assert list(self.store.heaviest(None)[0].values) == ["(root)"]
+        self.thread().delete()
+        assert self.store.heaviest() == ()
+
+
+class VerifyingTests(Cases):
+    """Checking that everything is as it was written."""
+
+    def test_verifying_tells_how_far_it_is(self) -> None:
+        self.filled(3)
+        self.filled(2, "other")
+        told: list[tuple[int, int]] = []
+
+        found = self.store.verify(progress=lambda done, of: told.append((done, of)))
+
+        assert found.ok
+        assert told[0] == (0, 5)
+        assert told[-1] == (5, 5)
+
+    def test_a_quick_look_counts_the_same(self) -> None:
+        self.thread().save({"text": LONG})
+
+        assert self.store.verify(quick=True) == self.store.verify()
