@@ -36,9 +36,9 @@ format: $(VENV)/ready
 clean:
 	rm -rf $(VENV) build dist
 
-$(VENV)/ready: requirements-dev.txt pyproject.toml
+$(VENV)/ready: requirements-dev.txt requirements-adapters.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt -r requirements-adapters.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@
 

@@ -1,0 +1,1 @@
+"""Frameworks for agents, keeping what they keep in a Holdfast store."""

@@ -1,0 +1,35 @@
+"""Sessions and paused runs of the OpenAI Agents SDK in a Holdfast store.
+
+    OpenAI Agents SDK                Holdfast
+    -----------------                --------
+    session                          conversation of the same id
+    items                            messages of the conversation, as they are
+    add_items, a batch               one checkpoint
+    pop_item, clear_session          one checkpoint; what was there can be undone
+    compaction                       one checkpoint instead of a clear and an add
+    RunState                         the value "paused_run" beside the messages
+    tool call made `once`            journal of the conversation, by call id
+
+`HoldfastSession` translates and keeps nothing itself. Needs the extra:
+``pip install 'holdfast[openai-agents]'``.
+"""
+
+from __future__ import annotations
+
+from holdfast.errors import Unsupported
+
+try:
+    from agents import RunState as _RunState
+except ImportError as error:
+    raise Unsupported(
+        "the OpenAI Agents SDK needs the extra: pip install 'holdfast[openai-agents]'",
+        code="missing_extra",
+    ) from error
+
+del _RunState
+
+from holdfast.adapters.openai_agents._session import (  # noqa: E402 - see above
+    HoldfastSession,
+)
+
+__all__ = ["HoldfastSession"]

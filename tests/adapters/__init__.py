@@ -1,0 +1,1 @@
+"""Tests of the adapters: a package, since it has fixtures of its own."""

@@ -1,0 +1,63 @@
+"""Savers on every backend for the tests of the adapters."""
+
+import os
+import uuid
+
+import pytest
+
+import holdfast
+import servers
+from holdfast.adapters.langgraph import HoldfastSaver
+
+GIVEN = os.environ.get("HOLDFAST_TEST_POSTGRES")
+PLACES = ("file", "memory", "directory", "postgres")
+
+
+@pytest.fixture(scope="session")
+def server():
+    """The address of a PostgreSQL server, an own one unless one is given."""
+    if GIVEN:
+        yield GIVEN
+        return
+    [*_, binaries] = servers.installations().values()
+    with servers.server(binaries) as private:
+        yield private.url
+
+
+@pytest.fixture
+def schema(server):
+    name = f"test_{uuid.uuid4().hex}"
+    yield name
+    servers.drop_schema(server, name)
+
+
+@pytest.fixture(params=PLACES)
+def place(request, tmp_path):
+    """The address of a new store and the options to open it with."""
+    if request.param == "postgres":
+        url = request.getfixturevalue("server")
+        schema = request.getfixturevalue("schema")
+        return url, {"schema": schema, "pool": (1, 8)}
+    addresses = {
+        "file": str(tmp_path / "agents.db"),
+        "memory": ":memory:",
+        "directory": f"dir:{tmp_path}/agents",
+    }
+    return addresses[request.param], {}
+
+
+@pytest.fixture
+def saver(place):
+    """A saver on each backend; what it did is checked in the end."""
+    url, options = place
+    with holdfast.open(url, **options) as store:
+        yield HoldfastSaver(store)
+
+        assert store.verify().problems == ()
+
+
+@pytest.fixture
+def quick():
+    """A saver for tests to which the backend does not matter."""
+    with HoldfastSaver(":memory:") as saver:
+        yield saver
