@@ -13,10 +13,12 @@ import orjson
 
 from benchmarks.append import append
 from benchmarks.chart import chart
+from benchmarks.cli import cli
 from benchmarks.concurrency import processes, savers
 from benchmarks.directory import directory
 from benchmarks.disk import disk
 from benchmarks.environment import environment
+from benchmarks.langgraph_savers import langgraph
 from benchmarks.lineage import fork, history
 from benchmarks.measure import Bench, bench, sync_time
 from benchmarks.postgres import postgres
@@ -31,6 +33,7 @@ CHART = ROOT / "docs" / "disk-size.svg"
 
 BENCHMARKS: dict[str, Callable[[Bench], None]] = {
     "import": startup,
+    "cli": cli,
     "append": append,
     "save": save,
     "load": load,
@@ -42,6 +45,7 @@ BENCHMARKS: dict[str, Callable[[Bench], None]] = {
     "directory": directory,
     "search": search,
     "postgres": postgres,
+    "langgraph": langgraph,
 }
 
 

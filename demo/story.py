@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import tempfile
 from collections.abc import Sequence
 
@@ -11,6 +12,8 @@ import holdfast
 from demo import agent, cost, crash, past
 from demo.screen import Screen, Session
 from demo.stage import Stage
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -65,9 +68,26 @@ def end(stage: Stage) -> None:
     screen.gap()
     screen.verdict()
     screen.gap()
-    screen.say("The store stays where it is. Look around in it with .venv/bin/python:")
+    screen.say("The store stays where it is. Look around in it:")
+    for command in (
+        f"log --graph {agent.THREAD}",
+        f"diff {agent.THREAD} what-if",
+        f"show {agent.THREAD}@label:closed-4817",
+    ):
+        screen.code(f"$ {holdfast_program()} -C {stage.folder} {command}")
+    screen.gap()
+    screen.say("Or with .venv/bin/python:")
     screen.code(">>> import holdfast")
     screen.code(f">>> store = holdfast.open({stage.path!r})")
     listing = f"store.thread({agent.THREAD!r}).history(limit=9)"
     screen.code(f">>> [(c.step, c.label) for c in {listing}]")
     screen.gap()
+
+
+def holdfast_program() -> str:
+    """How to start the command line from the folder of the project."""
+    installed = os.path.join(os.path.dirname(sys.executable), "holdfast")
+    if not os.path.exists(installed):
+        return f"{sys.executable} -m holdfast"
+    inside = os.path.relpath(installed, ROOT)
+    return installed if inside.startswith(os.pardir) else inside

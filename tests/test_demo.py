@@ -91,6 +91,29 @@ def test_the_lines_printed_at_the_end_work(piped, environment):
     assert found.stdout.startswith("[(49, 'closed-4823'), (48, None)")
 
 
+def test_the_commands_printed_at_the_end_work(piped, environment):
+    typed = re.findall(r"^ +\$ (.*)$", piped.stdout, re.MULTILINE)
+
+    ran = [
+        subprocess.run(
+            command,
+            shell=True,
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            encoding="utf-8",
+            check=True,
+        ).stdout
+        for command in typed
+    ]
+
+    graph, difference, shown = ran
+    assert re.search(r"^● +what-if@50 .*\(what-if\)", graph)
+    assert "├─╯" in graph
+    assert '~ closed[11].by  "issue_credit" -> "issue_refund"' in difference
+    assert "recall-kx17@25 [closed-4817]" in shown
+
+
 def test_a_terminal_gets_colour(environment):
     status, shown = run_on_a_terminal(environment)
 

@@ -18,13 +18,16 @@ CENTRE = {
     "_dialects",
     "_looping",
     "_manifest",
+    "_paths",
     "_plain",
+    "_receding",
     "_recording",
     "_records",
     "_reference",
     "_repair",
     "_rope",
     "_searching",
+    "_trimming",
     "_transcript",
     "conversations",
     "diff",
@@ -54,6 +57,10 @@ def imports(path: Path) -> set[str]:
 
 BACKENDS = sorted(name for name in modules() if name.startswith("backends."))
 PURE = sorted(n for n in modules() if n.startswith("_operations.") or n in CENTRE)
+ADAPTERS = sorted(name for name in modules() if name.startswith("adapters."))
+COMMANDS = sorted(n for n in modules() if n.startswith("cli.") or n == "cli")
+RENDERERS = {"cli._colours", "cli._progress"}
+FRAMEWORKS = {"langchain_core", "langgraph", "openai", "ormsgpack"}
 
 
 @pytest.mark.parametrize("name", BACKENDS)
@@ -70,6 +77,42 @@ def test_the_operations_know_no_technology_no_threads_and_no_clock(name):
     assert not {i.split(".")[0] for i in imports(modules()[name])} & forbidden
 
 
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_adapters_know_no_backend_and_not_one_another(name):
+    adapter = ".".join(name.split(".")[:2])
+    ours = {i for i in imports(modules()[name]) if i.startswith(("adapters.", "back"))}
+
+    assert all(f"{i}.".startswith(f"{adapter}.") for i in ours)
+
+
+def test_nothing_but_an_adapter_knows_its_framework():
+    others = modules().keys() - {*ADAPTERS}
+
+    found = {
+        name
+        for name in others
+        if {i.split(".")[0] for i in imports(modules()[name])} & FRAMEWORKS
+    }
+
+    assert not found
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_commands_know_no_backend_and_use_terminals_only_through_the_frame(name):
+    found = {i.split(".")[0] for i in imports(modules()[name])}
+
+    assert not found & {"apsw", "sqlite3", "psycopg", "backends"}
+    assert not found & {"rich", "starlette"} or name in RENDERERS
+
+
+def test_nothing_but_the_command_line_imports_click_and_rich():
+    others = modules().keys() - {*COMMANDS, "__main__"}
+
+    for name in others:
+        found = imports(modules()[name])
+        assert not {i.split(".")[0] for i in found} & {"click", "rich", "cli"}, name
+
+
 def test_importing_holdfast_loads_nothing_that_is_not_needed_yet():
     unwanted = [
         "apsw",
@@ -77,8 +120,14 @@ def test_importing_holdfast_loads_nothing_that_is_not_needed_yet():
         "zstd",
         "backports.zstd",
         "pydantic",
+        "langgraph",
+        "langchain_core",
+        "mcp",
+        "starlette",
+        "uvicorn",
         "pytest",
         "click",
+        "rich",
     ]
     program = (
         "import sys, holdfast; print([m for m in sys.argv[1:] if m in sys.modules])"

@@ -8,7 +8,13 @@ from typing import Any, cast
 import msgspec
 
 from holdfast.errors import Unstorable
-from holdfast.tools._schemas import Schema, all_required, is_closed, never_null
+from holdfast.tools._schemas import (
+    Schema,
+    all_required,
+    is_closed,
+    never_null,
+    single_types,
+)
 from holdfast.tools._tool import Result, Tool
 
 Form = dict[str, Any]
@@ -51,7 +57,7 @@ def for_mcp(tool: Tool, schema: Schema) -> Form:
     return {
         "name": tool.name,
         "description": tool.description,
-        "inputSchema": schema,
+        "inputSchema": single_types(schema),
         "annotations": {
             "readOnlyHint": tool.read_only,
             "destructiveHint": tool.destructive,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from holdfast.tools._schemas import Schema
@@ -13,6 +14,19 @@ HEAD = "| argument | type | |\n|---|---|---|"
 def reference(tools: Iterable[Tool]) -> str:
     """What every tool does and takes, as a page of the documentation shows it."""
     return "\n\n".join(map(_section, tools)) + "\n"
+
+
+def overview(tools: Iterable[Tool]) -> str:
+    """A row of a table for every tool, with the first sentence of what it does."""
+    rows = [
+        f"| `{tool.name}` | {_marks(tool).lower()} | {_first(tool.description)} |"
+        for tool in tools
+    ]
+    return "\n".join(rows) + "\n"
+
+
+def _first(description: str) -> str:
+    return re.split(r"(?<=[.:]) ", description)[0].rstrip(".:")
 
 
 def _section(tool: Tool) -> str:

@@ -87,6 +87,21 @@ def never_null(schema: Schema) -> Schema:
     return _everywhere(schema, change)
 
 
+def single_types(schema: Schema) -> Schema:
+    """As clients of MCP want it, some of which take a list of types for a mistake."""
+
+    def change(node: Schema) -> Schema:
+        if "null" not in node["type"]:
+            return node
+        choice = {**_but(node, ("description",)), "type": node["type"][0]}
+        if "enum" in choice:
+            choice["enum"] = [value for value in choice["enum"] if value is not None]
+        about = {"description": node["description"]} if "description" in node else {}
+        return {"anyOf": [choice, {"type": "null"}], **about}
+
+    return _everywhere(schema, change)
+
+
 def _but(node: Schema, keys: Collection[str]) -> Schema:
     return {key: value for key, value in node.items() if key not in keys}
 

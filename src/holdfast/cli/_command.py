@@ -1,0 +1,126 @@
+"""What all commands have in common: the options that may stand before or after them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from holdfast.cli._session import Session
+
+HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 88}
+
+
+class Command(click.Command):
+    """A command with the shared options, shown apart from its own."""
+
+    def __init__(self, *args: Any, stream: bool = False, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.context_settings = {**HELP, **self.context_settings}
+        self.stream = stream
+        self.own_params = tuple(self.params)
+        self.params += json_options(stream=stream) + shared_options()
+
+    def format_options(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
+        shared = {param.name for param in shared_options()}
+        own = [param for param in self.get_params(ctx) if param.name not in shared]
+        write_options(ctx, formatter, "Options", own)
+        write_options(ctx, formatter, "Everywhere", shared_options())
+
+
+def write_options(
+    ctx: click.Context,
+    formatter: click.HelpFormatter,
+    title: str,
+    params: list[click.Parameter],
+) -> None:
+    """One section of a help page."""
+    records = [record for param in params if (record := param.get_help_record(ctx))]
+    if records:
+        with formatter.section(title):
+            formatter.write_dl(records)
+
+
+def command(
+    name: str, *, stream: bool = False, **options: Any
+) -> Callable[[Callable[..., int | None]], Command]:
+    """A command with ``--json`` and the shared options; its docstring is its help.
+
+    ``stream`` gives it ``--ndjson`` as well. The function gets the `Session` first; a
+    number that it returns is the exit status.
+    """
+
+    def decorated(function: Callable[..., int | None]) -> Command:
+        made = click.command(name, cls=Command, stream=stream, **options)
+        return made(click.pass_obj(function))
+
+    return decorated
+
+
+def json_options(*, stream: bool) -> list[click.Parameter]:
+    """How the result is printed for programs."""
+    found: list[click.Parameter] = [_option("--json", "Print one JSON document.")]
+    if stream:
+        found.append(_option("--ndjson", "Print one JSON document a line."))
+    return found
+
+
+def shared_options() -> list[click.Parameter]:
+    """The options of every command."""
+    address = "The store: a path, dir:PATH or postgresql://..."
+    return [
+        _option("--store", address, metavar="ADDRESS", is_flag=False),
+        _option(
+            "-C",
+            "Work as if started in this folder.",
+            "directory",
+            metavar="DIR",
+            type=click.Path(exists=True, file_okay=False),
+            is_flag=False,
+        ),
+        _option("-R", "Refuse to change the store.", "--read-only"),
+        _option(
+            "--wait",
+            "How long to wait for another writer, 5 by default.",
+            metavar="SECONDS",
+            type=click.FloatRange(min=0),
+            is_flag=False,
+        ),
+        _option(
+            "--color",
+            "When to colour the output.",
+            type=click.Choice(["auto", "always", "never"]),
+            is_flag=False,
+        ),
+        _option("--ascii", "Draw with ASCII signs only."),
+        _option("--no-pager", "Never start a pager."),
+        _option("-q", "Say nothing but the result.", "--quiet"),
+        _option("-v", "Say more; show where an error of ours comes from.", "--verbose"),
+    ]
+
+
+def _option(
+    first: str, text: str, *names: str, is_flag: bool = True, **options: Any
+) -> click.Option:
+    return click.Option(
+        [first, *names],
+        help=text,
+        is_flag=is_flag,
+        expose_value=False,
+        callback=_remember,
+        **options,
+    )
+
+
+def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    # Given neither before nor after the command, an option leaves what was set alone.
+    if value is None or value is False:
+        return
+    settings = ctx.ensure_object(Session).settings
+    if param.name == "no_pager":
+        settings.pager = False
+    else:
+        setattr(settings, str(param.name), value)

@@ -1,0 +1,104 @@
+"""The commands, by what they are for; each is loaded when it is used."""
+
+from __future__ import annotations
+
+import keyword
+from importlib import import_module
+from types import MappingProxyType
+
+import click
+
+from holdfast.cli._command import HELP, json_options, shared_options, write_options
+
+# A command stands in a module of its name, as `command`.
+SECTIONS = MappingProxyType(
+    {
+        "Look": (
+            "log",
+            "show",
+            "diff",
+            "threads",
+            "reflog",
+            "search",
+            "blame",
+            "bisect",
+        ),
+        "Change": ("fork", "rewind", "undo", "redo", "tag", "label"),
+        "Keep": (
+            "stats",
+            "verify",
+            "prune",
+            "compact",
+            "backup",
+            "export",
+            "import",
+            "doctor",
+        ),
+        "Connect": ("mcp", "completion"),
+    }
+)
+NAMES = tuple(name for names in SECTIONS.values() for name in names)
+
+
+class Commands(click.Group):
+    """The group of all commands."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's
+        return list(NAMES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's
+        return load(cmd_name) if cmd_name in NAMES else None
+
+    def format_options(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
+        write_options(ctx, formatter, "Options", self.get_params(ctx))
+        for title, names in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(n, load(n).get_short_help_str(70)) for n in names])
+
+
+def load(name: str) -> click.Command:
+    """A command by its name."""
+    module = f"{name}_" if keyword.iskeyword(name) else name.replace("-", "_")
+    found: click.Command = import_module(f"holdfast.cli.{module}").command
+    return found
+
+
+@click.pass_context
+def _overview(context: click.Context) -> None:
+    if context.invoked_subcommand is None:
+        from holdfast.cli._overview import overview  # noqa: PLC0415 - often not needed
+
+        overview(context.obj)
+
+
+def _print_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from holdfast import __version__  # noqa: PLC0415 - rarely needed
+
+        click.echo(f"holdfast {__version__}")
+        ctx.exit()
+
+
+VERSION = click.Option(
+    ["--version"],
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Print the version.",
+)
+ABOUT = """Keeps the state of AI agents: every step saved, any step restorable.
+
+Without a command, it shows where everything stands: the threads that were used last,
+their heads, and what was forked from what.
+"""
+ROOT = Commands(
+    "holdfast",
+    params=[*json_options(stream=False), *shared_options(), VERSION],
+    callback=_overview,
+    invoke_without_command=True,
+    context_settings=HELP,
+    help=ABOUT,
+)

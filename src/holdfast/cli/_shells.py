@@ -1,0 +1,73 @@
+"""Completion in shells: click's, but for what bash makes of references.
+
+Bash takes ``@`` and ``:`` for ends of words, so that `chat@label:x` would be three.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import ClassVar
+
+import click
+from click.shell_completion import (
+    BashComplete,
+    ShellComplete,
+    add_completion_class,
+    get_completion_class,
+    shell_complete,
+    split_arg_string,
+)
+
+from holdfast.cli._session import Session
+
+SHELLS = ("bash", "zsh", "fish")
+PROGRAM, VARIABLE = "holdfast", "_HOLDFAST_COMPLETE"
+
+_BASH = r"""
+%(complete_func)s() {
+    local IFS=$'\n' line="${COMP_LINE:0:$COMP_POINT}" answer known="" breaks
+    # What of the last word bash does not replace: up to the last sign that ends words.
+    breaks="${COMP_WORDBREAKS//[^@:=]/}"
+    if [[ -n "$breaks" && "${line##* }" == *[$breaks]* ]]; then
+        known="${line##* }"
+        known="${known%%"${known##*[$breaks]}"}"
+    fi
+    COMPREPLY=()
+    for answer in $(COMP_WORDS="$line" %(complete_var)s=bash_complete $1); do
+        case "$answer" in
+            dir,*) compopt -o dirnames ;;
+            file,*) compopt -o default ;;
+            *) answer="${answer#*,}"; COMPREPLY+=("${answer#"$known"}") ;;
+        esac
+    done
+}
+complete -o nosort -F %(complete_func)s %(prog_name)s
+"""
+
+
+class Bash(BashComplete):
+    """Reads the line as a whole, as it stands before the cursor."""
+
+    source_template: ClassVar[str] = _BASH
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        line = os.environ["COMP_WORDS"]
+        words = split_arg_string(line)[1:]
+        unfinished = words.pop() if words and not line.endswith(" ") else ""
+        return words, unfinished
+
+
+add_completion_class(Bash)
+
+
+def script(root: click.Command, shell: str) -> str:
+    """What a shell has to run once to complete."""
+    kind = get_completion_class(shell)
+    assert kind is not None  # one of SHELLS
+    made: ShellComplete = kind(root, {}, PROGRAM, VARIABLE)
+    return made.source()
+
+
+def complete(root: click.Command, session: Session, instruction: str) -> int:
+    """Answer a shell."""
+    return shell_complete(root, {"obj": session}, PROGRAM, VARIABLE, instruction)

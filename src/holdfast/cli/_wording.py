@@ -1,0 +1,31 @@
+"""The library's errors in the words of the command line."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+# What the library tells a program to call, and what to type instead.
+_CALLS = MappingProxyType(
+    {
+        "history()": "holdfast log --all",
+        "threads()": "holdfast threads",
+        "moves()": "holdfast reflog",
+        "verify()": "holdfast verify",
+        "salvage()": "holdfast verify --repair",
+        "compact()": "holdfast compact",
+        "busy_timeout": "--wait",
+        "open it for writing first": "check --store and HOLDFAST_STORE",
+    }
+)
+
+
+def worded(message: str) -> str:
+    """A message that says what to type next."""
+    for call, typed in _CALLS.items():
+        message = message.replace(call, typed)
+    return message
+
+
+def hint_of(message: str) -> str | None:
+    """The part of a message that says what to do next."""
+    return message.partition("; ")[2] or None

@@ -1,0 +1,27 @@
+"""`holdfast undo`: take the last move of a head back."""
+
+from __future__ import annotations
+
+import click
+
+from holdfast.cli import _command
+from holdfast.cli._moved import tell_move
+from holdfast.cli._names import THREAD, thread_named
+from holdfast.cli._options import times_option
+from holdfast.cli._session import Session
+
+
+@_command.command("undo")
+@click.argument("thread", type=THREAD, required=False)
+@times_option
+def command(session: Session, *, thread: str | None, times: int) -> None:
+    """Take the last save or rewind of THREAD back; `redo` does it again.
+
+    THREAD may be left out where there is only one.
+    """
+    with session.writing() as store:
+        asked = thread_named(store, thread)
+        old = asked.get()
+        for _ in range(times):
+            asked.undo()
+        tell_move(session, store, asked, "undo", old)

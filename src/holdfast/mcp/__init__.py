@@ -1,0 +1,25 @@
+"""The agent tools as an MCP server, over standard input and output or over HTTP.
+
+The fourteen tools of `holdfast.tools`, described by them alone, and checkpoints as
+resources. Needs the extra: ``pip install 'holdfast[mcp]'``.
+"""
+
+from __future__ import annotations
+
+from holdfast.errors import Unsupported
+
+try:
+    import mcp as _sdk
+except ImportError as error:
+    raise Unsupported(
+        "an MCP server needs the extra: pip install 'holdfast[mcp]'",
+        code="missing_extra",
+    ) from error
+
+del _sdk
+
+from holdfast.mcp._http import Listening, http_app, serve_http  # noqa: E402 - see above
+from holdfast.mcp._server import make_server  # noqa: E402
+from holdfast.mcp._stdio import serve_stdio  # noqa: E402
+
+__all__ = ["Listening", "http_app", "make_server", "serve_http", "serve_stdio"]

@@ -1,0 +1,101 @@
+"""Stores for the command line's tests: the same to the last byte on every run."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import holdfast
+
+STARTED = 1_794_736_800_000_000  # 2026-11-15 10:00:00 UTC, in microseconds
+TICK = 20_000_000
+HOSTILE = (
+    "\x1b[2J\x1b]0;pwned\x07[bold]bold[/bold] \u202egnp.exe\u202c \x9b31mred\r\x08"
+)
+
+
+def clock() -> Callable[[], int]:
+    """Twenty seconds pass each time somebody looks."""
+    ticks = itertools.count(STARTED, TICK)
+    return lambda: next(ticks)
+
+
+def ids() -> Callable[[], str]:
+    """Ids that look like those of a store, of which the first half is all alike."""
+    numbers = itertools.count(1)
+
+    def new() -> str:
+        number = next(numbers)
+        return (
+            f"019a86b5-2f40-7{number:03x}-8000-{number * 2_654_435_761 % 16**12:012x}"
+        )
+
+    return new
+
+
+def opened(path: str | os.PathLike[str]) -> holdfast.Store:
+    """A store whose times and ids are known."""
+    return holdfast.open(path, clock=clock(), new_id=ids())
+
+
+def make_support(path: Path) -> None:
+    """A refund that was denied, rewound and tried again in two forks."""
+    with opened(path) as store:
+        chat = store.thread("support-4812", owner="ann", agent="desk")
+        chat.save(
+            {"messages": [said("user", "I want my money back")], "attempts": 0},
+            kind="input",
+        )
+        chat.append(messages=[said("assistant", "plan: look up order 4812")])
+        order = said("tool", "delivered, $129.00")
+        looked_up = chat.append(messages=[order])
+        chat.save(
+            {**chat.load(), "attempts": 1, "verdict": "denied"},
+            label="denied",
+            tags=["bad-policy"],
+            metadata={"model": "small", "tokens": 655},
+        )
+        chat.append(messages=[said("assistant", "Refund denied: outside 14 days.")])
+        chat.rewind(looked_up)
+        chat.save({**chat.load(), "policy_days": 30}, kind="tool")
+        fix = chat.fork("fix-policy")
+        fix.save({**fix.load(), "verdict": "approved"}, label="golden", tags=["ok"])
+        fix.append(messages=[said("tool", "issue_refund(4812, 129.00): rf_9")])
+        credit = chat.fork("try-credit", at=looked_up)
+        credit.save({**credit.load(), "verdict": "credit"})
+
+
+def make_hostile(path: Path) -> None:
+    """Names, labels and texts that try to take over the terminal."""
+    with opened(path) as store:
+        thread = store.thread(f"evil {HOSTILE}", owner=HOSTILE)
+        thread.save({"plain": 1, HOSTILE: HOSTILE}, label=HOSTILE, tags=["a\nb"])
+        thread.save({"plain": 2, HOSTILE: f"{HOSTILE}!"}, metadata={HOSTILE: HOSTILE})
+
+
+def said(role: str, content: str) -> dict[str, str]:
+    return {"role": role, "content": content}
+
+
+def make_travel(path: Path) -> None:
+    """Two conversations."""
+    with opened(path) as store:
+        for id_, owner in (("trip-7", "ann"), ("trip-8", "bob")):
+            store.conversations.create(id_, owner=owner, agent="planner")
+            store.conversations.add(id_, said("user", "A train to Lyon, please"))
+            store.conversations.add(id_, said("assistant", "Booked.\nLyon, 9:12"))
+
+
+def make_damaged(path: Path) -> None:
+    """A thread of which one value has lost a piece."""
+    with opened(path) as store:
+        store.thread("whole").save({"n": 1})
+        chat = store.thread("broken")
+        chat.save({"text": "first " * 2000})
+        chat.save({"text": "second " * 2000, "n": 2})
+        backend = store._context.backend
+        backend._writer.execute(
+            "delete from segment where key = (select max(key) from segment)"
+        )

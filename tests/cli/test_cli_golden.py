@@ -1,0 +1,37 @@
+"""Every command prints what its transcript in golden/ says, piped and on a terminal.
+
+To add a case, write its "$ holdfast ..." line into a transcript; UPDATE_GOLDEN=1 writes
+down what is printed now, to be read before it is kept.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import shell
+import stores
+
+GOLDEN = Path(__file__).parent / "golden"
+TRANSCRIPTS = sorted(path.name for path in GOLDEN.glob("*.txt"))
+# A transcript works on the store of this name, `support` unless it is listed here.
+MAKERS = {
+    "damaged.txt": stores.make_damaged,
+    "hostile.txt": stores.make_hostile,
+    "search.txt": stores.make_travel,
+}
+
+
+@pytest.mark.parametrize("name", TRANSCRIPTS)
+def test_commands_print_what_their_transcript_says(name, tmp_path):
+    make = MAKERS.get(name, stores.make_support)
+    make(tmp_path / "agents.db")
+    expected = (GOLDEN / name).read_text()
+
+    found = shell.replay(expected, tmp_path)
+
+    if "UPDATE_GOLDEN" in os.environ:
+        (GOLDEN / name).write_text(found)
+        pytest.fail("written anew: read it, then run again without UPDATE_GOLDEN")
+    assert found == expected

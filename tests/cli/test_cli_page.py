@@ -1,0 +1,79 @@
+"""Every command, option, argument and exit status is documented, and as it is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+import holdfast.cli
+from holdfast.cli import _exits
+from holdfast.cli._commands import NAMES, ROOT, load
+from holdfast.cli._page import VARIABLES, reference, rewritten
+
+ROOT_FOLDER = Path(__file__).parent.parent.parent
+PAGE = ROOT_FOLDER / "docs" / "cli.md"
+SOURCE = Path(holdfast.cli.__file__).parent
+
+
+def test_the_page_is_what_the_commands_say():
+    page = PAGE.read_text()
+
+    assert page == rewritten(page), "run: python -m holdfast.cli._page docs/cli.md"
+    assert page.endswith(reference())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_command_explains_itself_its_options_and_its_arguments(name):
+    command = load(name)
+
+    assert command.help
+    assert f"#### `holdfast {name}" in PAGE.read_text()
+    for param in command.params:
+        if isinstance(param, click.Option):
+            assert param.help, param.name
+        else:
+            assert metavar(command, param) in command.help, param.name
+
+
+def metavar(command, param):
+    return re.sub(r"[\[\].]", "", param.make_metavar(click.Context(command)))
+
+
+def test_every_option_of_all_commands_is_explained():
+    assert all(param.help for param in ROOT.params)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_speaks_json(name):
+    flags = {flag for param in load(name).params for flag in param.opts}
+
+    assert "--json" in flags
+
+
+def test_every_exit_status_has_a_meaning():
+    statuses = {
+        value
+        for name, value in vars(_exits).items()
+        if name.isupper() and isinstance(value, int)
+    }
+
+    assert statuses == set(_exits.MEANINGS)
+
+
+def test_every_variable_that_is_looked_at_is_named():
+    known = set(", ".join(VARIABLES).split(", "))
+    sources = "".join(path.read_text() for path in SOURCE.glob("*.py"))
+
+    read = set(re.findall(r'environ(?:\.get\(|\[)"([A-Z_]+)"', sources))
+
+    assert read
+    assert read - {"COMP_WORDS"} <= known, "but for what shells pass to complete"
+
+
+def test_every_module_of_a_command_is_registered():
+    modules = {path.stem for path in SOURCE.glob("[a-z]*.py")}
+
+    assert modules == {load(name).callback.__module__.split(".")[-1] for name in NAMES}

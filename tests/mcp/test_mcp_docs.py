@@ -1,0 +1,22 @@
+"""What docs/mcp.md says of tools and options is what there is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.cli.mcp import command
+from holdfast.tools import TOOLS
+from holdfast.tools._page import overview
+
+PAGE = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text()
+
+
+def test_the_table_of_tools_is_that_of_the_registry():
+    assert overview(TOOLS) in PAGE
+
+
+@pytest.mark.parametrize("option", [o.opts[0] for o in command.own_params])
+def test_every_option_is_explained(option):
+    assert f"| `{option}" in PAGE
