@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -148,6 +149,37 @@ def test_a_disk_that_turns_read_only_is_told_and_nothing_has_changed(tmp_path):
     disk.remove()
 
 
+SEALED = """
+import sys, holdfast
+with holdfast.open(sys.argv[1], read_only=True) as store:
+    print(store.thread("chat").load(), store.verify().ok)
+"""
+
+
+def test_a_store_on_a_medium_that_cannot_be_written_can_be_read(tmp_path):
+    path = tmp_path / "store #1?.db"
+    with holdfast.open(path) as store:
+        store.thread("chat").save({"n": 1})
+    mounted = f"mount --bind {tmp_path} {tmp_path}"
+    sealed = f"mount -o remount,ro,bind {tmp_path}"
+    private = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
+    attempt = [*private, f"{mounted} && {sealed}"]
+    if not shutil.which("unshare") or subprocess.run(attempt, check=False).returncode:
+        pytest.skip("this machine lets nobody mount anything")
+    program = [sys.executable, "-c", SEALED, str(path)]
+
+    ran = subprocess.run(
+        [*private, f'{mounted} && {sealed} && exec "$@"', "sh", *program],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd="/",
+    )
+
+    assert ran.stdout == "{'n': 1} True\n"
+    assert os.listdir(tmp_path) == ["store #1?.db"]
+
+
 def test_a_reader_sees_what_a_living_writer_saved(tmp_path):
     with (
         holdfast.open(tmp_path / "a.db") as writer,
@@ -189,6 +221,21 @@ def test_every_page_carries_a_checksum(tmp_path):
     reserved_bytes_per_page = path.read_bytes()[20]
 
     assert reserved_bytes_per_page == _connect.CHECKSUM_BYTES
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_header_that_denies_the_checksums_is_damage(read_only, tmp_path):
+    path = tmp_path / "a.db"
+    with holdfast.open(path) as store:
+        store.thread("chat").save({"text": "x" * 20_000})
+    with open(path, "r+b") as file:
+        file.seek(20)
+        assert file.read(1) == b"\x08"
+        file.seek(20)
+        file.write(b"\0")
+
+    with pytest.raises(holdfast.Corrupt, match="no checksums"):
+        holdfast.open(path, read_only=read_only)
 
 
 def test_a_build_that_cannot_keep_the_checksums_does_not_write_to_the_file(tmp_path):

@@ -38,6 +38,7 @@ from holdfast.backends.sqlite._connect import (
     FORMAT,
     MEMORY,
     Durability,
+    check_guarded,
     check_whole,
     connect,
     identify,
@@ -159,6 +160,7 @@ class SqliteBackend:
                 raise Unsupported(
                     f"{self.path} has an older format; open it for writing once"
                 )
+            check_guarded(db, self.path)
 
     async def ready(self) -> None:
         """Opening the file was enough."""

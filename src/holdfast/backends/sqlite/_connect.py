@@ -11,6 +11,7 @@ import time
 from importlib import resources
 from types import TracebackType
 from typing import Any, Literal
+from urllib.parse import quote
 
 import apsw
 import apsw.sqlite_extra
@@ -30,6 +31,8 @@ APPLICATION_ID = 0x484F4C44  # "HOLD"
 MIGRATIONS = ("0001_initial.sql",)
 FORMAT = len(MIGRATIONS)
 CHECKSUM_BYTES = 8
+# The setting of a file that was made with a checksum in every page.
+GUARDED = "page checksums"
 LARGEST_IDLE_WAL = 64 << 20
 SWITCH_TIMEOUT = 10.0
 MEMORY = ":memory:"
@@ -111,9 +114,26 @@ def connect(
 ) -> apsw.Connection:
     """A connection to a file or, for ":memory:", to a new private database."""
     flags = _READ_ONLY if read_only else _READ_WRITE
-    db = apsw.Connection(path, flags=flags, vfs=vfs, statementcachesize=200)
+    name = path
+    if read_only and _is_sealed(path):
+        name = f"file:{quote(os.path.abspath(path))}?immutable=1"
+        flags |= apsw.SQLITE_OPEN_URI
+    db = apsw.Connection(name, flags=flags, vfs=vfs, statementcachesize=200)
     db.set_busy_timeout(min(int(busy_timeout * 1000), LONGEST_TIMEOUT))
     return db
+
+
+def _is_sealed(path: str) -> bool:
+    """Whether a file lies on a medium that nobody can write to, with all it needs.
+
+    SQLite would want to make its shared memory beside it.
+    """
+    if path == MEMORY or not hasattr(os, "statvfs") or _size(f"{path}-wal") > 0:
+        return False
+    try:
+        return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
+    except OSError:
+        return False
 
 
 class transaction:  # noqa: N801 - reads as a statement: `with transaction(db):`
@@ -164,6 +184,7 @@ def prepare(
         _use_wal(db, path)
     if found < FORMAT:
         _migrate(db)
+    check_guarded(db, path)
     _set_up(db, path, durability)
 
 
@@ -197,6 +218,16 @@ def check_whole(db: apsw.Connection, path: str) -> None:
     size = _size(path)
     if not logged and size < pages * page:
         raise Corrupt(path, f"it has {size} bytes, not {pages * page}")
+
+
+def check_guarded(db: apsw.Connection, path: str) -> None:
+    """Refuse a file whose header has lost that its pages carry checksums.
+
+    SQLite takes what the header says for true, and would check nothing any more.
+    """
+    query = "select 1 from setting where name = ?"
+    if db.execute(query, (GUARDED,)).fetchone() and _reserve(db, -1) != CHECKSUM_BYTES:
+        raise Corrupt(path, "its header says that its pages have no checksums")
 
 
 def _size(path: str) -> int:
@@ -256,6 +287,8 @@ def _migrate(db: apsw.Connection) -> None:
                 .joinpath(script)
                 .read_text()
             )
+        if _reserve(db, -1) == CHECKSUM_BYTES:
+            db.execute("insert or ignore into setting values (?, ?)", (GUARDED, b"1"))
         db.execute(f"pragma application_id = {APPLICATION_ID}")
         db.execute(f"pragma user_version = {FORMAT}")
 
