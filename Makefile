@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: test thorough demo bench lint types check format clean
+.PHONY: test thorough demo bench lint types check format reference clean
 
 test: $(VENV)/ready ## run all tests
 	$(BIN)/python -m pytest -n 2 -q
@@ -32,6 +32,9 @@ check: lint types test ## what the continuous integration runs
 format: $(VENV)/ready
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+reference: $(VENV)/ready ## write the commands' help into docs/cli.md
+	$(BIN)/python -m holdfast.cli._page docs/cli.md
 
 clean:
 	rm -rf $(VENV) build dist

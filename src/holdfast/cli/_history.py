@@ -12,11 +12,9 @@ from holdfast._records import Checkpoint, ThreadRecord
 from holdfast._store import Store
 from holdfast._thread import Thread
 from holdfast.cli._lineage import Kin, related
-from holdfast.cli._names import Place, last_used, locate, locate_range
+from holdfast.cli._names import Place, last_used, line_of, locate, locate_range
 from holdfast.cli._session import Session
 from holdfast.errors import NotFound
-
-CHUNK = 200
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,18 +96,9 @@ def _range(ends: tuple[Place, Place], asked: Asked) -> Found:
     old, new = ends
     if asked.is_filtered:
         raise click.UsageError("a range is whole; leave --tag and --label out")
-    beyond = _beyond(_line(old), _line(new))
+    beyond = _beyond(line_of(old), line_of(new))
     checkpoints = islice(_recent(beyond, asked), asked.limit)
     return Found(new.thread, list(_on_line(new.thread, checkpoints, contiguous=True)))
-
-
-def _line(place: Place) -> Iterator[Checkpoint]:
-    """A checkpoint and its ancestors."""
-    yield place.checkpoint
-    last = place.checkpoint
-    while page := place.thread.history(CHUNK, before=last):
-        yield from page
-        last = page[-1]
 
 
 def _beyond(

@@ -34,6 +34,8 @@ __all__ = [
 SHORTEST = 7
 MOST_NAMED = 5
 RANGE = ".."
+FORK = "..."
+CHUNK = 200
 _MARKS = ("label:", "tag:")
 
 
@@ -88,12 +90,46 @@ def locate_range(store: Store, text: str) -> tuple[Place, Place] | None:
     first, dots, last = text.partition(RANGE)
     if not dots or store.thread(text).about is not None:
         return None
+    if last.startswith("."):
+        raise click.UsageError("A...B is for diff; write A..B")
     if not last:
         old = locate(store, first or HEAD)
         return old, Place(old.thread, old.thread.get())
     new = locate(store, last)
     old = locate(store, first) if first else Place(new.thread, new.thread.get())
     return old, new
+
+
+def locate_fork(store: Store, text: str) -> tuple[Place, Place] | None:
+    """The ends of ``A...B``: where the lines of both parted, and B."""
+    first, dots, last = text.partition(FORK)
+    if not (dots and first and last) or store.thread(text).about is not None:
+        return None
+    a, b = locate(store, first), locate(store, last)
+    shared = parted(line_of(a), line_of(b))
+    if shared is None:
+        raise NotFound(f"{first} and {last} have no checkpoint in common")
+    return Place(b.thread, shared), b
+
+
+def line_of(place: Place) -> Iterator[Checkpoint]:
+    """A checkpoint and its ancestors."""
+    yield place.checkpoint
+    last = place.checkpoint
+    while page := place.thread.history(CHUNK, before=last):
+        yield from page
+        last = page[-1]
+
+
+def parted(a: Iterator[Checkpoint], b: Iterator[Checkpoint]) -> Checkpoint | None:
+    """The newest checkpoint that two lines share."""
+    one, other = next(a, None), next(b, None)
+    while one is not None and other is not None and one.id != other.id:
+        if one.step >= other.step:
+            one = next(a, None)
+        else:
+            other = next(b, None)
+    return one if other is not None else None
 
 
 def shown_reference(store: Store, checkpoint: Checkpoint, thread: Thread) -> str:

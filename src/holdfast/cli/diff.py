@@ -8,7 +8,14 @@ import click
 
 from holdfast._store import Store
 from holdfast.cli import _changes, _command, _exits
-from holdfast.cli._names import REFERENCE, Place, locate, locate_range, shown_reference
+from holdfast.cli._names import (
+    REFERENCE,
+    Place,
+    locate,
+    locate_fork,
+    locate_range,
+    shown_reference,
+)
 from holdfast.cli._output import Line, Output, plain
 from holdfast.cli._session import Session
 from holdfast.diff import Diff
@@ -33,8 +40,9 @@ def command(
 ) -> int:
     """Show what changed from A to B, value by value.
 
-    Without B, from A to the head of its thread; A..B is the same as A B. A path is
-    written as messages[3].content or /messages/3/content.
+    Without B, from A to the head of its thread; A..B is the same as A B, and A...B is
+    from where both parted to B. A path is written as messages[3].content or
+    /messages/3/content.
     """
     with session.reading() as store:
         old, new = _ends(store, a, b)
@@ -53,7 +61,7 @@ def command(
 
 
 def _ends(store: Store, a: str, b: str | None) -> tuple[Place, Place]:
-    ends = locate_range(store, a) if b is None else None
+    ends = (locate_fork(store, a) or locate_range(store, a)) if b is None else None
     if ends is not None:
         return ends
     old = locate(store, a)
