@@ -11,6 +11,7 @@ import contextlib
 import re
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
@@ -20,6 +21,7 @@ from typing import Any
 
 import orjson
 import psycopg
+from psycopg_pool import AsyncConnectionPool
 
 import holdfast
 from benchmarks.measure import (
@@ -154,16 +156,41 @@ def _first_loads(url: str, rounds: int) -> tuple[float, float]:
 
 
 def _tasks(bench: Bench, url: str) -> None:
+    """Many tasks against one; and what as many bare inserts gain on this machine."""
     seconds = 2.0 if not bench.quick else 1.0
-    many: list[float] = []
-    one: list[float] = []
+    rates: dict[tuple[str, int], list[float]] = defaultdict(list)
     for _ in range(bench.amount(5, 3)):
-        many.append(asyncio.run(_rate(url, TASKS, seconds)))
-        one.append(asyncio.run(_rate(url, 1, seconds)))
-    ours, reference = median(many), median(one)
-    measured = f"{ours:,.0f} saves/s; one {reference:,.0f} saves/s"
+        for tasks in (TASKS, 1):
+            rates["ours", tasks].append(asyncio.run(_rate(url, tasks, seconds)))
+            rates["bare", tasks].append(asyncio.run(_bare_rate(url, tasks, seconds)))
+    many, one = median(rates["ours", TASKS]), median(rates["ours", 1])
+    measured = f"{many:,.0f} saves/s; one {one:,.0f} saves/s"
     work = f"PostgreSQL: {TASKS} tasks that save, full, against one"
-    bench.rows.append(Row(work, measured, ours / reference, 6, "at least"))
+    bench.rows.append(Row(work, measured, many / one, 6, "at least"))
+    many, one = median(rates["bare", TASKS]), median(rates["bare", 1])
+    measured = f"{many:,.0f} inserts/s; one {one:,.0f} inserts/s"
+    work = f"PostgreSQL: {TASKS} tasks that insert a bare row, full, against one"
+    bench.rows.append(Row(work, measured, many / one))
+
+
+async def _bare_rate(url: str, tasks: int, seconds: float) -> float:
+    make = "create table if not exists tasks.bare (n bigserial primary key, data bytea)"
+    insert = "insert into tasks.bare (data) values (%s)"
+    options = {"autocommit": True, "prepare_threshold": 0}
+    async with AsyncConnectionPool(url, max_size=20, kwargs=options) as pool:
+        async with pool.connection() as connection:
+            await connection.execute(make)
+        deadline = time.perf_counter() + seconds
+
+        async def work(_: int) -> int:
+            made = 0
+            while time.perf_counter() < deadline:
+                made += 1
+                async with pool.connection() as connection:
+                    await connection.execute(insert, (b"x" * 500,), binary=True)
+            return made
+
+        return sum(await asyncio.gather(*map(work, range(tasks)))) / seconds
 
 
 async def _rate(url: str, tasks: int, seconds: float) -> float:

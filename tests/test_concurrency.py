@@ -29,11 +29,11 @@ from programs.scenario import (
 )
 
 
-def _swarm(task, path, processes, argument=0):
+def _swarm(task, path, processes, argument=0, door="blocking"):
     """What each process reports, in the order of their ranks."""
     if task != "first_open":
         holdfast.open(path).close()
-    reports = run_program("swarm", task, path, processes, argument)
+    reports = run_program("swarm", task, path, processes, argument, door)
     assert [report.get("error") for report in reports] == [None] * processes
     return [report["result"] for report in reports]
 

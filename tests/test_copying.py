@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 import subprocess
 import sys
@@ -9,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+import databases
 import holdfast
+import servers
 from holdfast import Agent, Message
 from holdfast.testing import blocking, raises
 
@@ -156,23 +159,105 @@ def test_progress_is_told_from_nothing_to_all(memory, tmp_path):
     assert told == [(done, last) for done in range(last + 1)]
 
 
-@pytest.mark.parametrize("families", [0, 1, 3, 7])
+def _kill_a_copy(source, target, *moment):
+    killed = subprocess.run(
+        [sys.executable, str(PROGRAM), source, target, *map(str, moment)], check=False
+    )
+
+    assert killed.returncode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("families", [0, 3, 7])
 def test_a_copy_that_was_killed_is_completed_by_copying_again(tmp_path, families):
     source, target = str(tmp_path / "ours.db"), str(tmp_path / "theirs.db")
     with holdfast.open(source, durability="normal") as store:
         fill(store)
 
-    killed = subprocess.run(
-        [sys.executable, str(PROGRAM), source, target, str(families)], check=False
-    )
+    _kill_a_copy(source, target, families)
 
-    assert killed.returncode == -signal.SIGKILL
     with holdfast.open(source) as ours, holdfast.open(target) as theirs:
         assert theirs.verify().ok
         copied = ours.copy_to(theirs)
         assert copied.skipped == families
         assert everything(theirs) == everything(ours)
         assert theirs.verify().ok
+
+
+# --- from one kind of store to another ------------------------------------------------
+
+KINDS = ("file", "server", "folder")
+CHANGES = list(itertools.permutations(KINDS, 2))
+
+
+@pytest.fixture
+def places(tmp_path):
+    """The address of a new place of each kind, and of a second file."""
+    with databases.database(servers.shared(servers.NAMES[-1])) as server:
+        yield {
+            "file": str(tmp_path / "store.db"),
+            "server": server,
+            "folder": f"dir:{tmp_path}/store",
+            "end": str(tmp_path / "end.db"),
+        }
+
+
+def _seen(store):
+    return everything(store), list(store.changes(limit=1000))
+
+
+def test_a_store_that_went_through_all_kinds_is_what_it_was(places):
+    told, stops = [], [*places.values()]
+    with holdfast.open(stops[0]) as store:
+        fill(store)
+        original = _seen(store)
+
+    for source, target in itertools.pairwise(stops):
+        with holdfast.open(source) as ours, holdfast.open(target) as theirs:
+            ours.copy_to(theirs, progress=lambda *now: told.append(now))
+
+            assert _seen(theirs) == original
+            assert theirs.verify().ok
+    last = told[-1][1]
+    assert last > 6
+    assert told == [(done, last) for done in range(last + 1)] * 3
+
+
+def test_a_server_is_copied_to_another_by_the_awaited_door(places):
+    with (
+        databases.database(places["server"]) as another,
+        databases.open_awaited(places["server"]) as ours,
+        databases.open_awaited(another) as theirs,
+        databases.open_awaited(places["file"]) as blocking_behind,
+    ):
+        fill(ours)
+        ours.copy_to(theirs._target)
+
+        assert _seen(theirs) == _seen(ours)
+        assert theirs.verify().ok
+        with raises(holdfast.Unsupported):
+            ours.copy_to(blocking_behind._target)
+
+
+@pytest.mark.parametrize(("source", "target"), CHANGES)
+def test_a_copy_to_another_kind_that_was_killed_is_completed(source, target, places):
+    with holdfast.open(places[source]) as store:
+        fill(store)
+
+    # In the middle of a family: its segments are there and nothing else.
+    _kill_a_copy(places[source], places[target], 0, 7)
+
+    told = []
+    with (
+        holdfast.open(places[source]) as ours,
+        holdfast.open(places[target]) as theirs,
+    ):
+        copied = ours.copy_to(theirs, progress=lambda *now: told.append(now))
+        assert 0 < copied.skipped < told[-1][1]
+        assert _seen(theirs) == _seen(ours)
+        assert theirs.verify().ok
+        ours.thread("chat").append(messages=["after"])
+        theirs.thread("chat").append(messages=["after"])
+        assert theirs.thread("chat").load() == ours.thread("chat").load()
 
 
 def test_a_damaged_store_is_not_copied_but_told_of(tmp_path):

@@ -24,6 +24,8 @@ from programs.running import FOLDER, run_program, seed_of
 from programs.scenario import dump, problems_of
 
 PROCESSES = 8
+# Four threads in each of three processes.
+CROWD = list(itertools.product(range(3), range(4)))
 
 
 @pytest.fixture
@@ -40,9 +42,9 @@ def oldest():
         yield url
 
 
-def _swarm(task, url, processes, argument=0):
+def _swarm(task, url, processes, argument=0, door="blocking"):
     holdfast.open(url).close()
-    reports = run_program("swarm", task, url, processes, argument)
+    reports = run_program("swarm", task, url, processes, argument, door)
     assert [report.get("error") for report in reports] == [None] * processes
     return [report["result"] for report in reports]
 
@@ -67,24 +69,44 @@ def _is_one_line(thread):
 
 
 def test_appends_of_eight_processes_to_one_thread_are_all_there_in_order(oldest):
-    steps = _swarm("append", oldest, PROCESSES, 40)
+    steps = _swarm("append", oldest, PROCESSES, 20)
 
     with holdfast.open(oldest) as store:
         thread = store.thread("shared")
         log = thread.load()["log"]
-        assert _by_writer(log) == {rank: list(range(40)) for rank in range(PROCESSES)}
-        assert sorted(itertools.chain(*steps)) == list(range(1, 40 * PROCESSES + 1))
+        assert _by_writer(log) == {rank: list(range(20)) for rank in range(PROCESSES)}
+        assert sorted(itertools.chain(*steps)) == list(range(1, 20 * PROCESSES + 1))
         assert _is_one_line(thread)
         assert problems_of(store) == []
 
 
-def test_of_rivals_for_one_version_one_wins_and_the_others_get_conflict(oldest):
-    conflicts = _swarm("increment", oldest, PROCESSES, 15)
+@pytest.mark.parametrize("door", databases.DOORS)
+def test_threads_of_several_processes_lose_nothing_and_the_feed_is_in_order(
+    door, oldest
+):
+    _swarm("crowd", oldest, 3, 6, door)
+
+    with holdfast.open(oldest) as store:
+        shared, writers = store.thread("shared"), [f"{p}.{t}" for p, t in CROWD]
+        wanted = {writer: list(range(6)) for writer in writers}
+        assert _by_writer(shared.load()["log"]) == wanted
+        assert _is_one_line(shared)
+        owned = {writer: store.thread(f"own {writer}") for writer in writers}
+        assert {w: own.load()["log"] for w, own in owned.items()} == wanted
+        seqs = [change.seq for change in store.changes(limit=1000)]
+        assert len(seqs) == 2 * 6 * len(CROWD)
+        assert seqs == sorted(set(seqs))
+        assert problems_of(store) == []
+
+
+@pytest.mark.parametrize("door", databases.DOORS)
+def test_of_rivals_for_one_version_one_wins_and_the_others_get_conflict(door, oldest):
+    conflicts = _swarm("increment", oldest, 4, 10, door)
 
     with holdfast.open(oldest) as store:
         thread = store.thread("counter")
-        assert thread.load() == {"value": 15 * PROCESSES}
-        assert thread.step == 15 * PROCESSES
+        assert thread.load() == {"value": 40}
+        assert thread.step == 40
         assert _is_one_line(thread)
     assert sum(conflicts) > 0
 
@@ -133,14 +155,15 @@ def test_pruning_twice_at_once_removes_everything_once(oldest):
         assert [len(store.thread(name).load()["log"]) for name in "abcd"] == [20] * 4
 
 
-def test_what_killed_writers_had_saved_is_there_and_nothing_by_halves(oldest):
+@pytest.mark.parametrize("door", databases.DOORS)
+def test_what_killed_writers_had_saved_is_there_and_nothing_by_halves(door, oldest):
     seed = seed_of("kills on PostgreSQL")
     base, _, _ = oldest.rpartition("/")
-    with databases.database(oldest, "0.db"), databases.database(oldest, "15.db"):
-        [report] = run_program("random_kills", "/", seed, 20, base)
+    with databases.database(oldest, "0.db"):
+        [report] = run_program("random_kills", "/", seed, 12, base, door)
 
     assert report["wrong"] == [], f"seed {seed}"
-    assert report["acknowledged"] > 20
+    assert report["acknowledged"] > 10
 
 
 # --- one process ----------------------------------------------------------------------

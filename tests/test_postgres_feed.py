@@ -18,9 +18,15 @@ from holdfast.testing import FakeClock
 TOLD = {"told": {}, "untold": {"pgbouncer": True}}
 
 
-@pytest.fixture(scope="module", params=servers.NAMES)
-def address(request):
-    return servers.shared(request.param)
+@pytest.fixture(scope="module", params=databases.CORNERS, ids="-".join)
+def corner(request):
+    """A server, and a door to it."""
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def address(corner):
+    return servers.shared(corner[0])
 
 
 @pytest.fixture
@@ -29,9 +35,9 @@ def place(address):
         yield place
 
 
-@pytest.fixture(params=databases.DOORS)
-def door(request):
-    return request.param
+@pytest.fixture
+def door(corner):
+    return corner[1]
 
 
 @pytest.fixture(params=TOLD)

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import math
-import shutil
 import socket
-import subprocess
-import tempfile
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
 import databases
 import holdfast
+import pooling
 import servers
 from holdfast import HoldfastError
 from holdfast.testing import raises
 from holdfast.testing._cases import alike
 
-PGBOUNCER = shutil.which("pgbouncer") or shutil.which("/usr/sbin/pgbouncer")
 WORDS = [
     "needle",
     "Straße",
@@ -35,9 +31,15 @@ WORDS = [
 ]
 
 
-@pytest.fixture(scope="module", params=servers.NAMES)
-def address(request):
-    return servers.shared(request.param)
+@pytest.fixture(scope="module", params=databases.CORNERS, ids="-".join)
+def corner(request):
+    """A server, and a door to it."""
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def address(corner):
+    return servers.shared(corner[0])
 
 
 @pytest.fixture
@@ -46,9 +48,9 @@ def place(address):
         yield place
 
 
-@pytest.fixture(params=databases.DOORS)
-def door(request):
-    return request.param
+@pytest.fixture
+def door(corner):
+    return corner[1]
 
 
 # --- values ---------------------------------------------------------------------------
@@ -306,71 +308,28 @@ def test_a_pooler_that_was_not_told_of_is_noticed_by_what_it_loses(place, door):
         assert store.thread("a").load() == {"messages": list(range(21))}
 
 
-@contextlib.contextmanager
-def _pgbouncer(place):
-    """PgBouncer in transaction mode before the server, with fewer connections."""
-    port = servers.free_port()
-    folder = Path(tempfile.mkdtemp())
-    host, _, rest = place.url.rpartition("@")[2].partition(":")
-    config = folder / "pgbouncer.ini"
-    config.write_text(
-        f"""
-        [databases]
-        * = host={host} port={rest.partition("/")[0]} user=holdfast
-        [pgbouncer]
-        listen_addr = 127.0.0.1
-        listen_port = {port}
-        auth_type = any
-        pool_mode = transaction
-        default_pool_size = 2
-        max_client_conn = 100
-        unix_socket_dir =
-        """.replace("        ", "")
-    )
-    for path in (folder, config):
-        path.chmod(0o755)
-    user = servers.unprivileged()
-    process = subprocess.Popen(
-        [PGBOUNCER, "-q", str(config)], user=user, cwd="/", stderr=subprocess.DEVNULL
-    )
-    try:
-        _wait_for(port)
-        yield databases.Place(
-            f"postgresql://holdfast@127.0.0.1:{port}/postgres", place.schema
-        )
-    finally:
-        process.terminate()
-        process.wait()
-        shutil.rmtree(folder)
+@pytest.fixture(params=pooling.POOLERS)
+def pooled(request, place):
+    """The same place behind a pooler with two connections to the server."""
+    port = int(place.url.rpartition(":")[2].partition("/")[0])
+    with pooling.POOLERS[request.param](port) as through:
+        yield databases.Place(place.url.replace(str(port), str(through)), place.schema)
 
 
-def _wait_for(port):
-    deadline = time.monotonic() + 20
-    while True:
-        with (
-            contextlib.suppress(OSError),
-            socket.create_connection(("127.0.0.1", port)),
-        ):
-            return
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-@pytest.mark.skipif(PGBOUNCER is None, reason="there is no pgbouncer on this machine")
-def test_behind_pgbouncer_it_is_noticed_and_everything_works(place, door):
-    with _pgbouncer(place) as pooled, pooled.open(door, pool=(1, 8)) as store:
+def test_behind_a_pooler_it_is_noticed_and_everything_works(pooled, door):
+    with pooled.open(door, pool=(1, 8)) as store:
         assert store._context.backend._settings.sharing.yes
 
         def work(number):
             thread = store.thread(f"t{number}")
-            for n in range(25):
+            for n in range(15):
                 thread.append(messages=[n])
             thread.fork(f"f{number}").append(messages=["fork"])
             thread.label("end")
             return thread.load()["messages"]
 
         with ThreadPoolExecutor(8) as pool:
-            assert list(pool.map(work, range(8))) == [list(range(25))] * 8
+            assert list(pool.map(work, range(8))) == [list(range(15))] * 8
         assert store.search("nothing").items == ()
         with ThreadPoolExecutor(1) as pool:
             cursor = 0
@@ -381,6 +340,21 @@ def test_behind_pgbouncer_it_is_noticed_and_everything_works(place, door):
             assert _subject(waiting.result()) == [saved.id]
         store.delete("t0", "f0")
         assert store.verify().problems == ()
+
+
+def test_a_save_that_was_given_up_behind_a_pooler_is_not_made_later(
+    pooled, place, door
+):
+    with pooled.open(door, busy_timeout=0.5) as store:
+        store.thread("a").save({"n": 0})
+        with place.connect() as connection:
+            connection.execute(f"select * from {place.schema}.thread for update")
+
+            with raises(holdfast.Busy):
+                store.thread("a").save({"n": 1})
+
+        assert store.thread("a").save({"n": 2}).step == 2
+        assert place.run("select count(*) from hf.checkpoint") == [(2,)]
 
 
 def test_somebody_else_who_listens_on_the_port_is_given_up(door):

@@ -13,30 +13,32 @@ from pathlib import Path
 import psycopg
 import pytest
 
+import databases
 import holdfast
 import holdfast.backends.postgres
 import servers
 from holdfast.backends.postgres._queries import statements, text_of
-from holdfast.testing import blocking
 
 MESSAGES = [{"role": "user", "content": f"{n} " + "x" * 2000} for n in range(1000)]
-DOORS = {
-    "blocking": holdfast.open,
-    "awaited": lambda url, **options: blocking(holdfast.open_async(url, **options)),
-}
 
 
-@pytest.fixture(scope="module", params=servers.NAMES)
-def address(request):
-    return servers.shared(request.param)
+@pytest.fixture(scope="module", params=databases.CORNERS, ids="-".join)
+def corner(request):
+    """A server, and a door to it."""
+    return request.param
 
 
-@pytest.fixture(params=DOORS)
-def store(request, address):
+@pytest.fixture(scope="module")
+def address(corner):
+    return servers.shared(corner[0])
+
+
+@pytest.fixture(scope="module")
+def store(corner, address):
     """A store with one connection; its cache is too small for the long state."""
     schema = f"trips_{uuid.uuid4().hex[:8]}"
     special = {"schema": schema, "pool": (1, 1), "cache_size": 100_000}
-    with DOORS[request.param](address, **special) as store:
+    with databases.DOORS[corner[1]](address, **special) as store:
         store.thread("long").save({"messages": MESSAGES})
         for n in range(30):
             store.thread("short").append(messages=[n])
@@ -282,6 +284,9 @@ NUMBERS = ("family", "seq", "number", "head", "was", "at", "changed", "known", "
 NUMBERS += ("skip", "down_to_step", "from_step", "thread_number")
 
 
+ARRAYS = ("owners", "numbers", "packings", "pieces", "checksums")
+
+
 @pytest.mark.parametrize(
     "name", sorted(set(HOT) - {"save", "save_and_record", "record"})
 )
@@ -289,7 +294,8 @@ def test_no_hot_statement_scans_a_table(name, schema, address):
     sql = HOT[name].replace("hf.", f"{schema}.")
     named = set(re.findall(r"%\((\w+)\)s", sql))
     values = {n: 1 if n in NUMBERS else "x" for n in named}
-    values |= {"firsts": [1], "lasts": [2]}
+    values |= {"firsts": [1], "lasts": [2], "durable": True}
+    values |= {n: [] for n in named if n.startswith("all_") or n in ARRAYS}
     if name.startswith(("entry", "insert_entry")):
         values |= {"thread": 1, "value": b"", "checksum": 1}
 

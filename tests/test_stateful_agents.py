@@ -400,9 +400,18 @@ class MemoryMachine(Machine):
         return blocking(holdfast.open_async(":memory:", **options))
 
 
-@pytest.mark.parametrize("machine", [Machine, MemoryMachine])
-def test_agents_and_copies_agree(machine):
-    examples = max(15, settings().max_examples // 4)
+class DirectoryMachine(Machine):
+    """A folder."""
+
+    def open_store(self, url, **options):
+        return holdfast.open(f"dir:{url}", **options)
+
+
+@pytest.mark.parametrize(
+    ("machine", "share"), [(Machine, 1), (MemoryMachine, 1), (DirectoryMachine, 2)]
+)
+def test_agents_and_copies_agree(machine, share):
+    examples = max(15, settings().max_examples // 4) // share
     run_state_machine_as_test(
         machine, settings=settings(max_examples=examples, stateful_step_count=30)
     )

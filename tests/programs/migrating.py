@@ -20,7 +20,7 @@ def open_first(url: str, schema: str, rank: int, gate: Gate, tell) -> None:
     gate.wait()
     try:
         with holdfast.open(url, schema=schema, pool=(1, 1)) as store:
-            store.thread(f"own {rank}").save({"rank": rank})
+            store.thread(f"started {rank}").save({"rank": rank})
     except Exception as error:  # noqa: BLE001 - whatever it was is what is asked for
         tell({"error": repr(error)})
     else:

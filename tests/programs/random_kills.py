@@ -1,8 +1,9 @@
 """Kills writers at random moments and looks at what they left behind.
 
-usage: random_kills.py FOLDER SEED ROUNDS [KIND]
+usage: random_kills.py FOLDER SEED ROUNDS [KIND [DOOR]]
 
-The stores are files, or with "dir:" as their kind folders.
+The stores are files, or with "dir:" as their kind folders. The writers use the
+"blocking" door, or the "awaited" one.
 
 One line of JSON: how many writers were killed, how many saves had been acknowledged,
 and what was wrong.
@@ -20,6 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
+from doors import opened
 from forking import Child, report
 from scenario import messages, problems_of
 
@@ -33,9 +35,9 @@ LONGEST_LIFE = 0.020
 Tell = Callable[[object], None]
 
 
-def write(path: str, name: str, tell: Tell) -> None:
+def write(door: str, path: str, name: str, tell: Tell) -> None:
     """In a child: save for as long as it lives, and tell of every save made."""
-    with holdfast.open(path) as store:
+    with opened(door, path) as store:
         shared, own = store.thread("shared"), store.thread(name)
         tell("ready")
         for n in range(10_000):
@@ -51,6 +53,7 @@ class Rounds:
     """A store that crash after crash is written to, and what it must hold."""
 
     path: str
+    door: str
     chance: random.Random
     acknowledged: dict[str, list[str]] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
@@ -58,7 +61,8 @@ class Rounds:
     def run(self, number: int) -> None:
         """Start writers, kill them all, and check."""
         names = [f"w{number}.{n}" for n in range(self.chance.randint(1, MOST_WRITERS))]
-        writers = {name: Child(partial(write, self.path, name)) for name in names}
+        work = partial(write, self.door, self.path)
+        writers = {name: Child(partial(work, name)) for name in names}
         if self.chance.random() < 0.8:
             for writer in writers.values():
                 writer.report()
@@ -122,14 +126,16 @@ class Rounds:
         return []
 
 
-def main(folder: str, seed: int, rounds: int, kind: str = "") -> None:
+def main(
+    folder: str, seed: int, rounds: int, kind: str = "", door: str = "blocking"
+) -> None:
     # An end that was torn by a kill is reported, as it shall be.
     warnings.filterwarnings("ignore", ".*was never finished", RuntimeWarning)
     chance = random.Random(seed)
     kills = acknowledged = 0
     wrong: list[str] = []
     for first in range(0, rounds, ROUNDS_PER_STORE):
-        stores = Rounds(kind + os.path.join(folder, f"{first}.db"), chance)
+        stores = Rounds(kind + os.path.join(folder, f"{first}.db"), door, chance)
         holdfast.open(stores.path).close()
         for number in range(first, min(rounds, first + ROUNDS_PER_STORE)):
             stores.run(number)

@@ -1,6 +1,6 @@
 """Several processes at once on one store, each doing its part of a task.
 
-usage: swarm.py TASK STORE PROCESSES [ARGUMENT...]
+usage: swarm.py TASK STORE PROCESSES [ARGUMENT [DOOR]]
 
 All begin at the same moment. One line of JSON for each process: what it reports.
 """
@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+from doors import opened
 from forking import Child, Gate, report
 
 import holdfast
@@ -26,6 +28,20 @@ def append(store: Store, rank: int, count: int) -> object:
         thread.append(log=[{"process": rank, "n": n, "text": "x" * 100}]).step
         for n in range(count)
     ]
+
+
+def crowd(store: Store, rank: int, count: int) -> object:
+    """Four threads of this process append, to threads of their own and to one."""
+
+    def work(number: int) -> None:
+        own, shared = store.thread(f"own {rank}.{number}"), store.thread("shared")
+        for n in range(count):
+            own.append(log=[n])
+            shared.append(log=[{"process": f"{rank}.{number}", "n": n}])
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+    return count
 
 
 def increment(store: Store, rank: int, count: int) -> object:
@@ -146,13 +162,23 @@ def reopen(store: Store, rank: int, count: int) -> object:
 
 TASKS: dict[str, Task] = {
     task.__name__: task
-    for task in (append, increment, share, back_up, prune, prune_once, watch, reopen)
+    for task in (
+        append,
+        crowd,
+        increment,
+        share,
+        back_up,
+        prune,
+        prune_once,
+        watch,
+        reopen,
+    )
 }
 
 
-def run(task: Task, path: str, rank: int, argument: int, gate: Gate, tell) -> None:
+def run(task: Task, place: tuple[str, str], rank: int, argument: int, gate: Gate, tell):
     """In a child: be ready, wait for the others, do the part, report."""
-    with holdfast.open(path, busy_timeout=60) as store:
+    with opened(*place, busy_timeout=60) as store:
         gate.wait()
         tell({"rank": rank, "result": task(store, rank, argument)})
 
@@ -170,14 +196,16 @@ def open_first(path: str, rank: int, gates: list[Gate], tell) -> None:
     tell({"rank": rank, "result": errors})
 
 
-def main(name: str, path: str, processes: int, argument: int) -> None:
+def main(
+    name: str, path: str, processes: int, argument: int, door: str = "blocking"
+) -> None:
     if name == "first_open":
         gates = [Gate(processes) for _ in range(argument)]
         works = [partial(open_first, path, rank, gates) for rank in range(processes)]
     else:
         gates = [Gate(processes)]
         works = [
-            partial(run, TASKS[name], path, rank, argument, gates[0])
+            partial(run, TASKS[name], (door, path), rank, argument, gates[0])
             for rank in range(processes)
         ]
     children = [Child(work) for work in works]
@@ -189,4 +217,5 @@ def main(name: str, path: str, processes: int, argument: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int([*sys.argv, "0"][4]))
+    given = [*sys.argv[4:], "0"] if len(sys.argv) == 4 else sys.argv[4:]
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(given[0]), *given[1:])

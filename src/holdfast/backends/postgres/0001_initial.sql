@@ -9,7 +9,8 @@
 --
 -- Sequence numbers are taken inside the transaction that uses them, after the advisory
 -- lock of `enter`, and rows refer to one another by them. Times are integer microseconds
--- UTC. `checksum` columns are xxh3-64 less 2^63.
+-- UTC. `checksum` columns are xxh3-64 less 2^63. Where there are many rows, columns of
+-- fixed width come first: nothing has to be aligned between them.
 
 create sequence hf.seq as bigint cache 1;
 create sequence hf.number as bigint cache 1;
@@ -60,23 +61,23 @@ create index thread_agent on hf.thread (agent) where agent is not null;
 create table hf.checkpoint (
     family bigint not null,
     seq bigint not null,
-    id text collate "C" not null,
     thread bigint not null,
-    thread_name text not null,
     parent bigint,
-    parent_id text,
     step bigint not null,
     saved_at bigint not null,
+    size bigint not null,
+    checksum bigint not null,
+    id text collate "C" not null,
+    parent_id text,
+    thread_name text not null,
     kind text not null,
     label text,
     tags text,
     metadata bytea not null,
     runs text not null,
     manifest bytea not null,
-    size bigint not null,
     digest bytea not null,
     link bytea,
-    checksum bigint not null,
     primary key (family, seq)
 ) /*partitioned*/;
 
@@ -94,9 +95,9 @@ create index checkpoint_seq on hf.checkpoint (seq);
 create table hf.segment (
     family bigint not null,
     number bigint not null,
+    checksum bigint not null,
     packing smallint not null,
     data bytea not null,
-    checksum bigint not null,
     primary key (family, number)
 ) /*partitioned*/;
 
@@ -105,12 +106,12 @@ create table hf.segment (
 create table hf.journal (
     family bigint not null,
     thread bigint not null,
-    checkpoint text collate "C" not null,
-    key text collate "C" not null,
     seq bigint not null,
-    value bytea not null,
     recorded_at bigint not null,
     checksum bigint not null,
+    checkpoint text collate "C" not null,
+    key text collate "C" not null,
+    value bytea not null,
     primary key (family, thread, checkpoint, key)
 ) /*partitioned*/;
 

@@ -6,11 +6,11 @@ save on a known head is one statement and one round trip.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from holdfast._backend import (
+    Admission,
     Adoption,
     Facts,
     Indexing,
@@ -22,8 +22,9 @@ from holdfast._backend import (
     Write,
 )
 from holdfast._records import Change, Page, Run, Segment
-from holdfast.backends.postgres import _migrating, _outcome, _searching, _writing
-from holdfast.backends.postgres._adopting import adopt
+from holdfast.backends.postgres import _migrating, _outcome, _searching
+from holdfast.backends.postgres._adopting import admit, adopt
+from holdfast.backends.postgres._committing import Committing
 from holdfast.backends.postgres._connections import (
     Borrowed,
     Connections,
@@ -32,34 +33,32 @@ from holdfast.backends.postgres._connections import (
     use,
 )
 from holdfast.backends.postgres._driver import (
-    LEFT_TO_CALLERS,
     Limit,
-    Lost,
     Session,
     Settings,
     Sharing,
 )
+from holdfast.backends.postgres._following import follow
 from holdfast.backends.postgres._inspection import PostgresInspection
 from holdfast.backends.postgres._pools import BlockingConnections, NativeConnections
 from holdfast.backends.postgres._pruning import Pruning, Rehearsal
 from holdfast.backends.postgres._queries import checked_schema, statements
 from holdfast.backends.postgres._reading import (
+    News,
     read_changes,
     read_one,
     read_page,
     read_segments,
 )
 from holdfast.backends.postgres._session import Statements
-from holdfast.backends.postgres._trying import Trial, only_try
+from holdfast.backends.postgres._sessions import Sessions
+from holdfast.backends.postgres._trying import Trial
 from holdfast.errors import Unstorable, Unsupported
 
 R = TypeVar("R")
-T = TypeVar("T")
 
 ABILITIES = frozenset({"compact"})
 TABLES = ("directory", "thread", "checkpoint", "segment", "journal", "move")
-# Between looks at the feed while somebody who may be in it is under way.
-SHORTEST_PAUSE, LONGEST_PAUSE = 0.01, 0.2
 
 
 class PostgresBackend:
@@ -78,11 +77,13 @@ class PostgresBackend:
         self._is_borrowed = isinstance(connections, Borrowed)
         # In a transaction of the caller's, durability is the caller's.
         self._durable = None if self._is_borrowed else settings.durable
+        self._sessions = Sessions(connections, settings, self._statements)
+        self._committing = Committing(self._sessions, self._durable)
 
     async def ready(self) -> None:
         """Make or check the tables."""
         try:
-            await self._persevere(
+            await self._sessions.persevere(
                 lambda t: use(self._connections, self._prepare, t.limit, t.deadline),
                 Limit.ANSWER,
             )
@@ -117,47 +118,17 @@ class PostgresBackend:
 
     async def commit(self, writes: Sequence[Write]) -> list[Receipt]:
         self._check_writable()
-        if len(writes) == 1 and _writing.can_stand_alone(writes[0]):
-            alone = await self._commit_alone(writes[0])
-            if alone is not None:
-                return [alone]
-        receipts: list[Receipt] = []
-
-        async def commit_all(db: Statements) -> list[Receipt]:
-            receipts.clear()
-            async with db.transaction():
-                for write in writes:
-                    applied = _writing.Applied(db, write, self._durable)
-                    receipts.append(await applied.receipt())
-            return list(receipts)
-
-        async def find(db: Statements) -> list[Receipt] | None:
-            # Only a transaction that had everything can have been committed.
-            if len(receipts) < len(writes):
-                return None
-            trace = _outcome.trace_of(writes, receipts)
-            return list(receipts) if await _outcome.happened(db, trace) else None
-
-        limit = Limit.CALL if len(writes) == 1 else Limit.STATEMENT
-        return await self._with(_outcome.Once(commit_all, find), limit)
-
-    async def _commit_alone(self, write: Write) -> Receipt | None:
-        """The receipt of a write in one statement, ``None`` if it could not be done."""
-        return await self._with(
-            _outcome.Once(
-                lambda db: _writing.apply_alone(db, write, self._durable),
-                lambda db: _outcome.find_save(db, write),
-            )
-        )
+        return await self._committing.commit(writes)
 
     async def prune(self, plan: Prune) -> Pruned:
         self._check_writable()
         if plan.dry_run:
-            return await self._with(lambda db: self._count(db, plan), Limit.STATEMENT)
+            return await self._sessions.use(
+                lambda db: self._count(db, plan), Limit.STATEMENT
+            )
         done: list[Pruning] = []
 
         async def carry_out(db: Statements) -> Pruned:
-            done.clear()
             pruning = Pruning(db, plan, self._durable)
             async with db.transaction():
                 await pruning.carry_out()
@@ -165,11 +136,12 @@ class PostgresBackend:
             return pruning.pruned
 
         async def find(db: Statements) -> Pruned | None:
-            if done and await _outcome.happened(db, done[0].trace):
-                return done[0].pruned
+            for pruning in done:
+                if await _outcome.happened(db, pruning.trace, self._durable):
+                    return pruning.pruned
             return None
 
-        return await self._with(_outcome.Once(carry_out, find), Limit.STATEMENT)
+        return await self._sessions.use(_outcome.Once(carry_out, find), Limit.STATEMENT)
 
     async def _count(self, db: Statements, plan: Prune) -> Pruned:
         rehearsal = Rehearsal(db, plan)
@@ -183,7 +155,25 @@ class PostgresBackend:
             async with db.transaction():
                 await adopt(db, adoption)
 
-        await self._with(take_over, Limit.STATEMENT)
+        await self._sessions.use(take_over, Limit.STATEMENT)
+
+    async def admit(self, admission: Admission) -> None:
+        self._check_writable()
+
+        traces: list[_outcome.Trace | None] = []
+
+        async def take_in(db: Statements) -> bool:
+            async with db.transaction():
+                traces.append(await admit(db, admission, self._durable))
+            return True
+
+        async def find(db: Statements) -> bool | None:
+            for trace in traces:
+                if await _outcome.happened(db, trace, self._durable):
+                    return True
+            return None
+
+        await self._sessions.use(_outcome.Once(take_in, find), Limit.STATEMENT)
 
     async def compact(self) -> None:
         self._check_writable()
@@ -202,7 +192,7 @@ class PostgresBackend:
                 if not self._settings.sharing.yes:
                     await db.run("reset lock_timeout")
 
-        await self._with(shrink, Limit.ANSWER)
+        await self._sessions.use(shrink, Limit.ANSWER)
 
     def _check_writable(self) -> None:
         if self._settings.read_only:
@@ -215,31 +205,23 @@ class PostgresBackend:
         async def read_all(db: Statements) -> list[R | None]:
             return [await read_one(db, key) for key in keys]
 
-        return await self._with(read_all)
+        return await self._sessions.use(read_all)
 
     async def segments(self, family: int, runs: Sequence[Run]) -> list[Segment]:
-        return await self._with(lambda db: read_segments(db, family, runs))
+        return await self._sessions.use(lambda db: read_segments(db, family, runs))
 
     async def scan(self, query: Query[R]) -> Page[R]:
-        return await self._with(lambda db: read_page(db, query))
+        return await self._sessions.use(lambda db: read_page(db, query))
 
     async def changes(self, after: int, limit: int, timeout: float) -> Page[Change]:
-        deadline = time.monotonic() + timeout
-        ear = self._connections.ear
-        pause = SHORTEST_PAUSE
-        while True:
-            heard = ear.count
-            news = await self._with(
-                lambda db: read_changes(db, after, limit, in_one_view=self._is_borrowed)
-            )
-            remaining = deadline - time.monotonic()
-            if news.page or remaining <= 0:
-                return news.page
-            if await ear.listen():
-                continue  # what came before we could hear it is seen now
-            pause = min(pause * 2, LONGEST_PAUSE) if news.is_pending else SHORTEST_PAUSE
-            longest = min(pause, remaining) if news.is_pending else remaining
-            await ear.wait(longest, since=heard)
+        in_one_view = self._is_borrowed
+
+        async def read(db: Statements) -> News:
+            return await read_changes(db, after, limit, in_one_view=in_one_view)
+
+        return await follow(
+            lambda: self._sessions.use(read), self._connections.ear, timeout
+        )
 
     # --- search -----------------------------------------------------------------------
 
@@ -252,7 +234,7 @@ class PostgresBackend:
                 for update in updates:
                     await _searching.write(db, update)
 
-        await self._with(catch_up, Limit.STATEMENT)
+        await self._sessions.use(catch_up, Limit.STATEMENT)
 
     async def mend(self) -> bool:
         return False
@@ -269,10 +251,10 @@ class PostgresBackend:
             found = await db.row("setting", name=name)
             return found[0] if found else None
 
-        return await self._with(settle)
+        return await self._sessions.use(settle)
 
     async def facts(self) -> Facts:
-        [counts] = await self._with(
+        [counts] = await self._sessions.use(
             lambda db: db.rows("facts", schema=self._schema), Limit.ANSWER
         )
         threads, checkpoints, segments, entries, logical, stored, file = counts
@@ -300,7 +282,7 @@ class PostgresBackend:
                 raise
             return view
 
-        return await self._persevere(begin, Limit.ANSWER)
+        return await self._sessions.persevere(begin, Limit.ANSWER)
 
     async def check(self) -> list[str]:
         return []
@@ -320,39 +302,6 @@ class PostgresBackend:
             kind = "Connection" if self.blocking else "AsyncConnection"
             raise Unstorable("connection", f"must be a psycopg.{kind} for this store")
         return PostgresBackend(lent, self._schema, self._settings)
-
-    # --- trying again -----------------------------------------------------------------
-
-    async def _with(
-        self,
-        work: Callable[[Statements], Awaitable[T]],
-        limit: Limit = Limit.CALL,
-    ) -> T:
-        """Do something with named statements, again if a connection breaks."""
-
-        async def told(session: Session) -> T:
-            db = Statements(session, self._statements)
-            if not self._is_borrowed:
-                return await work(db)
-            async with db.transaction():  # what fails must not spoil the caller's
-                return await work(db)
-
-        return await self._persevere(
-            lambda trial: use(self._connections, told, trial.limit, trial.deadline),
-            limit,
-        )
-
-    async def _persevere(
-        self, attempt: Callable[[Trial], Awaitable[T]], limit: Limit
-    ) -> T:
-        trial = Trial(self._settings, limit)
-        while True:
-            try:
-                return await attempt(trial)
-            except (*LEFT_TO_CALLERS, Lost) as error:
-                if self._is_borrowed:
-                    raise only_try(error) from error
-                await self._connections.pause(trial.go_on(error))
 
 
 def open_blocking(conninfo: str, **options: Any) -> PostgresBackend:

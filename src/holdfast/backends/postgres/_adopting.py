@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from holdfast._backend import Adoption
-from holdfast._records import Checkpoint, Move, ThreadRecord
+from collections.abc import Iterable
+
+from psycopg import errors
+
+from holdfast._backend import Admission, Adoption
+from holdfast._records import Checkpoint, Move, Segment, ThreadRecord
 from holdfast.backends.postgres import _rows
+from holdfast.backends.postgres._outcome import Trace
 from holdfast.backends.postgres._session import Statements
+from holdfast.backends.postgres._writing import Durable
+from holdfast.errors import Conflict
+
+# Segments are sent in parts of about so many bytes.
+PART = 4 << 20
 
 
 async def adopt(db: Statements, adoption: Adoption) -> None:
-    """Insert what is not there yet."""
+    """Insert what is not there yet, with the numbers it had."""
+    await _insert(db, adoption)
+    await _pass_numbers(db, adoption)
+
+
+async def _insert(db: Statements, adoption: Adoption) -> None:
     family = adoption.family
     seqs = {checkpoint.id: checkpoint.seq for checkpoint in adoption.checkpoints}
     numbers = {t.id: t.number for t in adoption.threads if t.deleted_at is None}
@@ -35,7 +50,51 @@ async def adopt(db: Statements, adoption: Adoption) -> None:
     for move in adoption.moves:
         place = {"family": family, "thread": numbers[move.thread]}
         await _adopt_move(db, move, place, seqs)
-    await _pass_numbers(db, adoption)
+
+
+async def admit(db: Statements, admission: Admission, durable: Durable) -> Trace | None:
+    """Insert families with new numbers; gives what shows that they were committed."""
+    trace: Trace | None = None
+    await db.rows("enter", durable=durable)
+    seqs = await _taken(db, "take_seqs", admission.changes)
+    numbers = await _taken(db, "take_numbers", admission.threads)
+    for numbered, segments in admission.families():
+        family = numbered.renumbered(
+            lambda seq: seqs[seq - 1], lambda number: numbers[number - 1]
+        )
+        await _admit_family(db, family)
+        await _admit_segments(db, family.family, segments)
+        for saved in family.checkpoints[:1]:
+            trace = Trace(family.family, saved.seq, saved.saved_at)
+    return trace
+
+
+async def _taken(db: Statements, query: str, count: int) -> list[int]:
+    return sorted(number for (number,) in await db.rows(query, count=count))
+
+
+async def _admit_family(db: Statements, family: Adoption) -> None:
+    try:
+        await _insert(db, family)
+    except errors.UniqueViolation as error:
+        names = [thread.id for thread in family.threads if thread.deleted_at is None]
+        text = f"one of the threads {names!r} exists already; import into another store"
+        raise Conflict(text, code="thread_exists", thread=names[0]) from error
+
+
+async def _admit_segments(
+    db: Statements, family: int, segments: Iterable[Segment]
+) -> None:
+    part: list[Segment] = []
+    size = 0
+    for segment in segments:
+        part.append(segment)
+        size += len(segment.data)
+        if size >= PART:
+            await _insert(db, Adoption(family=family, segments=tuple(part)))
+            part, size = [], 0
+    if part:
+        await _insert(db, Adoption(family=family, segments=tuple(part)))
 
 
 async def _adopt_thread(db: Statements, thread: ThreadRecord) -> None:

@@ -16,7 +16,7 @@ from collections.abc import (
     Generator,
     Mapping,
 )
-from typing import Any, Protocol, TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar
 
 import msgspec
 import psycopg
@@ -41,6 +41,10 @@ LAST_PART, LONGEST_LAST_PART = 0.2, 1.0
 SHORTEST = 0.1
 # Statements are prepared when they have been run so often: before, it is another trip.
 PREPARED_AFTER = 2
+
+# A commit that is called off while it waits for a standby says that it was made: here
+# it was, but whoever is told so relies on more.
+FINISHED_UNSEEN = "it was finished, but perhaps not as safely as it has to be"
 
 # What the server ended in order to let another transaction go on.
 CONTENDED = (errors.SerializationFailure, errors.DeadlockDetected)
@@ -176,12 +180,13 @@ class TimedConnection(Connection[Row], _Timed):
                 if self.limit is not Limit.ANSWER or not self.lives():
                     return self._call_off(gen, interval)
 
-    def _call_off(self, gen: PQGen[T], interval: float) -> T:
-        """End a statement that nobody waits for, unless it has just been finished."""
+    def _call_off(self, gen: PQGen[T], interval: float) -> NoReturn:
+        """End a statement that nobody waits for."""
         half = self.time_to_call_off() / 2
         with contextlib.suppress(psycopg.Error):
             self.cancel_safe(timeout=half)
-        return super().wait(gen, interval, half)
+        super().wait(gen, interval, half)
+        raise errors.QueryCanceled(FINISHED_UNSEEN)
 
 
 class TimedAsyncConnection(AsyncConnection[Row], _Timed):
@@ -201,11 +206,12 @@ class TimedAsyncConnection(AsyncConnection[Row], _Timed):
                 if self.limit is not Limit.ANSWER or not await self.lives():
                     return await self._call_off(gen, interval)
 
-    async def _call_off(self, gen: PQGen[T], interval: float) -> T:
+    async def _call_off(self, gen: PQGen[T], interval: float) -> NoReturn:
         half = self.time_to_call_off() / 2
         with contextlib.suppress(psycopg.Error):
             await self.cancel_safe(timeout=half)
-        return await super().wait(gen, interval, half)
+        await super().wait(gen, interval, half)
+        raise errors.QueryCanceled(FINISHED_UNSEEN)
 
 
 # --- errors ---------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from holdfast._backend import Receipt, Write
 from holdfast.backends.postgres import _rows
 from holdfast.backends.postgres._driver import Lost, Unreached
 from holdfast.backends.postgres._session import Statements
-from holdfast.backends.postgres._writing import is_logged
+from holdfast.backends.postgres._writing import Durable, is_logged
 from holdfast.errors import Conflict, NotFound
 
 T = TypeVar("T")
@@ -24,16 +24,19 @@ class Once(Generic[T]):
     """Something that shall be done once, however often the connection breaks.
 
     ``find`` gives the result of an attempt that was carried out, ``None`` if none was.
+    It is asked first if something ``is_doubtful`` already.
     """
 
     def __init__(
         self,
         do: Callable[[Statements], Awaitable[T]],
         find: Callable[[Statements], Awaitable[T | None]],
+        *,
+        is_doubtful: bool = False,
     ) -> None:
         self._do = do
         self._find = find
-        self._is_doubtful = False
+        self._is_doubtful = is_doubtful
 
     async def __call__(self, db: Statements) -> T:
         if self._is_doubtful and (found := await self._find(db)) is not None:
@@ -57,9 +60,21 @@ class Trace(NamedTuple):
     at: int
 
 
-async def happened(db: Statements, trace: Trace | None) -> bool:
-    """Whether the transaction with a trace was committed."""
-    return trace is not None and await db.row("happened", **trace._asdict()) == (True,)
+async def happened(db: Statements, trace: Trace | None, durable: Durable) -> bool:
+    """Whether the transaction with a trace was committed; then it is here to stay."""
+    if trace is None or await db.row("happened", **trace._asdict()) != (True,):
+        return False
+    await settle(db, trace.family, durable)
+    return True
+
+
+async def settle(db: Statements, family: int, durable: Durable) -> None:
+    """Wait for what a commit did not wait for whose session was killed meanwhile.
+
+    What it left can be seen, but no standby may have it yet.
+    """
+    if durable:
+        await db.rows("settle", family=family, durable=durable)
 
 
 def trace_of(writes: Sequence[Write], receipts: Sequence[Receipt]) -> Trace | None:
@@ -72,7 +87,7 @@ def trace_of(writes: Sequence[Write], receipts: Sequence[Receipt]) -> Trace | No
     return None
 
 
-async def find_save(db: Statements, write: Write) -> Receipt | None:
+async def find_save(db: Statements, write: Write, durable: Durable) -> Receipt | None:
     """The receipt of a save, by the id of its checkpoint."""
     draft = write.checkpoint
     thread = await db.row("thread_by_name", name=write.thread)
@@ -83,4 +98,5 @@ async def find_save(db: Statements, write: Write) -> Receipt | None:
     saved = _rows.to_checkpoint(row) if row else None
     if saved is None or saved.sha256 != draft.sha256 or saved.thread != write.thread:
         return None
+    await settle(db, family, durable)
     return Receipt(saved.seq, saved.family, saved.thread_number, write.entries)

@@ -25,6 +25,8 @@ from holdfast._backend import (
     Stored,
     ThreadKey,
     Threads,
+    Weight,
+    Weights,
 )
 from holdfast._records import Change, Checkpoint, Move, Page, Run, Segment
 from holdfast.backends.postgres import _rows, _searching
@@ -240,6 +242,11 @@ async def _entries(db: Statements, query: Entries) -> Page[Any]:
     return Page(tuple(e for e in entries if query.key in (None, e.key)))
 
 
+async def _weights(db: Statements, query: Weights) -> Page[Any]:
+    found = await db.rows("weights", limit=query.limit)
+    return Page(tuple(Weight(*row) for row in found))
+
+
 _PAGES: dict[type[Query[Any]], Callable[[Statements, Any], Awaitable[Page[Any]]]] = {
     Ancestors: _ancestors,
     Saves: _saves,
@@ -251,4 +258,5 @@ _PAGES: dict[type[Query[Any]], Callable[[Statements, Any], Awaitable[Page[Any]]]
     Outdated: _searching.read_outdated,
     Scattered: _searching.read_scattered,
     Candidates: _searching.read_candidates,
+    Weights: _weights,
 }

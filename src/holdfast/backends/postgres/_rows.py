@@ -6,34 +6,53 @@ what a checkpoint holds and what it comes after, not where it stands.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import orjson
-
-from holdfast._backend import Start
+from holdfast._backend import Start, Write
 from holdfast._records import (
     Checkpoint,
     Entry,
-    Origin,
     Run,
     Segment,
     ThreadRecord,
     checksum,
 )
-from holdfast.backends.postgres._arrays import byteas, int2s, int8s, texts
+from holdfast.backends._rows import (
+    Row,
+    checkpoint_of,
+    encode_runs,
+    encode_tags,
+    row_checksum,
+    thread_of,
+    to_headed_thread,
+)
+from holdfast.backends.postgres._arrays import Array, byteas, int2s, int8s, texts
 from holdfast.errors import Corrupt
 
-Row = tuple[Any, ...]
+__all__ = [
+    "STATE_COLUMNS",
+    "Row",
+    "checkpoint_values",
+    "entry_checksum",
+    "entry_values",
+    "in_order",
+    "save_values",
+    "segment_values",
+    "start_values",
+    "to_checkpoint",
+    "to_entry",
+    "to_headed_thread",
+    "to_segments",
+    "to_thread",
+]
 
-HEAD_COLUMNS = 14
 STATE_COLUMNS = 33
 
 
 def checkpoint_values(c: Checkpoint, parent: int | None) -> dict[str, Any]:
     """A checkpoint as the parameters of a statement."""
-    tags = orjson.dumps(c.tags).decode() if c.tags else None
-    runs = orjson.dumps([list(run) for run in c.runs]).decode()
+    tags, runs = encode_tags(c.tags), encode_runs(c.runs)
     columns = (
         c.id, parent, c.parent, c.step, c.saved_at, c.kind, c.label, tags, runs, c.size,
     )  # fmt: skip
@@ -52,76 +71,25 @@ def checkpoint_values(c: Checkpoint, parent: int | None) -> dict[str, Any]:
         "size": c.size,
         "digest": c.sha256,
         "link": c.link,
-        "checksum": _checksum(columns, blobs),
+        "checksum": row_checksum(columns, *blobs),
     }
-
-
-def _checksum(columns: Row, blobs: tuple[bytes, bytes, bytes, bytes | None]) -> int:
-    # The blobs follow the rest, each with its length, so that no two rows read alike.
-    metadata, manifest, digest, link = blobs
-    plain = (*columns, len(metadata), len(manifest), len(link or b""))
-    parts = (orjson.dumps(plain), metadata, manifest, digest, link or b"")
-    return checksum(b"".join(parts))
 
 
 def to_checkpoint(row: Row) -> Checkpoint:
     """A row of ``checkpoint_full``; `Corrupt` if it is not what was written."""
-    (seq, id_, thread_name, parent, parent_id, step, saved_at, kind, label, tags, size,
-     digest, family, runs, manifest, metadata, link, found, thread) = row  # fmt: skip
+    (_, id_, thread_name, parent, parent_id, step, saved_at, kind, label, tags, size,
+     digest, _, runs, manifest, metadata, link, found, _) = row  # fmt: skip
     columns = (
         id_, parent, parent_id, step, saved_at, kind, label, tags, runs, size,
     )  # fmt: skip
-    if found != _checksum(columns, (metadata, manifest, digest, link)):
+    if found != row_checksum(columns, metadata, manifest, digest, link):
         raise Corrupt(f"checkpoint {id_!r} of thread {thread_name!r}")
-    return Checkpoint(
-        id=id_,
-        thread=thread_name,
-        parent=parent_id,
-        seq=seq,
-        step=step,
-        saved_at=saved_at,
-        kind=kind,
-        label=label,
-        tags=tuple(orjson.loads(tags)) if tags else (),
-        size=size,
-        sha256=digest,
-        family=family,
-        thread_number=thread,
-        runs=tuple(Run(*run) for run in orjson.loads(runs)),
-        manifest=manifest,
-        encoded_metadata=metadata,
-        link=link,
-    )
+    return checkpoint_of(row)
 
 
 def to_thread(row: Row) -> ThreadRecord:
     """A row of ``thread_full``."""
-    name, head = row[0], row[HEAD_COLUMNS - 1]
-    if head is not None and row[HEAD_COLUMNS] is None:
-        raise Corrupt(f"the head of thread {name!r}", "its checkpoint is missing")
-    found = None if head is None else to_checkpoint(row[HEAD_COLUMNS:])
-    return to_headed_thread(row[:HEAD_COLUMNS], found)
-
-
-def to_headed_thread(row: Row, found: Checkpoint | None) -> ThreadRecord:
-    """The columns of a thread itself, and its head."""
-    (name, kind, owner, agent, metadata, family, forked_thread, forked_checkpoint,
-     created_at, updated_at, deleted_at, changed, number, _) = row  # fmt: skip
-    return ThreadRecord(
-        id=name,
-        kind=kind,
-        owner=owner,
-        agent=agent,
-        head=found,
-        forked_from=Origin(forked_thread, forked_checkpoint) if forked_thread else None,
-        created_at=created_at,
-        updated_at=updated_at,
-        deleted_at=deleted_at,
-        changed=changed,
-        family=family,
-        number=number,
-        encoded_metadata=metadata,
-    )
+    return thread_of(row, to_checkpoint)
 
 
 def start_values(start: Start | None) -> dict[str, Any]:
@@ -133,6 +101,49 @@ def start_values(start: Start | None) -> dict[str, Any]:
         "begin_metadata": start.metadata if start else None,
         "begin_anew": start.anew if start else None,
     }
+
+
+def save_values(writes: Sequence[Write]) -> dict[str, Any]:
+    """Saves of the plainest kind as the parameters of one statement."""
+    rows = [_save_values(write) for write in writes]
+    owners = [n for n, write in enumerate(writes, 1) for _ in write.segments]
+    columns = {
+        f"all_{name}": _ARRAYS[name]([row[name] for row in rows]) for name in _ARRAYS
+    }
+    segments = segment_values([s for write in writes for s in write.segments])
+    return {**columns, **segments, "owners": int8s(owners)}
+
+
+def _save_values(write: Write) -> dict[str, Any]:
+    parent, saved = write.expect, write.checkpoint
+    assert isinstance(parent, Checkpoint)
+    assert saved is not None
+    return {
+        **checkpoint_values(saved, parent.seq),
+        "family": parent.family,
+        "thread": write.thread,
+        "expected": parent.seq,
+        "at": write.at,
+    }
+
+
+_ARRAYS: dict[str, Callable[[list[Any]], Array]] = {
+    "family": int8s,
+    "thread": texts,
+    "expected": int8s,
+    "at": int8s,
+    "id": texts,
+    "parent_id": texts,
+    "step": int8s,
+    "saved_at": int8s,
+    "kind": texts,
+    "metadata": byteas,
+    "runs": texts,
+    "manifest": byteas,
+    "size": int8s,
+    "digest": byteas,
+    "checksum": int8s,
+}
 
 
 def segment_values(segments: Sequence[Segment]) -> dict[str, Any]:

@@ -21,9 +21,11 @@ BREATH = 0.05
 class Trial:
     """The attempts of one call."""
 
-    def __init__(self, settings: Settings, limit: Limit) -> None:
+    def __init__(
+        self, settings: Settings, limit: Limit, deadline: float | None = None
+    ) -> None:
         self.limit = limit
-        self.deadline = time.monotonic() + settings.timeout
+        self.deadline = deadline or time.monotonic() + settings.timeout
         self._settings = settings
         self._count = 0
 

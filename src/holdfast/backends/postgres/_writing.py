@@ -66,6 +66,19 @@ async def save(db: Statements, write: Write, durable: Durable) -> Receipt:
     return Receipt(seq, family, number, entries)
 
 
+async def save_each(
+    db: Statements, writes: Sequence[Write], durable: Durable
+) -> list[Receipt | None]:
+    """Saves on the heads that are expected, ``None`` for what could not be made so.
+
+    Nobody is waited for: a thread that somebody holds is passed over.
+    """
+    values = _rows.save_values(writes)
+    made = await db.rows("save_each", durable=durable, **values)
+    receipts = {place: Receipt(*numbers) for place, *numbers in made}
+    return [receipts.get(place) for place in range(1, len(writes) + 1)]
+
+
 async def record(db: Statements, write: Write, durable: Durable) -> Receipt | None:
     """Entries in the journal of a thread; ``None`` if there is no such thread."""
     values = _entry_values(write)

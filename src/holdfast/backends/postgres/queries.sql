@@ -38,6 +38,57 @@ from (
     offset 0
 ) s
 
+-- name: save_each
+-- hot
+-- Saves of several families at once, those whose threads can be had without waiting.
+with entered as materialized (
+    select hf.enter(%(durable)s) as lowest
+),
+wanted as materialized (
+    select w.* from unnest(
+        %(all_family)s::bigint[], %(all_thread)s::text[], %(all_expected)s::bigint[],
+        %(all_at)s::bigint[], %(all_id)s::text[], %(all_parent_id)s::text[],
+        %(all_step)s::bigint[], %(all_saved_at)s::bigint[], %(all_kind)s::text[],
+        %(all_metadata)s::bytea[], %(all_runs)s::text[], %(all_manifest)s::bytea[],
+        %(all_size)s::bigint[], %(all_digest)s::bytea[], %(all_checksum)s::bigint[])
+    with ordinality w (family, thread, expected, at, id, parent_id, step, saved_at, kind,
+        metadata, runs, manifest, size, digest, checksum, place)
+),
+held as materialized (
+    select t.family, t.number, w.place
+    from wanted w
+    join hf.thread t on t.family = w.family and t.name = w.thread
+        and t.deleted_at is null and t.head = w.expected
+    for no key update of t skip locked
+),
+numbered as materialized (
+    select h.family, h.number, h.place,
+        case when e.lowest is not null then nextval('hf.seq') end as seq
+    from held h cross join entered e
+),
+moved as (
+    update hf.thread t set head = n.seq, changed = n.seq, updated_at = w.at
+    from numbered n join wanted w on w.place = n.place
+    where t.family = n.family and t.number = n.number and t.head = w.expected
+    returning n.place, n.seq, n.family, n.number
+),
+saved as (
+    insert into hf.checkpoint (family, seq, id, thread, thread_name, parent, parent_id,
+        step, saved_at, kind, metadata, runs, manifest, size, digest, checksum)
+    select m.family, m.seq, w.id, m.number, w.thread, w.expected, w.parent_id, w.step,
+        w.saved_at, w.kind, w.metadata, w.runs, w.manifest, w.size, w.digest, w.checksum
+    from moved m join wanted w on w.place = m.place
+),
+cut as (
+    insert into hf.segment (family, number, packing, data, checksum)
+    select m.family, s.number, s.packing, s.data, s.checksum
+    from unnest(%(owners)s::bigint[], %(numbers)s::bigint[], %(packings)s::smallint[],
+        %(pieces)s::bytea[], %(checksums)s::bigint[])
+        s (owner, number, packing, data, checksum)
+    join moved m on m.place = s.owner
+)
+select place, seq, family, number from moved
+
 -- name: record
 -- hot
 select hf.record(%(durable)s, %(thread)s, %(at)s, %(replaces)s, %(entry_checkpoints)s,
@@ -134,6 +185,13 @@ select exists (
     select 1 from hf.move
     where family = %(family)s and seq = %(seq)s and moved_at = %(at)s
 )
+
+-- name: settle
+-- A change of nothing, whose commit waits until all before it is where it has to be.
+update hf.thread set updated_at = updated_at
+where family = %(family)s
+    and number = (select min(number) from hf.thread where family = %(family)s)
+    and hf.enter(%(durable)s) is not null
 
 -- name: state
 -- hot
@@ -458,6 +516,24 @@ select value from hf.setting where name = %(name)s
 insert into hf.setting (name, value) values (%(name)s, %(value)s)
 on conflict (name) do nothing
 
+-- name: weights
+with record as (
+    select family, count(*) as checkpoints, sum(size)::bigint as logical,
+        sum(length(manifest) + length(runs) + length(metadata))::bigint as bytes
+    from hf.checkpoint
+    group by family
+),
+piece as (
+    select family, count(*) as segments, sum(length(data))::bigint as bytes
+    from hf.segment
+    group by family
+)
+select r.family, r.checkpoints, r.logical, coalesce(p.segments, 0),
+    r.bytes + coalesce(p.bytes, 0) as stored
+from record r left join piece p on p.family = r.family
+order by stored desc, r.family
+limit %(limit)s
+
 -- name: facts
 select
     (select count(*) from hf.thread where deleted_at is null and head is not null),
@@ -531,6 +607,12 @@ on conflict (family, number) do nothing
 insert into hf.move (family, seq, thread, kind, source, target, moved_at)
 values (%(family)s, %(seq)s, %(thread)s, %(kind)s, %(source)s, %(target)s, %(at)s)
 on conflict (family, seq) do nothing
+
+-- name: take_seqs
+select nextval('hf.seq') from generate_series(1, %(count)s)
+
+-- name: take_numbers
+select nextval('hf.number') from generate_series(1, %(count)s)
 
 -- name: pass_numbers
 -- What is numbered from now on comes behind what was adopted.
