@@ -280,7 +280,7 @@ def test_files_that_look_like_two_formats_are_refused(memory, tmp_path):
 
 def test_an_unknown_format_is_refused_with_the_list_of_formats(memory, tmp_path):
     with raises(Unsupported) as refused:
-        import_from(memory, tmp_path, format="langgraph")
+        import_from(memory, tmp_path, format="unheard-of")
 
     assert all(name in str(refused.error) for name in formats())
 

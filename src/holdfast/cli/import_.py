@@ -19,6 +19,7 @@ from holdfast.cli._output import Line
 from holdfast.cli._session import Session
 from holdfast.errors import NotFound, Unsupported
 from holdfast.importers import Report, formats
+from holdfast.importers.langgraph import is_address
 
 STREAM, ARCHIVE, AUTO = "-", "archive", "auto"
 MAGIC = b"holdfast archive "
@@ -114,7 +115,7 @@ def _archive_lines(found: Imported, *, dry_run: bool) -> Iterator[Line]:
 def _import_foreign(
     session: Session, store: Store, path: str, format_: str | None, *, dry_run: bool
 ) -> int:
-    if not os.path.exists(path):
+    if not (is_address(path) or os.path.exists(path)):
         raise NotFound(f"{path} is not there; check the path")
     with session.progress("Importing") as progress:
         report = store.import_from(

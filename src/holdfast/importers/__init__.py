@@ -1,4 +1,4 @@
-"""Lossless import from the files of five earlier systems, and of plugins.
+"""Lossless import from five earlier systems, from LangGraph's savers, and by plugins.
 
 `import_from` reads a file or a folder and puts what it finds into a store. It never
 changes the source, can be repeated, and reports what it could not read or had to guess.

@@ -10,6 +10,7 @@ from typing import cast
 
 from holdfast._operations.context import Context
 from holdfast.errors import FormatMismatch, NotFound, Unstorable, Unsupported
+from holdfast.importers import langgraph
 from holdfast.importers._files import shown
 from holdfast.importers._reading import Reader
 from holdfast.importers._report import Counts, Report
@@ -20,6 +21,7 @@ _OURS = {
     "aether": "aether",
     "cortex": "cortex",
     "echo": "echo",
+    langgraph.FORMAT: "langgraph",
     "oxios": "oxios",
     "smooth": "smooth",
     "smooth-sqlite": "smooth_sqlite",
@@ -39,9 +41,13 @@ async def import_into(
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> Report:
-    """Put what a foreign file or folder holds into a store."""
-    place = _existing(path)
+    """Put what a foreign file, folder or database holds into a store."""
+    place = _place(path, format)
     name = _told(place) if format is None else format
+    if name == langgraph.FORMAT:
+        return await langgraph.import_into(
+            context, place, dry_run=dry_run, progress=progress
+        )
     reading = _reader(name).read(place)
     with reading.resources:
         writer = Writer(
@@ -64,6 +70,14 @@ async def import_into(
 
 def _silence(done: int, total: int) -> None:
     del done, total
+
+
+def _place(path: str | os.PathLike[str], name: str | None) -> str:
+    if isinstance(path, str) and langgraph.is_address(path):
+        if name in (None, langgraph.FORMAT):
+            return path
+        raise Unsupported(f"{name} is read from files; give a file or a folder")
+    return _existing(path)
 
 
 def _existing(path: object) -> str:

@@ -1,0 +1,38 @@
+"""LangGraph's checkpoints and long-term memory in a Holdfast store.
+
+    LangGraph                        Holdfast
+    ---------                        --------
+    thread                           thread of the same name, kind "langgraph"
+    namespace of a subgraph          thread "<thread>#<namespace>"
+    checkpoint                       checkpoint with the same id
+    channel                          value of the state, by name
+    versions, ts and the like        the value "__checkpoint__"
+    metadata                         metadata of the checkpoint
+    latest checkpoint                head
+    invoke with a checkpoint_id      rewind and save, in one transaction
+    pending writes                   journal of the checkpoint, by task
+    item of a store                  thread of kind "item"
+
+`HoldfastSaver` is a checkpointer, which also takes over what other savers have kept,
+and `HoldfastStore` a store for items. They translate and keep nothing themselves.
+Needs the extra: ``pip install 'holdfast[langgraph]'``.
+"""
+
+from __future__ import annotations
+
+from holdfast.errors import Unsupported
+
+try:
+    import langgraph.checkpoint.base as _langgraph
+except ImportError as error:
+    raise Unsupported(
+        "LangGraph needs the extra: pip install 'holdfast[langgraph]'",
+        code="missing_extra",
+    ) from error
+
+del _langgraph
+
+from holdfast.adapters.langgraph._saver import HoldfastSaver  # noqa: E402 - see above
+from holdfast.adapters.langgraph._store import HoldfastStore  # noqa: E402
+
+__all__ = ["HoldfastSaver", "HoldfastStore"]

@@ -1,0 +1,280 @@
+"""How classes are taken apart into fields and made again, without running their code.
+
+Instances are made as unpickling makes them, field by field: no constructor, validator
+or hook runs, and what was kept comes back as it was. A field that was added to the
+class since begins with its default; one that was taken from it is left out.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Callable, Iterable, Iterator
+from types import NoneType
+from typing import Any, cast, get_args
+
+import msgspec
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from typing_extensions import get_type_hints, is_typeddict
+
+from holdfast.errors import Unstorable
+
+TYPE = "__type__"
+# What a model has beside its fields, whose names cannot begin like this.
+EXTRA, PRIVATE, UNSET = "__extra__", "__private__", "__unset__"
+
+_EMPTY = (list, dict, set)
+_SCALARS = (str, int, float, bytes)
+_PLAIN = (NoneType, bool, int, float, str, bytes)
+
+Fields = dict[str, Any]
+
+
+class Refused(Exception):
+    """An instance that cannot be kept; the text says what it is and what to do."""
+
+
+class Shape(msgspec.Struct, frozen=True):
+    """A class under the name it is stored by: instance to fields and back."""
+
+    name: str
+    dump: Callable[[Any], Fields]
+    load: Callable[[Fields], object]
+
+
+def shape_of(class_: type, name: str | None = None) -> Shape:
+    """The shape of an enum, a dataclass, a model, a named tuple, or a kind of text."""
+    full = name or f"{class_.__module__}.{class_.__qualname__}"
+    for applies, make in _KINDS:
+        if applies(class_):
+            return make(class_, full)
+    kinds = "an enum, a dataclass, a pydantic model, a named tuple, a TypedDict or text"
+    raise Unstorable("allow", f"{full} must be {kinds}; convert it in your node")
+
+
+def is_allowable(class_: type) -> bool:
+    """Whether `shape_of` can take instances apart."""
+    return any(applies(class_) for applies, _ in _KINDS)
+
+
+def with_fields(classes: Iterable[Any]) -> set[type]:
+    """The classes, and those that their fields are declared to hold."""
+    found: set[type] = set()
+    seen: list[object] = []
+    waiting = list(classes)
+    for given in waiting:
+        if not isinstance(given, type):
+            raise Unstorable("allow", f"takes classes, not {given!r}")
+        if not is_typeddict(given):
+            shape_of(given)
+    while waiting:
+        hint = waiting.pop()
+        if any(hint is other for other in seen):
+            continue
+        seen.append(hint)
+        waiting += get_args(hint)
+        if isinstance(hint, type) and (is_allowable(hint) or is_typeddict(hint)):
+            waiting += _hints(hint)
+            if not is_typeddict(hint):
+                found.add(hint)
+    return found
+
+
+def _hints(class_: type) -> Iterator[object]:
+    """What the fields of a class are declared as, as far as it can be told."""
+    try:
+        hints = get_type_hints(class_, include_extras=True)
+    except (NameError, TypeError, AttributeError, SyntaxError):
+        # A name that only a type checker can see: such a class has to be given.
+        return
+    yield from hints.values()
+
+
+# --- enums and named tuples -----------------------------------------------------------
+
+
+def _enum(class_: Any, name: str) -> Shape:
+    return Shape(
+        name, lambda member: {"value": member.value}, lambda f: class_(f["value"])
+    )
+
+
+def _named_tuple(class_: Any, name: str) -> Shape:
+    names: tuple[str, ...] = class_._fields
+    defaults: Fields = class_._field_defaults
+
+    def dump(value: tuple[Any, ...]) -> Fields:
+        return dict(zip(names, value, strict=True))
+
+    def load(fields: Fields) -> object:
+        found = {**defaults, **fields}
+        made: object = class_._make(found[field] for field in names)
+        return made
+
+    return Shape(name, dump, load)
+
+
+def _is_named_tuple(class_: type) -> bool:
+    return hasattr(class_, "_fields") and issubclass(class_, tuple)
+
+
+# --- kinds of text and numbers --------------------------------------------------------
+
+
+def _scalar(class_: Any, name: str) -> Shape:
+    kind: Any = next(kind for kind in _SCALARS if issubclass(class_, kind))
+
+    def dump(value: object) -> Fields:
+        return {"value": kind(value), **getattr(value, "__dict__", {})}
+
+    def load(fields: Fields) -> object:
+        made = kind.__new__(class_, fields.pop("value"))
+        for field, value in fields.items():
+            object.__setattr__(made, field, value)
+        return made
+
+    return Shape(name, dump, load)
+
+
+def _is_scalar(class_: type) -> bool:
+    return issubclass(class_, _SCALARS) and class_ not in (*_SCALARS, bool)
+
+
+# --- dataclasses ----------------------------------------------------------------------
+
+
+def _dataclass(class_: Any, name: str) -> Shape:
+    fields = dataclasses.fields(class_)
+
+    def dump(value: object) -> Fields:
+        # A field without a value, in a class with slots, has no attribute.
+        names = (field.name for field in fields)
+        return {name: getattr(value, name) for name in names if hasattr(value, name)}
+
+    def load(stored: Fields) -> object:
+        made = object.__new__(class_)
+        for field in fields:
+            if field.name in stored:
+                object.__setattr__(made, field.name, stored[field.name])
+            elif (default := _default(field)) is not dataclasses.MISSING:
+                object.__setattr__(made, field.name, default)
+        return made
+
+    return Shape(name, dump, load)
+
+
+def _default(field: dataclasses.Field[Any]) -> object:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return field.default
+
+
+def _is_dataclass(class_: type) -> bool:
+    return dataclasses.is_dataclass(class_) and not issubclass(
+        class_, (str, int, float, bytes, list, dict, tuple, set, BaseException)
+    )
+
+
+# --- pydantic -------------------------------------------------------------------------
+
+
+def _model(class_: type[BaseModel], name: str) -> Shape:
+    names = tuple(class_.model_fields)
+
+    def dump(model: BaseModel) -> Fields:
+        values = model.__dict__
+        found = {field: values[field] for field in names if field in values}
+        unset = [field for field in found if field not in model.model_fields_set]
+        return found | beside(model) | ({UNSET: unset} if unset else {})
+
+    return Shape(name, dump, model_loader(class_))
+
+
+def beside(model: BaseModel) -> Fields:
+    """What a model has beside its fields."""
+    found: Fields = {}
+    if model.__pydantic_extra__:
+        found[EXTRA] = model.__pydantic_extra__
+    if model.__pydantic_private__:
+        found[PRIVATE] = model.__pydantic_private__
+    return found
+
+
+def model_loader(class_: type[BaseModel]) -> Callable[[Fields], object]:
+    """Makes a model of its fields, the way unpickling does."""
+    begins = dict(beginnings(class_))
+    # In the order of the class, so that what is kept again is kept in the same bytes.
+    every = {name: begins.get(name) for name in class_.model_fields}
+    fresh: dict[str, Callable[[], Any]] = {
+        name: type(value) for name, value in begins.items() if type(value) in _EMPTY
+    }
+    others = {n: f for n, f in class_.model_fields.items() if n not in begins}
+    keeps_extra = class_.model_config.get("extra") == "allow"
+    set_attribute = object.__setattr__
+
+    def load(stored: Fields) -> object:
+        values = every.copy()
+        for name, make in fresh.items():
+            values[name] = make()
+        for name, field in others.items():
+            if name not in stored:
+                values[name] = _made(name, field)
+        given = every.keys() & stored.keys()
+        for name in given:
+            values[name] = stored[name]
+        made = class_.__new__(class_)
+        set_attribute(made, "__dict__", values)
+        extra: Fields | None = stored.get(EXTRA, {}) if keeps_extra else None
+        given = (given | {*(extra or ())}) - {*stored.get(UNSET, ())}
+        set_attribute(made, "__pydantic_fields_set__", given)
+        set_attribute(made, "__pydantic_extra__", extra)
+        set_attribute(made, "__pydantic_private__", stored.get(PRIVATE))
+        return made
+
+    return load
+
+
+def beginnings(class_: type[BaseModel]) -> Iterator[tuple[str, Any]]:
+    """The fields of a model that begin with the same plain value each time."""
+    for name, field in class_.model_fields.items():
+        default: Any = field.default
+        if field.default_factory in _EMPTY:
+            yield name, cast("Callable[[], Any]", field.default_factory)()
+        elif type(default) in _PLAIN or (type(default) in _EMPTY and not default):
+            yield name, default
+
+
+def _made(name: str, field: FieldInfo) -> Any:
+    """What a field begins with that was added to its class since."""
+    if field.is_required():
+        raise KeyError(name)
+    return field.get_default(call_default_factory=True, validated_data={})
+
+
+def _is_model(class_: type) -> bool:
+    return issubclass(class_, BaseModel)
+
+
+def _old_model(class_: Any, name: str) -> Shape:
+    names = tuple(class_.__fields__)
+
+    def dump(model: object) -> Fields:
+        return {n: model.__dict__[n] for n in names if n in model.__dict__}
+
+    return Shape(name, dump, lambda fields: class_.construct(**fields))
+
+
+def _is_old_model(class_: type) -> bool:
+    # By its attributes: importing pydantic.v1 is slow, and warns on new Pythons.
+    return hasattr(class_, "__fields__") and hasattr(class_, "construct")
+
+
+_KINDS: tuple[tuple[Callable[[type], bool], Callable[[Any, str], Shape]], ...] = (
+    (lambda class_: issubclass(class_, enum.Enum), _enum),
+    (_is_named_tuple, _named_tuple),
+    (_is_model, _model),
+    (_is_dataclass, _dataclass),
+    (_is_old_model, _old_model),
+    (_is_scalar, _scalar),
+)

@@ -1,0 +1,103 @@
+"""LangGraph's long-term memory, blocking and awaited."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Self, Unpack
+
+from langgraph.store.base import BaseStore, IndexConfig, Op, Result, TTLConfig
+
+from holdfast._opening import Options
+from holdfast._store import AsyncStore, Store
+from holdfast.adapters.langgraph import _remembering
+from holdfast.adapters.langgraph._running import (
+    Address,
+    AnyStore,
+    Opening,
+    Runner,
+    opened,
+)
+from holdfast.adapters.langgraph._types import Types
+from holdfast.errors import Unsupported
+
+
+class HoldfastStore(BaseStore):
+    """A store for ``graph.compile(store=...)``: items in namespaces, with history.
+
+    Opened like `HoldfastSaver`, also over the same store. ``ttl`` is LangGraph's: an
+    item whose time is over is gone at once; `sweep_ttl` frees what it took. A query
+    finds items by the words in them, as many as possible first.
+    """
+
+    supports_ttl = True
+
+    def __init__(
+        self,
+        store: Address | AnyStore,
+        *,
+        ttl: TTLConfig | None = None,
+        index: IndexConfig | None = None,
+        allow: Iterable[type] = (),
+        **options: Unpack[Options],
+    ) -> None:
+        if index is not None:
+            raise Unsupported(
+                "vector search is not supported; leave index= out, and queries find"
+                " items by the words in them"
+            )
+        self.ttl_config = ttl
+        self._types = Types(allow)
+        self._owned: Store | None = None
+        if not isinstance(store, Store | AsyncStore):
+            store = self._owned = opened(store, options)
+        self._runner = Runner(store)
+
+    @classmethod
+    def from_conn_string(
+        cls,
+        address: Address,
+        *,
+        ttl: TTLConfig | None = None,
+        index: IndexConfig | None = None,
+        **options: Unpack[Options],
+    ) -> Opening[Self]:
+        """A store for ``with`` or ``async with``, closed at the end of it."""
+        return Opening(lambda store: cls(store, ttl=ttl, index=index), address, options)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the store if it was opened here."""
+        if self._owned is not None:
+            self._owned.close()
+
+    def setup(self) -> None:
+        """Do nothing: a store is ready once it is open."""
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """The results of operations, carried out one after the other."""
+        operation = _remembering.batch(self._runner.context, self._types, ops)
+        return self._runner.run(operation)
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """As `batch`, awaited."""
+        operation = _remembering.batch(self._runner.context, self._types, ops)
+        return await self._runner.arun(operation)
+
+    def sweep_ttl(self) -> int:
+        """Delete the items whose time is over; how many there were."""
+        return self._runner.run(_remembering.sweep(self._runner.context))
+
+    async def asweep_ttl(self) -> int:
+        """As `sweep_ttl`, awaited."""
+        return await self._runner.arun(_remembering.sweep(self._runner.context))

@@ -1,0 +1,194 @@
+"""Python objects as plain values and back: a closed table of types.
+
+What has no place in JSON becomes a mapping whose ``__type__`` names an entry of the
+table, and only entries of the table are ever made of what is stored: nothing is
+imported, called or looked up by a stored name. A message stays readable as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from datetime import datetime, time
+from typing import Any, cast
+from zoneinfo import ZoneInfo
+
+from holdfast import _codec
+from holdfast.adapters.langgraph import _known, _shapes
+from holdfast.adapters.langgraph._known import NATIVE
+from holdfast.adapters.langgraph._shapes import TYPE, Fields, Refused, Shape
+from holdfast.errors import FormatMismatch, Unstorable
+
+_TOO_DEEP = "is nested too deeply, or inside itself; refer to it by id"
+
+
+class Types:
+    """Which types can be kept, and how; ``allow`` adds classes and what they hold."""
+
+    def __init__(self, allow: Iterable[type] = ()) -> None:
+        self._allowed = _shapes.with_fields(allow)
+        self._shapes: dict[type, Shape] = {**_known.shapes()}
+        for class_ in self._allowed:
+            self._shapes.setdefault(class_, _shapes.shape_of(class_))
+        self._loads: dict[str, Callable[[Fields], object]] = {
+            shape.name: shape.load for shape in self._shapes.values()
+        }
+        self._loads |= _LOADS
+        self._dumps: dict[type, Callable[[Any], object]] = {
+            list: self._plain_list,
+            dict: self._plain_dict,
+            tuple: lambda value: tuple(self._plain_list(value)),
+            set: lambda value: self._plain_set(value, "set"),
+            frozenset: lambda value: self._plain_set(value, "frozenset"),
+            datetime: _plain_moment,
+            time: _plain_moment,
+        }
+        for class_, shape in self._shapes.items():
+            self._dumps[class_] = _dumper(shape, self._plain)
+
+    @property
+    def classes(self) -> Collection[type]:
+        """All classes in the table."""
+        return self._shapes.keys()
+
+    def allowing(self, classes: Iterable[type]) -> Types:
+        """The same types and more."""
+        more = _shapes.with_fields(classes) - self._shapes.keys()
+        return Types([*self._allowed, *more]) if more else self
+
+    def encode(self, value: object, path: str) -> bytes:
+        """The JSON text of a value; ``path`` names it in errors."""
+        return _codec.encode(self.plain(value, path), path)
+
+    def plain(self, value: object, path: str) -> object:
+        """A value made of what the codec carries."""
+        try:
+            return self._plain(value)
+        except Refused as refused:
+            where = path + self._place(value)
+            raise Unstorable(where, str(refused)) from None
+        except RecursionError:
+            raise Unstorable(path, _TOO_DEEP) from None
+
+    def revive(self, value: Any) -> Any:
+        """What `plain` was given; changes ``value`` in place."""
+        kind = cast("type[object]", type(value))
+        if kind is dict:
+            for key, item in value.items():
+                if type(item) in _HOLDING:
+                    value[key] = self.revive(item)
+            return self._load(value) if TYPE in value else value
+        if kind is list:
+            for n, item in enumerate(value):
+                if type(item) in _HOLDING:
+                    value[n] = self.revive(item)
+            return value
+        return tuple(map(self.revive, value)) if kind is tuple else value
+
+    def _plain(self, value: object) -> object:
+        kind = type(value)
+        if kind in NATIVE:
+            return value
+        dump = self._dumps.get(kind)
+        if dump is not None:
+            return dump(value)
+        # As LangGraph keeps them: an exception is told, not raised again.
+        if isinstance(value, BaseException):
+            return repr(value)
+        raise Refused(_refusal(kind))
+
+    def _plain_list(self, value: Iterable[Any]) -> list[object]:
+        plain = self._plain
+        return [v if type(v) in NATIVE else plain(v) for v in value]
+
+    def _plain_dict(self, value: dict[Any, Any]) -> object:
+        if TYPE in value or not all(type(key) in NATIVE for key in value):
+            pairs = [[self._plain(k), self._plain(v)] for k, v in value.items()]
+            return {TYPE: "dict", "items": pairs}
+        return {k: self._plain(v) for k, v in value.items()}
+
+    def _plain_set(self, value: Iterable[Any], name: str) -> object:
+        if all(type(item) in NATIVE for item in value):
+            return value
+        # In an order of their own, so that equal sets are kept in the same bytes.
+        items = sorted(self._plain_list(value), key=lambda i: _codec.encode(i, name))
+        return {TYPE: name, "items": items}
+
+    def _load(self, stored: Fields) -> object:
+        name = stored.pop(TYPE)
+        load = self._loads.get(name) if isinstance(name, str) else None
+        if load is None:
+            raise FormatMismatch(
+                f"a stored value is of type {name!r}, which is not allowed here; if you"
+                " know it, pass the class: allow=[...]",
+                code="type_not_allowed",
+            )
+        try:
+            return load(stored)
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
+            text = f"a stored {name} cannot be made again: {error!r}; check its class"
+            raise FormatMismatch(text, code="type_changed") from error
+
+    def _place(self, value: Any) -> str:
+        """Where in a value the first part stands that is refused."""
+        for step, item in self._parts(value):
+            try:
+                self._plain(item)
+            except Refused:
+                return step + self._place(item)
+        return ""
+
+    def _parts(self, value: Any) -> Iterator[tuple[str, Any]]:
+        kind = cast("type[object]", type(value))
+        if kind is dict:
+            yield from ((f"[{key!r}]", item) for key, item in value.items())
+        elif kind in (list, tuple):
+            yield from ((f"[{n}]", item) for n, item in enumerate(value))
+        elif kind in self._shapes:
+            fields = self._shapes[kind].dump(value)
+            yield from ((f".{name}", item) for name, item in fields.items())
+
+
+def _refusal(kind: type) -> str:
+    if _shapes.is_allowable(kind):
+        hint = f"pass the class: allow=[{kind.__qualname__}]"
+    else:
+        hint = "pass plain data, or keep its name and look it up after loading"
+    return f"{kind.__module__}.{kind.__qualname__} is not storable; {hint}"
+
+
+def _dumper(
+    shape: Shape, plain: Callable[[Any], object]
+) -> Callable[[Any], dict[str, object]]:
+    name, fields_of = shape.name, shape.dump
+
+    def dump(value: Any) -> dict[str, object]:
+        # The name comes last: whoever looks at a message sees role and text first.
+        found: dict[str, object] = {**fields_of(value), TYPE: name}
+        for key, item in found.items():
+            if type(item) not in NATIVE:
+                found[key] = plain(item)
+        return found
+
+    return dump
+
+
+def _plain_moment(moment: Any) -> object:
+    """A datetime or time as it is, unless its zone is more than an offset."""
+    if type(moment.tzinfo) is not ZoneInfo:
+        return moment
+    zone = moment.tzinfo.key
+    return {TYPE: "zoned", "moment": moment.replace(tzinfo=None), "zone": zone}
+
+
+def _load_moment(fields: Fields) -> object:
+    return fields["moment"].replace(tzinfo=ZoneInfo(fields["zone"]))
+
+
+_HOLDING = frozenset({dict, list, tuple})
+# What is stored under a name and is no class of its own.
+_LOADS: dict[str, Callable[[Fields], object]] = {
+    "dict": lambda fields: dict(fields["items"]),
+    "set": lambda fields: set(fields["items"]),
+    "frozenset": lambda fields: frozenset(fields["items"]),
+    "zoned": _load_moment,
+}

@@ -1,0 +1,60 @@
+"""An unmodified graph of messages stays small, and a save costs what is new."""
+
+import os
+import random
+
+from langchain_core.messages import AIMessage
+
+from adapters import graphs
+from adapters.graphs import thread
+from holdfast.adapters.langgraph import HoldfastSaver
+
+TURNS = 500 if os.environ.get("HOLDFAST_THOROUGH") else 250
+
+
+class Talk:
+    """Text that is as hard to compress as prose: few words often, many words seldom."""
+
+    def __init__(self):
+        self.random = random.Random(1)
+        letters = "etaoinshrdlucmfwypvbgk"
+        self.words = [
+            "".join(self.random.choices(letters, k=self.random.randint(2, 9)))
+            for _ in range(6000)
+        ]
+        self.weights = [1 / (rank + 2) for rank in range(6000)]
+
+    def text(self, size):
+        words = self.random.choices(self.words, self.weights, k=size // 3)
+        return " ".join(words)[:size]
+
+
+def test_a_chat_takes_at_most_3_megabytes_for_500_turns(tmp_path):
+    talk = Talk()
+    chat = graphs.chat(lambda _: {"messages": [AIMessage(talk.text(1000))]})
+    with HoldfastSaver(tmp_path / "agents.db") as saver:
+        graph = chat.compile(checkpointer=saver)
+        for _ in range(TURNS):
+            graph.invoke(graphs.say(talk.text(500)), thread("t"))
+        state = graph.get_state(thread("t"))
+        count = len(saver._owned.thread("t").history(limit=None))
+
+    assert sum(len(text) for text in graphs.texts(state.values)) == TURNS * 1500
+    assert count == TURNS * 3
+    size = sum(os.path.getsize(file) for file in tmp_path.iterdir())
+    assert size <= 3_000_000 * TURNS / 500
+
+
+def test_a_save_stores_what_is_new_and_not_what_is_there(tmp_path):
+    talk = Talk()
+    chat = graphs.chat(lambda _: {"messages": [AIMessage(talk.text(1000))]})
+    with HoldfastSaver(tmp_path / "agents.db", compress=False) as saver:
+        graph = chat.compile(checkpointer=saver)
+        for _ in range(20):
+            graph.invoke(graphs.say(talk.text(500)), thread("t"))
+        before = saver._owned.stats().stored_bytes
+
+        graph.invoke(graphs.say(talk.text(500)), thread("t"))
+
+        # The question as the input and as a message, and the answer.
+        assert saver._owned.stats().stored_bytes - before < 2 * 700 + 1200
