@@ -7,10 +7,11 @@ BIN := $(VENV)/bin
 .PHONY: test thorough demo bench lint types check format reference clean
 
 test: $(VENV)/ready ## run all tests
-	$(BIN)/python -m pytest -n 2 -q
+	$(BIN)/python -m pytest -n 4 -q
 
 thorough: $(VENV)/ready ## every combination of call, place and breakdown, and servers that fail
-	HOLDFAST_THOROUGH=1 $(BIN)/python -m pytest -n 2 -q
+	HOLDFAST_THOROUGH=1 HOLDFAST_CRASH_ROUNDS=1000 HOLDFAST_BITROT_FLIPS=1000 \
+		$(BIN)/python -m pytest -n 4 -q
 	$(BIN)/python -m pytest -q --override-ini addopts= tests/thorough
 
 demo: $(VENV)/ready ## watch an agent being killed and resumed

@@ -20,14 +20,16 @@ settings.register_profile(
 )
 settings.register_profile(
     "ci",
-    max_examples=150,
+    max_examples=80,
     deadline=None,
     print_blob=True,
     phases=PHASES,
     report_multiple_bugs=False,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.load_profile("ci" if os.environ.get("CI") else "dev")
+settings.register_profile("thorough", settings.get_profile("ci"), max_examples=1000)
+PROFILE = "ci" if os.environ.get("CI") else "dev"
+settings.load_profile("thorough" if os.environ.get("HOLDFAST_THOROUGH") else PROFILE)
 
 
 @pytest.fixture

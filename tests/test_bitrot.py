@@ -13,7 +13,7 @@ from holdfast import HoldfastError
 from programs.running import seed_of
 from programs.scenario import FILE, OPERATIONS, Source, build
 
-FLIPS = int(os.environ.get("HOLDFAST_BITROT_FLIPS", "150"))
+FLIPS = int(os.environ.get("HOLDFAST_BITROT_FLIPS", "100"))
 
 
 @pytest.fixture(scope="module")
