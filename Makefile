@@ -4,14 +4,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: test thorough demo bench lint types check format reference clean
+.PHONY: test thorough demo bench lint types mypy pyright check format reference clean
 
 test: $(VENV)/ready ## run all tests
-	$(BIN)/python -m pytest -n 4 -q
+	$(BIN)/python -m pytest -n 3 -q
 
 thorough: $(VENV)/ready ## every combination of call, place and breakdown, and servers that fail
 	HOLDFAST_THOROUGH=1 HOLDFAST_CRASH_ROUNDS=1000 HOLDFAST_BITROT_FLIPS=1000 \
-		$(BIN)/python -m pytest -n 4 -q
+		$(BIN)/python -m pytest -n 3 -q
 	$(BIN)/python -m pytest -q --override-ini addopts= tests/thorough
 
 demo: $(VENV)/ready ## watch an agent being killed and resumed
@@ -24,8 +24,12 @@ lint: $(VENV)/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(VENV)/ready
+types: mypy pyright
+
+mypy: $(VENV)/ready
 	$(BIN)/mypy
+
+pyright: $(VENV)/ready
 	$(BIN)/pyright
 
 check: lint types test ## what the continuous integration runs

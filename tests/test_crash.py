@@ -16,7 +16,7 @@ import pytest
 import holdfast
 from holdfast import Agent, Conflict, HoldfastError, Message, NotFound, Retention
 from holdfast.faults import Fault, FaultyDisk, Platter, disk_full, io_error
-from programs.running import run_program, seed_of
+from programs.running import THOROUGH, run_program, seed_of
 from programs.scenario import (
     FILE,
     FOLDER,
@@ -35,8 +35,6 @@ ROUNDS = int(os.environ.get("HOLDFAST_CRASH_ROUNDS", "100"))
 CUTS = ROUNDS // 3
 CALLS = ["set-up", "recover", "backup", *STEPS]
 PLACES = pytest.mark.parametrize("place", [FILE, FOLDER], ids=["file", "folder"])
-# All combinations take ten minutes: `make thorough` has them.
-THOROUGH = bool(os.environ.get("HOLDFAST_THOROUGH"))
 FOLDER_CALLS = CALLS if THOROUGH else ["append", "label", "delete-thread"]
 KILLED = [(call, FILE) for call in CALLS] + [(call, FOLDER) for call in FOLDER_CALLS]
 BREAKDOWNS = ["full-torn", "full-for-a-while", "broken"]

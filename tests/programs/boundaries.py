@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from forking import Child, report
+from running import THOROUGH
 from scenario import (
     OPERATIONS,
     STEPS,
@@ -39,7 +40,6 @@ Steps = list[Callable[[Store], None]]
 
 BACKUP = "copy.db"
 SMALLEST_PAGE = 512
-THOROUGH = bool(os.environ.get("HOLDFAST_THOROUGH"))
 
 
 @dataclass

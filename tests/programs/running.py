@@ -11,6 +11,8 @@ from typing import Any
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 TIMEOUT = 200
+# `make thorough`: every combination, where the tests else take some.
+THOROUGH = bool(os.environ.get("HOLDFAST_THOROUGH"))
 
 
 def run_program(name: str, *arguments: object) -> list[Any]:
