@@ -21,6 +21,7 @@ from benchmarks.environment import environment
 from benchmarks.langgraph_savers import langgraph
 from benchmarks.lineage import fork, history
 from benchmarks.measure import Bench, bench, sync_time
+from benchmarks.openai_sessions import openai_sessions
 from benchmarks.postgres import postgres
 from benchmarks.report import as_json, comparison, duration, failed, progress
 from benchmarks.search import search
@@ -46,6 +47,7 @@ BENCHMARKS: dict[str, Callable[[Bench], None]] = {
     "search": search,
     "postgres": postgres,
     "langgraph": langgraph,
+    "openai": openai_sessions,
 }
 
 

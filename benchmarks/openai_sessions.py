@@ -1,17 +1,11 @@
-"""The same conversation on Holdfast's session and on the SDK's: size, time, loading.
-
-``python -m benchmarks.openai_sessions --turns 500``
-"""
+"""The same conversation on Holdfast's session and on the SDK's: size, time, loading."""
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import os
-import sys
-import tempfile
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
@@ -20,7 +14,8 @@ from agents import Agent, Runner, SQLiteSession, set_tracing_disabled
 from agents.testing import ScriptedModel, assistant_message
 
 import holdfast
-from benchmarks.environment import environment
+from benchmarks.measure import Bench
+from benchmarks.report import Row, times, volume
 from benchmarks.workloads import ASSISTANT_SIZE, USER_SIZE, Writer
 from holdfast.adapters.openai_agents import HoldfastSession
 
@@ -41,19 +36,6 @@ class Measured:
     load: float = 0.0
     tail: float = 0.0
     size: int = 0
-
-    def row(self) -> str:
-        times = (_ends(self.turns), _ends(self.adds, 2), _ends(self.gets))
-        columns = " ".join(f"{text:>16}" for text in times)
-        ends = (median(self.pops), self.load, self.tail)
-        rest = " ".join(f"{seconds * 1e3:>8.2f}" for seconds in ends)
-        return f"{self.name:<28} {self.size / 1e6:>7.2f} MB {columns} {rest}"
-
-
-def _ends(times: Sequence[float], each: int = 1) -> str:
-    some = SOME * each
-    first, last = median(times[:some]), median(times[-some:])
-    return f"{first * 1e3:.2f} -> {last * 1e3:.2f}"
 
 
 def timed(session: Any, name: str, times: list[float]) -> None:
@@ -129,25 +111,25 @@ def theirs(folder: str, turns: int) -> Measured:
     return measured
 
 
-def main() -> int:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--turns", type=int, default=500)
-    turns = parser.parse_args().turns
+def openai_sessions(bench: Bench) -> None:
+    """A conversation with each session, every turn durable."""
+    turns = bench.amount(500, 60)
     set_tracing_disabled(True)
-    with tempfile.TemporaryDirectory() as folder:
-        for name, text in environment(folder).items():
-            print(f"{name:<12} {text}")
-        raw = turns * (USER_SIZE + ASSISTANT_SIZE)
-        print(f"\n{turns} turns, {raw / 1e6:.2f} MB of text; milliseconds\n")
-        heads = f"{'turn':>16} {'add_items':>16} {'get_items':>16}"
-        print(f"{'':<28} {'file':>10} {heads} {'pop':>8} {'load':>8} {'last 10':>8}")
-        print(theirs(folder, turns).row())
-        for awaited in (False, True):
-            print(ours(folder, turns, compress=False, awaited=awaited).row())
-        print(ours(folder, turns, compress=True, awaited=False).row())
-    return 0
+    folder = str(bench.folder)
+    sdk = theirs(folder, turns)
+    for awaited, compress in ((False, False), (True, False), (False, True)):
+        _compare(bench, ours(folder, turns, compress=compress, awaited=awaited), sdk)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def _compare(bench: Bench, ours: Measured, sdk: Measured) -> None:
+    about = f"OpenAI Agents, {len(sdk.turns)} turns, {ours.name}"
+    sizes = f"{volume(ours.size)}; SQLiteSession {volume(sdk.size)}"
+    bench.rows.append(Row(f"{about}: file", sizes, ours.size / sdk.size))
+    pairs = {
+        "last turns": (median(ours.turns[-SOME:]), median(sdk.turns[-SOME:])),
+        "load": (ours.load, sdk.load),
+        "last ten items": (ours.tail, sdk.tail),
+    }
+    for what, (one, other) in pairs.items():
+        measured = times(one, other, "SQLiteSession")
+        bench.rows.append(Row(f"{about}: {what}", measured, one / other))
