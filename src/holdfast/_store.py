@@ -258,13 +258,13 @@ class Store:
     ) -> Page[Match]:
         """The messages that hold a text in any case, newest first.
 
-        Conversations and LangGraph's threads come in the order in which they were last
-        used, the messages of one from its last on. ``agent``, ``owner``,
-        ``conversation`` and ``archived`` say in which to look; ``after`` is the cursor
-        of the page before, and what is used meanwhile moves to the front. The first
-        search makes an index, later ones bring it up to date: ``progress`` is then told
-        how many conversations of how many are done (by an `AsyncStore` in a thread of
-        its own).
+        Conversations, LangGraph's and other threads with a list of ``messages`` come in
+        the order in which they were last used, the messages of one from its last on.
+        ``agent``, ``owner``, ``conversation`` and ``archived`` say in which to look;
+        ``after`` is the cursor of the page before, and what is used meanwhile moves to
+        the front. The first search makes an index, later ones bring it up to date:
+        ``progress`` is then told how many conversations of how many are done (by an
+        `AsyncStore` in a thread of its own).
         """
         wanted = SearchQuery(
             text=query,

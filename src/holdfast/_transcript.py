@@ -111,6 +111,8 @@ def _role_of_item(fields: Mapping[str, object]) -> str:
 
 def text_of(message: object) -> str:
     """What a person would read and search: text and results, without reasoning."""
+    if isinstance(message, str):
+        return message
     fields = fields_of(message)
     if _is_unread(fields):
         return ""

@@ -142,8 +142,10 @@ def _stored_parts(parts: Any) -> Any:
     ]
 
 
-def restored(kept: Mapping[str, Any]) -> AnyMessage:
-    """What `stored` was given."""
+def restored(kept: Mapping[str, Any] | str) -> AnyMessage:
+    """What `stored` was given; plain threads may keep texts among their messages."""
+    if isinstance(kept, str):
+        return cast("AnyMessage", kept)
     if kept.get(MARK) != VERSION or not isinstance(kept.get("role"), str):
         return dict(kept)
     plain = {name: value for name, value in kept.items() if name != MARK}

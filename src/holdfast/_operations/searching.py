@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from holdfast._backend import Candidate, Candidates, ThreadKey, Threads
+from holdfast._backend import NEW_THREAD, Candidate, Candidates, ThreadKey, Threads
 from holdfast._operations.context import Context
 from holdfast._operations.conversations import KIND, PREFIX, thread_of
 from holdfast._operations.indexing import Conversation, Progress, catch_up
@@ -20,8 +20,8 @@ from holdfast._transcript import role_of, text_of
 from holdfast.errors import Corrupt, Unstorable
 from holdfast.messages import AnyMessage
 
-# The kinds of threads that have messages.
-WITH_MESSAGES = (KIND, "langgraph")
+# The kinds of threads that may have messages, the plain ones among them.
+WITH_MESSAGES = (KIND, NEW_THREAD.kind, "langgraph")
 # Threads looked at before it is seen whether that was enough.
 CHUNK = 50
 # A cursor is the ``changed`` of a conversation with a position in these bits.

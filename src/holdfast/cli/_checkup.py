@@ -38,6 +38,7 @@ EXTRAS = {
     "postgres": ("psycopg",),
     "mcp": ("mcp",),
     "langgraph": ("langgraph-checkpoint",),
+    "openai-agents": ("openai-agents",),
 }
 
 

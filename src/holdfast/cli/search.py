@@ -31,7 +31,7 @@ def command(
     archived: bool | None,
     limit: int,
 ) -> int:
-    """Find messages of conversations that hold TEXT, in any case, newest first.
+    """Find messages that hold TEXT, in any case, newest first.
 
     The first search makes an index in the store, unless it may only be read.
     """

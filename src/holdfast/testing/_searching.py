@@ -333,14 +333,25 @@ class SearchOrderTests(SearchCases):
         assert self.found("needle", archived=True) == [("a", 0)]
         assert self.found("needle", archived=False) == [("b", 0)]
 
-    def test_only_conversations_are_searched(self) -> None:
-        state = {"messages": [user("needle")]}
-        self.store.thread("conversation:kindless").save(state)
+    def test_only_messages_are_searched(self) -> None:
         self.store.documents.save("needle", "needle")
         self.store.thread("conversation:odd", kind="conversation").save({"messages": 7})
         self.store.thread("conversation:one", kind="conversation").save(["needle"])
+        self.store.thread("needle").save({"plan": "needle", "messages": "needle"})
+        self.store.thread("other", kind="notes").save({"messages": [user("needle")]})
 
         assert self.found("needle") == []
+
+    def test_threads_with_messages_are_found_among_conversations(self) -> None:
+        self.talk("a", "needle")
+        self.store.thread("b").save({"messages": [user("hay"), user("a needle")]})
+        self.store.thread("c").append(messages=["a needle of no shape"])
+
+        found = self.store.search("needle")
+
+        assert places(found) == [("c", 0), ("b", 1), ("a", 0)]
+        assert found[1].thread == "b"
+        assert places(self.store.conversations.search("needle")) == [("a", 0)]
 
     def test_threads_of_langgraph_are_found_among_conversations(self) -> None:
         self.talk("a", "needle")
