@@ -17,8 +17,8 @@ from holdfast._backend import Receipt, Write
 from holdfast._records import Checkpoint
 
 # So many statements are under way before saves wait for one another, and so many saves
-# are made by one. While the server is busy with two, the next is put together: of 16 and
-# 64 tasks, 14 % more saves than with three and 32.
+# are made by one. While the server is busy with two, the next is put together: 16 or 64
+# tasks then make 14 % more saves than with three and 32.
 LANES, MOST = 2, 24
 # What is under way may wait for a lock that somebody holds; nobody else waits for that.
 LONGEST_WAIT = 0.02
