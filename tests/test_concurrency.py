@@ -16,6 +16,7 @@ import pytest
 from msgspec.structs import replace
 
 import holdfast
+from crowds import CrowdTests, by_writer, is_one_line, swarm
 from holdfast import Busy, Conflict, NotFound, Retention, Store
 from programs.running import FOLDER, run_program, seed_of
 from programs.scenario import (
@@ -27,31 +28,6 @@ from programs.scenario import (
     dump,
     problems_of,
 )
-
-
-def _swarm(task, path, processes, argument=0, door="blocking"):
-    """What each process reports, in the order of their ranks."""
-    if task != "first_open":
-        holdfast.open(path).close()
-    reports = run_program("swarm", task, path, processes, argument, door)
-    assert [report.get("error") for report in reports] == [None] * processes
-    return [report["result"] for report in reports]
-
-
-def _by_writer(log, key="process"):
-    writers = {}
-    for entry in log:
-        writers.setdefault(entry[key], []).append(entry["n"])
-    return writers
-
-
-def _is_one_line(thread):
-    """Whether history is a chain of parents with steps 1, 2, 3 ..."""
-    line = thread.history(None, order="oldest")
-    parents = [None, *(checkpoint.id for checkpoint in line)][:-1]
-    return [c.step for c in line] == list(range(1, len(line) + 1)) and [
-        c.parent for c in line
-    ] == parents
 
 
 @pytest.fixture
@@ -70,37 +46,22 @@ def start(tmp_path):
 # --- processes ------------------------------------------------------------------------
 
 
-def test_appends_of_eight_processes_to_one_thread_are_all_there_in_order(path):
-    steps = _swarm("append", path, 8, 200)
+class TestProcesses(CrowdTests):
+    count = 150
 
-    with holdfast.open(path) as store:
-        thread = store.thread("shared")
-        log = thread.load()["log"]
-        assert _by_writer(log) == {rank: list(range(200)) for rank in range(8)}
-        assert sorted(itertools.chain(*steps)) == list(range(1, 1601))
-        assert _is_one_line(thread)
-        assert problems_of(store) == []
-
-
-def test_of_rivals_for_one_version_one_wins_and_the_others_get_conflict(path):
-    conflicts = _swarm("increment", path, 8, 40)
-
-    with holdfast.open(path) as store:
-        thread = store.thread("counter")
-        assert thread.load() == {"value": 320}
-        assert thread.step == 320
-        assert _is_one_line(thread)
-    assert sum(conflicts) > 0
+    @pytest.fixture
+    def place(self, path):
+        return path
 
 
 def test_no_process_is_starved(path):
-    saves = _swarm("share", path, 8, 2400)
+    saves = swarm("share", path, 8, 2400)
 
     assert min(saves) >= sum(saves) / len(saves) / 4
 
 
 def test_a_new_file_can_be_opened_by_eight_processes_at_once(path):
-    errors = _swarm("first_open", path, 8, 25)
+    errors = swarm("first_open", path, 8, 25)
 
     assert errors == [[]] * 8
     for number in range(25):
@@ -143,7 +104,7 @@ def test_whoever_sets_up_a_new_file_the_other_finds_it_set_up(tmp_path):
 
 
 def test_a_store_can_be_opened_and_closed_beside_others_who_do_the_same(path):
-    _swarm("reopen", path, 6, 60)
+    swarm("reopen", path, 6, 60)
 
     with holdfast.open(path) as store:
         for rank in (1, 3, 5):
@@ -169,15 +130,8 @@ def test_a_store_that_grows_while_it_is_opened_is_not_taken_for_damaged(
         assert problems_of(store) == []
 
 
-def test_a_reader_never_sees_half_a_save(path):
-    _, *seen = _swarm("watch", path, 4, 150)
-
-    assert all(counts == sorted(set(counts)) for counts in seen)
-    assert all(counts[-1] == 150 for counts in seen)
-
-
 def test_a_backup_made_while_others_write_is_a_state_there_was(path):
-    copies, *_ = _swarm("back_up", path, 5, 100)
+    copies, *_ = swarm("back_up", path, 5, 100)
 
     lengths = []
     for copy in copies:
@@ -185,39 +139,11 @@ def test_a_backup_made_while_others_write_is_a_state_there_was(path):
             assert problems_of(store) == []
             thread = store.thread("shared")
             log = thread.load()["log"] if thread.head else []
-            assert all(ns == list(range(len(ns))) for ns in _by_writer(log).values())
+            assert all(ns == list(range(len(ns))) for ns in by_writer(log).values())
             assert len(thread.history(None)) == len(log)
             lengths.append(len(log))
     assert lengths == sorted(lengths)
     assert lengths[-1] == 400
-
-
-def test_pruning_beside_writers_takes_nothing_that_is_to_be_kept(path):
-    *removed, _, _, _ = _swarm("prune", path, 5, 60)
-
-    with holdfast.open(path) as store:
-        assert problems_of(store) == []
-        dump(store)
-        shared = store.thread("shared")
-        log = shared.load()["log"]
-        assert _by_writer(log) == {rank: list(range(60)) for rank in (2, 3, 4)}
-        for rank, n in itertools.product((2, 3, 4), range(0, 60, 10)):
-            labelled = shared.find(label=f"{rank}:{n}")
-            assert _by_writer(shared.load(labelled)["log"])[rank] == list(range(n + 1))
-    assert sum(removed) > 0
-
-
-def test_pruning_twice_at_once_removes_everything_once(path):
-    with holdfast.open(path) as store:
-        for name, n in itertools.product("abcd", range(30)):
-            store.thread(name).append(log=[{"n": n, "text": "x" * 300}])
-
-    removed = _swarm("prune_once", path, 4)
-
-    assert sum(removed) == 4 * 28
-    with holdfast.open(path) as store:
-        assert problems_of(store) == []
-        assert [len(store.thread(name).load()["log"]) for name in "abcd"] == [30] * 4
 
 
 class _Holder:
@@ -301,9 +227,9 @@ def test_sixteen_threads_append_to_one_thread(path):
         steps = list(pool.map(work, range(16)))
 
         log = store.thread("shared").load()["log"]
-        assert _by_writer(log) == {number: list(range(25)) for number in range(16)}
+        assert by_writer(log) == {number: list(range(25)) for number in range(16)}
         assert sorted(itertools.chain(*steps)) == list(range(1, 401))
-        assert _is_one_line(store.thread("shared"))
+        assert is_one_line(store.thread("shared"))
         assert problems_of(store) == []
 
 
@@ -399,7 +325,7 @@ def test_cancelled_appends_are_there_or_not_and_the_others_are(path):
         assert all(found[n] == 1 for n in acknowledged), f"seed {seed}"
         assert [n for n in found if found[n] > 1] == [600], f"seed {seed}"
         assert found[600] == 20, f"seed {seed}"
-        assert all(map(_is_one_line, threads))
+        assert all(map(is_one_line, threads))
         assert problems_of(store) == []
     assert len(acknowledged) < 600, f"seed {seed}: nothing was cancelled"
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import itertools
 import os
 import shutil
 import signal
@@ -15,10 +14,11 @@ import pytest
 from msgspec.structs import replace
 
 import holdfast
+from crowds import CrowdTests, by_writer, is_one_line, swarm
 from holdfast import Busy, Conflict, Store
 from programs.running import run_program, seed_of
 from programs.scenario import dump, problems_of
-from test_concurrency import _by_writer, _Interrupted, _is_one_line, _swarm
+from test_concurrency import _Interrupted
 from test_crash import ROUNDS
 
 WORK = ".holdfast"
@@ -44,52 +44,28 @@ def all_lines(folder):
 # --- processes ------------------------------------------------------------------------
 
 
-def test_appends_of_eight_processes_to_one_thread_are_all_there_in_order(url, folder):
-    steps = _swarm("append", url, 8, 60)
+class TestProcesses(CrowdTests):
+    count = 40
 
-    with holdfast.open(url) as store:
-        thread = store.thread("shared")
-        log = thread.load()["log"]
-        assert _by_writer(log) == {rank: list(range(60)) for rank in range(8)}
-        assert sorted(itertools.chain(*steps)) == list(range(1, 481))
-        assert [change.seq for change in store.changes()] == list(range(1, 481))
-        assert _is_one_line(thread)
-        assert problems_of(store) == []
-    assert all_lines(folder) == {"store.jsonl": 1, "shared-1.jsonl": 480}
+    @pytest.fixture
+    def place(self, url):
+        return url
 
 
-@pytest.mark.parametrize("door", ["blocking", "awaited"])
-def test_threads_of_several_processes_lose_nothing_and_the_feed_is_in_order(door, url):
-    _swarm("crowd", url, 3, 6, door)
+def test_every_append_of_eight_processes_is_one_line(url, folder):
+    swarm("append", url, 8, 20)
 
-    writers = [f"{p}.{t}" for p, t in itertools.product(range(3), range(4))]
-    wanted = {writer: list(range(6)) for writer in writers}
-    with holdfast.open(url) as store:
-        assert _by_writer(store.thread("shared").load()["log"]) == wanted
-        assert _is_one_line(store.thread("shared"))
-        owned = {writer: store.thread(f"own {writer}") for writer in writers}
-        assert {w: own.load()["log"] for w, own in owned.items()} == wanted
-        assert [change.seq for change in store.changes()] == list(range(1, 145))
-        assert problems_of(store) == []
-
-
-def test_of_rivals_for_one_version_one_wins_and_the_others_get_conflict(url):
-    conflicts = _swarm("increment", url, 8, 15)
-
-    with holdfast.open(url) as store:
-        assert store.thread("counter").load() == {"value": 120}
-        assert _is_one_line(store.thread("counter"))
-    assert sum(conflicts) > 0
+    assert all_lines(folder) == {"store.jsonl": 1, "shared-1.jsonl": 160}
 
 
 def test_no_process_is_starved(url):
-    saves = _swarm("share", url, 8, 800)
+    saves = swarm("share", url, 8, 800)
 
     assert min(saves) >= sum(saves) / len(saves) / 4
 
 
 def test_a_new_folder_can_be_opened_by_eight_processes_at_once(url):
-    errors = _swarm("first_open", url, 8, 10)
+    errors = swarm("first_open", url, 8, 10)
 
     assert errors == [[]] * 8
     for number in range(10):
@@ -99,7 +75,7 @@ def test_a_new_folder_can_be_opened_by_eight_processes_at_once(url):
 
 
 def test_a_folder_can_be_opened_and_closed_beside_others_who_do_the_same(url):
-    _swarm("reopen", url, 6, 20)
+    swarm("reopen", url, 6, 20)
 
     with holdfast.open(url) as store:
         for rank in (1, 3, 5):
@@ -108,15 +84,8 @@ def test_a_folder_can_be_opened_and_closed_beside_others_who_do_the_same(url):
         assert problems_of(store) == []
 
 
-def test_a_reader_never_sees_half_a_save(url):
-    _, *seen = _swarm("watch", url, 4, 80)
-
-    assert all(counts == sorted(set(counts)) for counts in seen)
-    assert all(counts[-1] == 80 for counts in seen)
-
-
 def test_a_backup_made_while_others_write_is_a_state_there_was(url):
-    copies, *_ = _swarm("back_up", url, 5, 40)
+    copies, *_ = swarm("back_up", url, 5, 40)
 
     lengths = []
     for copy in copies:
@@ -124,24 +93,10 @@ def test_a_backup_made_while_others_write_is_a_state_there_was(url):
             assert problems_of(store) == []
             thread = store.thread("shared")
             log = thread.load()["log"] if thread.head else []
-            assert all(ns == list(range(len(ns))) for ns in _by_writer(log).values())
+            assert all(ns == list(range(len(ns))) for ns in by_writer(log).values())
             lengths.append(len(log))
     assert lengths == sorted(lengths)
     assert lengths[-1] == 160
-
-
-def test_pruning_beside_writers_takes_nothing_that_is_to_be_kept(url):
-    *removed, _, _, _ = _swarm("prune", url, 5, 30)
-
-    with holdfast.open(url) as store:
-        assert problems_of(store) == []
-        shared = store.thread("shared")
-        log = shared.load()["log"]
-        assert _by_writer(log) == {rank: list(range(30)) for rank in (2, 3, 4)}
-        for rank, n in itertools.product((2, 3, 4), range(0, 30, 10)):
-            labelled = shared.find(label=f"{rank}:{n}")
-            assert _by_writer(shared.load(labelled)["log"])[rank] == list(range(n + 1))
-    assert sum(removed) > 0
 
 
 @pytest.mark.parametrize("door", ["blocking", "awaited"])
@@ -235,8 +190,8 @@ def test_sixteen_threads_save_to_threads_of_their_own_and_to_one(url, folder):
 
         assert logs == [list(range(10))] * 16
         log = store.thread("shared").load()["log"]
-        assert _by_writer(log) == {number: list(range(10)) for number in range(16)}
-        assert _is_one_line(store.thread("shared"))
+        assert by_writer(log) == {number: list(range(10)) for number in range(16)}
+        assert is_one_line(store.thread("shared"))
         assert problems_of(store) == []
         before = dump(store)
     assert sum(all_lines(folder).values()) == 1 + 320

@@ -18,14 +18,11 @@ import pytest
 import databases
 import holdfast
 import servers
+from crowds import PROCESSES, CrowdTests, by_writer, is_one_line
 from holdfast import Conflict
 from holdfast.testing import raises
 from programs.running import FOLDER, run_program, seed_of
-from programs.scenario import dump, problems_of
-
-PROCESSES = 8
-# Four threads in each of three processes.
-CROWD = list(itertools.product(range(3), range(4)))
+from programs.scenario import problems_of
 
 
 @pytest.fixture
@@ -42,73 +39,15 @@ def oldest():
         yield url
 
 
-def _swarm(task, url, processes, argument=0, door="blocking"):
-    holdfast.open(url).close()
-    reports = run_program("swarm", task, url, processes, argument, door)
-    assert [report.get("error") for report in reports] == [None] * processes
-    return [report["result"] for report in reports]
-
-
-def _by_writer(log, key="process"):
-    writers = {}
-    for entry in log:
-        writers.setdefault(entry[key], []).append(entry["n"])
-    return writers
-
-
-def _is_one_line(thread):
-    """Whether history is a chain of parents with steps 1, 2, 3 ..."""
-    line = thread.history(None, order="oldest")
-    parents = [None, *(checkpoint.id for checkpoint in line)][:-1]
-    return [c.step for c in line] == list(range(1, len(line) + 1)) and [
-        c.parent for c in line
-    ] == parents
-
-
 # --- processes ------------------------------------------------------------------------
 
 
-def test_appends_of_eight_processes_to_one_thread_are_all_there_in_order(oldest):
-    steps = _swarm("append", oldest, PROCESSES, 20)
+class TestProcesses(CrowdTests):
+    count = 20
 
-    with holdfast.open(oldest) as store:
-        thread = store.thread("shared")
-        log = thread.load()["log"]
-        assert _by_writer(log) == {rank: list(range(20)) for rank in range(PROCESSES)}
-        assert sorted(itertools.chain(*steps)) == list(range(1, 20 * PROCESSES + 1))
-        assert _is_one_line(thread)
-        assert problems_of(store) == []
-
-
-@pytest.mark.parametrize("door", databases.DOORS)
-def test_threads_of_several_processes_lose_nothing_and_the_feed_is_in_order(
-    door, oldest
-):
-    _swarm("crowd", oldest, 3, 6, door)
-
-    with holdfast.open(oldest) as store:
-        shared, writers = store.thread("shared"), [f"{p}.{t}" for p, t in CROWD]
-        wanted = {writer: list(range(6)) for writer in writers}
-        assert _by_writer(shared.load()["log"]) == wanted
-        assert _is_one_line(shared)
-        owned = {writer: store.thread(f"own {writer}") for writer in writers}
-        assert {w: own.load()["log"] for w, own in owned.items()} == wanted
-        seqs = [change.seq for change in store.changes(limit=1000)]
-        assert len(seqs) == 2 * 6 * len(CROWD)
-        assert seqs == sorted(set(seqs))
-        assert problems_of(store) == []
-
-
-@pytest.mark.parametrize("door", databases.DOORS)
-def test_of_rivals_for_one_version_one_wins_and_the_others_get_conflict(door, oldest):
-    conflicts = _swarm("increment", oldest, 4, 10, door)
-
-    with holdfast.open(oldest) as store:
-        thread = store.thread("counter")
-        assert thread.load() == {"value": 40}
-        assert thread.step == 40
-        assert _is_one_line(thread)
-    assert sum(conflicts) > 0
+    @pytest.fixture
+    def place(self, oldest):
+        return oldest
 
 
 @pytest.mark.parametrize("told", ["told", "untold"])
@@ -118,41 +57,6 @@ def test_who_follows_eight_writers_is_told_everything_once_and_in_order(told, ol
     saved = sorted(itertools.chain(*report["saved"]))
     assert report["told"] == saved
     assert len(saved) == PROCESSES * 25 * 2
-
-
-def test_a_reader_never_sees_half_a_save(oldest):
-    _, *seen = _swarm("watch", oldest, 4, 60)
-
-    assert all(counts == sorted(set(counts)) for counts in seen)
-    assert all(counts[-1] == 60 for counts in seen)
-
-
-def test_pruning_beside_writers_takes_nothing_that_is_to_be_kept(oldest):
-    *removed, _, _, _ = _swarm("prune", oldest, 5, 30)
-
-    with holdfast.open(oldest) as store:
-        assert problems_of(store) == []
-        dump(store)
-        shared = store.thread("shared")
-        log = shared.load()["log"]
-        assert _by_writer(log) == {rank: list(range(30)) for rank in (2, 3, 4)}
-        for rank, n in itertools.product((2, 3, 4), range(0, 30, 10)):
-            labelled = shared.find(label=f"{rank}:{n}")
-            assert _by_writer(shared.load(labelled)["log"])[rank] == list(range(n + 1))
-    assert sum(removed) > 0
-
-
-def test_pruning_twice_at_once_removes_everything_once(oldest):
-    with holdfast.open(oldest) as store:
-        for name, n in itertools.product("abcd", range(20)):
-            store.thread(name).append(log=[{"n": n, "text": "x" * 300}])
-
-    removed = _swarm("prune_once", oldest, 4)
-
-    assert sum(removed) == 4 * 18
-    with holdfast.open(oldest) as store:
-        assert problems_of(store) == []
-        assert [len(store.thread(name).load()["log"]) for name in "abcd"] == [20] * 4
 
 
 @pytest.mark.parametrize("door", databases.DOORS)
@@ -203,9 +107,9 @@ def test_sixteen_threads_append_to_one_thread(url):
         steps = list(pool.map(work, range(16)))
 
         log = store.thread("shared").load()["log"]
-        assert _by_writer(log) == {number: list(range(10)) for number in range(16)}
+        assert by_writer(log) == {number: list(range(10)) for number in range(16)}
         assert sorted(itertools.chain(*steps)) == list(range(1, 161))
-        assert _is_one_line(store.thread("shared"))
+        assert is_one_line(store.thread("shared"))
 
 
 def test_tags_set_at_once_through_different_threads_are_all_there(url):
@@ -313,7 +217,7 @@ def test_cancelled_appends_are_there_or_not_and_the_others_are(url):
         assert all(found[n] == 1 for n in acknowledged), f"seed {seed}"
         assert [n for n in found if found[n] > 1] == [400], f"seed {seed}"
         assert found[400] == 20, f"seed {seed}"
-        assert all(map(_is_one_line, threads))
+        assert all(map(is_one_line, threads))
         assert problems_of(store) == []
     assert len(acknowledged) < 400, f"seed {seed}: nothing was cancelled"
     assert is_whole, f"seed {seed}: a connection was lost"
