@@ -1,5 +1,6 @@
 """Delta channels, which are made of many checkpoints: none of those is ever missed."""
 
+import asyncio
 import operator
 import os
 import random
@@ -168,8 +169,10 @@ def test_history_begins_at_the_nearest_value_and_goes_by_parents(saver):
         config = put(saver, config, channels)
         saver.put_writes(config, [("d", f"w{n}"), ("e", n)], "task")
 
-    found = saver.get_delta_channel_history(config=config, channels=["d", "e", "f"])
+    asked = {"config": config, "channels": ["d", "e", "f"]}
+    found = saver.get_delta_channel_history(**asked)
 
+    assert asyncio.run(saver.aget_delta_channel_history(**asked)) == found
     assert found["d"]["seed"] == 2
     assert [value for _, _, value in found["d"]["writes"]] == ["w2", "w3"]
     assert [value for _, _, value in found["e"]["writes"]] == [0, 1, 2, 3]
