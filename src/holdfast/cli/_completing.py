@@ -27,24 +27,11 @@ else:
     TextParameter = click.ParamType
 
 
-class ThreadName(TextParameter):
-    """The name of a thread."""
+class Completed(TextParameter):
+    """A text that the store may know how to go on with."""
 
-    name = "thread"
-
-    def shell_complete(
-        self,
-        ctx: click.Context,
-        param: click.Parameter,  # noqa: ARG002 - click's
-        incomplete: str,
-    ) -> list[CompletionItem]:
-        return _complete(ctx, lambda store: _threads(store, incomplete))
-
-
-class Reference(TextParameter):
-    """A checkpoint, as `holdfast.cli._names` reads it."""
-
-    name = "reference"
+    def __init__(self, name: str, find: Callable[[Store, str], Iterator[str]]) -> None:
+        self.name, self._find = name, find
 
     def shell_complete(
         self,
@@ -52,11 +39,7 @@ class Reference(TextParameter):
         param: click.Parameter,  # noqa: ARG002 - click's
         incomplete: str,
     ) -> list[CompletionItem]:
-        return _complete(ctx, lambda store: _references(store, incomplete))
-
-
-THREAD = ThreadName()
-REFERENCE = Reference()
+        return _complete(ctx, lambda store: self._find(store, incomplete))
 
 
 def _complete(
@@ -96,3 +79,8 @@ def _marked(store: Store, name: str) -> Iterator[str]:
             yield f"{name}@label:{checkpoint.label}"
         yield from (f"{name}@tag:{tag}" for tag in checkpoint.tags)
         yield f"{name}@{checkpoint.step}"
+
+
+THREAD = Completed("thread", _threads)
+# A checkpoint, as `holdfast.cli._names` reads it.
+REFERENCE = Completed("reference", _references)

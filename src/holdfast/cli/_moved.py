@@ -1,13 +1,27 @@
-"""What a command says that has moved a head."""
+"""Moving heads through their log, and what a command says that has moved one."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 from holdfast._records import Checkpoint
 from holdfast._store import Store
 from holdfast._thread import Thread
 from holdfast.cli import _shown
-from holdfast.cli._names import short_id
+from holdfast.cli._names import short_id, thread_named
 from holdfast.cli._session import Session
+
+
+def take_steps(
+    session: Session, name: str | None, kind: Literal["undo", "redo"], times: int
+) -> None:
+    """Undo or redo so often, and print where that leads."""
+    with session.writing() as store:
+        thread = thread_named(store, name)
+        old = thread.get()
+        for _ in range(times):
+            thread.undo() if kind == "undo" else thread.redo()
+        tell_move(session, store, thread, kind, old)
 
 
 def tell_move(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from holdfast.cli import _command
-from holdfast.cli._moved import tell_move
-from holdfast.cli._names import THREAD, thread_named
+from holdfast.cli._moved import take_steps
+from holdfast.cli._names import THREAD
 from holdfast.cli._options import times_option
 from holdfast.cli._session import Session
 
@@ -19,9 +19,4 @@ def command(session: Session, *, thread: str | None, times: int) -> None:
 
     THREAD may be left out where there is only one.
     """
-    with session.writing() as store:
-        asked = thread_named(store, thread)
-        old = asked.get()
-        for _ in range(times):
-            asked.redo()
-        tell_move(session, store, asked, "redo", old)
+    take_steps(session, thread, "redo", times)
