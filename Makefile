@@ -39,7 +39,7 @@ format: $(VENV)/ready
 	$(BIN)/ruff format .
 
 reference: $(VENV)/ready ## write the commands' help into docs/cli.md
-	$(BIN)/python -m holdfast.cli._page docs/cli.md
+	$(BIN)/python -m holdfast.cli._reference docs/cli.md
 
 clean:
 	rm -rf $(VENV) build dist

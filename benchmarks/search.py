@@ -15,10 +15,10 @@ import holdfast
 from benchmarks.measure import Bench, Pair, alternate, disk_size, timed
 from benchmarks.report import Row, duration, times, volume
 from benchmarks.workloads import Writer
-from holdfast._backend import run
-from holdfast._operations import searching
-from holdfast._operations.context import Context
-from holdfast._operations.searching import SearchQuery
+from holdfast._engine.context import Context
+from holdfast._engine.search import query
+from holdfast._engine.search.query import SearchQuery
+from holdfast._port import run
 
 MESSAGES, IN_ONE = 200_000, 100
 RARE, COMMON = "quetzalcoatlus", "the"
@@ -80,7 +80,7 @@ def _find_fresh(bench: Bench, store: holdfast.Store) -> None:
 
 
 def _first_page(context: Context, word: str) -> None:
-    found = run(searching.search(context, SearchQuery(text=word)))
+    found = run(query.search(context, SearchQuery(text=word)))
     assert found
 
 

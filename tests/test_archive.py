@@ -24,10 +24,10 @@ from hypothesis import strategies as st
 import holdfast
 from holdfast import Conflict, Corrupt, FormatMismatch, HoldfastError, NotFound
 from holdfast import archive as archives
-from holdfast._paths import find_at, parse_path
+from holdfast._values.paths import find_at, parse_path
 from holdfast.archive._contents import heading_of
-from holdfast.archive._forms import FORMS, Forms, family_of
 from holdfast.archive._frames import FrameReader, FrameWriter
+from holdfast.archive._records import FORMS, Forms, family_of
 from holdfast.testing import FakeClock, blocking, ids, raises
 
 LONG = "a long text that fills a segment " * 40

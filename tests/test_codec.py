@@ -21,7 +21,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from holdfast._codec import _LOADS, MARKER, convert, decode, encode
+from holdfast._values.codec import _LOADS, MARKER, convert, decode, encode
 from holdfast.errors import Corrupt, FormatMismatch, Unstorable
 
 TAGS = [*_LOADS[str], *_LOADS[list], "$hf.unknown"]

@@ -18,7 +18,7 @@ from holdfast import (
     Retention,
     Store,
 )
-from holdfast._cache import Cache
+from holdfast._engine.cache import Cache
 from holdfast.testing import raises
 from programs.scenario import (
     AGENT_OPERATIONS,

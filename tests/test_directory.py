@@ -17,11 +17,11 @@ from xxhash import xxh3_64_hexdigest
 
 import holdfast
 from holdfast import Conflict, FormatMismatch, Unsupported
-from holdfast._backend import run
+from holdfast._port import run
 from holdfast.backends import directory
 from holdfast.backends.directory import _blobs, _catalog, _lines
 from holdfast.backends.directory._names import file_name
-from holdfast.backends.sqlite._connect import page_checksums
+from holdfast.backends.sqlite._connection import page_checksums
 from holdfast.faults import Fault, FaultyDisk, io_error
 from programs.scenario import OPERATIONS, Source, build, dump, problems_of
 

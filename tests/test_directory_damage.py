@@ -10,9 +10,9 @@ import pytest
 
 import holdfast
 from holdfast import Corrupt, NotFound, Retention
-from holdfast._backend import run
+from holdfast._port import run
+from holdfast.backends.directory._file_scan import Mark, survey
 from holdfast.backends.directory._lines import Part, Writer
-from holdfast.backends.directory._survey import Mark, survey
 from holdfast.faults import Fault, FaultyDisk, Platter, io_error, kill
 from programs.forking import Child
 from programs.running import seed_of

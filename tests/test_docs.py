@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast._agents import Agents
-from holdfast._conversations import Conversations
-from holdfast._documents import Documents
+from holdfast._api.agents import Agents
+from holdfast._api.conversations import Conversations
+from holdfast._api.documents import Documents
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()

@@ -12,12 +12,12 @@ import pytest
 
 import holdfast
 from holdfast import AsyncStore, AsyncThread, Store, Thread
-from holdfast._agents import Agents, AsyncAgents
-from holdfast._autosave import AsyncAutoCheckpoints, AutoCheckpoints
-from holdfast._backend import run
-from holdfast._conversations import AsyncConversations, Conversations
-from holdfast._documents import AsyncDocuments, Documents
-from holdfast._packing import _zstd
+from holdfast._api.agents import Agents, AsyncAgents
+from holdfast._api.autosave import AsyncAutoCheckpoints, AutoCheckpoints
+from holdfast._api.conversations import AsyncConversations, Conversations
+from holdfast._api.documents import AsyncDocuments, Documents
+from holdfast._engine.packing import _zstd
+from holdfast._port import run
 from holdfast.testing import FakeClock, blocking, ids, raises
 
 LONG = "a value too long for the manifest " * 20

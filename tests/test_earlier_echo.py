@@ -23,7 +23,7 @@ from holdfast import (
     HoldfastError,
     Retention,
 )
-from holdfast.backends.sqlite import _connect
+from holdfast.backends.sqlite import _connection
 from holdfast.faults import Fault, FaultyDisk, disk_full
 from holdfast.testing import raises
 
@@ -67,8 +67,8 @@ def test_0_2_one_bad_record_of_a_hundred_costs_only_itself(tmp_path):
     with holdfast.open(path) as store:
         for n in range(100):
             store.thread(f"thread {n}").save({"text": f"{n} " + LONG})
-    db = _connect.connect(
-        str(path), read_only=False, busy_timeout=1, vfs=_connect.page_checksums()
+    db = _connection.connect(
+        str(path), read_only=False, busy_timeout=1, vfs=_connection.page_checksums()
     )
     [(key,)] = db.execute("select key from segment order by key limit 1 offset 41")
     db.execute("update segment set data = zeroblob(length(data)) where key = ?", (key,))

@@ -25,7 +25,7 @@ from holdfast import (
     Retention,
     Unstorable,
 )
-from holdfast._records import LONGEST_NAME
+from holdfast._values.records import LONGEST_NAME
 from holdfast.testing import FakeClock, raises
 
 

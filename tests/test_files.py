@@ -13,7 +13,7 @@ import pytest
 
 import holdfast
 from holdfast import Agent, Message
-from holdfast.backends.sqlite import _connect
+from holdfast.backends.sqlite import _connection
 from holdfast.faults import Fault, FaultyDisk
 
 
@@ -91,8 +91,8 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path):
 def test_a_newer_format_is_refused_with_the_way_out(tmp_path):
     path = tmp_path / "a.db"
     holdfast.open(path).close()
-    db = apsw.Connection(str(path), vfs=_connect.page_checksums())
-    db.execute(f"pragma user_version = {_connect.FORMAT + 1}")
+    db = apsw.Connection(str(path), vfs=_connection.page_checksums())
+    db.execute(f"pragma user_version = {_connection.FORMAT + 1}")
     db.close()
 
     with pytest.raises(holdfast.FormatMismatch, match="upgrade holdfast"):
@@ -220,7 +220,7 @@ def test_every_page_carries_a_checksum(tmp_path):
 
     reserved_bytes_per_page = path.read_bytes()[20]
 
-    assert reserved_bytes_per_page == _connect.CHECKSUM_BYTES
+    assert reserved_bytes_per_page == _connection.CHECKSUM_BYTES
 
 
 @pytest.mark.parametrize("read_only", [False, True])

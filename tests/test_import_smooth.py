@@ -19,7 +19,8 @@ from foreign import (
     source,
     write,
 )
-from holdfast import FormatMismatch, _transcript
+from holdfast import FormatMismatch
+from holdfast._messages import transcript
 from holdfast.importers import import_from
 from holdfast.testing import raises
 
@@ -69,7 +70,7 @@ def test_calls_without_answers_are_found_where_they_were(memory):
     dangling = {}
     for checkpoint in thread.history():
         state = thread.load(checkpoint)
-        calls = [call.id for call in _transcript.open_calls(state["messages"])]
+        calls = [call.id for call in transcript.open_calls(state["messages"])]
         assert calls == state["counts"].get("open", [])
         dangling |= {checkpoint.id: calls} if calls else {}
     assert dangling == EXPECTED["smooth_dangling_tool_calls"]

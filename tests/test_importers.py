@@ -548,5 +548,5 @@ def test_opening_a_store_does_not_load_the_importers():
         [sys.executable, "-c", program], check=True, capture_output=True, text=True
     )
 
-    assert "holdfast._doors" in ran.stdout.split()
+    assert "holdfast._api.open" in ran.stdout.split()
     assert "holdfast.importers" not in ran.stdout.split()

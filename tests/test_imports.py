@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -12,86 +13,148 @@ import pytest
 import holdfast
 
 SOURCE = Path(holdfast.__file__).parent
-CENTRE = {
-    "_codec",
-    "_contents",
-    "_dialects",
-    "_looping",
-    "_manifest",
-    "_paths",
-    "_plain",
-    "_receding",
-    "_recording",
-    "_records",
-    "_reference",
-    "_repair",
-    "_rope",
-    "_searching",
-    "_trimming",
-    "_transcript",
-    "conversations",
-    "diff",
-    "errors",
-    "strategy",
+# From the centre outwards. A module imports modules of its own folder, and of folders
+# that stand before it; folders in one row do not know one another.
+LAYERS = (
+    {"_values"},
+    {"_messages"},
+    {"_port"},
+    {"archive"},
+    {"_engine"},
+    {"_engine.threads"},
+    {"_engine.records"},
+    {"_engine.recorder", "_engine.search"},
+    {"_engine.upkeep"},
+    {"_api"},
+    {"backends", "importers", "views", "testing"},
+    {"faults", "tools", "adapters"},
+    {"mcp"},
+    {"cli"},
+)
+# The public modules beside the folders, by the folder whose layer they belong to.
+PUBLIC = {
+    "errors": "_values",
+    "diff": "_values",
+    "retention": "_values",
+    "agents": "_messages",
+    "conversations": "_messages",
+    "documents": "_messages",
+    "messages": "_messages",
+    "strategy": "_messages",
+    "recorder": "_api",
+    "__main__": "cli",
+    "": "_values",  # the package itself, for its version; its names are loaded later
 }
+# The one place that knows which leaves there are, by name.
+PLUGINS = "_api.plugins"
 
 
 def modules() -> dict[str, Path]:
-    return {
-        ".".join(path.relative_to(SOURCE).with_suffix("").parts): path
-        for path in SOURCE.rglob("*.py")
-    }
+    """Every module of ours without the package's name, packages by their own."""
+    found = {}
+    for path in SOURCE.rglob("*.py"):
+        parts = path.relative_to(SOURCE).with_suffix("").parts
+        found[".".join(p for p in parts if p != "__init__")] = path
+    return found
 
 
-def imports(path: Path) -> set[str]:
-    """The modules a file imports, ours without the package's name."""
+MODULES = modules()
+
+
+def imported(path: Path) -> set[str]:
+    """What a file imports anywhere, also lazily and by a name in a string."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found.add(node.module)
-            found.update(f"{node.module}.{alias.name}" for alias in node.names)
-    return {name.removeprefix("holdfast.") for name in found}
+            whole = {f"{node.module}.{alias.name}" for alias in node.names}
+            ours = {w for w in whole if w.removeprefix("holdfast.") in MODULES}
+            found.update(ours)
+            if ours != whole:
+                found.add(node.module)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            name = node.value.partition(":")[0]
+            if name.removeprefix("holdfast.") in MODULES and "." in name:
+                found.add(name)
+    return found
 
 
-BACKENDS = sorted(name for name in modules() if name.startswith("backends."))
-PURE = sorted(n for n in modules() if n.startswith("_operations.") or n in CENTRE)
-ADAPTERS = sorted(name for name in modules() if name.startswith("adapters."))
-COMMANDS = sorted(n for n in modules() if n.startswith("cli.") or n == "cli")
-RENDERERS = {"cli._colours", "cli._progress"}
-FRAMEWORKS = {"langchain_core", "langgraph", "openai", "ormsgpack"}
+def imports(path: Path) -> set[str]:
+    """The modules a file imports, ours without the package's name."""
+    return {name.removeprefix("holdfast").removeprefix(".") for name in imported(path)}
+
+
+def folder(module: str) -> str:
+    """The folder whose layer a module belongs to."""
+    if module in PUBLIC:
+        return PUBLIC[module]
+    parts = module.split(".")
+    if parts[0] == "_engine":
+        package = len(parts) > 2 or ".".join(parts) in {*chain(*LAYERS)}
+        return ".".join(parts[:2]) if package else "_engine"
+    return parts[0]
+
+
+def rank(module: str) -> int:
+    [found] = [n for n, row in enumerate(LAYERS) if folder(module) in row]
+    return found
+
+
+def test_every_folder_has_a_layer_and_every_layer_a_folder():
+    folders = {folder(module) for module in MODULES}
+
+    assert folders == {*chain(*LAYERS)}
+
+
+@pytest.mark.parametrize("name", sorted(MODULES.keys() - {"", PLUGINS}))
+def test_a_module_imports_only_its_own_folder_and_those_before_it(name):
+    ours = {i for i in imports(MODULES[name]) if i in MODULES}
+
+    outward = {i for i in ours if rank(i) >= rank(name) and folder(i) != folder(name)}
+
+    assert not outward
+
+
+BACKENDS = sorted(name for name in MODULES if name.startswith("backends."))
+PURE = sorted(n for n in MODULES if rank(n) < rank("_api") and n != "_values.clock")
 
 
 @pytest.mark.parametrize("name", BACKENDS)
-def test_backends_import_the_centre_only(name):
-    ours = {i for i in imports(modules()[name]) if i.split(".")[0].startswith("_")}
+def test_a_backend_knows_the_port_and_its_values_only(name):
+    ours = {i for i in imports(MODULES[name]) if i in MODULES}
 
-    assert {i.split(".")[0] for i in ours} <= {"_records", "_backend", "__future__"}
+    assert {folder(i) for i in ours} <= {"_values", "_port", "backends"}
 
 
 @pytest.mark.parametrize("name", PURE)
-def test_the_operations_know_no_technology_no_threads_and_no_clock(name):
-    forbidden = {"apsw", "asyncio", "threading", "time", "sqlite3", "backends"}
+def test_the_engine_knows_no_technology_no_threads_and_no_clock(name):
+    forbidden = {"apsw", "asyncio", "threading", "time", "sqlite3", "psycopg"}
 
-    assert not {i.split(".")[0] for i in imports(modules()[name])} & forbidden
+    assert not {i.split(".")[0] for i in imports(MODULES[name])} & forbidden
+
+
+ADAPTERS = sorted(name for name in MODULES if name.startswith("adapters."))
+COMMANDS = sorted(n for n in MODULES if n.startswith("cli.") or n == "cli")
+RENDERERS = {"cli.terminal.colours", "cli.terminal.progress"}
+FRAMEWORKS = {"langchain_core", "langgraph", "openai", "ormsgpack"}
 
 
 @pytest.mark.parametrize("name", ADAPTERS)
 def test_adapters_know_no_backend_and_not_one_another(name):
     adapter = ".".join(name.split(".")[:2])
-    ours = {i for i in imports(modules()[name]) if i.startswith(("adapters.", "back"))}
+    ours = {i for i in imports(MODULES[name]) if i.startswith(("adapters.", "back"))}
 
     assert all(f"{i}.".startswith(f"{adapter}.") for i in ours)
 
 
 def test_nothing_but_an_adapter_knows_its_framework():
-    others = modules().keys() - {*ADAPTERS}
+    others = MODULES.keys() - {*ADAPTERS}
 
     found = {
         name
         for name in others
-        if {i.split(".")[0] for i in imports(modules()[name])} & FRAMEWORKS
+        if {i.split(".")[0] for i in imports(MODULES[name])} & FRAMEWORKS
     }
 
     assert not found
@@ -99,17 +162,17 @@ def test_nothing_but_an_adapter_knows_its_framework():
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_commands_know_no_backend_and_use_terminals_only_through_the_frame(name):
-    found = {i.split(".")[0] for i in imports(modules()[name])}
+    found = {i.split(".")[0] for i in imports(MODULES[name])}
 
     assert not found & {"apsw", "sqlite3", "psycopg", "backends"}
     assert not found & {"rich", "starlette"} or name in RENDERERS
 
 
 def test_nothing_but_the_command_line_imports_click_and_rich():
-    others = modules().keys() - {*COMMANDS, "__main__"}
+    others = MODULES.keys() - {*COMMANDS, "__main__"}
 
     for name in others:
-        found = imports(modules()[name])
+        found = imports(MODULES[name])
         assert not {i.split(".")[0] for i in found} & {"click", "rich", "cli"}, name
 
 
@@ -146,7 +209,7 @@ def test_importing_holdfast_loads_nothing_that_is_not_needed_yet():
 def test_nothing_in_the_package_can_run_stored_bytes():
     """No serializer that builds arbitrary objects, no eval, anywhere in the source."""
     banned = {"pickle", "marshal", "dill", "cloudpickle", "shelve", "yaml"}
-    for name, path in modules().items():
+    for name, path in MODULES.items():
         assert not {i.split(".")[0] for i in imports(path)} & banned, name
         called = {
             node.func.id

@@ -17,7 +17,7 @@ import databases
 import holdfast
 import holdfast.backends.postgres
 import servers
-from holdfast.backends.postgres._queries import statements, text_of
+from holdfast.backends.postgres._statements import statements, text_of
 
 MESSAGES = [{"role": "user", "content": f"{n} " + "x" * 2000} for n in range(1000)]
 

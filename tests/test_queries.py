@@ -10,7 +10,7 @@ import pytest
 
 import holdfast
 from holdfast.backends import sqlite
-from holdfast.backends.sqlite._queries import QUERIES
+from holdfast.backends.sqlite._statements import QUERIES
 
 SOURCES = [path.read_text() for path in Path(sqlite.__file__).parent.glob("*.py")]
 
@@ -87,6 +87,6 @@ def test_hostile_names_never_become_sql(store):
 
 
 def test_the_two_doors_and_all_backends_share_one_port(store):
-    verbs = {n for n in vars(holdfast._backend.Backend) if not n.startswith("_")}
+    verbs = {n for n in vars(holdfast._port.Backend) if not n.startswith("_")}
 
     assert verbs <= set(dir(store._context.backend))

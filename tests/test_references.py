@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import holdfast
 from holdfast import NotFound, Retention, Unstorable
-from holdfast._reference import (
+from holdfast._values.reference import (
     Ago,
     Back,
     Labelled,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast._repair import repaired
-from holdfast._transcript import calls_of, is_safe, open_calls
+from holdfast._messages.repair import repaired
+from holdfast._messages.transcript import calls_of, is_safe, open_calls
 from holdfast.errors import Unstorable
 from holdfast.testing import raises
 from transcripts import (

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import holdfast
 from holdfast import Retention, Thin, Unstorable
-from holdfast._pruning import ancestry, merged, plan_removal, subtract
-from holdfast._records import Run
+from holdfast._port.removal import ancestry, merged, plan_removal, subtract
+from holdfast._values.records import Run
 from holdfast.retention import Family, checkpoints_to_remove, threads_to_drop
 from holdfast.testing import FakeClock, ids, raises
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast._records import Run
-from holdfast._rope import (
+from holdfast._values.records import Run
+from holdfast._values.rope import (
     BLOCK,
     FINE_ELEMENTS,
     MOST_RUNS,

@@ -9,8 +9,8 @@ import orjson
 import pytest
 
 import holdfast
-from holdfast import _codec
-from holdfast.backends.sqlite import _connect, _rows
+from holdfast._values import codec
+from holdfast.backends.sqlite import _connection, _rows
 
 # Texts that make other stores import or call something when they are loaded.
 PAYLOADS: list[object] = [
@@ -76,8 +76,8 @@ def test_a_row_changed_by_hand_is_refused_not_obeyed(tmp_path):
     path = tmp_path / "a.db"
     with holdfast.open(path) as store:
         store.thread("t").save({"x": ["y" * 400]})
-    db = _connect.connect(
-        str(path), read_only=False, busy_timeout=1, vfs=_connect.page_checksums()
+    db = _connection.connect(
+        str(path), read_only=False, busy_timeout=1, vfs=_connection.page_checksums()
     )
     evil = orjson.dumps({"$hf.object": "os.system"}).ljust(405)
     db.execute("update segment set data = ?", (evil,))
@@ -95,8 +95,8 @@ def test_a_history_rewritten_with_right_checksums_breaks_the_chain(tmp_path):
     with holdfast.open(path) as store:
         store.thread("t").save({"x": ["y" * 400]})
         store.thread("t").append(x=["z" * 400])
-    db = _connect.connect(
-        str(path), read_only=False, busy_timeout=1, vfs=_connect.page_checksums()
+    db = _connection.connect(
+        str(path), read_only=False, busy_timeout=1, vfs=_connection.page_checksums()
     )
     [(key, _, data, _)] = db.execute("select * from segment order by key limit 1")
     forged = bytes(data).replace(b"y", b"n")
@@ -125,4 +125,4 @@ def test_unstorable_values_are_refused_with_their_path_and_change_nothing():
 
 
 def test_the_marker_of_tags_is_never_written_for_plain_data():
-    assert _codec.MARKER not in _codec.encode({"a": [{"$ref": "#"}, {"$hfx": 1}]})
+    assert codec.MARKER not in codec.encode({"a": [{"$ref": "#"}, {"$hfx": 1}]})

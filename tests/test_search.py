@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 import holdfast
 from holdfast import Busy, Retention, Store
-from holdfast._backend import Indexed, Indexing, IndexKey, run
-from holdfast._operations import indexing
-from holdfast._searching import FORM, STRETCH
-from holdfast.backends.sqlite import _searching
+from holdfast._engine.search import index
+from holdfast._engine.search.text import FORM, STRETCH
+from holdfast._port import Indexed, Indexing, IndexKey, run
+from holdfast.backends.sqlite import _search
 from holdfast.faults import CHANGES, Fault, FaultyDisk, disk_full
 from holdfast.testing._reindexing import SearchUpkeepTests
 from holdfast.testing._searching import SearchOrderTests, SearchTests, places, user
@@ -232,7 +232,7 @@ def test_an_index_of_another_python_is_made_anew(memory):
 
 def test_a_long_conversation_is_indexed_a_part_at_a_time(memory, monkeypatch):
     """No transaction keeps others from saving for long, and nothing is done twice."""
-    monkeypatch.setattr(indexing, "BATCH", 3 * STRETCH)
+    monkeypatch.setattr(index, "BATCH", 3 * STRETCH)
     messages = [user(f"{n} {'x' * STRETCH}") for n in range(10)]
     memory.conversations.create("c", messages=messages)
     steps = []
@@ -389,7 +389,7 @@ def test_two_stores_that_index_the_same_at_the_same_time_index_it_once(path):
         assert places(found) == places(overtaken[0])
         rows = stretches(store)
         assert len({row[0::2] for row in rows}) == len(rows)
-        assert not _searching.is_damaged(writer(store))
+        assert not _search.is_damaged(writer(store))
 
 
 def test_a_conversation_that_changes_during_the_search_is_searched_as_it_is(memory):
@@ -438,9 +438,9 @@ def test_a_conversation_replaced_and_pruned_during_the_search_is_read_again(memo
 # --- statements -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", sorted(_searching.QUERIES))
+@pytest.mark.parametrize("name", sorted(_search.QUERIES))
 def test_every_statement_is_used(name):
-    source = Path(_searching.__file__).read_text()
+    source = Path(_search.__file__).read_text()
 
     assert f'"{name}"' in source
 
@@ -449,7 +449,7 @@ def test_every_statement_is_used(name):
 def test_filters_use_their_indexes(memory, name):
     fill(memory, 1)
     memory.search("needle")
-    sql = _searching.QUERIES[name]
+    sql = _search.QUERIES[name]
     values = dict.fromkeys(re.findall(r":(\w+)", sql))
 
     plan = [

@@ -9,8 +9,8 @@ import pytest
 
 import holdfast
 from holdfast import Corrupt
-from holdfast.backends.sqlite import _searching
-from holdfast.backends.sqlite._searching import DAMAGED, TABLES, UNUSED
+from holdfast.backends.sqlite import _search
+from holdfast.backends.sqlite._search import DAMAGED, TABLES, UNUSED
 from holdfast.testing._searching import places, user
 
 PADDING = "the quick brown fox jumps over the lazy dog " * 20
@@ -168,7 +168,7 @@ def test_a_check_is_not_misled_by_what_another_connection_did_to_the_index(path)
         store.conversations.delete(*(f"{number}" for number in range(60)))
         store.search("anything")
         assert rival.verify().problems == ()
-        _searching.optimize(store._context.backend._writer)
+        _search.optimize(store._context.backend._writer)
 
         assert rival.verify().problems == ()
 

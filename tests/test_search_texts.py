@@ -15,7 +15,7 @@ from hypothesis.stateful import (
 )
 
 import holdfast
-from holdfast._searching import snippet
+from holdfast._engine.search.text import snippet
 from holdfast.testing._searching import places, user
 from programs.running import seed_of
 

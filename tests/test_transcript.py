@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast._transcript import (
+from holdfast._messages.transcript import (
     Tally,
     answers_of,
     calls_of,

@@ -8,15 +8,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import holdfast
-from holdfast import _codec
-from holdfast._backend import run
-from holdfast._operations import saving
-from holdfast._operations.trimming import Ending, EndingDraft, Untouched, newest
-from holdfast._receding import without_last
-from holdfast._records import Run
-from holdfast._rope import Blocks, append, chain_of, joined, numbers, splice, write
-from holdfast._transcript import Tally
-from holdfast._trimming import Tail, last_runs, parts_backwards, shortened
+from holdfast._engine.records.transcript_tail import (
+    Ending,
+    EndingDraft,
+    Untouched,
+    newest,
+)
+from holdfast._engine.threads import save
+from holdfast._messages.tally import without_last
+from holdfast._messages.transcript import Tally
+from holdfast._port import run
+from holdfast._values import codec
+from holdfast._values.list_tail import Tail, last_runs, parts_backwards, shortened
+from holdfast._values.records import Run
+from holdfast._values.rope import (
+    Blocks,
+    append,
+    chain_of,
+    joined,
+    numbers,
+    splice,
+    write,
+)
 from holdfast.errors import Corrupt
 
 # --- counts ---------------------------------------------------------------------------
@@ -72,16 +85,16 @@ def grown(batches, edited):
     """A list that was appended to, and then edited somewhere."""
     blocks = Blocks(0)
     elements = [{"first": "x" * 100}]
-    spliced = write(_codec.encode(elements), blocks)
+    spliced = write(codec.encode(elements), blocks)
     for batch in batches:
         if batch:
-            addition = _codec.encode(batch)[1:-1]
+            addition = codec.encode(batch)[1:-1]
             spliced = append(spliced.rope, spliced.body, addition, blocks)
             elements = [*elements, *batch]
     place = edited % (len(elements) + 1)
     # Between, and as it stands inside of others.
     elements = [*elements[:place], {"x": elements[place:]}, *elements[:place]]
-    text = _codec.encode(elements)
+    text = codec.encode(elements)
     return elements, splice(spliced.rope, spliced.body, text, blocks), blocks
 
 
@@ -104,11 +117,11 @@ def test_a_shortened_list_is_the_beginning_and_what_is_added(
     segments, left = Tail(parts_backwards(spliced.body)).boundary(drop)
     if segments == len(spliced.body.sizes):
         return  # then nothing of it is kept
-    text = _codec.encode([*left, *added])[1:-1]
+    text = codec.encode([*left, *added])[1:-1]
 
     short = shortened(spliced.rope, spliced.body, segments, text, blocks)
 
-    expected = _codec.encode([*elements[: len(elements) - drop], *added])
+    expected = codec.encode([*elements[: len(elements) - drop], *added])
     assert bytes(joined(short.body, as_list=True)) == expected
     assert short.rope.size == len(expected)
     assert len(numbers(short.rope.runs)) == len(short.body.sizes)
@@ -144,8 +157,8 @@ def test_an_end_that_is_no_list_is_damage():
 
 def ending(store, thread, **what):
     draft = EndingDraft((), lambda tail, before: Ending(**what))
-    how = saving.Options()
-    return run(saving.save(store._context, thread, draft, how))
+    how = save.Options()
+    return run(save.save(store._context, thread, draft, how))
 
 
 STEPS = st.lists(
@@ -196,11 +209,11 @@ def test_there_is_no_end_of_a_conversation_that_is_not_there(memory):
 
 def test_an_end_that_is_saved_twice_with_one_id_is_made_once(memory):
     memory.conversations.create("c", messages=[{"role": "user", "content": "x" * 300}])
-    how = saving.Options(id="same")
+    how = save.Options(id="same")
 
     def drop():
         draft = EndingDraft((), lambda tail, before: Ending(drop=1, added=[{"a": 1}]))
-        return run(saving.save(memory._context, "conversation:c", draft, how))
+        return run(save.save(memory._context, "conversation:c", draft, how))
 
     assert drop() == drop()
     assert memory.conversations.load("c").messages == [{"a": 1}]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast._backend import Backend
+from holdfast._port import Backend
 
 PAGE = (Path(__file__).parent.parent / "docs" / "writing-a-backend.md").read_text()
 FILES = dict(re.findall(r"```py\n# (\S+\.py)\n(.*?)```", PAGE, re.DOTALL))

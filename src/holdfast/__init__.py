@@ -6,20 +6,20 @@ from importlib import import_module
 # rest of this file.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from holdfast._backend import Pruned
-    from holdfast._doors import (
+    from holdfast._api.open import (
         open,  # noqa: A004 - meant as holdfast.open
         open_async,
         salvage,
     )
-    from holdfast._operations.blaming import Blame
-    from holdfast._operations.checking import Problem, Verification
-    from holdfast._operations.counting import Statistics
-    from holdfast._operations.salvaging import Salvaged
-    from holdfast._operations.searching import Match
-    from holdfast._records import Change, Checkpoint, Move, Page, ThreadRecord
-    from holdfast._store import AsyncStore, Store
-    from holdfast._thread import AsyncThread, Thread
+    from holdfast._api.store import AsyncStore, Store
+    from holdfast._api.thread import AsyncThread, Thread
+    from holdfast._engine.search.query import Match
+    from holdfast._engine.threads.blame import Blame
+    from holdfast._engine.upkeep.salvage import Salvaged
+    from holdfast._engine.upkeep.statistics import Statistics
+    from holdfast._engine.upkeep.verify import Problem, Verification
+    from holdfast._port import Pruned
+    from holdfast._values.records import Change, Checkpoint, Move, Page, ThreadRecord
     from holdfast.agents import Agent, AgentCheckpoint
     from holdfast.conversations import Conversation
     from holdfast.diff import Diff
@@ -87,16 +87,16 @@ __version__ = "0.1.0"
 # Where the names above live. They are loaded when they are first used, so that a
 # program that only asks for the version, or may not need a store, starts at once.
 _MODULES = {
-    "_backend": ("Pruned",),
-    "_doors": ("open", "open_async", "salvage"),
-    "_operations.blaming": ("Blame",),
-    "_operations.checking": ("Problem", "Verification"),
-    "_operations.counting": ("Statistics",),
-    "_operations.salvaging": ("Salvaged",),
-    "_operations.searching": ("Match",),
-    "_records": ("Change", "Checkpoint", "Move", "Page", "ThreadRecord"),
-    "_store": ("AsyncStore", "Store"),
-    "_thread": ("AsyncThread", "Thread"),
+    "_port": ("Pruned",),
+    "_api.open": ("open", "open_async", "salvage"),
+    "_engine.threads.blame": ("Blame",),
+    "_engine.upkeep.verify": ("Problem", "Verification"),
+    "_engine.upkeep.statistics": ("Statistics",),
+    "_engine.upkeep.salvage": ("Salvaged",),
+    "_engine.search.query": ("Match",),
+    "_values.records": ("Change", "Checkpoint", "Move", "Page", "ThreadRecord"),
+    "_api.store": ("AsyncStore", "Store"),
+    "_api.thread": ("AsyncThread", "Thread"),
     "agents": ("Agent", "AgentCheckpoint"),
     "conversations": ("Conversation",),
     "diff": ("Diff",),

@@ -12,10 +12,10 @@ from typing import Any
 
 import msgspec
 
-from holdfast import _transcript
-from holdfast._plain import from_plain, to_plain
-from holdfast._repair import Repair
-from holdfast._transcript import Tally
+from holdfast._messages import transcript
+from holdfast._messages.fields import from_plain, to_plain
+from holdfast._messages.repair import Repair
+from holdfast._messages.transcript import Tally
 from holdfast.errors import Unstorable
 from holdfast.messages import AnyMessage, restored, stored
 
@@ -67,7 +67,7 @@ class Conversation(msgspec.Struct, kw_only=True):
     @property
     def is_empty(self) -> bool:
         """Whether the user has not said anything yet."""
-        return not any(_transcript.role_of(stored(m)) == "user" for m in self.messages)
+        return not any(transcript.role_of(stored(m)) == "user" for m in self.messages)
 
     def add(self, *messages: AnyMessage) -> None:
         """Put messages at the end."""
@@ -95,12 +95,10 @@ class Conversation(msgspec.Struct, kw_only=True):
 
         def tokens(message: Any) -> int:
             return (
-                count(by_place[id(message)])
-                if count
-                else _transcript.tokens_of(message)
+                count(by_place[id(message)]) if count else transcript.tokens_of(message)
             )
 
-        return [by_place[id(m)] for m in _transcript.window(kept, chosen, tokens)]
+        return [by_place[id(m)] for m in transcript.window(kept, chosen, tokens)]
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -172,7 +170,7 @@ def counts_of(counted: Tally) -> dict[str, Any]:
 
 def tally_of(counts: Any) -> Tally:
     """The inverse of `counts_of`."""
-    kept: Mapping[str, Any] = _transcript.fields_of(counts)
+    kept: Mapping[str, Any] = transcript.fields_of(counts)
     return Tally(
         kept.get("messages", 0),
         kept.get("exchanges", 0),
@@ -187,8 +185,8 @@ def tally_of(counts: Any) -> Tally:
 def title_of(messages: Iterable[object]) -> str | None:
     """A title from the first user message that has text."""
     for message in messages:
-        text = " ".join(_transcript.text_of(message).split())
-        if text and _transcript.role_of(message) == "user":
+        text = " ".join(transcript.text_of(message).split())
+        if text and transcript.role_of(message) == "user":
             return text if len(text) <= LONGEST_TITLE else _cut(text) + "…"
     return None
 

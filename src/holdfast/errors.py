@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from holdfast._records import Checkpoint
+    from holdfast._values.records import Checkpoint
 
 __all__ = [
     "Busy",

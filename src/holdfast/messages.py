@@ -11,10 +11,10 @@ from typing import Any, Self, TypeAlias, cast
 
 import msgspec
 
-from holdfast import _transcript
-from holdfast._clock import now, uuid7
-from holdfast._plain import from_plain, to_plain
-from holdfast._transcript import parts_of
+from holdfast._messages import transcript
+from holdfast._messages.fields import from_plain, to_plain
+from holdfast._messages.transcript import parts_of
+from holdfast._values.clock import now, uuid7
 from holdfast.errors import Unstorable
 
 # Marks the mapping of a `Message` among those of other origin; the number is the
@@ -106,7 +106,7 @@ class Message(msgspec.Struct, kw_only=True):
     @property
     def text(self) -> str:
         """What a person would read of it."""
-        return _transcript.text_of(stored(self))
+        return transcript.text_of(stored(self))
 
 
 # What conversations hold: our messages, and others' mappings as they came.

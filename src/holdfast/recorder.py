@@ -10,16 +10,16 @@ import threading
 from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from typing import Any, Self, TypedDict, TypeVar, Unpack
 
-from holdfast._backend import run
-from holdfast._looping import Gate, Loop, Operation
-from holdfast._operations.context import Context
-from holdfast._operations.lineage import Reference
-from holdfast._recording import AnyCall, Recording, Setup
-from holdfast._records import UNSET, Checkpoint
-from holdfast._reference import HEAD
-from holdfast._repair import How, Repair
-from holdfast._transcript import Call
-from holdfast._worker import Passage
+from holdfast._api.runner import Passage
+from holdfast._engine.context import Context
+from holdfast._engine.recorder.recording import AnyCall, Recording, Setup
+from holdfast._engine.recorder.steps import Gate, Loop, Operation
+from holdfast._engine.threads.lineage import Reference
+from holdfast._messages.repair import How, Repair
+from holdfast._messages.transcript import Call
+from holdfast._port import run
+from holdfast._values.records import UNSET, Checkpoint
+from holdfast._values.reference import HEAD
 from holdfast.errors import Unstorable
 from holdfast.messages import AnyMessage
 from holdfast.strategy import Strategy, after_tool_batch

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import msgspec
 
-from holdfast._records import PIN, Checkpoint, ThreadRecord
+from holdfast._values.records import PIN, Checkpoint, ThreadRecord
 from holdfast.errors import Unstorable
 
 HOUR = 3_600_000_000

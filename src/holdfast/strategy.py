@@ -10,7 +10,7 @@ from typing import Literal, Protocol, TypeAlias
 
 import msgspec
 
-from holdfast._records import checked_name
+from holdfast._values.records import checked_name
 from holdfast.errors import Unstorable
 
 __all__ = [

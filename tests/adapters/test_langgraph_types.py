@@ -412,7 +412,7 @@ def test_whatever_is_accepted_comes_back_the_same(value):
     types = Types(ALLOWED)
     text = types.encode(value, "x")
 
-    found = types.revive(holdfast._codec.decode(text))
+    found = types.revive(holdfast._values.codec.decode(text))
 
     assert found == value
     assert types.encode(found, "x") == text

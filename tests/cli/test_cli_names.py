@@ -6,7 +6,7 @@ import pytest
 import stores
 
 import holdfast
-from holdfast.cli import _completing, main
+from holdfast.cli import _completion, main
 from holdfast.cli._names import locate, locate_range, short_id
 
 
@@ -37,7 +37,7 @@ def test_a_thread_is_its_head_and_what_stands_behind_an_at_is_a_reference(store)
             "chat@label:l1",
             "chat@tag:t4",
             "chat@{1}",
-            "chat@{2026-11-15 10:00:20}",
+            "chat@{2026-11-15 10:00:10}",
             f"chat@{saved[3].id}",
             saved[3].id,
             "@~1",
@@ -52,7 +52,7 @@ def test_a_thread_is_its_head_and_what_stands_behind_an_at_is_a_reference(store)
         "chat@label:l1": 1,
         "chat@tag:t4": 4,
         "chat@{1}": 4,
-        "chat@{2026-11-15 10:00:20}": 1,
+        "chat@{2026-11-15 10:00:10}": 1,
         f"chat@{saved[3].id}": 4,
         saved[3].id: 4,
         "@~1": 2,
@@ -133,7 +133,7 @@ def test_completion_says_nothing_where_there_is_no_store(tmp_path, monkeypatch, 
 
 def complete(monkeypatch, capsys, *words):
     # A busy machine must not decide what is found.
-    monkeypatch.setattr(_completing, "BUDGET_SECONDS", 20.0)
+    monkeypatch.setattr(_completion, "BUDGET_SECONDS", 20.0)
     monkeypatch.setenv("_HOLDFAST_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", " ".join(["holdfast", *words]))
     assert main([]) == 0

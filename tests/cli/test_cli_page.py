@@ -11,7 +11,7 @@ import pytest
 import holdfast.cli
 from holdfast.cli import _exits
 from holdfast.cli._commands import NAMES, ROOT, load
-from holdfast.cli._page import VARIABLES, reference, rewritten
+from holdfast.cli._reference import VARIABLES, reference, rewritten
 
 ROOT_FOLDER = Path(__file__).parent.parent.parent
 PAGE = ROOT_FOLDER / "docs" / "cli.md"
@@ -21,7 +21,7 @@ SOURCE = Path(holdfast.cli.__file__).parent
 def test_the_page_is_what_the_commands_say():
     page = PAGE.read_text()
 
-    assert page == rewritten(page), "run: python -m holdfast.cli._page docs/cli.md"
+    assert page == rewritten(page), "run: python -m holdfast.cli._reference docs/cli.md"
     assert page.endswith(reference())
 
 
@@ -65,7 +65,7 @@ def test_every_exit_status_has_a_meaning():
 
 def test_every_variable_that_is_looked_at_is_named():
     known = set(", ".join(VARIABLES).split(", "))
-    sources = "".join(path.read_text() for path in SOURCE.glob("*.py"))
+    sources = "".join(path.read_text() for path in SOURCE.rglob("*.py"))
 
     read = set(re.findall(r'environ(?:\.get\(|\[)"([A-Z_]+)"', sources))
 
@@ -74,6 +74,6 @@ def test_every_variable_that_is_looked_at_is_named():
 
 
 def test_every_module_of_a_command_is_registered():
-    modules = {path.stem for path in SOURCE.glob("[a-z]*.py")}
+    modules = {path.stem for path in (SOURCE / "commands").glob("[a-z]*.py")}
 
     assert modules == {load(name).callback.__module__.split(".")[-1] for name in NAMES}

@@ -274,7 +274,7 @@ def test_without_rich_a_terminal_gets_the_same_text_without_colour(folder):
 
 PROGRESS = """
 import sys
-from holdfast.cli import _progress
+from holdfast.cli.terminal import progress as _progress
 _progress.QUIET_SECONDS = float(sys.argv[1])
 with _progress.Progress("copying", silent=sys.argv[2] == "silent") as progress:
     for done in range(1, 4):

@@ -13,8 +13,8 @@ import stores
 
 import holdfast
 from holdfast.cli import main
-from holdfast.cli._bisecting import first_bad
-from holdfast.cli._checkup import file_system
+from holdfast.cli._bisection import first_bad
+from holdfast.cli._checks import file_system
 from holdfast.cli._counted import counted
 
 
@@ -269,7 +269,7 @@ class TestArchives:
         assert main(["verify", "--store", "new.db"]) == 0
 
     def test_only_what_is_new_can_be_exported(self, folder, said):
-        status, found = said("export", "a.hfa", "--since", "2026-11-15 10:05:00")
+        status, found = said("export", "a.hfa", "--since", "2026-11-15 10:02:50")
 
         assert (status, found["checkpoints"]) == (0, 3)
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli.mcp import command
+from holdfast.cli.commands.mcp import command
 from holdfast.tools import TOOLS
-from holdfast.tools._page import overview
+from holdfast.tools._reference import overview
 
 PAGE = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text()
 

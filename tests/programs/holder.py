@@ -14,7 +14,7 @@ import sys
 import apsw
 from forking import report
 
-from holdfast.backends.sqlite._connect import page_checksums
+from holdfast.backends.sqlite._connection import page_checksums
 
 
 def hold(kind: str, path: str) -> object:

@@ -22,7 +22,7 @@ from forking import report
 
 import holdfast
 from holdfast import HoldfastError, Store
-from holdfast.backends.sqlite._connect import page_checksums
+from holdfast.backends.sqlite._connection import page_checksums
 
 MAIN = threading.main_thread()
 PATIENCE = 2.0

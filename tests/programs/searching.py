@@ -18,8 +18,8 @@ from forking import Child, Gate, report
 
 import holdfast
 from holdfast import Store
-from holdfast._operations import indexing
-from holdfast.backends.sqlite import _searching
+from holdfast._engine.search import index
+from holdfast.backends.sqlite import _search
 from holdfast.faults import Fault, FaultyDisk, kill
 
 Tell = Callable[[object], None]
@@ -27,7 +27,7 @@ Tell = Callable[[object], None]
 CONVERSATIONS, MESSAGES = 12, 30
 FILE = "store.db"
 # So that there are several transactions to be killed in.
-indexing.BATCH = 20_000
+index.BATCH = 20_000
 
 
 def text(conversation: int, position: int) -> str:
@@ -71,7 +71,7 @@ def problems_of(store: Store) -> list[str]:
 def index_problems_of(store: Store) -> list[str]:
     """What is missing from an index that is up to date, or in it twice."""
     db = store._context.backend._writer
-    assert not _searching.is_damaged(db)
+    assert not _search.is_damaged(db)
     known = db.execute(
         "select t.name, i.changed = t.changed, s.first, s.last"
         " from thread t left join search_thread i on i.thread = t.number"

@@ -5,7 +5,7 @@ by `Store.export_to`, read by `Store.import_archive`; docs/archive.md is the for
 """
 
 from holdfast.archive._contents import Contents, Imported
-from holdfast.archive._placing import Target
-from holdfast.archive._reading import Source, check
+from holdfast.archive._reader import Source, check
+from holdfast.archive._target import Target
 
 __all__ = ["Contents", "Imported", "Source", "Target", "check"]

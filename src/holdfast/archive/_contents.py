@@ -14,11 +14,11 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from holdfast._backend import Adoption, Rescued
-from holdfast._pruning import merged, plan_removal
-from holdfast._records import Checkpoint, Run
-from holdfast.archive._forms import Digest, Sizes, encoded, forms_of
+from holdfast._port import Adoption, Rescued
+from holdfast._port.removal import merged, plan_removal
+from holdfast._values.records import Checkpoint, Run
 from holdfast.archive._frames import framed
+from holdfast.archive._records import Digest, Sizes, encoded, forms_of
 from holdfast.errors import NotFound
 
 T = TypeVar("T")

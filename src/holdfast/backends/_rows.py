@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from holdfast._records import Checkpoint, Origin, Run, ThreadRecord, checksum
+from holdfast._values.records import Checkpoint, Origin, Run, ThreadRecord, checksum
 from holdfast.errors import Corrupt
 
 # Columns arrive as whatever is stored; the checksum is what vouches for them.

@@ -15,7 +15,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _version()
     try:
         # Imported here: asking for the version must not load click.
-        from holdfast.cli._running import run  # noqa: PLC0415
+        from holdfast.cli._run import run  # noqa: PLC0415
 
         return run(arguments)
     except KeyboardInterrupt:

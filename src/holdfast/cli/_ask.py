@@ -8,8 +8,8 @@ from collections.abc import Iterable
 
 import click
 
-from holdfast.cli._output import Line
 from holdfast.cli._session import Session
+from holdfast.cli.terminal.output import Line
 
 QUESTION = "Proceed? [y/N] "
 

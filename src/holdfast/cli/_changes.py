@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from holdfast._paths import Part, parse_path
-from holdfast._records import Checkpoint
-from holdfast._store import Store
-from holdfast.cli._output import Line, plain
+from holdfast._api.store import Store
+from holdfast._values.paths import Part, parse_path
+from holdfast._values.records import Checkpoint
+from holdfast.cli.terminal.output import Line, plain
 from holdfast.diff import Change, Diff, Op
 
 SIGNS: dict[Op, str] = {"added": "+", "removed": "-", "changed": "~"}

@@ -61,7 +61,7 @@ class Commands(click.Group):
 def load(name: str) -> click.Command:
     """A command by its name."""
     module = f"{name}_" if keyword.iskeyword(name) else name.replace("-", "_")
-    found: click.Command = import_module(f"holdfast.cli.{module}").command
+    found: click.Command = import_module(f"holdfast.cli.commands.{module}").command
     return found
 
 

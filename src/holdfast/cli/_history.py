@@ -8,9 +8,9 @@ from itertools import chain, islice, takewhile
 import click
 import msgspec
 
-from holdfast._records import Checkpoint, ThreadRecord
-from holdfast._store import Store
-from holdfast._thread import Thread
+from holdfast._api.store import Store
+from holdfast._api.thread import Thread
+from holdfast._values.records import Checkpoint, ThreadRecord
 from holdfast.cli._lineage import Kin, related
 from holdfast.cli._names import Place, last_used, line_of, locate, locate_range
 from holdfast.cli._session import Session

@@ -11,7 +11,7 @@ from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
-from holdfast.cli._glyphs import Glyphs
+from holdfast.cli.terminal.glyphs import Glyphs
 
 
 class Node(Protocol):

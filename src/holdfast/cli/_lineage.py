@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from holdfast._records import Checkpoint, ThreadRecord
+from holdfast._values.records import Checkpoint, ThreadRecord
 
 
 class Kin(msgspec.Struct, frozen=True):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from holdfast._transcript import calls_of, fields_of, role_of, text_of
-from holdfast.cli._output import Cell
+from holdfast._messages.transcript import calls_of, fields_of, role_of, text_of
+from holdfast.cli.terminal.output import Cell
 from holdfast.diff import excerpt
 
 LONGEST = 100

@@ -12,11 +12,11 @@ from difflib import get_close_matches
 import click
 import msgspec
 
-from holdfast._records import Checkpoint
-from holdfast._reference import HEAD
-from holdfast._store import Store
-from holdfast._thread import Thread
-from holdfast.cli._completing import REFERENCE, THREAD
+from holdfast._api.store import Store
+from holdfast._api.thread import Thread
+from holdfast._values.records import Checkpoint
+from holdfast._values.reference import HEAD
+from holdfast.cli._completion import REFERENCE, THREAD
 from holdfast.errors import NotFound
 
 __all__ = [

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 import click
 
-from holdfast._clock import now
-from holdfast._reference import Ago, parse_time
+from holdfast._values.clock import now
+from holdfast._values.reference import Ago, parse_time
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from holdfast._records import Page, ThreadRecord
-from holdfast._store import Store
-from holdfast.cli import _shown
+from holdfast._api.store import Store
+from holdfast._values.records import Page, ThreadRecord
+from holdfast.cli import _documents
 from holdfast.cli._names import shown_reference
-from holdfast.cli._output import Cell, Line
 from holdfast.cli._place import without_password
 from holdfast.cli._session import Session
-from holdfast.cli._tables import spaced
+from holdfast.cli.terminal.output import Cell, Line
+from holdfast.cli.terminal.tables import spaced
 from holdfast.errors import NotFound
 
 MOST = 20
@@ -23,7 +23,7 @@ def overview(session: Session) -> None:
         threads = store.threads(limit=MOST)
         document = {
             "store": without_password(session.address),
-            "threads": list(map(_shown.thread_document, threads)),
+            "threads": list(map(_documents.thread_document, threads)),
         }
         session.out.answer("overview/1", document, _lines(session, store, threads))
 
@@ -67,9 +67,9 @@ def _rows(
         yield [
             ((sign if place else "", "faint"), (thread.id, "name")),
             (f"@{head.step}", "reference"),
-            (_shown.time(head.saved_at), "faint"),
+            (_documents.time(head.saved_at), "faint"),
             (head.kind, ""),
-            spaced([*_shown.marks(head), (_origin(store, thread), "faint")]),
+            spaced([*_documents.marks(head), (_origin(store, thread), "faint")]),
         ]
 
 

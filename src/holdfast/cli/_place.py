@@ -6,7 +6,7 @@ import os
 import re
 
 import holdfast
-from holdfast._store import Store
+from holdfast._api.store import Store
 from holdfast.cli._settings import Settings
 from holdfast.errors import NotFound, Unsupported
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from holdfast._store import Store
-from holdfast.cli._output import Output
+from holdfast._api.store import Store
 from holdfast.cli._place import find_store, open_store, without_password
-from holdfast.cli._progress import Progress
 from holdfast.cli._settings import Settings
+from holdfast.cli.terminal.output import Output
+from holdfast.cli.terminal.progress import Progress
 
 
 class Session:

@@ -12,9 +12,10 @@ import os
 from collections.abc import Coroutine
 from typing import Any, overload
 
-from holdfast._store import AsyncStore, Store
-from holdfast.importers._importing import formats, import_into
-from holdfast.importers._reading import (
+from holdfast._api.store import AsyncStore, Store
+from holdfast.importers._import import formats, import_into
+from holdfast.importers._report import Counts, Report
+from holdfast.importers._source import (
     Bundle,
     Damaged,
     Finding,
@@ -24,8 +25,7 @@ from holdfast.importers._reading import (
     Save,
     later,
 )
-from holdfast.importers._report import Counts, Report
-from holdfast.importers._writing import Progress
+from holdfast.importers._write import Progress
 
 __all__ = [
     "Bundle",

@@ -7,7 +7,7 @@ from typing import Any, cast
 import msgspec
 
 from holdfast.importers._fields import Fields
-from holdfast.importers._reading import Damaged
+from holdfast.importers._source import Damaged
 
 WRAPPED = "$aether"
 KEPT = "aether"

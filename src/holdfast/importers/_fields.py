@@ -6,8 +6,8 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, cast
 
-from holdfast._records import EPOCH
-from holdfast.importers._reading import Damaged
+from holdfast._values.records import EPOCH
+from holdfast.importers._source import Damaged
 
 SECOND = 1_000_000
 EARLIEST = (datetime.min.replace(tzinfo=UTC) - EPOCH) // timedelta(microseconds=1)

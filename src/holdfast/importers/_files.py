@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.importers._reading import Damaged, Finding, Reading
+from holdfast.importers._source import Damaged, Finding, Reading
 
 LARGEST = 1 << 30
 HEAD = 4096

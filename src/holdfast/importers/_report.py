@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from holdfast.importers._reading import Finding
+from holdfast.importers._source import Finding
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from holdfast.importers._files import DECODER
-from holdfast.importers._reading import Damaged
+from holdfast.importers._source import Damaged
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 # Strings are matched whole: brackets and spaces in them do not count.

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import apsw
 
 from holdfast.importers._files import LARGEST, read_head
-from holdfast.importers._reading import Damaged
+from holdfast.importers._source import Damaged
 
 _MAGIC = b"SQLite format 3\0"
 # What a crash leaves beside the file: it holds the newest rows, or how to undo them.

@@ -32,7 +32,8 @@ from holdfast.importers._files import (
     shown,
     walk,
 )
-from holdfast.importers._reading import (
+from holdfast.importers._scanner import compact, members
+from holdfast.importers._source import (
     Bundle,
     Damaged,
     Finding,
@@ -41,7 +42,6 @@ from holdfast.importers._reading import (
     Save,
     later,
 )
-from holdfast.importers._scanner import compact, members
 
 AGENTS, CONVERSATIONS, CHECKPOINTS = "agents", "conversations", "checkpoints"
 DEPTH = 2

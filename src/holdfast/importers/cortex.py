@@ -30,8 +30,8 @@ from holdfast.importers._files import (
     shown,
     walk,
 )
-from holdfast.importers._reading import Finding, Line, Reading, Save, later
 from holdfast.importers._scanner import compact, elements, members
+from holdfast.importers._source import Finding, Line, Reading, Save, later
 
 _OPENING = re.compile(rb'(?:\xef\xbb\xbf)?\s*(?:\[\s*)?\{\s*"(metadata|state|id)"\s*:')
 

@@ -6,10 +6,10 @@ taken over by the adapter, which knows LangGraph's types.
 
 from __future__ import annotations
 
-from holdfast._operations.context import Context
+from holdfast._engine.context import Context
 from holdfast.importers._report import Report
 from holdfast.importers._sqlite import has_columns
-from holdfast.importers._writing import Progress
+from holdfast.importers._write import Progress
 
 FORMAT = "langgraph"
 
@@ -30,9 +30,9 @@ async def import_into(
 ) -> Report:
     """Put all checkpoints and writes of another saver into a store."""
     # Imported here: it needs LangGraph, which few imports do.
-    from holdfast.adapters.langgraph import _importing  # noqa: PLC0415
+    from holdfast.adapters.langgraph import _import  # noqa: PLC0415
     from holdfast.adapters.langgraph._types import Types  # noqa: PLC0415
 
-    return await _importing.import_from(
+    return await _import.import_from(
         context, Types(), path, dry_run=dry_run, progress=progress
     )

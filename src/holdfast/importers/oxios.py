@@ -26,7 +26,7 @@ from holdfast.importers._files import (
     shown,
     walk,
 )
-from holdfast.importers._reading import Finding, Line, Reading, Save, later
+from holdfast.importers._source import Finding, Line, Reading, Save, later
 
 SESSIONS = "sessions"
 DEPTH = 32

@@ -19,7 +19,7 @@ import msgspec
 
 from holdfast.importers._fields import Fields, Moment
 from holdfast.importers._files import File, digest, read_head, read_json, shown, walk
-from holdfast.importers._reading import Finding, Line, Reading, Save, later
+from holdfast.importers._source import Finding, Line, Reading, Save, later
 
 # An agent's id may have slashes in it, which made folders in folders.
 DEPTH = 8

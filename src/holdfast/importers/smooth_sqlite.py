@@ -14,7 +14,7 @@ import msgspec
 
 from holdfast.importers._fields import Fields, Moment, rendered
 from holdfast.importers._files import checked_text, parse, shown
-from holdfast.importers._reading import Damaged, Reading
+from holdfast.importers._source import Damaged, Reading
 from holdfast.importers._sqlite import columns_of, has_columns, opened, selected
 from holdfast.importers.smooth import Found, lightened, put_in_order, taken_apart
 

@@ -11,11 +11,11 @@ import msgspec
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 
-from holdfast._guard import App, Guard, bracketed
-from holdfast._store import AsyncStore
+from holdfast._api.store import AsyncStore
 from holdfast.errors import HoldfastError, Unstorable
+from holdfast.mcp._auth import App, Guard, bracketed
 from holdfast.mcp._server import make_server
-from holdfast.mcp._stopping import stopping
+from holdfast.mcp._shutdown import stopping
 
 PATH = "/mcp"
 LEAST_TOKEN = 16

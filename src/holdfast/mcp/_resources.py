@@ -9,11 +9,12 @@ from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
 import msgspec
 from mcp.types import ListResourcesResult, Resource, ResourceLink
 
-from holdfast._backend import ThreadKey
-from holdfast._operations import agents, conversations, listing, loading, snapshots
-from holdfast._operations.context import Context
-from holdfast._operations.listing import ThreadsQuery
-from holdfast._records import Checkpoint, ThreadRecord
+from holdfast._engine.context import Context
+from holdfast._engine.records import agent_checkpoints, agents, conversations
+from holdfast._engine.threads import listing, load
+from holdfast._engine.threads.listing import ThreadsQuery
+from holdfast._port import ThreadKey
+from holdfast._values.records import Checkpoint, ThreadRecord
 from holdfast.tools._bounds import (
     BRIEF,
     LARGEST,
@@ -25,8 +26,8 @@ from holdfast.tools._bounds import (
     shortened,
     size,
 )
+from holdfast.tools._errors import Refusal, bad_cursor, echo
 from holdfast.tools._parts import part_of
-from holdfast.tools._refusals import Refusal, bad_cursor, echo
 from holdfast.tools._tool import Result
 
 SCHEME, PLACE = "holdfast", "checkpoint"
@@ -93,9 +94,9 @@ async def read(context: Context, uri: str) -> Result:
     address = msgspec.structs.replace(address, id=checkpoint.id)
     about = _about(checkpoint)
     thread = await context.find_thread(checkpoint.thread)
-    if thread is not None and thread.kind == snapshots.KIND:
+    if thread is not None and thread.kind == agent_checkpoints.KIND:
         return await _held(context, checkpoint, about, address)
-    state = await loading.load_any(context, checkpoint)
+    state = await load.load_any(context, checkpoint)
     if address.part is None:
         return _whole(about, state, address)
     return _part(about, state, address, address.part)
@@ -148,7 +149,7 @@ async def _held(
     if address.part is not None:
         hint = "It holds other checkpoints: read the address of one of them."
         raise Refusal("not_found", "part: a checkpoint of an agent has none", hint)
-    held = await snapshots.snapshot_of(context, checkpoint)
+    held = await agent_checkpoints.snapshot_of(context, checkpoint)
     start = 0 if address.cursor is None else number(address.cursor)
     names = list(held)[start : start + MOST_HELD]
     pins = await context.backend.read([ThreadKey(held[name]) for name in names])

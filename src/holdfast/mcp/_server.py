@@ -32,11 +32,11 @@ from mcp.types import (
 )
 
 from holdfast import __version__
-from holdfast._store import AsyncStore
+from holdfast._api.store import AsyncStore
 from holdfast.errors import Closed, HoldfastError
 from holdfast.mcp import _resources
 from holdfast.tools import AsyncToolset
-from holdfast.tools._refusals import Refusal, as_result
+from holdfast.tools._errors import Refusal, as_result
 
 T = TypeVar("T")
 Asked = ServerRequestContext[None]

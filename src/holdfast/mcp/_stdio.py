@@ -12,9 +12,9 @@ from typing import Self
 import anyio
 from mcp.server.stdio import stdio_server
 
-from holdfast._store import AsyncStore
+from holdfast._api.store import AsyncStore
 from holdfast.mcp._server import make_server
-from holdfast.mcp._stopping import stopping
+from holdfast.mcp._shutdown import stopping
 
 STDIN = 0
 CHUNK = 1 << 16

@@ -6,8 +6,8 @@ from __future__ import annotations
 import io
 from datetime import UTC, datetime, timedelta
 
-from holdfast._doors import open as open_another
-from holdfast._store import Store
+from holdfast._api.open import open as open_another
+from holdfast._api.store import Store
 from holdfast.errors import Conflict, Corrupt, NotFound, Unstorable
 from holdfast.retention import Retention
 from holdfast.testing._cases import LONG, Cases

@@ -8,7 +8,7 @@ from datetime import timedelta
 from queue import Queue
 from threading import enumerate as living_threads
 
-from holdfast._autosave import AutoCheckpoints
+from holdfast._api.autosave import AutoCheckpoints
 from holdfast.agents import Agent, AgentCheckpoint
 from holdfast.errors import NotFound, Unstorable
 from holdfast.messages import Message

@@ -10,12 +10,12 @@ from collections.abc import Awaitable
 from functools import cache
 from typing import Any, Self, TypeVar, cast
 
-from holdfast._agents import AsyncAgents
-from holdfast._autosave import AsyncAutoCheckpoints
-from holdfast._conversations import AsyncConversations
-from holdfast._documents import AsyncDocuments
-from holdfast._store import AsyncStore, Store
-from holdfast._thread import AsyncThread
+from holdfast._api.agents import AsyncAgents
+from holdfast._api.autosave import AsyncAutoCheckpoints
+from holdfast._api.conversations import AsyncConversations
+from holdfast._api.documents import AsyncDocuments
+from holdfast._api.store import AsyncStore, Store
+from holdfast._api.thread import AsyncThread
 from holdfast.recorder import AsyncRecorder
 
 T = TypeVar("T")

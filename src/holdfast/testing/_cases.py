@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from typing import Any, Unpack
 from unittest import SkipTest
 
-from holdfast._opening import Options
-from holdfast._records import Checkpoint
-from holdfast._store import Store
-from holdfast._thread import Thread
+from holdfast._api.options import Options
+from holdfast._api.store import Store
+from holdfast._api.thread import Thread
+from holdfast._values.records import Checkpoint
 from holdfast.agents import Agent
 from holdfast.errors import Unsupported
 from holdfast.messages import Message

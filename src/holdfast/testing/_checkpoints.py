@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import msgspec
 
-from holdfast._operations.counting import Statistics
+from holdfast._engine.upkeep.statistics import Statistics
 from holdfast.agents import KINDS, Agent, AgentCheckpoint
 from holdfast.errors import Conflict, NotFound, Unstorable
 from holdfast.messages import Attachment, Message

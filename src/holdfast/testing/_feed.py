@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 import time
 
-from holdfast._records import Change
+from holdfast._values.records import Change
 from holdfast.errors import Unstorable
 from holdfast.retention import Retention
 from holdfast.testing._cases import Cases, untyped

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from holdfast._records import Checkpoint
+from holdfast._values.records import Checkpoint
 from holdfast.errors import NotFound, Unstorable
 from holdfast.testing._cases import Cases, steps, untyped
 from holdfast.testing._raises import raises

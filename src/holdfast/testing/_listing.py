@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from holdfast._records import Page, ThreadRecord
+from holdfast._values.records import Page, ThreadRecord
 from holdfast.errors import Unstorable
 from holdfast.testing._cases import Cases, untyped
 from holdfast.testing._raises import raises

@@ -7,7 +7,7 @@ import warnings
 from datetime import timedelta
 from hashlib import sha512
 
-from holdfast._backend import Pruned
+from holdfast._port import Pruned
 from holdfast.errors import Conflict, NotFound
 from holdfast.retention import Retention, Thin
 from holdfast.testing._cases import Cases, steps

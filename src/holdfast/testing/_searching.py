@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from holdfast._operations.searching import Match
-from holdfast._records import Page
+from holdfast._engine.search.query import Match
+from holdfast._values.records import Page
 from holdfast.agents import Agent
 from holdfast.errors import Unstorable
 from holdfast.messages import Attachment, Message, ToolCall

@@ -3,6 +3,6 @@
 import sys
 
 from holdfast.tools import TOOLS
-from holdfast.tools._page import reference
+from holdfast.tools._reference import reference
 
 sys.stdout.write(reference(TOOLS))

@@ -7,12 +7,13 @@ from typing import Annotated, Any, cast
 
 from msgspec import Meta
 
-from holdfast._backend import Start
-from holdfast._operations import agents, listing, saving
-from holdfast._operations.context import Context
-from holdfast._operations.drafts import AmendDraft, Amendment
-from holdfast._operations.listing import ThreadsQuery
-from holdfast._records import UNSET, Page
+from holdfast._engine.context import Context
+from holdfast._engine.records import agents
+from holdfast._engine.threads import listing, save
+from holdfast._engine.threads.drafts import AmendDraft, Amendment
+from holdfast._engine.threads.listing import ThreadsQuery
+from holdfast._port import Start
+from holdfast._values.records import UNSET, Page
 from holdfast.agents import Agent
 from holdfast.errors import NotFound
 from holdfast.tools._bounds import (
@@ -28,8 +29,8 @@ from holdfast.tools._bounds import (
     shown_fields,
     size,
 )
+from holdfast.tools._errors import Refusal, echo, suggestion
 from holdfast.tools._parts import part_of
-from holdfast.tools._refusals import Refusal, echo, suggestion
 from holdfast.tools._statistics import counted
 from holdfast.tools._tool import (
     DEFAULT_LIMIT,
@@ -93,9 +94,9 @@ async def agent_save(context: Context, scope: Scope, given: AgentSave) -> Result
 
     # Not loaded and saved again: this way nothing another writer sets can be lost.
     draft = AmendDraft(("created_at", "state"), changed)
-    how = saving.Options(start=Start(kind=agents.KIND, agent=id_, anew=True))
+    how = save.Options(start=Start(kind=agents.KIND, agent=id_, anew=True))
     thread = agents.thread_of(id_)
-    saved = await saving.save(context, thread, draft, how, if_changed=True)
+    saved = await save.save(context, thread, draft, how, if_changed=True)
     return {
         "agent_id": id_,
         "created": found[-1] is None,

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import msgspec
 
-from holdfast._records import EPOCH, Page
-from holdfast.tools._refusals import bad_cursor
+from holdfast._values.records import EPOCH, Page
+from holdfast.tools._errors import bad_cursor
 
 T = TypeVar("T")
 Shown: TypeAlias = dict[str, Any]

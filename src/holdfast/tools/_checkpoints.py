@@ -7,15 +7,15 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from holdfast._operations import restoring, snapshots
-from holdfast._operations.context import Context
-from holdfast._operations.snapshots import Wanted
-from holdfast._records import Page
+from holdfast._engine.context import Context
+from holdfast._engine.records import agent_checkpoints, restore
+from holdfast._engine.records.agent_checkpoints import Wanted
+from holdfast._values.records import Page
 from holdfast.agents import AgentCheckpoint
 from holdfast.errors import NotFound
 from holdfast.tools._agents import known_agent
 from holdfast.tools._bounds import fitting_page, moment, number, shortened
-from holdfast.tools._refusals import Refusal, echo, listed, suggestion
+from holdfast.tools._errors import Refusal, echo, listed, suggestion
 from holdfast.tools._tool import (
     DEFAULT_LIMIT,
     AgentId,
@@ -49,7 +49,7 @@ async def checkpoint_create(
 ) -> Result:
     await known_agent(context, scope, given.agent_id)
     wanted = Wanted(name=given.name, description=given.description)
-    made = await snapshots.create(context, given.agent_id, wanted)
+    made = await agent_checkpoints.create(context, given.agent_id, wanted)
     assert made is not None
     return _shown(made)
 
@@ -77,7 +77,7 @@ async def checkpoint_restore(
 ) -> Result:
     await known_agent(context, scope, given.agent_id)
     try:
-        done = await restoring.restore(context, given.agent_id, given.checkpoint)
+        done = await restore.restore(context, given.agent_id, given.checkpoint)
     except NotFound as error:
         raise await _missing(context, given, error) from None
     return {
@@ -108,7 +108,7 @@ async def checkpoint_list(
     before = None if given.cursor is None else number(given.cursor)
 
     async def fetch(limit: int) -> Page[AgentCheckpoint]:
-        return await snapshots.checkpoints(
+        return await agent_checkpoints.checkpoints(
             context, given.agent_id, kind=given.kind, limit=limit, before=before
         )
 
@@ -127,7 +127,7 @@ async def checkpoint_delete(
 ) -> Result:
     del scope  # settled in the arguments
     agent, id_ = given.agent_id, given.checkpoint_id
-    found = await snapshots.find_whole(context, agent, id_)
+    found = await agent_checkpoints.find_whole(context, agent, id_)
     if found is None:
         note = f"Agent {echo(agent)} had no checkpoint with the id {echo(id_)}."
         return {"deleted": 0, "note": note}
@@ -137,7 +137,7 @@ async def checkpoint_delete(
             f"checkpoint_id: {echo(id_)} is the name of a checkpoint and not its id",
             f"Pass {echo(found.id)} to delete the newest of this name.",
         )
-    return {"deleted": await restoring.delete(context, agent, id_)}
+    return {"deleted": await restore.delete(context, agent, id_)}
 
 
 async def _missing(
@@ -150,7 +150,7 @@ async def _missing(
             f"several checkpoints begin with {echo(given.checkpoint)}",
             f"Pass one of {listed(error.matches[:5])}.",
         )
-    page = await snapshots.checkpoints(
+    page = await agent_checkpoints.checkpoints(
         context, given.agent_id, kind=None, limit=KNOWN, before=None
     )
     known = [name for found in page for name in (found.name, found.id)]

@@ -7,10 +7,11 @@ from typing import Annotated, Any, cast
 
 from msgspec import Meta
 
-from holdfast._operations import conversations, listing
-from holdfast._operations.context import Context
-from holdfast._operations.listing import ThreadsQuery
-from holdfast._records import Checkpoint
+from holdfast._engine.context import Context
+from holdfast._engine.records import conversations
+from holdfast._engine.threads import listing
+from holdfast._engine.threads.listing import ThreadsQuery
+from holdfast._values.records import Checkpoint
 from holdfast.conversations import Conversation
 from holdfast.messages import MARK, stored
 from holdfast.tools._bounds import (
@@ -26,8 +27,8 @@ from holdfast.tools._bounds import (
     shown_fields,
     size,
 )
+from holdfast.tools._errors import Refusal, echo, suggestion
 from holdfast.tools._parts import part_of
-from holdfast.tools._refusals import Refusal, echo, suggestion
 from holdfast.tools._tool import (
     DEFAULT_LIMIT,
     Arguments,

@@ -7,16 +7,17 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from holdfast._contents import kept
-from holdfast._operations import conversations, saving
-from holdfast._operations.context import Context
-from holdfast._operations.upkeep import MOST_REPEATS
-from holdfast._records import Checkpoint, ThreadRecord
+from holdfast._engine.context import Context
+from holdfast._engine.records import conversations
+from holdfast._engine.threads import save
+from holdfast._engine.threads.removal import MOST_REPEATS
+from holdfast._messages.attachments import kept
+from holdfast._values.records import Checkpoint, ThreadRecord
 from holdfast.conversations import Conversation
 from holdfast.errors import Busy, Conflict
 from holdfast.messages import stored
 from holdfast.tools._bounds import moment
-from holdfast.tools._refusals import Refusal, echo
+from holdfast.tools._errors import Refusal, echo
 from holdfast.tools._tool import Arguments, ConversationId, Result, Scope, Tool
 
 Message = dict[str, Any]
@@ -124,7 +125,7 @@ async def _change(
     values = conversations.as_values(_about(given))
     new = await _missing(context, head, given, wanted) if wanted else []
     if new:
-        how = saving.Options(expect=head)
+        how = save.Options(expect=head)
         saved = await conversations.add(context, id_, kept(new), how=how, values=values)
     else:
         saved = await conversations.update(context, id_, values)

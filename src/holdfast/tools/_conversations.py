@@ -6,16 +6,18 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from holdfast._operations import conversations, searching, upkeep
-from holdfast._operations.context import Context
-from holdfast._operations.conversations import ListQuery
-from holdfast._operations.searching import Match, SearchQuery
-from holdfast._records import Page
+from holdfast._engine.context import Context
+from holdfast._engine.records import conversations
+from holdfast._engine.records.conversations import ListQuery
+from holdfast._engine.search import query as searching
+from holdfast._engine.search.query import Match, SearchQuery
+from holdfast._engine.threads import removal
+from holdfast._values.records import Page
 from holdfast.conversations import Summary
 from holdfast.tools._bounds import fitting_page, moment, number, shortened
 from holdfast.tools._conversation_load import LOAD_TOOL, find_head
 from holdfast.tools._conversation_save import SAVE_TOOL
-from holdfast.tools._refusals import echo
+from holdfast.tools._errors import echo
 from holdfast.tools._tool import (
     DEFAULT_LIMIT,
     Arguments,
@@ -47,7 +49,7 @@ async def conversation_delete(
     if record is None or not scope.holds(record):
         note = f"There was no conversation {echo(given.conversation_id)}."
         return {"deleted": 0, "note": note}
-    return {"deleted": await upkeep.delete_threads(context, [thread])}
+    return {"deleted": await removal.delete_threads(context, [thread])}
 
 
 class ConversationList(Arguments, frozen=True):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from inspect import Parameter, Signature
 from typing import Any, get_type_hints
 
-from holdfast.tools._calling import Selection
+from holdfast.tools._call import Selection
 from holdfast.tools._conversation_save import NewMessage
 from holdfast.tools._schemas import Schema
 from holdfast.tools._tool import Result, Tool

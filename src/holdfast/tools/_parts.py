@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from holdfast.tools._refusals import Refusal, echo, suggestion
+from holdfast.tools._errors import Refusal, echo, suggestion
 
 # Longer than the number of anything that can be stored.
 MOST_DIGITS = 12

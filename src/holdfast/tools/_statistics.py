@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from holdfast._operations import agents, conversations, counting, snapshots
-from holdfast._operations.context import Context
-from holdfast._operations.conversations import ListQuery
+from holdfast._engine.context import Context
+from holdfast._engine.records import agent_checkpoints, agents, conversations
+from holdfast._engine.records.conversations import ListQuery
+from holdfast._engine.upkeep import statistics
 from holdfast.tools._tool import Arguments, Result, Scope, Tool
 
 
@@ -18,7 +19,7 @@ async def persistence_stats(
     del given  # there is nothing to choose
     if scope.bound:
         return await counted(context, scope)
-    found = await counting.statistics(context)
+    found = await statistics.statistics(context)
     return {
         "agents": found.agents,
         "conversations": found.conversations,
@@ -43,7 +44,7 @@ async def counted(context: Context, scope: Scope) -> Result:
     }
     if scope.agent is None or scope.owner is not None:
         return result
-    pinned = await snapshots.checkpoints(
+    pinned = await agent_checkpoints.checkpoints(
         context, scope.agent, kind=None, limit=None, before=None
     )
     own = await context.find_thread(agents.thread_of(scope.agent))

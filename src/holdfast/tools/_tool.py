@@ -7,8 +7,8 @@ from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
-from holdfast._operations.context import Context
-from holdfast._records import ThreadRecord
+from holdfast._engine.context import Context
+from holdfast._values.records import ThreadRecord
 from holdfast.tools._schemas import Schema, schema_of
 
 Result: TypeAlias = dict[str, Any]

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
-from holdfast._backend import run
-from holdfast._operations.agents import checked_agent
-from holdfast._records import checked_name
-from holdfast._store import AsyncStore, Store
+from holdfast._api.store import AsyncStore, Store
+from holdfast._engine.records.agents import checked_agent
+from holdfast._port import run
+from holdfast._values.records import checked_name
 from holdfast.errors import Unstorable
 from holdfast.tools import _formats
 from holdfast.tools._agents import AGENT_TOOLS
-from holdfast.tools._calling import Given, Selection, check_call, perform
+from holdfast.tools._call import Given, Selection, check_call, perform
 from holdfast.tools._checkpoints import CHECKPOINT_TOOLS
 from holdfast.tools._conversations import CONVERSATION_TOOLS
+from holdfast.tools._errors import suggestion
 from holdfast.tools._functions import dress, signature_of
-from holdfast.tools._refusals import suggestion
 from holdfast.tools._statistics import STATISTICS_TOOLS
 from holdfast.tools._tool import Result, Scope, Tool
 

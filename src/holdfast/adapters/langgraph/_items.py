@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from langgraph.store.base import ListNamespacesOp, MatchCondition, get_text_at_path
 
-from holdfast._records import checked_name
+from holdfast._values.records import checked_name
 from holdfast.adapters.langgraph._names import escaped, unescaped
 from holdfast.errors import Unstorable
 

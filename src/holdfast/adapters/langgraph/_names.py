@@ -17,8 +17,8 @@ from uuid import UUID
 import msgspec
 from langchain_core.runnables import RunnableConfig
 
-from holdfast._backend import Start
-from holdfast._records import LONGEST_NAME, encode_metadata
+from holdfast._port import Start
+from holdfast._values.records import LONGEST_NAME, encode_metadata
 
 KIND = "langgraph"
 # The value of a state that is not a channel: what else there is of a checkpoint.

@@ -18,25 +18,29 @@ from langgraph.checkpoint.base import (
     CheckpointTuple,
 )
 
-from holdfast._opening import Options
-from holdfast._store import AsyncStore, Store
+from holdfast._api.options import Options
+from holdfast._api.store import AsyncStore, Store
 from holdfast.adapters.langgraph import (
-    _delta,
-    _listing,
-    _putting,
-    _reading,
-    _removing,
+    _delete,
+    _delta_channels,
+    _get,
     _shapes,
 )
-from holdfast.adapters.langgraph._running import (
+from holdfast.adapters.langgraph import (
+    _list as _listing,
+)
+from holdfast.adapters.langgraph import (
+    _put as _putting,
+)
+from holdfast.adapters.langgraph._runner import (
     Address,
     AnyStore,
     Opening,
     Runner,
     opened,
 )
+from holdfast.adapters.langgraph._task_writes import call_of
 from holdfast.adapters.langgraph._types import Types
-from holdfast.adapters.langgraph._writing import call_of
 
 if TYPE_CHECKING:
     from holdfast.importers import Progress, Report
@@ -112,7 +116,7 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         return await self._runner.arun(self._get_tuple(config))
 
     async def _get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        return await _reading.get_tuple(self._runner.context, self._types, config)
+        return await _get.get_tuple(self._runner.context, self._types, config)
 
     def list(
         self,
@@ -170,7 +174,9 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
     async def _history(
         self, config: RunnableConfig, channels: Sequence[str]
     ) -> dict[str, Any]:
-        return await _delta.history(self._runner.context, self._types, config, channels)
+        return await _delta_channels.history(
+            self._runner.context, self._types, config, channels
+        )
 
     # --- writing ----------------------------------------------------------------------
 
@@ -247,34 +253,34 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
 
     def delete_thread(self, thread_id: str) -> None:
         """Delete a thread with its subgraphs; runs still at work on it are refused."""
-        self._runner.run(_removing.delete_thread(self._runner.context, str(thread_id)))
+        self._runner.run(_delete.delete_thread(self._runner.context, str(thread_id)))
 
     async def adelete_thread(self, thread_id: str) -> None:
         """As `delete_thread`, awaited."""
-        operation = _removing.delete_thread(self._runner.context, str(thread_id))
+        operation = _delete.delete_thread(self._runner.context, str(thread_id))
         await self._runner.arun(operation)
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Remove what runs saved, but for what delta channels still need."""
-        operation = _removing.delete_for_runs(self._runner.context, set(run_ids))
+        operation = _delete.delete_for_runs(self._runner.context, set(run_ids))
         self._runner.run(operation)
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """As `delete_for_runs`, awaited."""
-        operation = _removing.delete_for_runs(self._runner.context, set(run_ids))
+        operation = _delete.delete_for_runs(self._runner.context, set(run_ids))
         await self._runner.arun(operation)
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy a thread with its subgraphs and writes; ids stay what they are."""
         context = self._runner.context
         names = str(source_thread_id), str(target_thread_id)
-        self._runner.run(_removing.copy_thread(context, *names))
+        self._runner.run(_delete.copy_thread(context, *names))
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """As `copy_thread`, awaited."""
         context = self._runner.context
         names = str(source_thread_id), str(target_thread_id)
-        await self._runner.arun(_removing.copy_thread(context, *names))
+        await self._runner.arun(_delete.copy_thread(context, *names))
 
     def prune(
         self, thread_ids: Sequence[str], *, strategy: str = "keep_latest"
@@ -285,14 +291,14 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         a tag. The strategy is ``"keep_latest"`` or ``"delete"``.
         """
         names = [str(name) for name in thread_ids]
-        self._runner.run(_removing.prune(self._runner.context, names, strategy))
+        self._runner.run(_delete.prune(self._runner.context, names, strategy))
 
     async def aprune(
         self, thread_ids: Sequence[str], *, strategy: str = "keep_latest"
     ) -> None:
         """As `prune`, awaited."""
         names = [str(name) for name in thread_ids]
-        operation = _removing.prune(self._runner.context, names, strategy)
+        operation = _delete.prune(self._runner.context, names, strategy)
         await self._runner.arun(operation)
 
     def import_from(
@@ -324,9 +330,9 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         self, source: Address, dry_run: bool, progress: Progress | None
     ) -> Report:
         # Imported here: few programs ever need it.
-        from holdfast.adapters.langgraph import _importing  # noqa: PLC0415
+        from holdfast.adapters.langgraph import _import  # noqa: PLC0415
 
-        return await _importing.import_from(
+        return await _import.import_from(
             self._runner.context,
             self._types,
             source,

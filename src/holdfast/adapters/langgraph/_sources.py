@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 import msgspec
 import ormsgpack
 
-from holdfast.adapters.langgraph._foreign import Reader
 from holdfast.adapters.langgraph._names import Place
+from holdfast.adapters.langgraph._serializer import Reader
 from holdfast.errors import FormatMismatch, NotFound, Unsupported
 from holdfast.importers import Damaged
 from holdfast.importers import _sqlite as sqlite

@@ -8,10 +8,10 @@ from typing import Self, Unpack
 
 from langgraph.store.base import BaseStore, IndexConfig, Op, Result, TTLConfig
 
-from holdfast._opening import Options
-from holdfast._store import AsyncStore, Store
-from holdfast.adapters.langgraph import _remembering
-from holdfast.adapters.langgraph._running import (
+from holdfast._api.options import Options
+from holdfast._api.store import AsyncStore, Store
+from holdfast.adapters.langgraph import _memory
+from holdfast.adapters.langgraph._runner import (
     Address,
     AnyStore,
     Opening,
@@ -86,18 +86,18 @@ class HoldfastStore(BaseStore):
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """The results of operations, carried out one after the other."""
-        operation = _remembering.batch(self._runner.context, self._types, ops)
+        operation = _memory.batch(self._runner.context, self._types, ops)
         return self._runner.run(operation)
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """As `batch`, awaited."""
-        operation = _remembering.batch(self._runner.context, self._types, ops)
+        operation = _memory.batch(self._runner.context, self._types, ops)
         return await self._runner.arun(operation)
 
     def sweep_ttl(self) -> int:
         """Delete the items whose time is over; how many there were."""
-        return self._runner.run(_remembering.sweep(self._runner.context))
+        return self._runner.run(_memory.sweep(self._runner.context))
 
     async def asweep_ttl(self) -> int:
         """As `sweep_ttl`, awaited."""
-        return await self._runner.arun(_remembering.sweep(self._runner.context))
+        return await self._runner.arun(_memory.sweep(self._runner.context))

@@ -12,9 +12,9 @@ from datetime import datetime, time
 from typing import Any, cast
 from zoneinfo import ZoneInfo
 
-from holdfast import _codec
-from holdfast.adapters.langgraph import _known, _shapes
-from holdfast.adapters.langgraph._known import NATIVE
+from holdfast._values import codec
+from holdfast.adapters.langgraph import _known_types, _shapes
+from holdfast.adapters.langgraph._known_types import NATIVE
 from holdfast.adapters.langgraph._shapes import TYPE, Fields, Refused, Shape
 from holdfast.errors import FormatMismatch, Unstorable
 
@@ -26,7 +26,7 @@ class Types:
 
     def __init__(self, allow: Iterable[type] = ()) -> None:
         self._allowed = _shapes.with_fields(allow)
-        self._shapes: dict[type, Shape] = {**_known.shapes()}
+        self._shapes: dict[type, Shape] = {**_known_types.shapes()}
         for class_ in self._allowed:
             self._shapes.setdefault(class_, _shapes.shape_of(class_))
         self._loads: dict[str, Callable[[Fields], object]] = {
@@ -57,7 +57,7 @@ class Types:
 
     def encode(self, value: object, path: str) -> bytes:
         """The JSON text of a value; ``path`` names it in errors."""
-        return _codec.encode(self.plain(value, path), path)
+        return codec.encode(self.plain(value, path), path)
 
     def plain(self, value: object, path: str) -> object:
         """A value made of what the codec carries."""
@@ -110,7 +110,7 @@ class Types:
         if all(type(item) in NATIVE for item in value):
             return value
         # In an order of their own, so that equal sets are kept in the same bytes.
-        items = sorted(self._plain_list(value), key=lambda i: _codec.encode(i, name))
+        items = sorted(self._plain_list(value), key=lambda i: codec.encode(i, name))
         return {TYPE: name, "items": items}
 
     def _load(self, stored: Fields) -> object:

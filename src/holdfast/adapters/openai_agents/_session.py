@@ -14,22 +14,28 @@ from agents.memory import SessionSettings
 from agents.run_context import RunContextWrapper
 
 import holdfast
-from holdfast._opening import Options
-from holdfast._operations import lineage, moving, upkeep
-from holdfast._operations.context import Context
-from holdfast._operations.lineage import HistoryQuery, Reference
-from holdfast._operations.trimming import Untouched
-from holdfast._records import UNSET, Checkpoint, Page, checked_name, encode_metadata
-from holdfast._reference import HEAD
-from holdfast._store import AsyncStore, Store
-from holdfast.adapters.openai_agents import _changing, _runs
-from holdfast.adapters.openai_agents._calling import Now, once
-from holdfast.adapters.openai_agents._changing import Items, Place, checked
-from holdfast.adapters.openai_agents._compacting import Snapshot, snapshot
-from holdfast.adapters.openai_agents._holding import Held
-from holdfast.adapters.openai_agents._pausing import Change, Resumed
-from holdfast.adapters.openai_agents._running import AnyStore, Operation, Runner, T
-from holdfast.adapters.openai_agents._runs import LoadOptions, SaveOptions
+from holdfast._api.options import Options
+from holdfast._api.store import AsyncStore, Store
+from holdfast._engine.context import Context
+from holdfast._engine.records.transcript_tail import Untouched
+from holdfast._engine.threads import lineage, moves, removal
+from holdfast._engine.threads.lineage import HistoryQuery, Reference
+from holdfast._values.records import (
+    UNSET,
+    Checkpoint,
+    Page,
+    checked_name,
+    encode_metadata,
+)
+from holdfast._values.reference import HEAD
+from holdfast.adapters.openai_agents import _changes, _run_state
+from holdfast.adapters.openai_agents._changes import Items, Place, checked
+from holdfast.adapters.openai_agents._compaction import Snapshot, snapshot
+from holdfast.adapters.openai_agents._once import Now, once
+from holdfast.adapters.openai_agents._paused import Change, Resumed
+from holdfast.adapters.openai_agents._run_state import LoadOptions, SaveOptions
+from holdfast.adapters.openai_agents._runner import AnyStore, Operation, Runner, T
+from holdfast.adapters.openai_agents._transaction import Held
 from holdfast.errors import Closed, Conflict
 
 Wrapper = RunContextWrapper[Any]
@@ -143,7 +149,7 @@ class HoldfastSession:
             popped = await self._held.pop(self._read)
         else:
             popped = await self._runner.save(
-                lambda context: _changing.pop(context, self._place, about),
+                lambda context: _changes.pop(context, self._place, about),
                 self._thread,
             )
         return cast("TResponseInputItem | None", popped)
@@ -158,7 +164,7 @@ class HoldfastSession:
             self._held.clear()
             return
         await self._runner.save(
-            lambda context: _changing.clear(context, self._place, about), self._thread
+            lambda context: _changes.clear(context, self._place, about), self._thread
         )
 
     @asynccontextmanager
@@ -203,7 +209,7 @@ class HoldfastSession:
         self._be_alone()
         new = Place(new_id, self._place.owner, self._place.agent)
         await self._runner.save(
-            lambda context: _changing.fork(context, self._place, new, at), new.thread
+            lambda context: _changes.fork(context, self._place, new, at), new.thread
         )
         return HoldfastSession(
             new_id,
@@ -220,13 +226,13 @@ class HoldfastSession:
         A run that was paused there is paused again.
         """
         self._be_alone()
-        rewound = self._mine(lambda c: moving.rewind(c, self._thread, ref))
+        rewound = self._mine(lambda c: moves.rewind(c, self._thread, ref))
         return await self._runner.save(rewound, self._thread)
 
     async def undo(self) -> Checkpoint:
         """Take the last change or rewind back; again for the one before it."""
         self._be_alone()
-        undone = self._mine(lambda c: moving.undo(c, self._thread))
+        undone = self._mine(lambda c: moves.undo(c, self._thread))
         return await self._runner.save(undone, self._thread)
 
     async def delete(self) -> bool:
@@ -235,7 +241,7 @@ class HoldfastSession:
         Whoever still adds to it gets a `Conflict`; `clear_session` begins it anew.
         """
         self._be_alone()
-        deleted = self._mine(lambda c: upkeep.delete(c, self._thread, None))
+        deleted = self._mine(lambda c: removal.delete(c, self._thread, None))
         return await self._runner.change(deleted) > 0
 
     # --- paused runs ------------------------------------------------------------------
@@ -254,7 +260,7 @@ class HoldfastSession:
         ``include_tracing_api_key``. The items that answer a call of the run take it
         away when they are added: it can never be resumed behind them.
         """
-        run, added = _runs.written(state, options), checked(items)
+        run, added = _run_state.written(state, options), checked(items)
         if self._held is not None:
             self._held.run = run
             self._held.added += added
@@ -276,12 +282,12 @@ class HoldfastSession:
         held = self._held.run if self._held is not None else UNSET
         if held is UNSET:
             held = await self._runner.read(
-                lambda context: _runs.find(context, self._place)
+                lambda context: _run_state.find(context, self._place)
             )
         if held is None:
             return None
         self._resumed = Resumed(held["id"], frozenset(held["calls"]))
-        return await _runs.read(self.session_id, held, agent, options)
+        return await _run_state.read(self.session_id, held, agent, options)
 
     async def clear_run(self) -> None:
         """Give a paused run up; does nothing if there is none."""
@@ -332,21 +338,21 @@ class HoldfastSession:
 
     async def _read(self, limit: int | None) -> Items:
         return await self._runner.read(
-            lambda context: _changing.items(context, self._place, limit)
+            lambda context: _changes.items(context, self._place, limit)
         )
 
     def _mine(self, operation: Operation[T]) -> Operation[T]:
         """An operation that another owner's session refuses."""
 
         async def admitted(context: Context) -> T:
-            await _changing.admit(context, self._place)
+            await _changes.admit(context, self._place)
             return await operation(context)
 
         return admitted
 
     async def _change(self, wanted: Change) -> None:
         await self._runner.save(
-            lambda context: _changing.change(context, self._place, wanted),
+            lambda context: _changes.change(context, self._place, wanted),
             self._thread,
         )
         if self._resumed is not None and self._resumed.is_answered_by(wanted.added):

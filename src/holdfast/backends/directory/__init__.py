@@ -7,9 +7,9 @@ transaction of the index, written to the files and synced, and then made in the 
 
 from __future__ import annotations
 
+from holdfast.backends.directory._backend import DirectoryBackend
 from holdfast.backends.directory._files import Files
-from holdfast.backends.directory._port import DirectoryBackend
-from holdfast.backends.directory._reader import ReadOnlyBackend
+from holdfast.backends.directory._read_only import ReadOnlyBackend
 from holdfast.errors import Unsupported
 
 __all__ = ["DirectoryBackend", "ReadOnlyBackend", "open_directory"]

@@ -8,8 +8,8 @@ import apsw
 
 from holdfast.backends.directory._files import Seen
 from holdfast.backends.directory._lines import FIRST
-from holdfast.backends.sqlite._connect import FORMAT
-from holdfast.backends.sqlite._queries import load_queries
+from holdfast.backends.sqlite._connection import FORMAT
+from holdfast.backends.sqlite._statements import load_queries
 from holdfast.errors import FormatMismatch
 
 QUERIES = load_queries("index.sql", __name__.rpartition(".")[0])

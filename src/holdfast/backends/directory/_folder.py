@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterator
 
 from holdfast.backends.directory._files import Files, Seen, looks, seen
 from holdfast.backends.directory._names import is_ours
-from holdfast.backends.sqlite._turnstile import Turnstile
+from holdfast.backends.sqlite._writer_queue import Turnstile
 from holdfast.errors import Busy, HoldfastError, Unsupported
 
 if sys.platform != "win32":

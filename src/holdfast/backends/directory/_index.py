@@ -9,23 +9,23 @@ from typing import TypeVar
 
 import apsw
 
-from holdfast.backends.directory import _catalog, _reach
-from holdfast.backends.directory._changes import recover
+from holdfast.backends.directory import _catalog, _scope
+from holdfast.backends.directory._file_changes import recover
 from holdfast.backends.directory._files import Files
 from holdfast.backends.directory._folder import Folder
-from holdfast.backends.directory._opening import (
+from holdfast.backends.directory._open import (
     find_index,
     make_folder,
     new_index,
     prepare_folder,
     remove_index,
 )
-from holdfast.backends.directory._reach import EVERYTHING, Target
-from holdfast.backends.directory._recording import Recording, sync_log
-from holdfast.backends.directory._settling import Settling, compare
+from holdfast.backends.directory._scope import EVERYTHING, Target
+from holdfast.backends.directory._sync import Settling, compare
+from holdfast.backends.directory._transaction import Recording, sync_log
 from holdfast.backends.sqlite import SqliteBackend
-from holdfast.backends.sqlite._connect import check_whole, prepare, translated
-from holdfast.backends.sqlite._group import Ticket, commit_tickets
+from holdfast.backends.sqlite._connection import check_whole, prepare, translated
+from holdfast.backends.sqlite._group_commit import Ticket, commit_tickets
 from holdfast.backends.sqlite._readers import Readers
 from holdfast.errors import Closed, Corrupt, FormatMismatch, HoldfastError
 
@@ -122,7 +122,7 @@ class Index(SqliteBackend):
             # Whoever was changing files did not come to an end.
             recover(self.folder)
             target = EVERYTHING
-        found = compare(db, self.folder, _reach.reach(db, target).families)
+        found = compare(db, self.folder, _scope.reach(db, target).families)
         if found:
             Settling(db, self.folder, fresh=fresh).run(found)
             sync_log(db, self.folder)
@@ -141,16 +141,16 @@ class Index(SqliteBackend):
                 return
         self._try_to_catch_up(target)
         with self._reading() as db:
-            _reach.guard(db, target)
+            _scope.guard(db, target)
             self.is_replaced = _catalog.folder_state(db).epoch != self._epoch
 
     def _is_as_known(self, db: apsw.Connection, target: Target) -> bool:
-        epoch = _reach.is_as_known(db, self.folder, target)
+        epoch = _scope.is_as_known(db, self.folder, target)
         if epoch is None:
-            families = _reach.reach(db, target).families
+            families = _scope.reach(db, target).families
             if compare(db, self.folder, families):
                 return False
-            _reach.guard(db, target)
+            _scope.guard(db, target)
             epoch = _catalog.folder_state(db).epoch
         self.is_replaced = epoch != self._epoch
         return True
@@ -212,11 +212,11 @@ class Index(SqliteBackend):
             with Recording(db, self.folder, [family]):
                 pass
 
-        self._exclusively(carry_out, _reach.family(family))
+        self._exclusively(carry_out, _scope.family(family))
 
     def _commit_tickets(self, tickets: list[Ticket]) -> None:
         writes = (write for ticket in tickets for write in ticket.writes)
-        target = _reach.of_writes(writes)
+        target = _scope.of_writes(writes)
         try:
             self._exclusively(lambda db: self._commit_sound(db, tickets), target)
         except HoldfastError as error:
@@ -232,12 +232,12 @@ class Index(SqliteBackend):
             if ticket.done:
                 continue
             try:
-                _reach.guard(db, _reach.of_writes(ticket.writes))
+                _scope.guard(db, _scope.of_writes(ticket.writes))
             except Corrupt as error:
                 ticket.error, ticket.done = error, True
                 continue
             if is_replaced:
-                ticket.writes = _reach.current(db, ticket.writes)
+                ticket.writes = _scope.current(db, ticket.writes)
             sound.append(ticket)
         if sound:
             commit_tickets(db, sound, self._transaction)

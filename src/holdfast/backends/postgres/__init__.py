@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from holdfast._backend import (
+from holdfast._port import (
     Admission,
     Adoption,
     Facts,
@@ -21,10 +21,10 @@ from holdfast._backend import (
     Receipt,
     Write,
 )
-from holdfast._records import Change, Page, Run, Segment
-from holdfast.backends.postgres import _migrating, _outcome, _searching
-from holdfast.backends.postgres._adopting import admit, adopt
-from holdfast.backends.postgres._committing import Committing
+from holdfast._values.records import Change, Page, Run, Segment
+from holdfast.backends.postgres import _migrations, _outcome, _search
+from holdfast.backends.postgres._adopt import admit, adopt
+from holdfast.backends.postgres._commit import Committing
 from holdfast.backends.postgres._connections import (
     Borrowed,
     Connections,
@@ -38,21 +38,21 @@ from holdfast.backends.postgres._driver import (
     Settings,
     Sharing,
 )
-from holdfast.backends.postgres._following import follow
+from holdfast.backends.postgres._feed import follow
 from holdfast.backends.postgres._inspection import PostgresInspection
 from holdfast.backends.postgres._pools import BlockingConnections, NativeConnections
-from holdfast.backends.postgres._pruning import Pruning, Rehearsal
-from holdfast.backends.postgres._queries import checked_schema, statements
-from holdfast.backends.postgres._reading import (
+from holdfast.backends.postgres._prune import Pruning, Rehearsal
+from holdfast.backends.postgres._read import (
     News,
     read_changes,
     read_one,
     read_page,
     read_segments,
 )
+from holdfast.backends.postgres._retry import Trial
 from holdfast.backends.postgres._session import Statements
 from holdfast.backends.postgres._sessions import Sessions
-from holdfast.backends.postgres._trying import Trial
+from holdfast.backends.postgres._statements import checked_schema, statements
 from holdfast.errors import Unstorable, Unsupported
 
 R = TypeVar("R")
@@ -94,10 +94,10 @@ class PostgresBackend:
     async def _prepare(self, session: Session) -> None:
         can_search = await self._look_around(session)
         if self._settings.read_only:
-            await _migrating.check(session, self._schema)
+            await _migrations.check(session, self._schema)
         else:
             parts = self._settings.partitions
-            await _migrating.migrate(session, self._schema, partitions=parts)
+            await _migrations.migrate(session, self._schema, partitions=parts)
         if can_search:
             self.abilities = ABILITIES | {"search"}
 
@@ -230,9 +230,9 @@ class PostgresBackend:
 
         async def catch_up(db: Statements) -> None:
             async with db.transaction():
-                await _searching.create(db, self._schema)
+                await _search.create(db, self._schema)
                 for update in updates:
-                    await _searching.write(db, update)
+                    await _search.write(db, update)
 
         await self._sessions.use(catch_up, Limit.STATEMENT)
 
@@ -266,7 +266,7 @@ class PostgresBackend:
             logical_bytes=logical,
             stored_bytes=stored,
             file_bytes=file,
-            format=_migrating.FORMAT,
+            format=_migrations.FORMAT,
             abilities=self.abilities,
         )
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from psycopg import errors
 
-from holdfast._backend import Write
-from holdfast._records import Checkpoint
+from holdfast._port import Write
+from holdfast._values.records import Checkpoint
 from holdfast.backends.postgres import _rows
 from holdfast.backends.postgres._session import Statements
 from holdfast.errors import Conflict

@@ -23,7 +23,7 @@ from holdfast.backends.postgres._driver import (
     Settings,
     Unreached,
 )
-from holdfast.backends.postgres._listening import BlockingSleep, Ear, NativeSleep
+from holdfast.backends.postgres._listener import BlockingSleep, Ear, NativeSleep
 from holdfast.errors import Unstorable, Unsupported
 
 T = TypeVar("T")

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from holdfast._backend import Rescued
-from holdfast._records import Checkpoint, Entry, Move, Run, Segment, ThreadRecord
+from holdfast._port import Rescued
+from holdfast._values.records import Checkpoint, Entry, Move, Run, Segment, ThreadRecord
 from holdfast.backends.postgres import _rows
 from holdfast.backends.postgres._arrays import int8s
 from holdfast.backends.postgres._driver import Lost, broken

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
-from holdfast._backend import Receipt, Write
+from holdfast._port import Receipt, Write
 from holdfast.backends.postgres import _rows
 from holdfast.backends.postgres._driver import Lost, Unreached
 from holdfast.backends.postgres._session import Statements
-from holdfast.backends.postgres._writing import Durable, is_logged
+from holdfast.backends.postgres._write import Durable, is_logged
 from holdfast.errors import Conflict, NotFound
 
 T = TypeVar("T")

@@ -32,8 +32,8 @@ from holdfast.backends.postgres._driver import (
     Unreached,
     teach_all,
 )
-from holdfast.backends.postgres._listening import BlockingEar, Ear, NativeEar
-from holdfast.backends.postgres._quiet import POOL, be_quiet
+from holdfast.backends.postgres._listener import BlockingEar, Ear, NativeEar
+from holdfast.backends.postgres._log_filter import POOL, be_quiet
 from holdfast.errors import Closed, HoldfastError
 
 # --- blocking -------------------------------------------------------------------------

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from holdfast._backend import Start, Write
-from holdfast._records import (
+from holdfast._port import Start, Write
+from holdfast._values.records import (
     Checkpoint,
     Entry,
     Run,

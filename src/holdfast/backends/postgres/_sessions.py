@@ -13,8 +13,8 @@ from holdfast.backends.postgres._driver import (
     Session,
     Settings,
 )
+from holdfast.backends.postgres._retry import Trial, only_try
 from holdfast.backends.postgres._session import Statements
-from holdfast.backends.postgres._trying import Trial, only_try
 
 T = TypeVar("T")
 Work = Callable[[Statements], Awaitable[T]]

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import apsw
 
-from holdfast._backend import (
+from holdfast._port import (
     Admission,
     Adoption,
     Backend,
@@ -32,9 +32,9 @@ from holdfast._backend import (
     Receipt,
     Write,
 )
-from holdfast._records import Change, Page, Run, Segment
-from holdfast.backends.sqlite._adopting import admit, adopt
-from holdfast.backends.sqlite._connect import (
+from holdfast._values.records import Change, Page, Run, Segment
+from holdfast.backends.sqlite._adopt import admit, adopt
+from holdfast.backends.sqlite._connection import (
     FORMAT,
     MEMORY,
     Durability,
@@ -47,25 +47,9 @@ from holdfast.backends.sqlite._connect import (
     transaction,
     translated,
 )
-from holdfast.backends.sqlite._group import CommitQueue, Ticket, commit_tickets
+from holdfast.backends.sqlite._group_commit import CommitQueue, Ticket, commit_tickets
 from holdfast.backends.sqlite._inspection import SqliteInspection
-from holdfast.backends.sqlite._readers import Readers
-from holdfast.backends.sqlite._reading import (
-    read_changes,
-    read_one,
-    read_page,
-    read_segments,
-)
-from holdfast.backends.sqlite._searching import (
-    UNUSED,
-    can_search,
-    drop,
-    explained,
-    is_damaged,
-    write_index,
-)
-from holdfast.backends.sqlite._turnstile import Turnstile
-from holdfast.backends.sqlite._upkeep import (
+from holdfast.backends.sqlite._maintenance import (
     check_file,
     copy_file,
     make_private,
@@ -73,7 +57,23 @@ from holdfast.backends.sqlite._upkeep import (
     shrink_unchecked,
     sync_file,
 )
-from holdfast.backends.sqlite._writing import Pruning, rows
+from holdfast.backends.sqlite._read import (
+    read_changes,
+    read_one,
+    read_page,
+    read_segments,
+)
+from holdfast.backends.sqlite._readers import Readers
+from holdfast.backends.sqlite._search import (
+    UNUSED,
+    can_search,
+    drop,
+    explained,
+    is_damaged,
+    write_index,
+)
+from holdfast.backends.sqlite._write import Pruning, rows
+from holdfast.backends.sqlite._writer_queue import Turnstile
 from holdfast.errors import (
     Busy,
     Closed,

@@ -7,10 +7,10 @@ from typing import TypeVar
 
 import apsw
 
-from holdfast._backend import Rescued
-from holdfast._records import Checkpoint, Entry, Move, Run, Segment, ThreadRecord
+from holdfast._port import Rescued
+from holdfast._values.records import Checkpoint, Entry, Move, Run, Segment, ThreadRecord
 from holdfast.backends.sqlite import _rows
-from holdfast.backends.sqlite._writing import rows
+from holdfast.backends.sqlite._write import rows
 from holdfast.errors import Corrupt
 
 T = TypeVar("T")

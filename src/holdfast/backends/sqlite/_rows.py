@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from holdfast._records import Checkpoint, Entry, Segment, ThreadRecord, checksum
+from holdfast._values.records import Checkpoint, Entry, Segment, ThreadRecord, checksum
 from holdfast.backends._rows import (
     Row,
     checkpoint_of,

@@ -1,0 +1,1 @@
+"""The sync and the async API: stores, threads and records as callers use them."""

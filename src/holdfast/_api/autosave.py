@@ -1,0 +1,215 @@
+"""Automatic checkpoints of agents by time: a loop in a thread, or a task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import msgspec
+
+from holdfast._api.runner import Passage
+from holdfast._engine.context import Context
+from holdfast._engine.records.restore import check_keep, take_automatic
+from holdfast._port import run
+from holdfast.errors import Unstorable
+
+if TYPE_CHECKING:
+    import asyncio
+    import threading
+
+OnError = Callable[[str, Exception], object]
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """Which agents to save, how often, and how many checkpoints of it to keep."""
+
+    agents: tuple[str, ...]
+    seconds: float
+    keep: int | None
+    on_error: OnError | None
+
+
+def plan(
+    agents: Sequence[str],
+    every: timedelta | float,
+    keep: int | None,
+    on_error: OnError | None,
+) -> Plan:
+    """A checked plan."""
+    seconds = every.total_seconds() if isinstance(every, timedelta) else every
+    if not agents:
+        raise Unstorable("autosave", "needs the id of at least one agent")
+    if isinstance(seconds, bool) or not seconds > 0:
+        raise Unstorable("every", f"must be more than 0 seconds, not {every!r}")
+    check_keep(keep)
+    return Plan(tuple(dict.fromkeys(agents)), seconds, keep, on_error)
+
+
+class _Failures:
+    """Tells the caller's hook of errors, or keeps the first until the end.
+
+    An error of the hook itself is kept, too.
+    """
+
+    def __init__(self, on_error: OnError | None) -> None:
+        self._on_error = on_error
+        self._first: Exception | None = None
+
+    def tell(self, agent: str, error: Exception) -> None:
+        if self._on_error is None:
+            self._first = self._first or error
+            return
+        try:
+            self._on_error(agent, error)
+        except Exception as wrong:  # noqa: BLE001 - the loop has to go on
+            self._first = self._first or wrong
+
+    def raise_first(self) -> None:
+        first, self._first = self._first, None
+        if first is not None:
+            raise first
+
+
+class AutoCheckpoints:
+    """Automatic checkpoints of some agents; made by ``store.agents.autosave``.
+
+    Starting it twice is one loop. Stopping takes a last checkpoint and waits; without a
+    hook for errors it raises the first that occurred. Nothing is saved while nothing
+    changed.
+    """
+
+    def __init__(
+        self, context: Context, plan: Plan, running: set[AutoCheckpoints]
+    ) -> None:
+        import threading  # noqa: PLC0415 - few programs need it
+
+        self._context, self._plan, self._running = context, plan, running
+        self._failures = _Failures(plan.on_error)
+        self._starting = threading.Lock()
+        self._loop: tuple[threading.Thread, threading.Event] | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Begin, unless it is running."""
+        import threading  # noqa: PLC0415
+
+        with self._starting:
+            if self._loop is not None:
+                return
+            over = threading.Event()
+            thread = threading.Thread(
+                target=self._run, args=(over,), name="holdfast-autosave", daemon=True
+            )
+            self._loop = thread, over
+            self._running.add(self)
+            thread.start()
+
+    def stop(self) -> None:
+        """Take a last checkpoint, wait for it, and end; again is fine.
+
+        In a hook for errors it does not wait: call it once more afterwards.
+        """
+        import threading  # noqa: PLC0415
+
+        if self._loop is None:
+            return
+        thread, over = self._loop
+        over.set()
+        if thread is threading.current_thread():
+            return
+        thread.join()
+        self._loop = None
+        self._running.discard(self)
+        self._failures.raise_first()
+
+    def _run(self, over: threading.Event) -> None:
+        import threading  # noqa: PLC0415
+
+        while not over.wait(min(self._plan.seconds, threading.TIMEOUT_MAX)):
+            self.take()
+        self.take()
+
+    def take(self) -> None:
+        """Save every agent that changed, now."""
+        for agent in self._plan.agents:
+            try:
+                run(take_automatic(self._context, agent, self._plan.keep))
+            except Exception as error:  # noqa: BLE001 - it is the caller's
+                self._failures.tell(agent, error)
+
+
+class AsyncAutoCheckpoints:
+    """As `AutoCheckpoints`, awaited; the loop is a task."""
+
+    def __init__(
+        self, passage: Passage, plan: Plan, running: set[AsyncAutoCheckpoints]
+    ) -> None:
+        self._passage, self._plan, self._running = passage, plan, running
+        self._failures = _Failures(plan.on_error)
+        self._loop: tuple[asyncio.Task[None], asyncio.Event] | None = None
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        import asyncio  # noqa: PLC0415 - the blocking door does not need it
+
+        if self._loop is not None:
+            return
+        over = asyncio.Event()
+        self._loop = asyncio.create_task(self._run(over)), over
+        self._running.add(self)
+
+    async def stop(self) -> None:
+        if self._loop is None:
+            return
+        import asyncio  # noqa: PLC0415
+
+        task, over = self._loop
+        over.set()
+        # Who is cancelled here leaves the last checkpoint to the task.
+        await asyncio.wait([task])
+        self._loop = None
+        self._running.discard(self)
+        self._failures.raise_first()
+
+    async def _run(self, over: asyncio.Event) -> None:
+        import asyncio  # noqa: PLC0415
+
+        while not over.is_set():
+            try:
+                await asyncio.wait_for(over.wait(), self._plan.seconds)
+            except TimeoutError:
+                await self.take()
+        await self.take()
+
+    async def take(self) -> None:
+        context = self._passage.context
+        for agent in self._plan.agents:
+            operation = take_automatic(context, agent, self._plan.keep)
+            try:
+                await self._passage.run(operation)
+            except Exception as error:  # noqa: BLE001 - it is the caller's
+                self._failures.tell(agent, error)

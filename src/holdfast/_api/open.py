@@ -1,0 +1,92 @@
+"""Opening a store through either door."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator
+from types import TracebackType
+from typing import Any, Unpack
+
+from holdfast._api.options import Options, open_context, open_damaged, open_new
+from holdfast._api.runner import Passage, Worker
+from holdfast._api.store import AsyncStore, Store
+from holdfast._engine.context import Context
+from holdfast._engine.upkeep import salvage as salvaging
+from holdfast._engine.upkeep.salvage import Salvaged
+from holdfast._port import run
+
+
+def open(url: str | os.PathLike[str], **options: Unpack[Options]) -> Store:  # noqa: A001
+    """Open a store, and make it if it is not there.
+
+    ``url`` is a path, ``sqlite:path``, ``:memory:``, ``dir:path`` (a folder of text)
+    or ``postgresql://...`` (extra ``postgres``). Options:
+
+    - ``durability``: with ``"full"``, the default, an acknowledged save survives a
+      power cut, with ``"normal"`` only a crash of the process.
+    - ``compress=True`` packs what is saved from now on (extra ``zstd``).
+    - ``read_only=True`` refuses every change and makes no file.
+    - ``cache_size``: bytes of memory for the last states, 64 MB by default.
+    - ``busy_timeout``: seconds to wait for a lock before `Busy` is raised, 5.
+    - ``retention``: a policy applied after saves, at most once in ``prune_every``
+      (an hour).
+    - ``clock`` gives microseconds UTC, ``new_id`` ids of checkpoints.
+    - ``schema``: where the tables are in PostgreSQL, ``"holdfast"``; ``pool``: the
+      least and the most connections, ``(1, 10)``; ``partitions``: into how many parts
+      new tables are divided; ``pgbouncer=True``: there is one in between that shares
+      connections by transaction (it is noticed without being told).
+    """
+    context = open_context(url, options)
+    run(context.backend.ready())
+    return Store(context)
+
+
+def open_async(url: str | os.PathLike[str], **options: Unpack[Options]) -> Opening:
+    """As `open`, for ``async with`` or ``await``; gives an `AsyncStore`."""
+    return Opening(lambda: open_context(url, options, native=True))
+
+
+def salvage(url: str | os.PathLike[str], to: str) -> Salvaged:
+    """Copy everything that can still be read of a store into a new one.
+
+    As `Store.salvage`, and also for a file that is too damaged to be opened.
+    """
+    context = open_damaged(url)
+    run(context.backend.ready())
+    try:
+        return run(salvaging.salvage(context, lambda: open_new(to)))
+    finally:
+        run(context.backend.close())
+
+
+class Opening:
+    """A store about to be opened; the work is done in a thread."""
+
+    def __init__(self, make: Callable[[], Context]) -> None:
+        self._make = make
+        self._store: AsyncStore | None = None
+
+    def __await__(self) -> Generator[Any, None, AsyncStore]:
+        return self._open().__await__()
+
+    async def __aenter__(self) -> AsyncStore:
+        self._store = await self._open()
+        return self._store
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        assert self._store is not None
+        await self._store.close()
+
+    async def _open(self) -> AsyncStore:
+        worker = Worker()
+        context = await worker.call(self._make)
+        if context.backend.blocking:
+            await worker.call(lambda: run(context.backend.ready()))
+        else:
+            await context.backend.ready()
+        return AsyncStore(Passage(context, worker))

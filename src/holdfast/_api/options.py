@@ -1,0 +1,169 @@
+"""From an address and options to what the operations work with."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any, Literal, TypedDict, cast
+
+from msgspec.structs import replace
+
+from holdfast._api.address import open_backend, open_wreck
+from holdfast._engine.cache import Cache
+from holdfast._engine.context import Context
+from holdfast._engine.packing import Packer
+from holdfast._engine.upkeep.prune import Housekeeping
+from holdfast._port import Backend
+from holdfast._values.clock import now, uuid7
+from holdfast._values.reference import checked_id
+from holdfast.errors import Conflict, Corrupt, FormatMismatch, Unstorable
+from holdfast.retention import Retention
+
+CACHE_SIZE = 64 << 20
+# Options of PostgreSQL alone.
+SPECIAL = frozenset({"schema", "pool", "partitions", "pgbouncer"})
+
+
+class Options(TypedDict, total=False):
+    """How to open a store; `holdfast.open` says what each means."""
+
+    durability: Literal["full", "normal"]
+    compress: bool
+    read_only: bool
+    cache_size: int
+    busy_timeout: float
+    retention: Retention | None
+    prune_every: timedelta
+    clock: Callable[[], int]
+    new_id: Callable[[], str]
+    schema: str
+    pool: tuple[int, int]
+    partitions: int
+    pgbouncer: bool
+
+
+def open_context(
+    url: str | os.PathLike[str], options: Options, *, native: bool = False
+) -> Context:
+    """Open the backend an address names; ``native`` prefers one that is awaited."""
+    _check(options)
+    special: dict[str, object] = {n: v for n, v in options.items() if n in SPECIAL}
+    backend = open_backend(
+        url,
+        native=native,
+        special=special,
+        read_only=options.get("read_only", False),
+        durability=options.get("durability", "full"),
+        busy_timeout=options.get("busy_timeout", 5.0),
+        compress=options.get("compress", False),
+    )
+    return context_over(backend, options)
+
+
+def context_over(backend: Backend, options: Options) -> Context:
+    """What the operations work with, over a backend that is open."""
+    policy = options.get("retention")
+    every = options.get("prune_every", timedelta(hours=1))
+    return Context(
+        backend=backend,
+        cache=Cache(options.get("cache_size", CACHE_SIZE)),
+        packer=Packer(backend, compress=options.get("compress", False)),
+        clock=_checked_clock(options["clock"]) if "clock" in options else now,
+        new_id=_checked_ids(options["new_id"]) if "new_id" in options else uuid7,
+        after_save=Housekeeping(policy, every // timedelta(microseconds=1))
+        if policy
+        else None,
+    )
+
+
+def over(context: Context, connection: object) -> Context:
+    """The same store over a caller's connection.
+
+    What it saves may be rolled back, so it remembers for itself and prunes nothing.
+    """
+    return replace(
+        context,
+        backend=context.backend.using(connection),
+        cache=Cache(CACHE_SIZE),
+        after_save=None,
+    )
+
+
+def open_new(path: str) -> Context:
+    """Open a store that must not be there yet."""
+    if os.path.exists(path.removeprefix("dir:")):
+        text = f"{path} exists; choose the name of a new file"
+        raise Conflict(text, code="file_exists")
+    return open_context(path, {})
+
+
+def open_damaged(url: str | os.PathLike[str]) -> Context:
+    """Open a store for salvage, though it may be too damaged to be opened as one."""
+    try:
+        return open_context(url, {"read_only": True})
+    except (Corrupt, FormatMismatch):
+        backend = open_wreck(url)
+        if backend is None:
+            raise
+        return context_over(backend, {})
+
+
+def _check(options: Options) -> None:
+    unknown = options.keys() - _MEANINGS.keys()
+    if unknown:
+        raise Unstorable("open", f"does not know the option {min(unknown)!r}")
+    for name, value in options.items():
+        makes_sense, meaning = _MEANINGS[name]
+        if not makes_sense(value):
+            raise Unstorable(name, f"must be {meaning}, not {value!r}")
+
+
+def _is_pool(value: Any) -> bool:
+    if not isinstance(value, tuple | list):
+        return False
+    sizes = cast("Sequence[object]", value)
+    if len(sizes) != 2 or not all(type(size) is int for size in sizes):  # noqa: PLR2004
+        return False
+    least, most = cast("Sequence[int]", sizes)
+    return 0 <= least <= most and most > 0
+
+
+_MEANINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "durability": (lambda v: v in ("full", "normal"), "'full' or 'normal'"),
+    "compress": (lambda v: isinstance(v, bool), "True or False"),
+    "read_only": (lambda v: isinstance(v, bool), "True or False"),
+    "cache_size": (lambda v: type(v) is int and v >= 0, "a number of bytes"),
+    "busy_timeout": (
+        lambda v: isinstance(v, int | float) and v >= 0,
+        "a number of seconds",
+    ),
+    "retention": (lambda v: v is None or isinstance(v, Retention), "a Retention"),
+    "prune_every": (
+        lambda v: isinstance(v, timedelta) and v >= timedelta(0),
+        "a timedelta",
+    ),
+    "schema": (lambda v: isinstance(v, str), "the name of a schema"),
+    "pool": (_is_pool, "two numbers, the least and the most connections"),
+    "partitions": (lambda v: type(v) is int and v > 1, "a number greater than 1"),
+    "pgbouncer": (lambda v: isinstance(v, bool), "True or False"),
+    "clock": (callable, "callable"),
+    "new_id": (callable, "callable"),
+}
+
+
+def _checked_clock(clock: Callable[[], int]) -> Callable[[], int]:
+    """A caller's clock, which must give what can be stored as a time."""
+
+    def checked() -> int:
+        time = clock()
+        if type(time) is not int or not -(1 << 63) <= time < 1 << 63:
+            raise Unstorable("clock", f"must give microseconds as int, not {time!r}")
+        return time
+
+    return checked
+
+
+def _checked_ids(new_id: Callable[[], str]) -> Callable[[], str]:
+    """A caller's source of ids, which must not give other references."""
+    return lambda: checked_id(new_id())

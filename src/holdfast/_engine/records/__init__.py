@@ -1,0 +1,1 @@
+"""Typed records over threads: conversations, agents, documents."""

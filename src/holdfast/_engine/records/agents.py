@@ -1,0 +1,171 @@
+"""Agents over threads: saving, loading, listing, deleting with all that is theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from holdfast._engine.cache import Known
+from holdfast._engine.context import Context
+from holdfast._engine.records.conversations import KIND as CONVERSATION
+from holdfast._engine.records.conversations import PREFIX as CONVERSATIONS
+from holdfast._engine.threads import removal
+from holdfast._engine.threads import save as saving
+from holdfast._engine.threads.drafts import AmendDraft, Amendment, read_values
+from holdfast._engine.threads.lineage import Reference
+from holdfast._engine.threads.load import loaded, read_listed, state_of
+from holdfast._messages.fields import from_plain, to_plain
+from holdfast._port import Start, Threads
+from holdfast._values.manifest import decode_manifest
+from holdfast._values.records import (
+    LONGEST_NAME,
+    Page,
+    ThreadRecord,
+    checked_limit,
+    checked_name,
+)
+from holdfast._values.reference import HEAD
+from holdfast.agents import ABOUT_THREAD, Agent
+from holdfast.errors import NotFound
+
+KIND = "agent"
+PREFIX = "agent:"
+CHUNK = 200
+
+
+def thread_of(id_: object) -> str:
+    """The thread that keeps an agent."""
+    return PREFIX + checked_agent(id_)
+
+
+def checked_agent(id_: object) -> str:
+    """The id of an agent, short enough for the names of all its threads."""
+    return checked_name(id_, "agent id", LONGEST_NAME - len("checkpoints:"))
+
+
+def missing(id_: str) -> NotFound:
+    """An agent that is not there."""
+    text = f"agent {id_!r} does not exist; save it first, or see agents.list()"
+    return NotFound(text, thread=PREFIX + id_)
+
+
+async def save(context: Context, agent: Agent) -> Agent:
+    """Save an agent on the checkpoint it was loaded from."""
+    agent.id = agent.id or context.new_id()
+    plain, now = to_plain(agent, without=ABOUT_THREAD), context.clock()
+
+    def everything(before: dict[str, Any] | None) -> Amendment:
+        created = agent.created_at or (before or {}).get("created_at", now)
+        return Amendment(plain | {"created_at": created}, whole=True)
+
+    # The agent's own thread carries its id as well, so that one listing sees all.
+    start = Start(kind=KIND, agent=checked_agent(agent.id), anew=True)
+    thread = thread_of(agent.id)
+    expect = await saving.seen(context, thread, agent.checkpoint)
+    how = saving.Options(expect=expect, start=start)
+    draft = AmendDraft(("created_at",), everything)
+    saved = await saving.save(context, thread, draft, how)
+    values = await read_values(
+        context, Known(saved, decode_manifest(saved)), ("created_at",)
+    )
+    agent.created_at = cast("int", values["created_at"])
+    agent.checkpoint, agent.version = saved.id, saved.step
+    agent.updated_at = saved.saved_at
+    return agent
+
+
+async def load(context: Context, id_: str, reference: Reference = HEAD) -> Agent:
+    """An agent as it was at a checkpoint."""
+    try:
+        found = await loaded(context, thread_of(id_), reference)
+    except NotFound:
+        if await context.find_thread(thread_of(id_)) is None:
+            raise missing(id_) from None
+        raise
+    return from_plain(
+        Agent,
+        found.values,
+        id=id_,
+        updated_at=found.checkpoint.saved_at,
+        version=found.checkpoint.step,
+        active_conversations=await _active(context, id_),
+        checkpoint=found.checkpoint.id,
+    )
+
+
+async def find(context: Context, id_: str) -> Agent | None:
+    """An agent, ``None`` if there is none."""
+    try:
+        return await load(context, id_)
+    except NotFound:
+        return None
+
+
+async def _active(context: Context, id_: str) -> tuple[str, ...]:
+    """The ids of an agent's conversations that are not archived, last used first."""
+    page = await context.backend.scan(Threads(kind=CONVERSATION, agent=id_))
+    archived = [await read_listed(context, record, _is_archived) for record in page]
+    return tuple(
+        record.id.removeprefix(CONVERSATIONS)
+        for record, away in zip(page, archived, strict=True)
+        if away is False
+    )
+
+
+async def _is_archived(context: Context, record: ThreadRecord) -> bool:
+    assert record.head is not None
+    known = Known(record.head, decode_manifest(record.head))
+    return bool((await read_values(context, known, ("archived",))).get("archived"))
+
+
+async def list_agents(
+    context: Context, type_: str | None, limit: int | None, after: int | None
+) -> Page[Agent]:
+    """Agents, last used first, without their active conversations."""
+    checked_limit(limit)
+    found: list[Agent] = []
+    while True:
+        page = await context.backend.scan(
+            Threads(kind=KIND, after=after, limit=min(limit or CHUNK, CHUNK))
+        )
+        for record in page:
+            agent = await read_listed(context, record, _listed)
+            if agent is not None and type_ in (None, agent.type):
+                found.append(agent)
+            if len(found) == limit:
+                return Page(tuple(found), record.changed)
+        after = page.cursor
+        if after is None:
+            return Page(tuple(found))
+
+
+async def _listed(context: Context, record: ThreadRecord) -> Agent:
+    head = record.head
+    assert head is not None
+    state = await state_of(context, Known(head, decode_manifest(head)))
+    return from_plain(
+        Agent,
+        cast("dict[str, Any]", state),
+        id=record.id.removeprefix(PREFIX),
+        updated_at=head.saved_at,
+        version=head.step,
+        checkpoint=head.id,
+    )
+
+
+async def delete(context: Context, ids: Sequence[str]) -> int:
+    """Delete agents with their conversations and checkpoints; returns how many."""
+    return sum([await _delete(context, id_) for id_ in dict.fromkeys(ids)])
+
+
+async def _delete(context: Context, id_: str) -> int:
+    own, existed = thread_of(id_), 0
+    # Again, in case a conversation began while the others were being deleted.
+    while True:
+        query = Threads(agent=checked_agent(id_), every=True)
+        found = await context.backend.scan(query)
+        names = [record.id for record in found if record.deleted_at is None]
+        if not names:
+            return existed
+        existed |= own in names
+        await removal.delete_threads(context, names)

@@ -1,0 +1,420 @@
+"""Conversations over threads: creating, adding, loading, listing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import msgspec
+
+from holdfast._engine.cache import Known
+from holdfast._engine.context import Context
+from holdfast._engine.threads import removal
+from holdfast._engine.threads import save as saving
+from holdfast._engine.threads.drafts import (
+    AmendDraft,
+    Amendment,
+    ListsDraft,
+    read_values,
+)
+from holdfast._engine.threads.lineage import HistoryQuery, Reference, history
+from holdfast._engine.threads.load import loaded, read_listed
+from holdfast._messages.attachments import Kept, kept, whole
+from holdfast._messages.repair import How, repaired
+from holdfast._messages.transcript import Tally
+from holdfast._port import Start, Threads
+from holdfast._values.manifest import decode_manifest
+from holdfast._values.records import (
+    LONGEST_NAME,
+    UNSET,
+    Checkpoint,
+    Page,
+    ThreadRecord,
+    Unset,
+    checked_limit,
+    checked_name,
+)
+from holdfast._values.reference import HEAD
+from holdfast.conversations import (
+    SUMMARIZED,
+    Conversation,
+    Summary,
+    check_tags,
+    counts_of,
+    from_state,
+    tally,
+    tally_of,
+    title_of,
+    to_state,
+)
+from holdfast.errors import Conflict, NotFound, Unstorable
+
+KIND = "conversation"
+PREFIX = "conversation:"
+CHUNK = 200
+ABOUT = frozenset(
+    {"title", "summary", "context", "tags", "archived", "budget", "metadata"}
+)
+
+
+def thread_of(id_: object) -> str:
+    """The thread that keeps a conversation."""
+    longest = LONGEST_NAME - len(PREFIX)
+    return PREFIX + checked_name(id_, "conversation id", longest)
+
+
+def missing(id_: str) -> NotFound:
+    """A conversation that is not there, or is another user's."""
+    return NotFound(
+        f"conversation {id_!r} does not exist; see conversations.list()",
+        thread=PREFIX + id_,
+    )
+
+
+# --- saving ---------------------------------------------------------------------------
+
+
+async def create(context: Context, conversation: Conversation) -> Conversation:
+    """A new conversation; `Conflict` if its id is in use."""
+    conversation.id = conversation.id or context.new_id()
+    try:
+        return await _save(context, conversation, expect=None)
+    except Conflict as conflict:
+        if conflict.code != "head_moved":
+            raise
+        raise Conflict(
+            f"conversation {conversation.id!r} exists already; load it, or choose"
+            " another id",
+            code="conversation_exists",
+            thread=conflict.thread,
+            found=conflict.found,
+        ) from None
+
+
+async def get_or_create(context: Context, wanted: Conversation) -> Conversation:
+    """A user's conversation, new if there is none with its id."""
+    # Nobody's would be everybody's.
+    owner = checked_name(wanted.owner, "user id")
+    if not wanted.id:
+        return await create(context, wanted)
+    while True:
+        try:
+            return await load(context, wanted.id, owner=owner)
+        except NotFound:
+            record = await context.find_thread(thread_of(wanted.id))
+            if record is not None and record.head is not None:
+                if record.owner != owner:
+                    raise
+                continue  # it has just been made
+        try:
+            return await create(context, wanted)
+        except Conflict as conflict:
+            if conflict.code != "conversation_exists":
+                raise
+
+
+async def save(context: Context, conversation: Conversation) -> Conversation:
+    """Save a whole conversation on the checkpoint it was loaded from."""
+    conversation.id = conversation.id or context.new_id()
+    thread = thread_of(conversation.id)
+    while True:
+        expect = await saving.seen(context, thread, conversation.checkpoint)
+        record = await context.find_thread(thread)
+        _refuse_foreign(conversation, record)
+        # Even if any head will do, nobody else's may have come in between.
+        any_head = isinstance(expect, Unset)
+        head = (record.head if record else None) if any_head else expect
+        try:
+            return await _save(context, conversation, expect=head)
+        except Conflict as conflict:
+            if not any_head or conflict.code not in {"head_moved", "thread_deleted"}:
+                raise
+        except NotFound as missed:
+            # What was there a moment ago is gone: look again.
+            if missed.code != NotFound.default_code:
+                raise
+
+
+def _refuse_foreign(conversation: Conversation, record: ThreadRecord | None) -> None:
+    belongs = (conversation.owner, conversation.agent)
+    if record is not None and (record.owner, record.agent) != belongs:
+        raise Conflict(
+            f"conversation {conversation.id!r} belongs to another owner or agent;"
+            " load it, or choose another id",
+            code="foreign",
+            thread=record.id,
+        )
+
+
+async def _save(
+    context: Context, conversation: Conversation, *, expect: Reference | Unset | None
+) -> Conversation:
+    thread = thread_of(conversation.id)
+    messages = kept(conversation.messages)
+    plain = to_state(conversation)
+    now = context.clock()
+
+    def everything(before: dict[str, Any] | None) -> Amendment:
+        old = before or {}
+        values: dict[str, object] = {
+            "created_at": conversation.created_at or old.get("created_at", now),
+            "messages": messages.messages,
+            "counts": counts_of(tally(messages.messages)),
+        }
+        apart = messages.all_apart(old.get("content_ids", ()))
+        return Amendment(plain | values | apart, whole=True)
+
+    how = saving.Options(expect=expect, start=_start(conversation))
+    draft = AmendDraft(("content_ids", "created_at"), everything)
+    saved = await saving.save(context, thread, draft, how)
+    if not conversation.created_at:
+        head = Known(saved, decode_manifest(saved))
+        values = await read_values(context, head, ("created_at",))
+        conversation.created_at = cast("int", values["created_at"])
+    conversation.checkpoint, conversation.updated_at = saved.id, saved.saved_at
+    return conversation
+
+
+def _start(conversation: Conversation) -> Start:
+    owner, agent = conversation.owner, conversation.agent
+    return Start(
+        kind=KIND,
+        owner=None if owner is None else checked_name(owner, "owner"),
+        agent=None if agent is None else checked_name(agent, "agent"),
+        # One that was loaded expects its checkpoint, which a deletion takes away.
+        anew=True,
+    )
+
+
+async def add(
+    context: Context,
+    id_: str,
+    messages: Kept,
+    *,
+    owner: str | None = None,
+    how: saving.Options | None = None,
+    values: Mapping[str, object] | None = None,
+) -> Checkpoint:
+    """Append messages, and set other values in the same checkpoint."""
+    if owner is not None:
+        await _find(context, id_, owner)
+    draft = ListsDraft({"messages": messages.messages})
+
+    def longer(before: dict[str, Any] | None) -> Amendment:
+        if before is None:
+            raise missing(id_)
+        counted = tally_of(before.get("counts")).after(messages.messages)
+        apart = messages.apart(before.get("content_ids", ()))
+        lists = ListsDraft({"messages": messages.messages, **apart}) if apart else draft
+        return Amendment({"counts": counts_of(counted), **(values or {})}, lists)
+
+    amend = AmendDraft(("counts", "content_ids"), longer)
+    try:
+        return await saving.save(
+            context, thread_of(id_), amend, how or saving.Options()
+        )
+    except Conflict as conflict:
+        if conflict.code != "thread_deleted":
+            raise
+        raise missing(id_) from None
+
+
+async def update(
+    context: Context, id_: str, values: Mapping[str, object]
+) -> Checkpoint:
+    """Set values beside the messages; a value of `UNSET` takes one away."""
+
+    def changed(before: dict[str, Any] | None) -> Amendment:
+        if before is None:
+            raise missing(id_)
+        return Amendment(values)
+
+    thread, draft = thread_of(id_), AmendDraft((), changed)
+    return await saving.save(context, thread, draft, saving.Options(), if_changed=True)
+
+
+def as_values(about: Mapping[str, object]) -> dict[str, object]:
+    """What is said about a conversation as values of its state."""
+    unknown = about.keys() - ABOUT
+    if unknown:
+        raise Unstorable(
+            "conversation", f"has no {min(unknown)!r}; put it into metadata"
+        )
+    check_tags(about.get("tags", ()))
+    # A default is not kept: `False` and empty ones as little as ``None``.
+    return {name: value or UNSET for name, value in about.items()}
+
+
+async def auto_title(context: Context, id_: str) -> str | None:
+    """Title a conversation by its first user message, unless it has a title."""
+    found = await read_listed(context, await _find(context, id_), _titled)
+    if found is None:
+        raise missing(id_)
+    has_one, title = found
+    if title is not None and not has_one:
+        await update(context, id_, {"title": title})
+    return title
+
+
+async def _titled(context: Context, record: ThreadRecord) -> tuple[bool, str | None]:
+    """Whether a conversation has a title, and that or what it could be called."""
+    assert record.head is not None
+    known = Known(record.head, decode_manifest(record.head))
+    found = await read_values(context, known, ("title",))
+    if found.get("title"):
+        return True, cast("str", found["title"])
+    values = await read_values(context, known, ("messages",))
+    return False, title_of(cast("list[object]", values.get("messages", [])))
+
+
+# --- loading --------------------------------------------------------------------------
+
+
+async def find(
+    context: Context, id_: str, *, owner: str | None = None
+) -> Conversation | None:
+    """A conversation at its head, ``None`` if it is not there."""
+    try:
+        return await load(context, id_, owner=owner)
+    except NotFound:
+        return None
+
+
+async def load(
+    context: Context,
+    id_: str,
+    reference: Reference = HEAD,
+    *,
+    owner: str | None = None,
+    repair: How | None = None,
+) -> Conversation:
+    """A conversation as it was at a checkpoint."""
+    try:
+        found = await loaded(context, thread_of(id_), reference)
+    except NotFound:
+        await _find(context, id_, owner)
+        raise
+    record, checkpoint = found.thread, found.checkpoint
+    if owner is not None and record.owner != owner:
+        raise missing(id_)
+    values = found.values
+    messages = whole(values)
+    mended = repaired(messages, repair) if repair is not None else None
+    return from_state(
+        values,
+        messages if mended is None else cast("list[dict[str, Any]]", mended.messages),
+        id=id_,
+        agent=record.agent,
+        owner=record.owner,
+        updated_at=checkpoint.saved_at,
+        checkpoint=checkpoint.id,
+        repairs=() if mended is None else mended.repairs,
+    )
+
+
+async def latest_safe(context: Context, id_: str) -> Checkpoint | None:
+    """The newest checkpoint at which no tool call was left unanswered."""
+    record = await _find(context, id_)
+    before: int | None = None
+    while True:
+        query = HistoryQuery(limit=CHUNK, before=before)
+        page = await history(context, record.id, query)
+        for checkpoint in page:
+            if not (await _counted(context, checkpoint)).open:
+                return checkpoint
+        before = page.cursor
+        if before is None:
+            return None
+
+
+async def _counted(context: Context, checkpoint: Checkpoint) -> Tally:
+    known = Known(checkpoint, decode_manifest(checkpoint))
+    values = await read_values(context, known, ("counts",))
+    return tally_of(values.get("counts"))
+
+
+async def _find(context: Context, id_: str, owner: str | None = None) -> ThreadRecord:
+    record = await context.find_thread(thread_of(id_))
+    if record is None or record.head is None:
+        raise missing(id_)
+    if owner is not None and record.owner != owner:
+        raise missing(id_)
+    return record
+
+
+# --- listing --------------------------------------------------------------------------
+
+
+class ListQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which conversations to list."""
+
+    agent: str | None = None
+    owner: str | None = None
+    archived: bool | None = None
+    tag: str | None = None
+    limit: int | None = 100
+    after: int | None = None
+
+    def matches(self, summary: Summary) -> bool:
+        """Whether a conversation is one of them."""
+        if self.archived is not None and summary.archived != self.archived:
+            return False
+        return self.tag is None or self.tag in summary.tags
+
+
+async def summaries(context: Context, query: ListQuery) -> Page[Summary]:
+    """Conversations without their messages, last used first."""
+    checked_limit(query.limit)
+    found: list[Summary] = []
+    after = query.after
+    while True:
+        page = await context.backend.scan(
+            Threads(
+                kind=KIND,
+                agent=query.agent,
+                owner=query.owner,
+                after=after,
+                limit=min(query.limit or CHUNK, CHUNK),
+            )
+        )
+        for record in page:
+            summary = await read_listed(context, record, summarized)
+            if summary is not None and query.matches(summary):
+                found.append(summary)
+            if len(found) == query.limit:
+                return Page(tuple(found), record.changed)
+        after = page.cursor
+        if after is None:
+            return Page(tuple(found))
+
+
+async def summarized(context: Context, record: ThreadRecord) -> Summary:
+    """A conversation's thread as listings show it; reads no messages."""
+    assert record.head is not None
+    known = Known(record.head, decode_manifest(record.head))
+    values = cast("dict[str, Any]", await read_values(context, known, SUMMARIZED))
+    counted = tally_of(values.get("counts"))
+    return Summary(
+        id=record.id.removeprefix(PREFIX),
+        agent=record.agent,
+        owner=record.owner,
+        title=values.get("title"),
+        tags=tuple(values.get("tags", ())),
+        archived=values.get("archived", False),
+        context=values.get("context", {}),
+        messages=counted.messages,
+        exchanges=counted.exchanges,
+        open_calls=counted.open,
+        created_at=values.get("created_at", record.created_at),
+        updated_at=record.head.saved_at,
+    )
+
+
+async def delete(context: Context, ids: Sequence[str], owner: str | None) -> int:
+    """Delete conversations; what agents' checkpoints pin can still be restored."""
+    if owner is not None:
+        found = [await context.find_thread(thread_of(id_)) for id_ in ids]
+        names = [r.id for r in found if r is not None and r.owner == owner]
+    else:
+        names = [thread_of(id_) for id_ in ids]
+    return await removal.delete_threads(context, names)

@@ -1,0 +1,164 @@
+"""Documents over threads: saving, loading, listing by category."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from holdfast._engine.cache import Known
+from holdfast._engine.context import Context
+from holdfast._engine.threads import removal
+from holdfast._engine.threads import save as saving
+from holdfast._engine.threads.drafts import AmendDraft, Amendment, read_values
+from holdfast._engine.threads.lineage import HistoryQuery, Reference, history
+from holdfast._engine.threads.load import loaded, read_listed
+from holdfast._port import Start, Threads
+from holdfast._values.manifest import decode_manifest
+from holdfast._values.records import (
+    LONGEST_NAME,
+    Checkpoint,
+    Page,
+    ThreadRecord,
+    Unset,
+    checked_limit,
+    checked_name,
+    encode_metadata,
+)
+from holdfast._values.reference import HEAD
+from holdfast.documents import Document, DocumentSummary
+from holdfast.errors import NotFound
+
+KIND = "document"
+PREFIX = "document:"
+CHUNK = 200
+
+
+def thread_of(name: object) -> str:
+    """The thread that keeps a document."""
+    return PREFIX + checked_name(name, "document name", LONGEST_NAME - len(PREFIX))
+
+
+def missing(name: str) -> NotFound:
+    """A document that is not there."""
+    return NotFound(
+        f"document {name!r} does not exist; see documents.list()", thread=PREFIX + name
+    )
+
+
+async def save(
+    context: Context,
+    name: str,
+    content: object,
+    *,
+    metadata: dict[str, Any] | None,
+    expect: Reference | Unset | None,
+) -> Document:
+    """Save a document, replacing what it held."""
+    thread, now = thread_of(name), context.clock()
+    encode_metadata(metadata)
+
+    values: dict[str, Any] = {}
+
+    def everything(before: dict[str, Any] | None) -> Amendment:
+        old = before or {}
+        about = old.get("metadata", {}) if metadata is None else metadata
+        values.clear()
+        values.update(content=content, created_at=old.get("created_at", now))
+        values.update({"metadata": about} if about else {})
+        return Amendment(values, whole=True)
+
+    how = saving.Options(expect=expect, start=Start(kind=KIND, anew=True))
+    draft = AmendDraft(("created_at", "metadata"), everything)
+    saved = await saving.save(context, thread, draft, how)
+    return _document(name, saved, values)
+
+
+def _document(name: str, checkpoint: Checkpoint, state: dict[str, Any]) -> Document:
+    return Document(
+        name=name,
+        content=state.get("content"),
+        metadata=state.get("metadata", {}),
+        created_at=state.get("created_at", checkpoint.saved_at),
+        updated_at=checkpoint.saved_at,
+        version=checkpoint.step,
+        checkpoint=checkpoint.id,
+    )
+
+
+async def load(context: Context, name: str, reference: Reference = HEAD) -> Document:
+    """A document as it was at a checkpoint."""
+    try:
+        found = await loaded(context, thread_of(name), reference)
+    except NotFound:
+        if await context.find_thread(thread_of(name)) is None:
+            raise missing(name) from None
+        raise
+    return _document(name, found.checkpoint, found.values)
+
+
+async def find(context: Context, name: str) -> Document | None:
+    """A document, ``None`` if there is none."""
+    try:
+        return await load(context, name)
+    except NotFound:
+        return None
+
+
+async def versions(
+    context: Context, name: str, limit: int | None, before: Reference | int | None
+) -> Page[Checkpoint]:
+    """The checkpoints of a document, newest first."""
+    thread = thread_of(name)
+    if await context.find_thread(thread) is None:
+        raise missing(name)
+    return await history(context, thread, HistoryQuery(limit=limit, before=before))
+
+
+async def summaries(
+    context: Context,
+    category: str | None,
+    *,
+    nested: bool,
+    limit: int | None,
+    after: int | None,
+) -> Page[DocumentSummary]:
+    """Documents without their contents, last used first."""
+    checked_limit(limit)
+    prefix = PREFIX + (f"{category}/" if category else "")
+    found: list[DocumentSummary] = []
+    while True:
+        page = await context.backend.scan(
+            Threads(kind=KIND, prefix=prefix, after=after, limit=CHUNK)
+        )
+        for record in page:
+            summary = await read_listed(context, record, _summary)
+            if summary is None:
+                continue
+            if nested or category is None or summary.category == category:
+                found.append(summary)
+            if len(found) == limit:
+                return Page(tuple(found), record.changed)
+        after = page.cursor
+        if after is None:
+            return Page(tuple(found))
+
+
+async def _summary(context: Context, record: ThreadRecord) -> DocumentSummary:
+    head = record.head
+    assert head is not None
+    known = Known(head, decode_manifest(head))
+    about = cast("dict[str, Any]", await read_values(context, known, ("metadata",)))
+    name = record.id.removeprefix(PREFIX)
+    return DocumentSummary(
+        name=name,
+        category=name.rpartition("/")[0],
+        size=head.size,
+        version=head.step,
+        metadata=about.get("metadata", {}),
+        updated_at=head.saved_at,
+    )
+
+
+async def delete(context: Context, names: Sequence[str]) -> int:
+    """Delete documents; returns how many there were."""
+    return await removal.delete_threads(context, map(thread_of, names))

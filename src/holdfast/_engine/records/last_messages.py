@@ -1,0 +1,84 @@
+"""What a history is about at a glance: the last message of each of its checkpoints."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import cast
+
+from holdfast._engine.cache import Known
+from holdfast._engine.context import Context
+from holdfast._engine.records.transcript_tail import MESSAGES, newest_of
+from holdfast._port import CheckpointKey
+from holdfast._values import codec
+from holdfast._values.list_tail import elements_of, last_runs
+from holdfast._values.manifest import Value, decode_manifest
+from holdfast._values.records import Checkpoint, Run
+from holdfast._values.rope import Rope
+from holdfast.errors import Corrupt
+
+
+async def last_messages(
+    context: Context, checkpoints: Sequence[Checkpoint]
+) -> list[object]:
+    """The last message of each; ``None`` where there is none, or it is gone by now."""
+    families: dict[int, list[Checkpoint]] = defaultdict(list)
+    for checkpoint in checkpoints:
+        families[checkpoint.family].append(checkpoint)
+    found: dict[int, object] = {}
+    for family, theirs in families.items():
+        found |= await _of_those_left(context, family, theirs)
+    return [found.get(checkpoint.seq) for checkpoint in checkpoints]
+
+
+async def _of_those_left(
+    context: Context, family: int, checkpoints: Sequence[Checkpoint]
+) -> dict[int, object]:
+    try:
+        return await _of_family(context, family, checkpoints)
+    except Corrupt:
+        # Perhaps some were only removed since they were listed.
+        keys = [CheckpointKey(family, checkpoint.id) for checkpoint in checkpoints]
+        stored = {c.seq for c in await context.backend.read(keys) if c is not None}
+        left = [c for c in checkpoints if c.seq in stored]
+        if len(left) == len(checkpoints):
+            raise
+        return await _of_those_left(context, family, left)
+
+
+async def _of_family(
+    context: Context, family: int, checkpoints: Sequence[Checkpoint]
+) -> dict[int, object]:
+    """By sequence number; what many have in common is read once."""
+    manifests = [decode_manifest(checkpoint) for checkpoint in checkpoints]
+    values = [manifest.values.get(MESSAGES, b"null") for manifest in manifests]
+    parts = await _last_parts(context, family, values)
+    found: dict[int, object] = {}
+    for checkpoint, manifest, value in zip(checkpoints, manifests, values, strict=True):
+        elements = _told(value, parts)
+        if elements is None:
+            elements = await newest_of(context, Known(checkpoint, manifest), 1)
+        found[checkpoint.seq] = elements[-1] if elements else None
+    return found
+
+
+def _told(value: Value, parts: dict[Run, bytes]) -> list[object] | None:
+    """The last elements of a list; ``None`` if more of it has to be read."""
+    if isinstance(value, Rope):
+        return elements_of(parts[_last_run(value)]) if value.is_list else []
+    decoded = codec.decode(value)
+    return cast("list[object]", decoded) if type(decoded) is list else []
+
+
+async def _last_parts(
+    context: Context, family: int, values: Sequence[Value]
+) -> dict[Run, bytes]:
+    """The last segments of the lists among some values."""
+    lists = (v for v in values if isinstance(v, Rope) and v.is_list)
+    runs = sorted(set(map(_last_run, lists)))
+    segments = await context.backend.segments(family, runs) if runs else []
+    return dict(zip(runs, await context.packer.unpack(segments), strict=True))
+
+
+def _last_run(rope: Rope) -> Run:
+    return last_runs(rope.runs, 0, 1)[0]

@@ -1,0 +1,315 @@
+"""Restoring an agent's checkpoints, all or nothing, and keeping not too many."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+
+from holdfast._engine.context import Context
+from holdfast._engine.records import agents, conversations
+from holdfast._engine.records.agent_checkpoints import (
+    Belongings,
+    Making,
+    Snapshot,
+    Wanted,
+    belongings_of,
+    check,
+    conversations_among,
+    create,
+    described,
+    find,
+    find_whole,
+    snapshot_of,
+    thread_of,
+)
+from holdfast._engine.threads import removal
+from holdfast._port import (
+    CheckpointKey,
+    Details,
+    FamilyPlan,
+    Prune,
+    Receipt,
+    Saves,
+    Start,
+    Threads,
+    Turn,
+    Write,
+)
+from holdfast._port.removal import plan_removal
+from holdfast._values.records import PIN, UNSET, Checkpoint, ThreadRecord
+from holdfast.agents import AUTOMATIC, RECOVERY, AgentCheckpoint, Restored
+from holdfast.errors import Conflict, Corrupt, HoldfastError, NotFound, Unstorable
+
+
+async def restore(
+    context: Context, agent: str, wanted: AgentCheckpoint | str
+) -> Restored:
+    """Put an agent and its conversations back to a checkpoint, all or nothing."""
+    read: set[int] = set()
+
+    async def attempt() -> Restored:
+        checkpoint = await find(context, agent, wanted)
+        snapshot = await snapshot_of(context, checkpoint)
+        belongings = await belongings_of(context, agent)
+        restoring = Restoring(context, belongings, checkpoint, snapshot, read)
+        await restoring.check()
+        return await restoring.run()
+
+    return await removal.until_current(attempt)
+
+
+class Restoring:
+    """What it takes to get from what there is to a snapshot."""
+
+    def __init__(
+        self,
+        context: Context,
+        belongings: Belongings,
+        checkpoint: Checkpoint,
+        snapshot: Snapshot,
+        read: set[int],
+    ) -> None:
+        self.context, self.belongings = context, belongings
+        self.checkpoint, self.snapshot, self.read = checkpoint, snapshot, read
+        self.removed = [
+            record for name, record in belongings.living.items() if name not in snapshot
+        ]
+        self.rewound: list[str] = []
+        self.revived: list[str] = []
+
+    async def check(self) -> None:
+        """Be sure that everything can be read before anything is changed."""
+        for name in self.snapshot:
+            await check(self.context, self._target(name), self.read)
+            if name not in self.belongings.living:
+                await self._refuse_foreign(name)
+
+    async def _refuse_foreign(self, name: str) -> None:
+        record = await self.context.find_thread(name)
+        if record is not None and record.agent != self.belongings.agent:
+            raise Conflict(
+                f"thread {name!r} works for {record.agent!r} now; delete it first",
+                code="foreign",
+                thread=name,
+            )
+
+    def _pinned(self, name: str) -> ThreadRecord:
+        pin = self.belongings.pins.get(self.snapshot[name])
+        if pin is None or not _is_intact(pin):
+            what = f"the checkpoint {self.checkpoint.id!r} of an agent"
+            raise Corrupt(what, f"it lost what it pinned of {name!r}")
+        return pin
+
+    def _target(self, name: str) -> Checkpoint:
+        head = self._pinned(name).head
+        assert head is not None
+        return head
+
+    async def run(self) -> Restored:
+        turns, starts, replaced = self._changes()
+        dropped = (*self.removed, *replaced)
+        name = f"before restoring {described(self.checkpoint).name}"
+        wanted = Wanted(kind=RECOVERY, name=_shortened(name))
+        making = Making(self.context, self.belongings, wanted, self.read)
+        pins = await making.pins()
+
+        async def commit(write: Write) -> Receipt:
+            plan = Prune(
+                at=self.context.clock(),
+                first=(*pins, write, *turns),
+                threads=dropped,
+                then=starts,
+            )
+            await self.context.backend.prune(plan)
+            assert write.checkpoint is not None
+            return await self._receipt(write.checkpoint.id)
+
+        recovery = await making.save(commit)
+        for thread in (*self.snapshot, *(record.id for record in dropped)):
+            self.context.cache.take(thread)
+        return Restored(
+            checkpoint=described(self.checkpoint),
+            recovery=recovery,
+            rewound=conversations_among(self.rewound),
+            revived=conversations_among(self.revived),
+            removed=conversations_among(record.id for record in self.removed),
+        )
+
+    async def _receipt(self, id_: str) -> Receipt:
+        key = CheckpointKey(self.checkpoint.family, id_)
+        [saved] = await self.context.backend.read([key])
+        if saved is None:
+            raise NotFound(f"checkpoint {id_!r} was removed meanwhile; restore again")
+        return Receipt(saved.seq, saved.family, saved.thread_number)
+
+    def _changes(
+        self,
+    ) -> tuple[tuple[Write, ...], tuple[Write, ...], tuple[ThreadRecord, ...]]:
+        """Heads to move, threads to begin anew, and those in whose place they come."""
+        turns: list[Write] = []
+        starts: list[Write] = []
+        replaced: list[ThreadRecord] = []
+        for name in self.snapshot:
+            record, target = self.belongings.living.get(name), self._target(name)
+            if record is not None and record.family == target.family:
+                turns += self._turns(record, self._pinned(name))
+                continue
+            if record is not None:
+                replaced.append(record)
+            starts.append(self._revival(name))
+        return tuple(turns), tuple(starts), tuple(replaced)
+
+    def _turns(self, record: ThreadRecord, pin: ThreadRecord) -> list[Write]:
+        """Writes that make a thread what it was, none if it still is."""
+        writes: list[Write] = []
+        name, at, head = record.id, self.context.clock(), pin.head
+        if head is not None and (record.head is None or record.head.seq != head.seq):
+            turn = Turn("rewind", head)
+            writes.append(Write(thread=name, at=at, expect=record.head, turn=turn))
+        about = Details(pin.owner, pin.encoded_metadata)
+        if about != Details(record.owner, record.encoded_metadata):
+            writes.append(Write(thread=name, at=at, expect=UNSET, details=about))
+        self.rewound += [name] if writes else []
+        return writes
+
+    def _revival(self, name: str) -> Write:
+        self.revived.append(name)
+        pin = self._pinned(name)
+        is_agent = name.startswith(agents.PREFIX)
+        start = Start(
+            kind=agents.KIND if is_agent else conversations.KIND,
+            owner=pin.owner,
+            agent=self.belongings.agent,
+            metadata=pin.encoded_metadata,
+            head=pin.head,
+            # What it began with stays its own, also once it was rewound behind that.
+            origin=pin.forked_from,
+            anew=True,
+        )
+        return Write(thread=name, at=self.context.clock(), expect=None, start=start)
+
+
+def _is_intact(pin: ThreadRecord) -> bool:
+    """Whether a pin is where it was made; nobody has a reason to write to one."""
+    head, origin = pin.head, pin.forked_from
+    return head is not None and origin is not None and origin.checkpoint == head.id
+
+
+def _shortened(name: str) -> str:
+    return name.encode()[:200].decode(errors="ignore")
+
+
+# --- forgetting -----------------------------------------------------------------------
+
+
+async def delete(context: Context, agent: str, wanted: AgentCheckpoint | str) -> int:
+    """Delete a checkpoint and what only it pinned; 0 if it was not there."""
+
+    async def attempt() -> int:
+        # Never by the beginning of an id: repeated, it would delete another one.
+        doomed = await find_whole(context, agent, wanted)
+        return 0 if doomed is None else await _forget(context, agent, [doomed])
+
+    return await removal.until_current(attempt)
+
+
+async def create_and_tidy(
+    context: Context, agent: str, wanted: Wanted, keep: int | None
+) -> AgentCheckpoint:
+    """Make a checkpoint, then keep only the newest of its kind."""
+    check_keep(keep)
+    made = await create(context, agent, wanted)
+    assert made is not None
+    await _tidy(context, made, keep)
+    return made
+
+
+async def take_automatic(context: Context, agent: str, keep: int | None) -> bool:
+    """Make an automatic checkpoint if anything changed since the newest one."""
+    made = await create(context, agent, Wanted(kind=AUTOMATIC), if_changed=True)
+    if made is not None:
+        await _tidy(context, made, keep)
+    return made is not None
+
+
+def check_keep(keep: object) -> None:
+    """Refuse a number of checkpoints that would keep none."""
+    if keep is not None and (type(keep) is not int or keep < 1):
+        raise Unstorable("keep", f"must be at least 1, or None for all, not {keep!r}")
+
+
+async def _tidy(context: Context, made: AgentCheckpoint, keep: int | None) -> None:
+    """What was made is made: a failure to remove others never fails it."""
+    if keep is None:
+        return
+    try:
+        await keep_newest(context, made.agent_id, made.kind, keep)
+    except HoldfastError as error:
+        text = f"checkpoint {made.id!r} was made, but removing older failed: {error}"
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+
+async def keep_newest(context: Context, agent: str, kind: str, count: int) -> int:
+    """Delete all but the newest checkpoints of one kind; the other kinds stay."""
+
+    async def attempt() -> int:
+        thread = await context.find_thread(thread_of(agent))
+        if thread is None:
+            return 0
+        saves = await context.backend.scan(Saves(family=thread.family))
+        doomed = [c for c in saves if c.kind == kind][count:]
+        return await _forget(context, agent, doomed) if doomed else 0
+
+    return await removal.until_current(attempt)
+
+
+async def _forget(context: Context, agent: str, doomed: Sequence[Checkpoint]) -> int:
+    """Remove checkpoints with the pins that nothing else needs, in one transaction."""
+    # The pins first: one that is made or used meanwhile is not among them, or changed.
+    page = await context.backend.scan(Threads(agent=agent, kind=PIN))
+    thread = await context.find_thread(thread_of(agent))
+    if thread is None:
+        return 0
+    query = Saves(family=thread.family, oldest_first=True)
+    saves = await context.backend.scan(query)
+    gone = {checkpoint.id for checkpoint in doomed}
+    staying = [c for c in saves if c.id not in gone]
+    needed = await _pins_of(context, staying)
+    pins = [record for record in page if record.id not in needed]
+    plans = await removal.plans_without(context, pins)
+    if not staying:
+        whole = Prune(
+            at=context.clock(), threads=(thread, *pins), families=tuple(plans)
+        )
+    else:
+        family = plan_removal(thread.family, list(saves), doomed)
+        whole = _thinned(context, thread, staying, (family, *plans), pins)
+    context.cache.take(thread.id)
+    await context.backend.prune(whole)
+    return len(doomed)
+
+
+def _thinned(
+    context: Context,
+    thread: ThreadRecord,
+    staying: Sequence[Checkpoint],
+    plans: tuple[FamilyPlan, ...],
+    pins: Sequence[ThreadRecord],
+) -> Prune:
+    """A plan that moves the head away first if it goes.
+
+    If it stays, nobody may have made a checkpoint since: it may need one of the pins.
+    """
+    head, at = thread.head, context.clock()
+    stays = head is not None and head.id in {c.id for c in staying}
+    turn = None if stays else Turn("rewind", staying[-1])
+    first = Write(thread=thread.id, at=at, expect=head, turn=turn)
+    return Prune(at=at, first=(first,), threads=tuple(pins), families=plans)
+
+
+async def _pins_of(context: Context, checkpoints: Iterable[Checkpoint]) -> set[str]:
+    return {
+        pin
+        for checkpoint in checkpoints
+        for pin in (await snapshot_of(context, checkpoint)).values()
+    }

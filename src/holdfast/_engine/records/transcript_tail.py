@@ -1,0 +1,229 @@
+"""Conversations that end otherwise: their last messages read, dropped, replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, cast
+
+import msgspec
+
+from holdfast._engine.cache import Known
+from holdfast._engine.context import Context
+from holdfast._engine.threads.drafts import (
+    Place,
+    Plan,
+    Texts,
+    path,
+    put_text,
+    read_values,
+)
+from holdfast._engine.threads.load import read_listed
+from holdfast._messages.tally import without_last
+from holdfast._messages.transcript import Tally
+from holdfast._values import codec
+from holdfast._values.list_tail import Tail, last_runs, parts_backwards, shortened
+from holdfast._values.manifest import INLINE_SIZE, Value
+from holdfast._values.records import ThreadRecord, Unset
+from holdfast._values.rope import Blocks, Rope
+from holdfast.conversations import counts_of, tally, tally_of
+from holdfast.errors import Corrupt
+
+MESSAGES = "messages"
+# So many segments are read first when only the end of a long list is wanted.
+SOME_SEGMENTS = 16
+
+
+class Untouched(Exception):
+    """There is nothing to change; what is there stays."""
+
+
+# --- reading --------------------------------------------------------------------------
+
+
+class Newest(msgspec.Struct, frozen=True):
+    """The last messages of a conversation in their order, and how many there are."""
+
+    messages: list[object]
+    count: int
+
+
+async def newest(context: Context, thread: str, count: int) -> Newest:
+    """The last few messages; none if there is no such conversation."""
+    record = await context.find_thread(thread)
+    if record is None or record.head is None:
+        return Newest([], 0)
+
+    async def read(context: Context, record: ThreadRecord) -> Newest:
+        assert record.head is not None
+        known = context.known(thread, record.head)
+        values = await read_values(context, known, ("counts",))
+        found = await newest_of(context, known, count)
+        context.cache.give(thread, known)
+        return Newest(found, tally_of(values.get("counts")).messages)
+
+    return await read_listed(context, record, read) or Newest([], 0)
+
+
+async def newest_of(context: Context, known: Known, count: int) -> list[object]:
+    """The last few messages of a known checkpoint."""
+    value = known.manifest.values.get(MESSAGES, b"[]")
+    if not isinstance(value, Rope) or MESSAGES in known.bodies:
+        return (await tail_of(context, known)).newest(count)
+    size = SOME_SEGMENTS
+    while True:
+        # Not kept: the cache has whole values.
+        runs = last_runs(value.runs, 0, size)
+        segments = await context.backend.segments(known.head.family, runs)
+        parts = await context.packer.unpack(segments)
+        found = _decoded(parts, count, is_all=len(parts) < size)
+        if found is not None:
+            return found
+        size *= 4
+
+
+def _decoded(parts: list[bytes], count: int, *, is_all: bool) -> list[object] | None:
+    """The last elements in some segments; ``None`` if it takes more of them."""
+    try:
+        found = Tail(parts[::-1]).newest(count)
+    except Corrupt:
+        # The first one may begin inside of an element.
+        if is_all:
+            raise
+        return None
+    return found if is_all or len(found) >= count else None
+
+
+async def tail_of(context: Context, known: Known) -> Tail:
+    """The messages of a known checkpoint, from the last one on."""
+    value = known.manifest.values.get(MESSAGES, b"[]")
+    if isinstance(value, Rope):
+        return Tail(parts_backwards(await context.body(known, MESSAGES, value)))
+    return Tail.of(cast("list[object]", codec.decode(value)))
+
+
+# --- changing -------------------------------------------------------------------------
+
+
+class Ending(msgspec.Struct, frozen=True, kw_only=True):
+    """How a conversation ends from now on.
+
+    So many messages are dropped, ``None`` for all, then others added; ``values`` are
+    set beside them, `UNSET` for one that goes. The counts follow.
+    """
+
+    drop: int | None = 0
+    added: Sequence[object] = ()
+    values: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
+
+
+# What becomes of a conversation, told from its last messages and some other values.
+Decide = Callable[[Tail, Mapping[str, Any]], Ending]
+
+
+class EndingDraft:
+    """Another end of a conversation; costs what is new, however long it is."""
+
+    def __init__(self, reads: Sequence[str], decide: Decide) -> None:
+        self.reads = ("counts", *reads)
+        self.decide = decide
+
+    async def plan(
+        self, context: Context, parent: Known | None, blocks: Blocks
+    ) -> Plan:
+        if parent is None:
+            raise Untouched
+        before = await read_values(context, parent, self.reads)
+        tail = await tail_of(context, parent)
+        ending = self.decide(tail, before)
+        values = dict(parent.manifest.values)
+        plan = Plan(is_mapping=True, values=values, bodies=dict(parent.bodies))
+        place = Place(context, parent, blocks)
+        await _put_messages(plan, place, tail, ending)
+        for name, value in _beside(tail, before, ending).items():
+            plan.bodies.pop(name, None)
+            if isinstance(value, Unset):
+                plan.values.pop(name, None)
+            else:
+                await put_text(plan, place, name, codec.encode(value, path(name)))
+        return plan
+
+    def matches(self, stored: Texts, before: Texts | None) -> bool:
+        if before is None:  # what it depended on is gone
+            return False
+        values = {name: codec.decode(text) for name, text in before.values.items()}
+        messages = cast("list[object]", values.get(MESSAGES, []))
+        tail = Tail.of(messages)
+        try:
+            ending = self.decide(tail, values)
+        except Untouched:
+            return False
+        stay = 0 if ending.drop is None else len(messages) - ending.drop
+        new = {MESSAGES: [*messages[:stay], *ending.added]}
+        expected = values | _beside(tail, values, ending) | new
+        found = {name: codec.decode(text) for name, text in stored.values.items()}
+        return found == {
+            name: value
+            for name, value in expected.items()
+            if not isinstance(value, Unset)
+        }
+
+
+def _beside(tail: Tail, before: Mapping[str, Any], ending: Ending) -> dict[str, object]:
+    counted = _counted(tail, tally_of(before.get("counts")), ending)
+    return {"counts": counts_of(counted), **ending.values}
+
+
+def _counted(tail: Tail, counted: Tally, ending: Ending) -> Tally:
+    if ending.drop is None:
+        return tally(ending.added)
+    for number, message in zip(range(ending.drop), tail, strict=False):
+        counted = without_last(counted, message, _Before(tail, number + 1))
+    return counted.after(ending.added)
+
+
+class _Before:
+    """The messages in front of the last few, newest first, as often as needed."""
+
+    def __init__(self, tail: Tail, count: int) -> None:
+        self.tail, self.count = tail, count
+
+    def __iter__(self) -> Iterator[object]:
+        return self.tail.after(self.count)
+
+
+async def _put_messages(plan: Plan, place: Place, tail: Tail, ending: Ending) -> None:
+    assert place.parent is not None
+    old = place.parent.manifest.values.get(MESSAGES, b"[]")
+    added = codec.encode(list(ending.added), path(MESSAGES))
+    if ending.drop is None:
+        plan.bodies.pop(MESSAGES, None)
+        await put_text(plan, place, MESSAGES, added)
+    elif not isinstance(old, Rope):
+        stay = tail.newest(len(old))[: -ending.drop or None]
+        text = codec.encode([*stay, *ending.added], path(MESSAGES))
+        await put_text(plan, place, MESSAGES, text)
+    else:
+        await _shorten(plan, place, tail, ending)
+
+
+async def _shorten(plan: Plan, place: Place, tail: Tail, ending: Ending) -> None:
+    """Drop whole segments, and write what of the last one stays anew."""
+    assert place.parent is not None
+    assert ending.drop is not None
+    old = _rope(place.parent.manifest.values[MESSAGES])
+    body = await place.context.body(place.parent, MESSAGES, old)
+    segments, left = tail.boundary(ending.drop)
+    text = codec.encode([*left, *ending.added], path(MESSAGES))
+    plan.bodies.pop(MESSAGES, None)
+    stay = len(body.sizes) - segments
+    if stay <= 0 or sum(body.sizes[:stay]) + len(text) <= INLINE_SIZE:
+        front = tail.newest(len(body.text))[: -ending.drop or None]
+        text = codec.encode([*front, *ending.added], path(MESSAGES))
+        await put_text(plan, place, MESSAGES, text)
+        return
+    plan.put(MESSAGES, shortened(old, body, segments, text[1:-1], place.blocks))
+
+
+def _rope(value: Value) -> Rope:
+    assert isinstance(value, Rope)
+    return value

@@ -1,0 +1,1 @@
+"""Searching messages, and the index that makes it fast."""

@@ -1,0 +1,207 @@
+"""Finding the checkpoint that set a value, without loading what did not change.
+
+Values that have the same segments are the same. Of a list only the segments up to the
+element that is asked for are read, and each of them once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Final, NamedTuple, cast
+
+import msgspec
+
+from holdfast._engine.cache import Known
+from holdfast._engine.context import Context
+from holdfast._engine.threads.lineage import Reference, resolve
+from holdfast._engine.threads.load import state_of
+from holdfast._port import Ancestors
+from holdfast._values import codec
+from holdfast._values.manifest import Manifest, Value, decode_manifest
+from holdfast._values.paths import Part, find_at, index_of, parse_path
+from holdfast._values.records import Checkpoint, Run
+from holdfast._values.rope import Rope, numbers
+from holdfast.diff import diff
+from holdfast.errors import Corrupt, NotFound
+
+CHUNK = 200
+# So many segments are read at a time on the way to an element.
+SEGMENTS = 64
+
+_NOTHING: Final = object()
+
+
+class Blame(msgspec.Struct, frozen=True):
+    """Who set a value: the first ``checkpoint`` of those that have had it ever since.
+
+    ``previous`` is the one before it, in which something else stood at the path;
+    ``None`` if nothing did.
+    """
+
+    path: str
+    value: object
+    checkpoint: Checkpoint
+    previous: Checkpoint | None
+
+
+async def blame(context: Context, thread: str, path: str, at: Reference) -> Blame:
+    """Which checkpoint last set what stands at a path."""
+    places = _Places(context, parse_path(path))
+    since = await resolve(context, thread, at)
+    place = await places.find(since)
+    value = await places.value(place)
+    if value is _NOTHING:
+        raise NotFound(
+            f"checkpoint {since.id!r} has nothing at {path!r}; look at its state",
+            thread=thread,
+            reference=path,
+        )
+    async for older in _ancestors(context, since):
+        found = await places.find(older, place)
+        if not found.is_same(place):
+            was = await places.value(found)
+            if was is _NOTHING or len(diff(was, value)):
+                return Blame(path, value, since, None if was is _NOTHING else older)
+        since, place = older, found
+    return Blame(path, value, since, None)
+
+
+async def _ancestors(context: Context, start: Checkpoint) -> AsyncIterator[Checkpoint]:
+    while True:
+        page = await context.backend.scan(Ancestors(start=start, skip=1, limit=CHUNK))
+        for checkpoint in page:
+            yield checkpoint
+        if len(page) < CHUNK:
+            return
+        start = page[-1]
+
+
+class _Spot(NamedTuple):
+    """An element of a list: so many elements into a segment.
+
+    ``front`` are the runs up to that segment: where they are the same, the spot is.
+    """
+
+    segment: int
+    offset: int
+    front: tuple[Run, ...]
+
+
+class _Place(NamedTuple):
+    """Where in a checkpoint the value is; ``values`` are those that it is part of."""
+
+    checkpoint: Checkpoint
+    values: dict[str, Value]
+    spot: _Spot | None
+
+    def is_same(self, other: _Place) -> bool:
+        if self.spot is not None and other.spot is not None:
+            return self.spot[:2] == other.spot[:2]
+        return _identity(self.values) == _identity(other.values)
+
+
+def _identity(values: dict[str, Value]) -> list[object]:
+    """What is the same only for the same bytes, in a family."""
+    return [
+        (name, value.is_list, value.runs) if isinstance(value, Rope) else (name, value)
+        for name, value in values.items()
+    ]
+
+
+class _Places:
+    """Finds the value of one path in the checkpoints of one line."""
+
+    def __init__(self, context: Context, parts: tuple[Part, ...]) -> None:
+        self.context, self.parts = context, parts
+        # How many elements a segment has, -1 if it does not hold whole ones.
+        self.counts: dict[int, int] = {}
+
+    async def find(self, checkpoint: Checkpoint, newer: _Place | None = None) -> _Place:
+        """The place in a checkpoint, which may turn out to be empty."""
+        manifest = decode_manifest(checkpoint)
+        values, inside = self._values(manifest)
+        value = next(iter(values.values()), None)
+        index = index_of(inside[0]) if inside else None
+        is_list = isinstance(value, Rope) and value.is_list
+        if not is_list or index is None or index < 0 or len(values) > 1:
+            return _Place(checkpoint, values, None)
+        rope = cast("Rope", value)
+        spot = _kept(rope, newer.spot) if newer is not None and newer.spot else None
+        spot = spot or await self._spot(checkpoint.family, rope, index)
+        return _Place(checkpoint, values, spot)
+
+    def _values(self, manifest: Manifest) -> tuple[dict[str, Value], Sequence[Part]]:
+        """The values the path leads into, and the rest of the path."""
+        if not manifest.is_mapping:
+            return manifest.values, self.parts
+        if not self.parts:
+            return manifest.values, ()
+        name = str(self.parts[0])
+        value = manifest.values.get(name)
+        return ({} if value is None else {name: value}), self.parts[1:]
+
+    async def value(self, place: _Place) -> object:
+        """What stands there, perhaps nothing."""
+        manifest = decode_manifest(place.checkpoint)
+        if self.parts and not place.values:
+            return _NOTHING
+        try:
+            if place.spot is not None:
+                element = await self._element(place.checkpoint.family, place.spot)
+                return find_at(element, self.parts[1 + manifest.is_mapping :])
+            chosen = Manifest(manifest.is_mapping, place.values)
+            state = await state_of(self.context, Known(place.checkpoint, chosen))
+            return find_at(state, self.parts)
+        except KeyError:
+            return _NOTHING
+
+    async def _element(self, family: int, spot: _Spot) -> object:
+        elements = await self._elements(family, Run(spot.segment, spot.segment))
+        return cast("list[object]", codec.decode(elements[0]))[spot.offset]
+
+    async def _spot(self, family: int, rope: Rope, index: int) -> _Spot | None:
+        """Where an element is, ``None`` if the list has to be read as a whole."""
+        passed = 0
+        all_ = numbers(rope.runs)
+        for position, number in enumerate(all_):
+            if number not in self.counts:
+                await self._count(family, all_[position : position + SEGMENTS])
+            count = self.counts[number]
+            if count < 0:
+                return None
+            if passed + count > index:
+                return _Spot(number, index - passed, _front(rope.runs, position + 1))
+            passed += count
+        return None
+
+    async def _count(self, family: int, segments: Sequence[int]) -> None:
+        unknown = [number for number in segments if number not in self.counts]
+        runs = [Run(number, number) for number in unknown]
+        texts = await self._elements(family, *runs)
+        for number, text in zip(unknown, texts, strict=True):
+            try:
+                self.counts[number] = len(cast("list[object]", codec.decode(text)))
+            except Corrupt:  # it begins or ends inside an element
+                self.counts[number] = -1
+
+    async def _elements(self, family: int, *runs: Run) -> list[bytes]:
+        segments = await self.context.backend.segments(family, runs)
+        parts = await self.context.packer.unpack(segments)
+        return [b"[%b]" % part for part in parts]
+
+
+def _kept(rope: Rope, spot: _Spot) -> _Spot | None:
+    """The spot in another rope, if that begins with the same segments."""
+    count = sum(run.last - run.first + 1 for run in spot.front)
+    return spot if _front(rope.runs, count) == spot.front else None
+
+
+def _front(runs: tuple[Run, ...], count: int) -> tuple[Run, ...]:
+    """The first segments of some runs; fewer if there are not as many."""
+    found: list[Run] = []
+    for run in runs:
+        if count <= 0:
+            break
+        found.append(Run(run.first, min(run.last, run.first + count - 1)))
+        count -= run.last - run.first + 1
+    return tuple(found)

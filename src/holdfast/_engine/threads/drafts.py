@@ -1,0 +1,306 @@
+"""What is to be saved, encoded once, and how it builds on a known parent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, cast
+
+import msgspec
+
+from holdfast._engine.cache import Known
+from holdfast._engine.context import Context
+from holdfast._values import codec
+from holdfast._values.manifest import INLINE_SIZE, WHOLE, Manifest, Value
+from holdfast._values.records import Segment, Unset
+from holdfast._values.rope import (
+    Blocks,
+    Body,
+    Rope,
+    Spliced,
+    append,
+    is_list,
+    joined,
+    splice,
+    write,
+)
+from holdfast.errors import Unstorable
+
+
+class Plan(msgspec.Struct):
+    """A next checkpoint's values, the segments they add and their bytes in memory."""
+
+    is_mapping: bool
+    values: dict[str, Value] = msgspec.field(default_factory=dict[str, Value])
+    segments: list[Segment] = msgspec.field(default_factory=list[Segment])
+    bodies: dict[str, Body] = msgspec.field(default_factory=dict[str, Body])
+
+    def put(self, name: str, spliced: Spliced) -> None:
+        self.values[name] = spliced.rope
+        self.segments += spliced.segments
+        self.bodies[name] = spliced.body
+
+
+class Texts(msgspec.Struct, frozen=True):
+    """The JSON texts of a state's values, by name."""
+
+    values: dict[str, bytes]
+    is_mapping: bool
+
+
+class Draft(Protocol):
+    """Something that can be saved on top of a parent."""
+
+    async def plan(
+        self, context: Context, parent: Known | None, blocks: Blocks
+    ) -> Plan:
+        """Build on the parent's values; its bodies may be changed in place."""
+        ...
+
+    def matches(self, stored: Texts, before: Texts | None) -> bool:
+        """Whether this draft would have made a stored state of the one before it.
+
+        Without the one before, whether it could have.
+        """
+        ...
+
+
+class StateDraft:
+    """A whole state."""
+
+    def __init__(self, state: object) -> None:
+        named = _named_values(state)
+        self.is_mapping = named is not None
+        if named is None:
+            self.texts = {WHOLE: codec.encode(state, "state")}
+        else:
+            self.texts = {
+                checked_key(name): codec.encode(value, path(name))
+                for name, value in named.items()
+            }
+
+    @classmethod
+    def of_texts(cls, texts: dict[str, bytes], *, is_mapping: bool) -> StateDraft:
+        """A state that is encoded already."""
+        draft = cls.__new__(cls)
+        draft.is_mapping, draft.texts = is_mapping, texts
+        return draft
+
+    async def plan(
+        self, context: Context, parent: Known | None, blocks: Blocks
+    ) -> Plan:
+        plan = Plan(self.is_mapping)
+        for name, text in self.texts.items():
+            await put_text(plan, Place(context, parent, blocks), name, text)
+        return plan
+
+    def matches(self, stored: Texts, before: Texts | None) -> bool:
+        del before  # a whole state is what it is
+        same = list(stored.values.items()) == list(self.texts.items())
+        return same and stored.is_mapping == self.is_mapping
+
+
+class ListsDraft:
+    """Elements for the ends of lists; never looks at the elements already there."""
+
+    def __init__(self, lists: Mapping[str, Sequence[object]]) -> None:
+        self.additions = {
+            checked_key(name): _elements(name, elements)
+            for name, elements in lists.items()
+        }
+
+    async def plan(
+        self, context: Context, parent: Known | None, blocks: Blocks
+    ) -> Plan:
+        del context  # appending reads nothing
+        old = parent.manifest if parent else Manifest(is_mapping=True)
+        if not old.is_mapping:
+            raise Unstorable(
+                "state", "is not a mapping; save() the whole state instead"
+            )
+        plan = Plan(is_mapping=True, values=dict(old.values))
+        if parent is not None:
+            plan.bodies = dict(parent.bodies)
+        for name, addition in self.additions.items():
+            self._extend(plan, name, addition, blocks)
+        return plan
+
+    def _extend(self, plan: Plan, name: str, addition: bytes, blocks: Blocks) -> None:
+        before = plan.values.setdefault(name, b"[]")
+        if not (before.is_list if isinstance(before, Rope) else is_list(before)):
+            raise Unstorable(path(name), "is not a list; save() the new value instead")
+        if not addition:
+            return
+        if isinstance(before, Rope):
+            body = plan.bodies.pop(name, None)
+            spliced = append(before, body, addition, blocks)
+            plan.put(name, spliced)
+            if body is None:
+                del plan.bodies[name]
+            return
+        text = _extended(before, addition)
+        if len(text) <= INLINE_SIZE:
+            plan.values[name] = text
+        else:
+            plan.put(name, write(text, blocks))
+
+    def matches(self, stored: Texts, before: Texts | None) -> bool:
+        if before is None:
+            return stored.is_mapping and all(
+                _ends_with(stored.values.get(name, b""), addition)
+                for name, addition in self.additions.items()
+            )
+        return stored.is_mapping and stored.values == self.applied(before.values)
+
+    def applied(self, before: Mapping[str, bytes]) -> dict[str, bytes]:
+        """The texts of a state's values with the elements appended."""
+        expected = dict(before)
+        for name, addition in self.additions.items():
+            expected[name] = _extended(expected.get(name, b"[]"), addition)
+        return expected
+
+
+class Amendment(msgspec.Struct, frozen=True):
+    """New values by name, `UNSET` for one that goes, and elements for lists.
+
+    With ``whole`` the values are all there shall be.
+    """
+
+    values: Mapping[str, object]
+    lists: ListsDraft | None = None
+    whole: bool = False
+
+    def texts(self) -> dict[str, bytes | None]:
+        """The values as JSON, ``None`` for what goes."""
+        return {
+            checked_key(name): None
+            if isinstance(value, Unset)
+            else codec.encode(value, path(name))
+            for name, value in self.values.items()
+        }
+
+
+# What a change makes of some of the values before it, ``None`` for a new thread.
+Amend = Callable[[dict[str, object] | None], Amendment]
+
+
+class AmendDraft:
+    """A change that depends on some of the values before it, and reads only those."""
+
+    def __init__(self, reads: Sequence[str], amend: Amend) -> None:
+        self.reads = reads
+        self.amend = amend
+
+    async def plan(
+        self, context: Context, parent: Known | None, blocks: Blocks
+    ) -> Plan:
+        before = await read_values(context, parent, self.reads) if parent else None
+        amendment = self.amend(before)
+        if amendment.whole:
+            draft = StateDraft(dict(amendment.values))
+            return await draft.plan(context, parent, blocks)
+        lists = amendment.lists or ListsDraft({})
+        plan = await lists.plan(context, parent, blocks)
+        for name, text in amendment.texts().items():
+            plan.bodies.pop(name, None)
+            if text is None:
+                plan.values.pop(name, None)
+            else:
+                await put_text(plan, Place(context, parent, blocks), name, text)
+        return plan
+
+    def matches(self, stored: Texts, before: Texts | None) -> bool:
+        if before is None:  # what it depended on is gone
+            return False
+        found = {
+            name: codec.decode(before.values[name])
+            for name in self.reads
+            if name in before.values
+        }
+        amendment = self.amend(found if before.values else None)
+        if amendment.whole:
+            return StateDraft(dict(amendment.values)).matches(stored, before)
+        expected = (amendment.lists or ListsDraft({})).applied(before.values)
+        for name, text in amendment.texts().items():
+            expected.pop(name, None)
+            if text is not None:
+                expected[name] = text
+        return stored.is_mapping and stored.values == expected
+
+
+class Place(msgspec.Struct, frozen=True):
+    """What a value builds on, and where its new segments go."""
+
+    context: Context
+    parent: Known | None
+    blocks: Blocks
+
+
+async def put_text(plan: Plan, place: Place, name: str, text: bytes) -> None:
+    """Make a value of a plan, keeping what it shares with the one before it."""
+    before = place.parent.manifest.values.get(name) if place.parent else None
+    if len(text) <= INLINE_SIZE:
+        plan.values[name] = text
+    elif place.parent is not None and isinstance(before, Rope):
+        body = await place.context.body(place.parent, name, before)
+        plan.put(name, splice(before, body, text, place.blocks))
+    else:
+        plan.put(name, write(text, place.blocks))
+
+
+async def read_values(
+    context: Context, known: Known, names: Sequence[str]
+) -> dict[str, object]:
+    """Those of some of a checkpoint's values that are there, decoded."""
+    found: dict[str, object] = {}
+    for name in names:
+        value = known.manifest.values.get(name)
+        if isinstance(value, Rope):
+            body = await context.body(known, name, value)
+            found[name] = codec.decode(joined(body, as_list=value.is_list))
+        elif value is not None:
+            found[name] = codec.decode(value)
+    return found
+
+
+def _named_values(state: object) -> dict[str, object] | None:
+    """A state that is a mapping of names to values, ``None`` for any other."""
+    if type(state) is not dict:
+        return None
+    mapping = cast("dict[object, object]", state)
+    if all(type(key) is str for key in mapping):
+        return cast("dict[str, object]", mapping)
+    return None
+
+
+def checked_key(name: object) -> str:
+    """A name of a value in a state; any text that can be encoded."""
+    if type(name) is not str:
+        raise Unstorable("state", f"has the key {name!r}; keys must be text")
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise Unstorable("state", f"the key {name!r} has a lone surrogate") from None
+    return name
+
+
+def path(name: str) -> str:
+    """Where a value stands, as error messages show it."""
+    return f"state.{name}" if name.isidentifier() else f"state[{name!r}]"
+
+
+def _ends_with(text: bytes, addition: bytes) -> bool:
+    ends = (b"[%b]" % addition, b",%b]" % addition)
+    return text.startswith(b"[") and (not addition or text.endswith(ends))
+
+
+def _extended(text: bytes, addition: bytes) -> bytes:
+    """A list's JSON text with more elements."""
+    return b"[%b]" % b",".join(filter(None, (text[1:-1], addition)))
+
+
+def _elements(name: str, elements: object) -> bytes:
+    if not isinstance(elements, list | tuple):
+        kind = type(elements).__name__
+        raise Unstorable(path(name), f"append takes a list of elements, not {kind}")
+    listed = list(cast("Sequence[object]", elements))
+    return codec.encode(listed, path(name))[1:-1]

@@ -1,0 +1,90 @@
+"""The journal: values recorded once under a key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from holdfast._engine.context import Context
+from holdfast._port import Entries, Start, Write
+from holdfast._values import codec
+from holdfast._values.records import UNSET, Checkpoint, Entry, checked_name
+from holdfast._values.reference import checked_id
+
+OF_THREAD = ""
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where entries go, and what happens to those that are there already."""
+
+    thread: str
+    start: Start
+    checkpoint: Checkpoint | str | None
+    replace: bool
+
+    def entries(
+        self, context: Context, values: Mapping[str, object]
+    ) -> tuple[Entry, ...]:
+        """The values as entries, encoded now."""
+        now = context.clock()
+        place = checkpoint_id(self.checkpoint)
+        return tuple(
+            Entry(
+                self.thread,
+                place,
+                checked_name(key, "journal key"),
+                codec.encode(value, f"journal[{key!r}]"),
+                now,
+            )
+            for key, value in values.items()
+        )
+
+
+async def record(
+    context: Context, where: Place, entries: tuple[Entry, ...]
+) -> dict[str, object]:
+    """Record values that are not there yet; gives back the ones in force."""
+    if not entries:
+        return {}
+    write = Write(
+        thread=where.thread,
+        at=entries[0].recorded_at,
+        expect=UNSET,
+        start=where.start,
+        entries=entries,
+        replace_entries=where.replace,
+    )
+    [receipt] = await context.backend.commit([write])
+    return {entry.key: entry.value for entry in receipt.entries}
+
+
+async def recorded(
+    context: Context, thread: str, checkpoint: Checkpoint | str | None
+) -> dict[str, object]:
+    """Everything recorded in one place, oldest first."""
+    query = Entries(thread=thread, checkpoint=checkpoint_id(checkpoint))
+    return {entry.key: entry.value for entry in await context.backend.scan(query)}
+
+
+async def recorded_one(
+    context: Context,
+    thread: str,
+    key: str,
+    default: object,
+    checkpoint: Checkpoint | str | None,
+) -> object:
+    """The value recorded under a key, or the default."""
+    checked_name(key, "journal key")
+    query = Entries(thread=thread, checkpoint=checkpoint_id(checkpoint), key=key)
+    page = await context.backend.scan(query)
+    return page[0].value if page else default
+
+
+def checkpoint_id(checkpoint: Checkpoint | str | None) -> str:
+    """The id entries are kept under; the checkpoint need not exist yet."""
+    if checkpoint is None:
+        return OF_THREAD
+    if isinstance(checkpoint, Checkpoint):
+        return checkpoint.id
+    return checked_id(checkpoint)

@@ -1,0 +1,156 @@
+"""Changes of a thread that save nothing new: fork, rewind, undo, redo, marks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast._engine.context import Context
+from holdfast._engine.threads.lineage import Reference, resolve
+from holdfast._engine.threads.references import head_moves
+from holdfast._engine.threads.save import checked_tags
+from holdfast._port import Details, Mark, Moves, Start, Turn, Write
+from holdfast._values.records import (
+    UNSET,
+    Checkpoint,
+    Move,
+    Origin,
+    Page,
+    Unset,
+    checked_limit,
+    checked_name,
+    encode_metadata,
+)
+from holdfast.errors import Conflict, NotFound
+
+
+async def fork(
+    context: Context, thread: str, new_thread: str, reference: Reference
+) -> None:
+    """Start a new thread at a checkpoint; nothing is copied."""
+    source = await context.get_thread(thread)
+    head = await resolve(context, thread, reference)
+    start = Start(
+        kind=source.kind,
+        owner=source.owner,
+        agent=source.agent,
+        metadata=source.encoded_metadata,
+        head=head,
+        origin=Origin(thread, head.id),
+        anew=True,
+    )
+    write = Write(thread=new_thread, at=context.clock(), expect=None, start=start)
+    await context.backend.commit([write])
+
+
+async def rewind(context: Context, thread: str, reference: Reference) -> Checkpoint:
+    """Move the head to an earlier checkpoint; what was ahead stays reachable."""
+    target = await resolve(context, thread, reference)
+    return await turn(context, thread, "rewind", target)
+
+
+async def turn(
+    context: Context, thread: str, kind: str, target: Checkpoint
+) -> Checkpoint:
+    """Move the head, whatever it is at the moment."""
+    context.cache.take(thread)
+    while True:
+        head = await context.get_head(thread)
+        write = Write(
+            thread=thread,
+            at=context.clock(),
+            expect=head,
+            turn=Turn(kind, target),
+        )
+        try:
+            await context.backend.commit([write])
+        except Conflict as conflict:
+            if conflict.code != "head_moved":
+                raise
+            continue
+        return target
+
+
+async def undo(context: Context, thread: str) -> Checkpoint:
+    """Take the last save or rewind back that has not been taken back yet."""
+    head = await context.get_head(thread)
+    undone = 0
+    async for move in head_moves(context, thread):
+        if move.kind == "undo":
+            undone += 1
+        elif move.kind == "redo" or undone:
+            undone -= 1
+        # A move that did not lead here lost its successors to deletion.
+        elif move.target == head.id:
+            if move.source is None:
+                break
+            return await _turn_to(context, thread, "undo", move.source)
+    raise NotFound(f"thread {thread!r} has nothing to undo", thread=thread)
+
+
+async def redo(context: Context, thread: str) -> Checkpoint:
+    """Do again what the last undo took back, unless something came after it."""
+    head = await context.get_head(thread)
+    redone = 0
+    async for move in head_moves(context, thread):
+        if move.kind == "redo":
+            redone += 1
+        elif move.kind != "undo":
+            break
+        elif redone:
+            redone -= 1
+        elif move.target == head.id and move.source is not None:
+            return await _turn_to(context, thread, "redo", move.source)
+    raise NotFound(f"thread {thread!r} has nothing to redo", thread=thread)
+
+
+async def _turn_to(context: Context, thread: str, kind: str, id_: str) -> Checkpoint:
+    return await turn(context, thread, kind, await resolve(context, thread, id_))
+
+
+async def moves(
+    context: Context, thread: str, before: int | None, limit: int | None
+) -> Page[Move]:
+    """A page of the thread's log."""
+    checked_limit(limit)
+    return await context.backend.scan(Moves(thread=thread, before=before, limit=limit))
+
+
+async def mark(
+    context: Context,
+    thread: str,
+    reference: Reference,
+    *,
+    label: str | Unset | None = UNSET,
+    add: Sequence[str] = (),
+    remove: Sequence[str] = (),
+) -> Checkpoint:
+    """Set or take a label and tags of an existing checkpoint."""
+    if not isinstance(label, Unset) and label is not None:
+        checked_name(label, "label")
+    added, removed = checked_tags(add), checked_tags(remove)
+    checkpoint = await resolve(context, thread, reference)
+    mark = Mark(checkpoint, label, added, removed)
+    write = Write(thread=thread, at=context.clock(), expect=UNSET, marks=(mark,))
+    await context.backend.commit([write])
+    return await resolve(context, thread, checkpoint)
+
+
+async def describe(
+    context: Context,
+    thread: str,
+    *,
+    owner: str | Unset | None,
+    metadata: dict[str, object] | Unset | None,
+) -> None:
+    """Set the owner or the metadata of a thread."""
+    await context.get_thread(thread)
+    if not isinstance(owner, Unset) and owner is not None:
+        checked_name(owner, "owner")
+    encoded = metadata if isinstance(metadata, Unset) else encode_metadata(metadata)
+    write = Write(
+        thread=thread,
+        at=context.clock(),
+        expect=UNSET,
+        details=Details(owner, encoded),
+    )
+    await context.backend.commit([write])

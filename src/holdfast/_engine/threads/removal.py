@@ -1,0 +1,244 @@
+"""Removing checkpoints and threads, with everything that only they use."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TypeVar
+
+from holdfast._engine.context import Context
+from holdfast._engine.threads.lineage import Reference, resolve
+from holdfast._port import FamilyPlan, Prune, Saves, Threads, Turn, Write
+from holdfast._port.removal import ancestry, plan_removal
+from holdfast._values.records import PIN, Checkpoint, ThreadRecord
+from holdfast.errors import Conflict, Corrupt, NotFound, Unstorable
+
+T = TypeVar("T")
+
+MOST_REPEATS = 20
+# The codes of a `Conflict` with a rival whose change came first.
+OVERTAKEN = {"plan_stale", "head_moved", "thread_deleted"}
+
+
+async def delete_threads(context: Context, names: Iterable[str]) -> int:
+    """Delete threads with all that only they use; returns how many there were."""
+    wanted = set(names)
+
+    async def attempt() -> int:
+        found = [t for n in sorted(wanted) if (t := await context.find_thread(n))]
+        if not found:
+            return 0
+        plans = await plans_without(context, found)
+        whole = Prune(at=context.clock(), threads=tuple(found), families=tuple(plans))
+        return (await context.backend.prune(whole)).threads
+
+    return await until_current(attempt)
+
+
+async def delete_matching(
+    context: Context,
+    names: Sequence[str],
+    *,
+    owner: str | None,
+    agent: str | None,
+    kind: str | None,
+    prefix: str | None,
+) -> int:
+    """Delete the named threads and those that match all of the filters."""
+    if (owner, agent, kind, prefix) == (None, None, None, None):
+        if not names:
+            text = "name threads, or an owner, agent, kind or prefix"
+            raise Unstorable("delete", text)
+        return await delete_threads(context, names)
+    if kind == PIN:
+        text = "pins go with their checkpoints: agents.delete_checkpoint()"
+        raise Unstorable("delete", text)
+    query = Threads(owner=owner, agent=agent, kind=kind, prefix=prefix, every=True)
+    matching = [t.id for t in await context.backend.scan(query) if t.deleted_at is None]
+    return await delete_threads(context, [*names, *matching])
+
+
+async def plans_without(
+    context: Context, threads: Iterable[ThreadRecord]
+) -> list[FamilyPlan]:
+    """What else goes with some threads."""
+    return [
+        plan
+        for number, theirs in by_family(threads).items()
+        if (plan := await _without(context, number, theirs))
+    ]
+
+
+async def _without(
+    context: Context, family: int, threads: Sequence[ThreadRecord]
+) -> FamilyPlan | None:
+    """What goes with some threads while others of the family stay."""
+    names = {thread.id for thread in threads}
+    page = await context.backend.scan(Threads(family=family, every=True))
+    staying = [t for t in page if t.deleted_at is None and t.id not in names]
+    if not staying:
+        return None
+    checkpoints = await checkpoints_of(context, family)
+    return plan_removal(family, checkpoints, unneeded(staying, checkpoints))
+
+
+async def delete(context: Context, thread: str, reference: Reference | None) -> int:
+    """Delete a thread, or one checkpoint of it."""
+    if reference is None:
+        return await delete_threads(context, [thread])
+    return await delete_checkpoint(context, thread, reference)
+
+
+async def delete_checkpoint(context: Context, thread: str, reference: Reference) -> int:
+    """Delete one checkpoint; its children get its parent, a head moves back to it."""
+
+    async def attempt() -> int:
+        try:
+            record = await context.get_thread(thread)
+            doomed = await resolve(context, thread, reference)
+        except NotFound as missing:
+            if missing.code == NotFound.default_code:
+                return 0
+            raise
+        others = await context.backend.scan(Threads(family=record.family))
+        _refuse_inherited(record, others, doomed)
+        _refuse_foreign_heads(thread, others, [doomed])
+        checkpoints = await checkpoints_of(context, record.family)
+        plan = plan_removal(record.family, checkpoints, [doomed])
+        if record.head is None or doomed.id != record.head.id:
+            return await _remove(context, plan)
+        parent = next((c for c in checkpoints if c.id == doomed.parent), None)
+        if parent is None:
+            raise Conflict(
+                f"{doomed.id!r} is the only checkpoint of thread {thread!r};"
+                " delete() the thread instead",
+                code="last_checkpoint",
+                thread=thread,
+            )
+        return await _remove(context, plan, _turned(context, record, parent))
+
+    return await until_current(attempt)
+
+
+async def rewind_hard(
+    context: Context, thread: str, reference: Reference
+) -> Checkpoint:
+    """Move the head back and delete what was saved in the thread after it."""
+    target = await resolve(context, thread, reference)
+
+    async def attempt() -> Checkpoint:
+        record = await context.get_thread(thread)
+        checkpoints = await checkpoints_of(context, record.family)
+        others = await context.backend.scan(Threads(family=record.family))
+        roots = roots_of(other for other in others if other.id != thread)
+        foreign = [c.id for c in checkpoints if c.thread_number != record.number]
+        needed = ancestry(checkpoints, [*roots, *foreign, target.id])
+        doomed = [
+            c
+            for c in checkpoints
+            if c.thread_number == record.number
+            and c.seq > target.seq
+            and c.id not in needed
+        ]
+        plan = plan_removal(record.family, checkpoints, doomed)
+        await _remove(context, plan, _turned(context, record, target))
+        return target
+
+    return await until_current(attempt)
+
+
+def _turned(context: Context, record: ThreadRecord, target: Checkpoint) -> Write:
+    return Write(
+        thread=record.id,
+        at=context.clock(),
+        expect=record.head,
+        turn=Turn("rewind", target),
+    )
+
+
+async def _remove(context: Context, plan: FamilyPlan, *first: Write) -> int:
+    for write in first:
+        context.cache.take(write.thread)
+    whole = Prune(at=context.clock(), first=first, families=(plan,))
+    return (await context.backend.prune(whole)).checkpoints
+
+
+def _refuse_inherited(
+    record: ThreadRecord, others: Iterable[ThreadRecord], doomed: Checkpoint
+) -> None:
+    """What a fork shares with a living thread is that thread's to delete."""
+    owners = {other.number for other in others} - {record.number}
+    if doomed.thread_number in owners:
+        raise Conflict(
+            f"checkpoint {doomed.id!r} belongs to thread {doomed.thread!r};"
+            " delete it there",
+            code="foreign",
+            thread=record.id,
+        )
+
+
+def _refuse_foreign_heads(
+    thread: str, others: Iterable[ThreadRecord], doomed: Sequence[Checkpoint]
+) -> None:
+    gone = {checkpoint.id for checkpoint in doomed}
+    for other in others:
+        if other.id != thread and other.head is not None and other.head.id in gone:
+            raise Conflict(
+                f"checkpoint {other.head.id!r} is the head of thread {other.id!r};"
+                " delete that thread first",
+                code="in_use",
+                thread=other.id,
+            )
+
+
+async def until_current(
+    attempt: Callable[[], Awaitable[T]], *, again: int = MOST_REPEATS
+) -> T:
+    """Repeat what was planned on a store that has changed meanwhile."""
+    damage = ""
+    for _ in range(again):
+        try:
+            return await attempt()
+        except Conflict as conflict:
+            if conflict.code not in OVERTAKEN:
+                raise
+        except Corrupt as corrupt:
+            # Perhaps what could not be read was only removed since.
+            if corrupt.message == damage:
+                raise
+            damage = corrupt.message
+    return await attempt()
+
+
+def unneeded(
+    staying: Sequence[ThreadRecord], checkpoints: Sequence[Checkpoint]
+) -> list[Checkpoint]:
+    """What belongs to threads that are gone and no surviving thread descends from."""
+    numbers = {thread.number for thread in staying}
+    own = [c.id for c in checkpoints if c.thread_number in numbers]
+    needed = ancestry(checkpoints, [*own, *roots_of(staying)])
+    return [checkpoint for checkpoint in checkpoints if checkpoint.id not in needed]
+
+
+def roots_of(threads: Iterable[ThreadRecord]) -> list[str]:
+    """Where the lines of threads begin to be needed: at heads and fork points."""
+    found: list[str] = []
+    for thread in threads:
+        if thread.head is not None:
+            found.append(thread.head.id)
+        if thread.forked_from is not None:
+            found.append(thread.forked_from.checkpoint)
+    return found
+
+
+async def checkpoints_of(context: Context, family: int) -> list[Checkpoint]:
+    """Every checkpoint of a family, oldest first."""
+    return list(await context.backend.scan(Saves(family=family, oldest_first=True)))
+
+
+def by_family(threads: Iterable[ThreadRecord]) -> dict[int, list[ThreadRecord]]:
+    """Threads by the number of their family."""
+    families: dict[int, list[ThreadRecord]] = defaultdict(list)
+    for thread in threads:
+        families[thread.family].append(thread)
+    return families

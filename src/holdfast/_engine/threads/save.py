@@ -1,0 +1,353 @@
+"""Saving a state, or more elements of its lists, as a new checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from hashlib import sha256
+
+import msgspec
+from msgspec.structs import replace
+
+from holdfast._engine.cache import Known
+from holdfast._engine.context import Context
+from holdfast._engine.threads.drafts import Draft, Plan, Texts
+from holdfast._engine.threads.lineage import Reference, resolve
+from holdfast._engine.threads.load import read_texts
+from holdfast._port import NEW_THREAD, CheckpointKey, Receipt, Start, Write
+from holdfast._values import codec
+from holdfast._values.manifest import Manifest, Value, decode_manifest, digest
+from holdfast._values.records import (
+    UNSET,
+    Checkpoint,
+    Entry,
+    Unset,
+    checked_name,
+    encode_metadata,
+)
+from holdfast._values.reference import checked_id
+from holdfast._values.rope import LAST_BLOCK, Blocks, Rope
+from holdfast.errors import Conflict, Corrupt, Unstorable
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """How a checkpoint is saved, beside its state; all of it checked.
+
+    ``commit`` takes the write to the backend, where it is part of something larger.
+    """
+
+    label: str | None = None
+    tags: tuple[str, ...] = ()
+    metadata: bytes = b""
+    kind: str = "save"
+    id: str | None = None
+    expect: Reference | Unset | None = UNSET
+    journal: tuple[tuple[str, bytes], ...] = ()
+    start: Start = NEW_THREAD
+    commit: Callable[[Write], Awaitable[Receipt]] | None = None
+
+
+def options(
+    *,
+    label: str | None,
+    tags: Sequence[str],
+    metadata: Mapping[str, object] | None,
+    kind: str,
+    id: str | None,  # noqa: A002 - the public name
+    expect: Reference | Unset | None,
+    journal: Mapping[str, object] | None,
+    start: Start,
+) -> Options:
+    """Checked options; refuses what could not be stored or found again."""
+    return Options(
+        label=None if label is None else checked_name(label, "label"),
+        tags=checked_tags(tags) if tags else (),
+        metadata=encode_metadata(metadata),
+        kind=checked_name(kind, "kind"),
+        id=None if id is None else checked_id(id),
+        expect=expect,
+        journal=tuple(
+            (
+                checked_name(key, "journal key"),
+                codec.encode(value, f"journal[{key!r}]"),
+            )
+            for key, value in (journal or {}).items()
+        ),
+        start=start,
+    )
+
+
+def checked_tags(tags: Sequence[str]) -> tuple[str, ...]:
+    """Tags in order, each once."""
+    if isinstance(tags, str):
+        raise Unstorable("tags", f"must be a list of tags; pass [{tags!r}]")
+    return tuple(dict.fromkeys(checked_name(tag, "tag") for tag in tags))
+
+
+async def save(
+    context: Context,
+    thread: str,
+    draft: Draft,
+    how: Options,
+    *,
+    if_changed: bool = False,
+) -> Checkpoint:
+    """Save a draft as the thread's new head."""
+    saved = await Saving(context, thread, draft, how).run(if_changed=if_changed)
+    if context.after_save is not None:
+        await context.after_save(context)
+    return saved
+
+
+async def seen(context: Context, thread: str, id_: str | None) -> Checkpoint | Unset:
+    """The checkpoint that a record was loaded from, any if it was not loaded.
+
+    Raises `Conflict` if it is gone: then others have been there since.
+    """
+    if id_ is None:
+        return UNSET
+    record = await context.find_thread(thread)
+    if record is None:
+        raise Conflict(
+            f"thread {thread!r} was deleted since it was loaded; to begin it anew,"
+            " save a new record",
+            code="thread_deleted",
+            thread=thread,
+            expected=id_,
+        )
+    [found] = await context.backend.read([CheckpointKey(record.family, id_)])
+    if found is None:
+        raise Conflict(
+            f"thread {thread!r} has moved on; load it and repeat the change",
+            code="head_moved",
+            thread=thread,
+            expected=id_,
+            found=record.head,
+        )
+    return found
+
+
+class Saving:
+    """One save on its way through however many attempts it takes."""
+
+    def __init__(
+        self, context: Context, thread: str, draft: Draft, how: Options
+    ) -> None:
+        self.context, self.thread, self.draft, self.how = context, thread, draft, how
+        self.id = how.id or context.new_id()
+        self.parent: Known | None = None
+
+    async def run(self, *, if_changed: bool = False) -> Checkpoint:
+        """Plan on the head and commit; where the head moved, plan on the new one."""
+        await self._find_parent(certainly=if_changed)
+        while True:
+            try:
+                plan, manifest = await self._plan()
+            except Corrupt:
+                # Perhaps what could not be read was only removed since.
+                if not await self._found_new_head():
+                    raise
+                continue
+            if if_changed and self._is_unchanged(manifest):
+                return await self._keep_parent()
+            try:
+                return await self._commit(plan, manifest)
+            except Conflict as conflict:
+                settled = await self._settle(conflict)
+                if settled is not None:
+                    return settled
+
+    async def _find_parent(self, *, certainly: bool) -> None:
+        expect = self.how.expect
+        if expect is None:
+            return
+        if not isinstance(expect, Unset):
+            await self._find_expected(expect)
+            return
+        # What this store saved last is most likely still the head: the commit will
+        # tell. Only a save that may be left out has to be certain first.
+        if not certainly:
+            self.parent = self.context.cache.take(self.thread)
+        if self.parent is None:
+            found = await self.context.find_thread(self.thread)
+            self._build_on(found.head if found else None)
+
+    async def _find_expected(self, expect: Reference) -> None:
+        known = self.context.cache.take(self.thread)
+        if known and _is_meant(expect, known.head):
+            # The commit will tell whether it still is the head.
+            self.parent = known
+            return
+        if known is not None:
+            self.context.cache.give(self.thread, known)
+        self._build_on(await resolve(self.context, self.thread, expect))
+
+    def _build_on(self, head: Checkpoint | None) -> None:
+        self.parent = self.context.known(self.thread, head) if head else None
+
+    async def _plan(self) -> tuple[Plan, Manifest]:
+        blocks = Blocks(self.parent.manifest.next_block if self.parent else 0)
+        plan = await self.draft.plan(self.context, self.parent, blocks)
+        return plan, Manifest(plan.is_mapping, plan.values, blocks.next)
+
+    async def _found_new_head(self) -> bool:
+        """Build on another head than before, if there is one and any will do."""
+        found = await self.context.find_thread(self.thread)
+        head = found.head if found else None
+        before = self.parent.head.seq if self.parent else None
+        if self.how.expect is not UNSET or (head.seq if head else None) == before:
+            return False
+        self._build_on(head)
+        return True
+
+    def _is_unchanged(self, manifest: Manifest) -> bool:
+        if self.parent is None:
+            return False
+        old = self.parent.manifest
+        return old.is_mapping == manifest.is_mapping and list(
+            old.values.items()
+        ) == list(manifest.values.items())
+
+    async def _keep_parent(self) -> Checkpoint:
+        assert self.parent is not None
+        head, now = self.parent.head, self.context.clock()
+        self.context.cache.give(self.thread, self.parent)
+        if self.how.journal:
+            entries = self._entries(head.id, now)
+            write = Write(thread=self.thread, at=now, expect=UNSET, entries=entries)
+            await self.context.backend.commit([write])
+        return head
+
+    def _entries(self, checkpoint: str, now: int) -> tuple[Entry, ...]:
+        return tuple(
+            Entry(self.thread, checkpoint, key, data, now)
+            for key, data in self.how.journal
+        )
+
+    async def _commit(self, plan: Plan, manifest: Manifest) -> Checkpoint:
+        now = self.context.clock()
+        draft = self._checkpoint(manifest, now)
+        write = Write(
+            thread=self.thread,
+            at=now,
+            expect=self.parent.head if self.parent else None,
+            start=self._start(),
+            checkpoint=draft,
+            segments=await self.context.packer.pack(plan.segments),
+            entries=self._entries(draft.id, now),
+        )
+        receipt = await self._receipt(write)
+        saved = replace(
+            draft,
+            seq=receipt.seq,
+            family=receipt.family,
+            thread_number=receipt.thread_number,
+        )
+        self.context.cache.give(self.thread, Known(saved, manifest, plan.bodies))
+        return saved
+
+    async def _receipt(self, write: Write) -> Receipt:
+        if self.how.commit is not None:
+            return await self.how.commit(write)
+        [receipt] = await self.context.backend.commit([write])
+        return receipt
+
+    def _start(self) -> Start | None:
+        if self.parent is not None:
+            return None
+        anew = self.how.start.anew or self.how.expect is None
+        return replace(self.how.start, anew=anew)
+
+    def _checkpoint(self, manifest: Manifest, now: int) -> Checkpoint:
+        parent = self.parent.head if self.parent else None
+        draft = Checkpoint(
+            id=self.id,
+            thread=self.thread,
+            parent=parent.id if parent else None,
+            seq=0,
+            step=parent.step + 1 if parent else 1,
+            saved_at=now,
+            kind=self.how.kind,
+            label=self.how.label,
+            tags=self.how.tags,
+            size=manifest.size,
+            sha256=b"",
+            family=parent.family if parent else 0,
+            thread_number=0,
+            runs=manifest.runs,
+            manifest=manifest.encoded(),
+            encoded_metadata=self.how.metadata,
+        )
+        above = parent.sha256 if parent else b""
+        return replace(draft, sha256=digest(draft, above))
+
+    async def _settle(self, conflict: Conflict) -> Checkpoint | None:
+        """Make the next attempt possible, or return what is there, or give up."""
+        if conflict.code == "id_taken":
+            return await self._same_as_before(conflict)
+        if conflict.code == "segment_taken":
+            assert self.parent is not None
+            self.parent = Known(self.parent.head, self._elsewhere(self.parent.manifest))
+            return None
+        if self.how.expect is not UNSET or not self._may_go_on(conflict):
+            raise conflict
+        self._build_on(conflict.found)
+        return None
+
+    def _may_go_on(self, conflict: Conflict) -> bool:
+        """Whether what was found instead of the expected head will do as well."""
+        if conflict.code == "thread_deleted":
+            return self.how.start.anew
+        return conflict.code in {"head_moved", "thread_missing"}
+
+    def _elsewhere(self, manifest: Manifest) -> Manifest:
+        """The same values, with new segments going to blocks no fork has taken."""
+        values: dict[str, Value] = {
+            name: replace(value, next_appended=0, next_replaced=0)
+            if isinstance(value, Rope)
+            else value
+            for name, value in manifest.values.items()
+        }
+        chance = int.from_bytes(sha256(self.context.new_id().encode()).digest()[:8])
+        return Manifest(manifest.is_mapping, values, chance % LAST_BLOCK)
+
+    async def _same_as_before(self, conflict: Conflict) -> Checkpoint:
+        """The first result of a save that is repeated with its id."""
+        thread = await self.context.get_thread(self.thread)
+        [found] = await self.context.backend.read(
+            [CheckpointKey(thread.family, self.id)]
+        )
+        if found is None or found.thread != self.thread:
+            raise conflict
+        same_frame = (found.kind, found.encoded_metadata) == (
+            self.how.kind,
+            self.how.metadata,
+        )
+        before = await self._texts_before(found)
+        texts = await self._texts(found)
+        if not same_frame or not self.draft.matches(texts, before):
+            raise conflict
+        return found
+
+    async def _texts_before(self, found: Checkpoint) -> Texts | None:
+        if found.link is not None:  # what it was built on is gone
+            return None
+        if found.parent is None:
+            return Texts({}, is_mapping=True)
+        key = CheckpointKey(found.family, found.parent)
+        [parent] = await self.context.backend.read([key])
+        return await self._texts(parent) if parent else None
+
+    async def _texts(self, checkpoint: Checkpoint) -> Texts:
+        manifest = decode_manifest(checkpoint)
+        texts = await read_texts(self.context, Known(checkpoint, manifest))
+        return Texts(texts, is_mapping=manifest.is_mapping)
+
+
+def _is_meant(reference: Reference, head: Checkpoint) -> bool:
+    """Whether a reference names a head, as far as can be told without looking."""
+    if isinstance(reference, Checkpoint):
+        # An id can be used again in a thread that was begun anew, and a number in a
+        # folder whose files were replaced.
+        found, wanted = (head.seq, head.sha256), (reference.seq, reference.sha256)
+        return found == wanted
+    return reference == head.id

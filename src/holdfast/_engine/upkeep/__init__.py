@@ -1,0 +1,1 @@
+"""Operations on a whole store: prune, verify, salvage, copy, export."""

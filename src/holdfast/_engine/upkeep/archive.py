@@ -1,0 +1,247 @@
+"""Writing a portable archive, and taking one in beside what a store holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import BinaryIO
+
+import msgspec
+
+from holdfast._engine.context import Context
+from holdfast._port import Admission, Adoption, Inspection, ThreadKey
+from holdfast._values.records import EPOCH, Run, Segment, checked_name
+from holdfast.archive._contents import (
+    Contents,
+    Heading,
+    Imported,
+    chosen,
+    fingerprint,
+    heading_of,
+    living,
+    numbered,
+    runs_of,
+    sizes_of,
+)
+from holdfast.archive._frames import FrameWriter
+from holdfast.archive._reader import ArchiveReader, Source, opened
+from holdfast.archive._records import encoded, forms_of
+from holdfast.archive._target import Target, new_file
+from holdfast.errors import Conflict, Corrupt, Unstorable
+
+# Told how many checkpoints and segments of how many are done.
+Progress = Callable[[int, int], object]
+
+CHUNK = 64
+NAMES = 500
+
+
+class Selection(msgspec.Struct, frozen=True):
+    """Which threads to export, and from which time on."""
+
+    threads: Collection[str] | None = None
+    since: int | None = None
+
+
+def selected(threads: Iterable[str] | None, since: datetime | None) -> Selection:
+    """What is to be exported."""
+    names = None if threads is None else [checked_name(name) for name in threads]
+    if since is not None and since.tzinfo is None:
+        raise Unstorable("since", "needs a time zone: give it tzinfo=UTC")
+    at = None if since is None else (since - EPOCH) // timedelta(microseconds=1)
+    return Selection(names, at)
+
+
+# --- out ------------------------------------------------------------------------------
+
+
+async def export(
+    context: Context, to: Target, selection: Selection, progress: Progress | None
+) -> Contents:
+    """Write an archive of one moment of the store."""
+    inspection = await context.backend.inspect()
+    try:
+        rescued = await inspection.rescue()
+        if rescued.damage:
+            raise Corrupt("the store", f"{rescued.damage[0]}; salvage() it first")
+        families = chosen(rescued, selection.threads, selection.since)
+        with new_file(to) as file:
+            writing = _Writing(context, inspection, file)
+            return await writing.run(families, progress or (lambda _done, _of: None))
+    finally:
+        await inspection.close()
+
+
+class _Writing:
+    def __init__(
+        self, context: Context, inspection: Inspection, file: BinaryIO
+    ) -> None:
+        self.context, self.inspection = context, inspection
+        self.frames = FrameWriter(file)
+        self.segments = self.done = 0
+
+    async def run(self, families: Sequence[Adoption], progress: Progress) -> Contents:
+        counted = numbered(families)
+        total = sum(map(_weight, counted))
+        progress(0, total)
+        self.frames.write("archive", encoded(heading_of(counted)))
+        for stored, family in zip(families, counted, strict=True):
+            self._write_records(family)
+            for part in _parts(runs_of(family)):
+                progress(self.done, total)
+                await self._write_segments(stored.family, part)
+        progress(total, total)
+        return Contents(
+            tuple(name for family in families for name in living(family)),
+            sum(len(family.checkpoints) for family in families),
+            self.segments,
+            sum(len(family.entries) for family in families),
+            self.frames.end(),
+        )
+
+    def _write_records(self, family: Adoption) -> None:
+        self.frames.write("family", encoded(sizes_of(family)))
+        for kind, form in forms_of(family):
+            self.frames.write(kind, encoded(form))
+        self.done += len(family.checkpoints)
+
+    async def _write_segments(self, family: int, part: Run) -> None:
+        found = await self.inspection.segments(family, part)
+        whole = [segment for segment in found if segment is not None]
+        if len(whole) < len(found):
+            raise Corrupt(f"family {family}", "a segment is lost; salvage() it first")
+        for data in await self.context.packer.unpack(whole):
+            self.frames.write("segment", data)
+        self.segments += len(whole)
+        self.done += len(whole)
+
+
+def _weight(family: Adoption) -> int:
+    """How much there is to be done about a family."""
+    return len(family.checkpoints) + sizes_of(family).segments
+
+
+def _parts(runs: Iterable[Run]) -> Iterator[Run]:
+    """The same runs, none of them long."""
+    for run in runs:
+        for first in range(run.first, run.last + 1, CHUNK):
+            yield Run(first, min(first + CHUNK - 1, run.last))
+
+
+# --- in -------------------------------------------------------------------------------
+
+
+async def import_archive(
+    context: Context, source: Source, *, dry_run: bool, progress: Progress | None
+) -> Imported:
+    """Take an archive in, all of it or nothing; what is there already stays."""
+    with opened(source) as (file, name):
+        reader = ArchiveReader(file, name)
+        there = await _already_there(context, reader.heading)
+        taking = _Taking(file, name, there, progress or (lambda _done, _of: None))
+        # All of it is read before anything is written: a bad one costs nobody a lock.
+        imported, digest = taking.rehearse()
+        if dry_run or not imported.threads:
+            return imported
+        taking.pack = await context.packer.packing()
+        admission = Admission(
+            changes=reader.heading.changes,
+            threads=reader.heading.threads,
+            families=lambda: taking.families(digest),
+        )
+        await context.backend.admit(admission)
+    return imported
+
+
+class _Taking:
+    """Reads an archive, leaving out the families that are there."""
+
+    def __init__(
+        self, file: BinaryIO, name: str, there: Collection[int], progress: Progress
+    ) -> None:
+        self.file, self.name, self.there = file, name, there
+        self.progress = progress
+        self.done = self.total = 0
+        self.pack: Callable[[Segment], Segment] = lambda segment: segment
+
+    def rehearse(self) -> tuple[Imported, str]:
+        """What would be imported, and the digest of the archive."""
+        reader = ArchiveReader(self.file, self.name)
+        new: list[str] = []
+        old: list[str] = []
+        checkpoints = segments = entries = 0
+        for number, family in enumerate(reader.families()):
+            if number in self.there:
+                old += living(family.records)
+                continue
+            new += living(family.records)
+            checkpoints += len(family.records.checkpoints)
+            segments += sum(1 for _ in family.segments)
+            entries += len(family.records.entries)
+        imported = Imported(tuple(new), checkpoints, segments, entries, tuple(old))
+        self.total = checkpoints + segments
+        return imported, reader.sha256
+
+    def families(self, digest: str) -> Iterator[tuple[Adoption, Iterable[Segment]]]:
+        """The families with their segments, packed as this store packs."""
+        reader = ArchiveReader(self.file, self.name)
+        self.done = 0
+        self.progress(0, self.total)
+        for number, family in enumerate(reader.families()):
+            if number not in self.there:
+                self.done += len(family.records.checkpoints)
+                yield family.records, self._packed(family.segments)
+        if reader.sha256 != digest:
+            raise Corrupt(self.name, "it was changed while it was read")
+        self.progress(self.total, self.total)
+
+    def _packed(self, segments: Iterable[Segment]) -> Iterator[Segment]:
+        for segment in segments:
+            if self.done % CHUNK == 0:
+                self.progress(self.done, self.total)
+            self.done += 1
+            yield self.pack(segment)
+
+
+async def _already_there(context: Context, heading: Heading) -> set[int]:
+    """The families that the store has as they are; refuses others of their names."""
+    names = [name for line in heading.families for name in line.threads]
+    if not await _any_lives(context, names):
+        return set()
+    fingerprints = await _fingerprints(context)
+    there: set[int] = set()
+    for number, line in enumerate(heading.families):
+        found = {fingerprints[name] for name in line.threads if name in fingerprints}
+        if found == {line.sha256}:
+            there.add(number)
+        elif found:
+            name = next(name for name in line.threads if name in fingerprints)
+            raise Conflict(
+                f"thread {name!r} is there with other content; delete it first, or"
+                " import into another store; nothing was imported",
+                code="thread_exists",
+                thread=name,
+            )
+    return there
+
+
+async def _any_lives(context: Context, names: Sequence[str]) -> bool:
+    for first in range(0, len(names), NAMES):
+        keys = [ThreadKey(name) for name in names[first : first + NAMES]]
+        found = await context.backend.read(keys)
+        if any(thread and thread.deleted_at is None for thread in found):
+            return True
+    return False
+
+
+async def _fingerprints(context: Context) -> dict[str, str]:
+    """Of every family, under the names of its living threads."""
+    inspection = await context.backend.inspect()
+    try:
+        rescued = await inspection.rescue()
+    finally:
+        await inspection.close()
+    found: dict[str, str] = {}
+    for family in chosen(rescued, None, None):
+        found |= dict.fromkeys(living(family), fingerprint(family))
+    return found

@@ -1,0 +1,167 @@
+"""Removing whatever a retention policy does not keep."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from functools import partial
+
+from msgspec.structs import replace
+
+from holdfast._engine.context import Context
+from holdfast._engine.records import conversations
+from holdfast._engine.threads.removal import (
+    OVERTAKEN,
+    by_family,
+    checkpoints_of,
+    unneeded,
+    until_current,
+)
+from holdfast._port import FamilyPlan, Prune, Pruned, Threads
+from holdfast._port.removal import plan_removal
+from holdfast._values.records import Checkpoint, ThreadRecord
+from holdfast.errors import Conflict, HoldfastError
+from holdfast.retention import (
+    Family,
+    Retention,
+    checkpoints_to_remove,
+    threads_to_drop,
+)
+
+# How long the tombstone of a deleted thread turns late writers away.
+TOMBSTONE_LIFE = 30 * 24 * 3600 * 1_000_000
+
+
+async def prune(context: Context, policy: Retention, *, dry_run: bool) -> Pruned:
+    """Remove what a policy does not keep."""
+
+    async def attempt() -> Pruned:
+        plan = await _plan(context, policy)
+        await _guard(context, policy, plan)
+        return await context.backend.prune(replace(plan, dry_run=dry_run))
+
+    try:
+        return await until_current(attempt, again=1)
+    except Conflict as conflict:
+        if conflict.code not in OVERTAKEN:
+            raise
+    return await _prune_by_family(context, policy, dry_run=dry_run)
+
+
+async def prune_conversations(
+    context: Context, policy: Retention, *, dry_run: bool
+) -> Pruned:
+    """Drop conversations that a policy's rules for threads do not keep."""
+    only = replace(policy, kinds=(conversations.KIND,))
+    return await prune(context, only, dry_run=dry_run)
+
+
+async def _prune_by_family(
+    context: Context, policy: Retention, *, dry_run: bool
+) -> Pruned:
+    """The same in small steps: of two that plan for all, one would always be late."""
+
+    async def guard() -> None:
+        await _guard(context, policy, await _plan(context, policy))
+
+    async def attempt(family: int) -> Pruned:
+        plan = await _plan(context, policy, family)
+        return await context.backend.prune(replace(plan, dry_run=dry_run))
+
+    await until_current(guard)
+    families = {thread.family for thread in await _all_threads(context)}
+    parts = [await until_current(partial(attempt, f)) for f in sorted(families)]
+    return Pruned(
+        threads=sum(part.threads for part in parts),
+        checkpoints=sum(part.checkpoints for part in parts),
+        segments=sum(part.segments for part in parts),
+        bytes=sum(part.bytes for part in parts),
+    )
+
+
+class Housekeeping:
+    """Applies a policy after saves, at most once in ``interval`` microseconds."""
+
+    def __init__(self, policy: Retention, interval: int) -> None:
+        self._policy, self._interval = policy, interval
+        self._last: int | None = None
+
+    async def __call__(self, context: Context) -> None:
+        """Prune if it is due; a failure never fails the save."""
+        now = context.clock()
+        if not self._is_due(now):
+            return
+        before, self._last = self._last, now
+        try:
+            await prune(context, self._policy, dry_run=False)
+        except HoldfastError as error:
+            self._last = before
+            text = f"saved, but pruning afterwards failed: {error}"
+            warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+    def _is_due(self, now: int) -> bool:
+        return self._last is None or abs(now - self._last) >= self._interval
+
+
+async def _plan(
+    context: Context, policy: Retention, family: int | None = None
+) -> Prune:
+    """What goes of all families, or of one."""
+    now = context.clock()
+    living = [t for t in await _all_threads(context) if t.deleted_at is None]
+    dropped = threads_to_drop(policy, living, now) if policy.drops_threads else []
+    if family is not None:
+        living = [thread for thread in living if thread.family == family]
+        dropped = [thread for thread in dropped if thread.family == family]
+    names = {thread.id for thread in dropped}
+    families: list[FamilyPlan] = []
+    for number, threads in by_family(living).items():
+        staying = [thread for thread in threads if thread.id not in names]
+        # An agent's checkpoints keep their pins: only the agent can let both go.
+        thins = policy.thins_threads and staying and staying[0].kind != "checkpoints"
+        if not staying or (len(staying) == len(threads) and not thins):
+            continue
+        checkpoints = await checkpoints_of(context, number)
+        doomed = unneeded(staying, checkpoints)
+        if thins:
+            doomed = _also_thinned(policy, staying, checkpoints, doomed, now)
+        if doomed:
+            families.append(plan_removal(number, checkpoints, doomed))
+    return Prune(
+        at=now,
+        threads=tuple(dropped),
+        families=tuple(families),
+        forget_before=now - TOMBSTONE_LIFE,
+    )
+
+
+def _also_thinned(
+    policy: Retention,
+    threads: Sequence[ThreadRecord],
+    checkpoints: Sequence[Checkpoint],
+    unneeded: Sequence[Checkpoint],
+    now: int,
+) -> list[Checkpoint]:
+    gone = {checkpoint.id for checkpoint in unneeded}
+    left = [checkpoint for checkpoint in checkpoints if checkpoint.id not in gone]
+    thinned = checkpoints_to_remove(policy, Family(threads, left), now)
+    gone.update(checkpoint.id for checkpoint in thinned)
+    return [checkpoint for checkpoint in checkpoints if checkpoint.id in gone]
+
+
+async def _guard(context: Context, policy: Retention, plan: Prune) -> None:
+    """Refuse a plan that removes more than the policy allows."""
+    if policy.at_most is None:
+        return
+    removed = (await context.backend.prune(replace(plan, dry_run=True))).checkpoints
+    total = (await context.backend.facts()).checkpoints
+    if removed > policy.at_most * total:
+        raise Conflict(
+            f"pruning would remove {removed} of {total} checkpoints, more than"
+            f" at_most={policy.at_most}; check the clock, or raise at_most",
+            code="too_much",
+        )
+
+
+async def _all_threads(context: Context) -> list[ThreadRecord]:
+    return list(await context.backend.scan(Threads(every=True)))

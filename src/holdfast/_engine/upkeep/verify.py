@@ -1,0 +1,207 @@
+"""Checking that everything is as it was written."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import sha256
+
+import msgspec
+
+from holdfast._engine.context import Context
+from holdfast._engine.packing import Packer
+from holdfast._port import Inspection, Rescued
+from holdfast._port.removal import merged
+from holdfast._values.manifest import Manifest, decode_manifest, digest
+from holdfast._values.records import Checkpoint, Run, Segment
+from holdfast._values.rope import Rope, chain_of
+from holdfast.errors import HoldfastError
+
+CHUNK = 1000
+
+# Told how many checkpoints of how many are checked.
+Progress = Callable[[int, int], object]
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """Something that is not as it was written; ``checkpoint`` where it can be told."""
+
+    what: str
+    thread: str | None = None
+    checkpoint: str | None = None
+
+    def __str__(self) -> str:
+        where = f"thread {self.thread!r}: " if self.thread else ""
+        which = f"checkpoint {self.checkpoint!r}: " if self.checkpoint else ""
+        return f"{where}{which}{self.what}"
+
+
+class Verification(msgspec.Struct, frozen=True):
+    """What a check of the whole store found; true if everything is well."""
+
+    threads: int
+    checkpoints: int
+    segments: int
+    problems: tuple[Problem, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+
+async def verify(
+    context: Context, *, quick: bool = False, progress: Progress | None = None
+) -> Verification:
+    """Check storage, checksums, digests and references of the whole store.
+
+    With ``quick`` only what the backend itself can tell of its files.
+    """
+    stored = await context.backend.check()
+    if quick and stored:
+        return Verification(0, 0, 0, tuple(map(Problem, stored)))
+    if quick:
+        facts = await context.backend.facts()
+        return Verification(facts.threads, facts.checkpoints, facts.segments, ())
+    inspection = await context.backend.inspect()
+    try:
+        rescued = await inspection.rescue()
+        check = _Check(inspection, context.packer, rescued)
+        await check.run(progress or (lambda _done, _of: None))
+        unused = await inspection.count_segments() - check.segments
+    finally:
+        await inspection.close()
+    problems = [Problem(text) for text in (*stored, *rescued.damage)]
+    problems += check.problems
+    if unused > 0 and not problems:
+        problems.append(Problem(f"{unused} segments are not used by any checkpoint"))
+    return Verification(
+        threads=sum(t.deleted_at is None for t in rescued.threads),
+        checkpoints=len(rescued.checkpoints),
+        segments=check.segments,
+        problems=tuple(problems),
+    )
+
+
+class _Check:
+    """Reads every segment and recomputes every digest."""
+
+    def __init__(
+        self, inspection: Inspection, packer: Packer, rescued: Rescued
+    ) -> None:
+        self.inspection, self.packer, self.rescued = inspection, packer, rescued
+        self.problems: list[Problem] = []
+        self.segments = 0
+
+    async def run(self, progress: Progress) -> None:
+        families: dict[int, list[Checkpoint]] = defaultdict(list)
+        for checkpoint in self.rescued.checkpoints:
+            families[checkpoint.family].append(checkpoint)
+        done = 0
+        for family, checkpoints in families.items():
+            progress(done, len(self.rescued.checkpoints))
+            digests = Digests()
+            await self._hash_segments(family, checkpoints, digests)
+            for checkpoint in checkpoints:
+                self.problems += digests.check(checkpoint)
+            done += len(checkpoints)
+        progress(done, done)
+
+    async def _hash_segments(
+        self, family: int, checkpoints: Iterable[Checkpoint], digests: Digests
+    ) -> None:
+        """The hashes of a family's segments; damaged ones have none."""
+        for whole in merged(run for c in checkpoints for run in c.runs):
+            for first in range(whole.first, whole.last + 1, CHUNK):
+                part = Run(first, min(first + CHUNK - 1, whole.last))
+                for segment in await self.inspection.segments(family, part):
+                    if segment is not None:
+                        await self._hash(segment, digests)
+        self.segments += len(digests.hashes)
+
+    async def _hash(self, segment: Segment, digests: Digests) -> None:
+        try:
+            [data] = await self.packer.unpack([segment])
+        except HoldfastError as error:
+            self.problems.append(Problem(str(error)))
+            return
+        digests.add(segment.number, data)
+
+
+class Digests:
+    """Recomputes the digests of a family, each from the parent's where it extends it.
+
+    All segments are added first; then checkpoints come after their parents.
+    """
+
+    def __init__(self) -> None:
+        self.hashes: dict[int, bytes] = {}
+        self._checked: dict[str, tuple[Checkpoint, Manifest]] = {}
+        self._problems: list[Problem] = []
+
+    def add(self, number: int, data: bytes) -> None:
+        """Take note of a segment."""
+        self.hashes[number] = sha256(data).digest()
+
+    def check(self, checkpoint: Checkpoint) -> list[Problem]:
+        """What is wrong with a checkpoint."""
+        self._problems = []
+        known = self._checked.get(checkpoint.parent or "")
+        parent, before = known or (None, None)
+        if checkpoint.parent is not None and parent is None:
+            self._report(checkpoint, "its parent cannot be read")
+        above = checkpoint.link or (parent.sha256 if parent else b"")
+        if digest(checkpoint, above) != checkpoint.sha256:
+            self._report(checkpoint, "its digest does not match its content")
+        try:
+            manifest = decode_manifest(checkpoint)
+        except HoldfastError as error:
+            self._report(checkpoint, str(error))
+            return self._problems
+        for name, value in manifest.values.items():
+            if isinstance(value, Rope):
+                old = before.values.get(name) if before else None
+                self._check_rope(checkpoint, name, value, old)
+        self._checked[checkpoint.id] = checkpoint, manifest
+        return self._problems
+
+    def _check_rope(
+        self, checkpoint: Checkpoint, name: str, rope: Rope, old: object
+    ) -> None:
+        start, chain = 0, b""
+        if isinstance(old, Rope) and _extends(rope, old):
+            start, chain = sum(r.last - r.first + 1 for r in old.runs), old.chain
+        tail = list(_numbers_from(rope.runs, start))
+        lost = [number for number in tail if number not in self.hashes]
+        if lost:
+            self._report(checkpoint, f"{name!r}: segment {lost[0]} is lost or damaged")
+        elif chain_of((self.hashes[n] for n in tail), chain) != rope.chain:
+            self._report(checkpoint, f"{name!r}: its bytes are not what was saved")
+
+    def _report(self, checkpoint: Checkpoint, what: str) -> None:
+        self._problems.append(Problem(what, checkpoint.thread, checkpoint.id))
+
+
+def _numbers_from(runs: Iterable[Run], start: int) -> Iterator[int]:
+    """The segment numbers of some runs without the first; never steps through those."""
+    for first, last in runs:
+        count = last - first + 1
+        yield from range(first + min(start, count), last + 1)
+        start -= min(start, count)
+
+
+def _extends(new: Rope, old: Rope) -> bool:
+    """Whether a rope is an older one with more at its end."""
+    if not old.runs or len(new.runs) < len(old.runs):
+        return False
+    last = len(old.runs) - 1
+    grown = new.runs[last]
+    return (
+        new.is_list == old.is_list
+        and new.runs[:last] == old.runs[:last]
+        and grown.first == old.runs[last].first
+        and grown.last >= old.runs[last].last
+    )

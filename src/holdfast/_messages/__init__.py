@@ -1,0 +1,1 @@
+"""Transcripts in every provider's shape, as pure values."""

@@ -1,1 +1,0 @@
-"""Every operation once, as a coroutine over the backend port."""

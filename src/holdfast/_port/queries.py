@@ -1,0 +1,180 @@
+"""Listings as values: what `Backend.scan` takes, and the records it gives."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+import msgspec
+
+from holdfast._values.records import (
+    Checkpoint,
+    Entry,
+    Move,
+    ThreadRecord,
+    check_cursor,
+    check_filter,
+)
+
+R = TypeVar("R")
+
+
+class Query(msgspec.Struct, Generic[R], frozen=True):
+    """A listing as a value; the parameter is what its page holds."""
+
+
+class Ancestors(Query[Checkpoint], frozen=True, kw_only=True):
+    """A checkpoint, or the head of a thread, and the chain of its parents.
+
+    Newest first; nothing if there is no such thread. ``skip`` passes over as many. The
+    walk ends with the first that is not above ``down_to_step``; those above
+    ``from_step`` are passed over.
+    """
+
+    start: Checkpoint | str
+    skip: int = 0
+    limit: int | None = None
+    down_to_step: int = 0
+    from_step: int | None = None
+
+
+class Saves(Query[Checkpoint], frozen=True, kw_only=True):
+    """The checkpoints saved in a family or in one of its threads, by sequence."""
+
+    family: int
+    thread: str | None = None
+    before: int | None = None
+    after: int | None = None
+    oldest_first: bool = False
+    limit: int | None = None
+
+    def __post_init__(self) -> None:
+        check_cursor(self.before)
+        check_cursor(self.after)
+
+
+class Marked(Query[Checkpoint], frozen=True, kw_only=True):
+    """A family's checkpoints with a label or, without one, with a tag, newest first."""
+
+    family: int
+    label: str | None = None
+    tag: str | None = None
+    before: int | None = None
+    limit: int | None = None
+
+
+class Matches(Query[Checkpoint], frozen=True, kw_only=True):
+    """The checkpoints whose id begins with a prefix, in one family or in all, by id."""
+
+    prefix: str
+    family: int | None = None
+    after: str = ""
+    limit: int = 10
+
+
+class Threads(Query[ThreadRecord], frozen=True, kw_only=True):
+    """The threads, last used first; ``after`` is the cursor of the page before.
+
+    Tombstones and threads that were never saved to are left out unless ``every``, pins
+    unless ``every`` or asked for by kind.
+    """
+
+    kind: str | None = None
+    owner: str | None = None
+    agent: str | None = None
+    prefix: str | None = None
+    family: int | None = None
+    after: int | None = None
+    limit: int | None = None
+    every: bool = False
+
+    def __post_init__(self) -> None:
+        check_cursor(self.after)
+        for name in ("kind", "owner", "agent", "prefix"):
+            check_filter(getattr(self, name), name)
+
+
+class Moves(Query[Move], frozen=True, kw_only=True):
+    """A thread's head moves, saves included, newest first."""
+
+    thread: str
+    before: int | None = None
+    limit: int | None = None
+
+    def __post_init__(self) -> None:
+        check_cursor(self.before)
+
+
+class Entries(Query[Entry], frozen=True, kw_only=True):
+    """A thread's journal: of one checkpoint, of the thread itself (""), or all."""
+
+    thread: str
+    checkpoint: str | None = None
+    key: str | None = None
+
+
+class Stale(msgspec.Struct, frozen=True):
+    """A thread that is not indexed as it is; without a name if it is gone."""
+
+    number: int
+    name: str | None
+
+
+class Outdated(Query[Stale], frozen=True, kw_only=True):
+    """All threads with a head that are not indexed as they are, last used first.
+
+    What the index still holds of threads that are gone comes behind them.
+    """
+
+    kind: str
+    form: int
+    owner: str | None = None
+    agent: str | None = None
+
+
+class Scattered(Query[Stale], frozen=True):
+    """All threads indexed in more than twice as many stretches as a size allows.
+
+    What the index still holds of threads that are gone comes behind them.
+    """
+
+    stretch: int
+
+
+class Candidate(msgspec.Struct, frozen=True):
+    """A thread, and where in it a text may stand; ``None`` means anywhere."""
+
+    thread: ThreadRecord
+    where: tuple[range, ...] | None = None
+
+
+class Candidates(Query[Candidate], frozen=True, kw_only=True):
+    """The threads in which a text may stand, last used first.
+
+    Every thread is given that is not indexed as it is, and of the others every stretch
+    that holds the ``text``, which is prepared and at least three characters long. It is
+    no mistake to give more.
+    """
+
+    text: str
+    kind: str
+    form: int
+    owner: str | None = None
+    agent: str | None = None
+    after: int | None = None
+    limit: int | None = None
+
+
+class Weight(msgspec.Struct, frozen=True):
+    """What a family takes: its states as they are stored, with or without segments."""
+
+    family: int
+    checkpoints: int
+    logical_bytes: int
+    segments: int
+    stored_bytes: int
+
+
+class Weights(Query[Weight], frozen=True, kw_only=True):
+    """The families with the most stored bytes, heaviest first."""
+
+    limit: int | None = None

@@ -1,0 +1,96 @@
+"""What one transaction changes: the values that `Backend.commit` takes and gives."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from holdfast._values.records import UNSET, Checkpoint, Entry, Origin, Segment, Unset
+from holdfast.errors import HoldfastError
+
+
+class Start(msgspec.Struct, frozen=True):
+    """How to make the thread of a write if it is not there.
+
+    ``head`` is the checkpoint a fork starts from; the new thread joins its family.
+    ``anew`` says that taking the name of a deleted thread is meant.
+    """
+
+    kind: str = "thread"
+    owner: str | None = None
+    agent: str | None = None
+    metadata: bytes = b""
+    head: Checkpoint | None = None
+    origin: Origin | None = None
+    anew: bool = False
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """A new label of a checkpoint, tags to add to it and tags to take from it."""
+
+    checkpoint: Checkpoint
+    label: str | Unset | None = UNSET
+    add: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+
+    def applied(self, stored: Checkpoint) -> Checkpoint:
+        """The checkpoint as it shall be from now on."""
+        kept = (tag for tag in stored.tags if tag not in self.remove)
+        label = stored.label if isinstance(self.label, Unset) else self.label
+        return msgspec.structs.replace(
+            stored, label=label, tags=tuple(dict.fromkeys([*kept, *self.add]))
+        )
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """A head move that is not a save: rewind, undo or redo."""
+
+    kind: str
+    target: Checkpoint
+
+
+class Details(msgspec.Struct, frozen=True):
+    """New owner or metadata of a thread."""
+
+    owner: str | Unset | None = UNSET
+    metadata: bytes | Unset = UNSET
+
+
+class Write(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Everything one transaction changes in one thread.
+
+    ``expect`` is the head that must be found: a checkpoint, ``None`` for a thread
+    without one, `UNSET` for any. A new checkpoint's parent is the expected head. A
+    write of nothing but an expected head changes nothing and makes sure of it. Where
+    a condition fails the backend raises `Conflict` with one of the codes
+    ``head_moved``, ``id_taken``, ``segment_taken``, ``thread_exists``,
+    ``thread_missing``, ``thread_deleted`` and changes nothing.
+    """
+
+    thread: str
+    at: int
+    expect: Checkpoint | Unset | None
+    start: Start | None = None
+    checkpoint: Checkpoint | None = None
+    segments: tuple[Segment, ...] = ()
+    turn: Turn | None = None
+    marks: tuple[Mark, ...] = ()
+    details: Details | None = None
+    entries: tuple[Entry, ...] = ()
+    replace_entries: bool = False
+
+
+class Receipt(msgspec.Struct, frozen=True):
+    """What a write became: its place in the order and the journal entries in force."""
+
+    seq: int
+    family: int
+    thread_number: int
+    entries: tuple[Entry, ...] = ()
+
+
+NEW_THREAD: Final = Start()
+
+
+Outcome = list[Receipt] | HoldfastError

@@ -1,0 +1,116 @@
+"""A checkpoint's manifest: its values by name, inline or as ropes, to and from bytes.
+
+The manifest is JSON that a person can read. The runs of its ropes stand apart, in the
+checkpoint's ``runs``, because backends have to know which segments are in use.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Iterator
+from hashlib import sha256
+
+import msgspec
+import orjson
+
+from holdfast._values.records import Checkpoint, Run
+from holdfast._values.rope import Rope
+from holdfast.errors import Corrupt
+
+INLINE_SIZE = 256
+
+# The name of the only value of a state that is not a mapping.
+WHOLE = ""
+
+Value = Rope | bytes
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """The values of a state; ``next_block`` is where new segment numbers come from."""
+
+    is_mapping: bool
+    values: dict[str, Value] = msgspec.field(default_factory=dict[str, Value])
+    next_block: int = 0
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The runs of all ropes, in the order of the values."""
+        ropes = (v for v in self.values.values() if isinstance(v, Rope))
+        return tuple(run for rope in ropes for run in rope.runs)
+
+    @property
+    def size(self) -> int:
+        """The bytes of the values as JSON."""
+        return sum(
+            v.size if isinstance(v, Rope) else len(v) for v in self.values.values()
+        )
+
+    def encoded(self) -> bytes:
+        """As bytes."""
+        values = {name: _entry(value) for name, value in self.values.items()}
+        shape = "mapping" if self.is_mapping else "single"
+        return orjson.dumps({shape: values, "block": self.next_block})
+
+
+def _entry(value: Value) -> list[object]:
+    if isinstance(value, bytes):
+        return ["json", orjson.Fragment(value)]
+    return [
+        "list" if value.is_list else "text",
+        len(value.runs),
+        value.size,
+        b64encode(value.chain).decode(),
+        value.next_appended,
+        value.next_replaced,
+    ]
+
+
+def decode_manifest(checkpoint: Checkpoint) -> Manifest:
+    """The manifest of a checkpoint."""
+    try:
+        return _decoded(checkpoint)
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise Corrupt(
+            f"the manifest of checkpoint {checkpoint.id!r}", str(error)
+        ) from None
+
+
+def _decoded(checkpoint: Checkpoint) -> Manifest:
+    decoded = orjson.loads(checkpoint.manifest)
+    is_mapping = "mapping" in decoded
+    entries = decoded["mapping" if is_mapping else "single"]
+    runs = iter(checkpoint.runs)
+    values = {name: _value(entry, runs) for name, entry in entries.items()}
+    return Manifest(is_mapping, values, decoded["block"])
+
+
+def _value(entry: list[object], runs: Iterator[Run]) -> Value:
+    if entry[0] == "json":
+        # orjson writes what it reads back to the same bytes.
+        return orjson.dumps(entry[1])
+    kind, count, size, chain, next_appended, next_replaced = entry
+    assert isinstance(count, int)
+    assert isinstance(size, int)
+    assert isinstance(chain, str)
+    assert isinstance(next_appended, int)
+    assert isinstance(next_replaced, int)
+    mine = tuple(next(runs) for _ in range(count))
+    return Rope(
+        kind == "list", mine, size, b64decode(chain), next_appended, next_replaced
+    )
+
+
+def digest(checkpoint: Checkpoint, parent: bytes) -> bytes:
+    """SHA-256 over what never changes of a checkpoint, and its parent's digest."""
+    text = orjson.dumps([
+        checkpoint.id,
+        checkpoint.thread,
+        checkpoint.step,
+        checkpoint.saved_at,
+        checkpoint.kind,
+        checkpoint.size,
+        [list(run) for run in checkpoint.runs],
+        len(checkpoint.manifest),
+    ])  # fmt: skip
+    parts = (parent, text, checkpoint.manifest, checkpoint.encoded_metadata)
+    return sha256(b"\0".join(parts)).digest()

@@ -1,0 +1,151 @@
+"""The one parser of references to checkpoints, for library, command line and tools.
+
+``@`` is the head, ``@~3`` three before it, ``@^`` one, ``@12`` step 12 on its line;
+``@{1}`` where the head was before its last move, ``@{5 minutes ago}`` or
+``@{2026-11-15 10:00}`` where its line was then, ``@{upstream}`` where a fork began;
+``label:x`` and ``tag:x`` the newest with that mark; anything else is an id or the
+beginning of one.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from holdfast._values.records import EPOCH, LONGEST_NAME, checked_name
+from holdfast.errors import Unstorable
+
+HEAD = "@"
+UPSTREAM = "upstream"
+
+_BACK = re.compile(r"@(?:~(?P<steps>[0-9]{0,18})|(?P<carets>\^+))?")
+_STEP = re.compile(r"@(?P<step>[0-9]{1,18})")
+_BRACED = re.compile(r"@\{(?P<inner>[^{}]+)\}")
+_AGO = re.compile(
+    r"(?P<count>[0-9]{1,9}) (?P<unit>second|minute|hour|day|week)s? ago", re.ASCII
+)
+_FORMS = "@, @~n, @^, @step, @{n}, @{5 minutes ago}, @{2026-11-15 10:00}, @{upstream}"
+
+
+class Back(msgspec.Struct, frozen=True):
+    """So many checkpoints before the head."""
+
+    steps: int
+
+
+class Step(msgspec.Struct, frozen=True):
+    """The one with this step on the head's line."""
+
+    step: int
+
+
+class Moved(msgspec.Struct, frozen=True):
+    """Where the head was so many moves ago."""
+
+    moves: int
+
+
+class Ago(msgspec.Struct, frozen=True):
+    """The newest on the head's line that is at least so many microseconds old."""
+
+    microseconds: int
+
+
+class Until(msgspec.Struct, frozen=True):
+    """The newest on the head's line saved at this time, in microseconds, or before."""
+
+    at: int
+
+
+class Upstream(msgspec.Struct, frozen=True):
+    """The one a fork began at."""
+
+
+class Labelled(msgspec.Struct, frozen=True):
+    """The newest with this label."""
+
+    label: str
+
+
+class Tagged(msgspec.Struct, frozen=True):
+    """The newest with this tag."""
+
+    tag: str
+
+
+class Named(msgspec.Struct, frozen=True):
+    """The one with this id, or the only one whose id begins so."""
+
+    id: str
+
+
+Parsed = Back | Step | Moved | Ago | Until | Upstream | Labelled | Tagged | Named
+
+
+def parse(text: object) -> Parsed:
+    """What a reference means."""
+    name = checked_name(text, "reference", LONGEST_NAME + len("label:"))
+    if name.startswith(HEAD):
+        return _parse_from_head(name)
+    kind, colon, rest = name.partition(":")
+    if colon and rest and kind == "label":
+        return Labelled(rest)
+    if colon and rest and kind == "tag":
+        return Tagged(rest)
+    return Named(name)
+
+
+def parse_time(text: str) -> Ago | Until | None:
+    """A time as people write it, ``None`` if it is none.
+
+    ``5 minutes ago``, ``yesterday``, ``2026-11-15``, ``2026-11-15 10:00``, or any other
+    form of ISO 8601; UTC where it names no zone.
+    """
+    if text == "yesterday":
+        return _ago(1, "day")
+    ago = _AGO.fullmatch(text)
+    if ago is not None:
+        return _ago(int(ago["count"]), ago["unit"])
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    time = time if time.tzinfo else time.replace(tzinfo=UTC)
+    return Until((time - EPOCH) // timedelta(microseconds=1))
+
+
+def checked_id(id_: object) -> str:
+    """A caller's checkpoint id, which must not read as another kind of reference."""
+    name = checked_name(id_, "checkpoint id")
+    if name.startswith((HEAD, "label:", "tag:")):
+        raise Unstorable("checkpoint id", f"{name!r} reads as a reference; change it")
+    return name
+
+
+def _parse_from_head(name: str) -> Parsed:
+    if match := _BACK.fullmatch(name):
+        if match["carets"]:
+            return Back(len(match["carets"]))
+        return Back(0 if match["steps"] is None else int(match["steps"] or 1))
+    if match := _STEP.fullmatch(name):
+        return Step(int(match["step"]))
+    inner = _BRACED.fullmatch(name)
+    parsed = _parse_braced(inner["inner"].strip()) if inner else None
+    if parsed is None:
+        raise Unstorable("reference", f"{name!r} is not one of {_FORMS}")
+    return parsed
+
+
+def _parse_braced(inner: str) -> Parsed | None:
+    if inner == UPSTREAM:
+        return Upstream()
+    if inner.isascii() and inner.isdigit():
+        return Moved(int(inner))
+    return parse_time(inner)
+
+
+def _ago(count: int, unit: str) -> Ago:
+    time = timedelta(**{f"{unit}s": count})
+    return Ago(time // timedelta(microseconds=1))

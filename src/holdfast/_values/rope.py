@@ -1,0 +1,357 @@
+"""Values as ropes of segments: what of an old value can be kept for a new one.
+
+Pure: bytes in, segments and runs out. A list's segments hold whole elements and are
+joined by commas between brackets, so that appending, dropping from the front and
+editing in place all leave the other segments as they are. Any other value's segments
+are simply concatenated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from itertools import chain, islice
+
+import msgspec
+import orjson
+
+from holdfast._values.records import Run, Segment
+
+SEGMENT_SIZE = 8192
+# What stands at the front of a list, such as a system prompt, or has just been edited
+# is likely to change again: such elements get a segment each, unless they are tiny.
+FINE_ELEMENTS = 8
+TINY = 64
+# A list whose edits have scattered it over more runs than this is written anew.
+MOST_RUNS = 64
+# Looking for a segment that is gone scans the rest of the value: not too often.
+MOST_MISSES = 16
+
+# Numbers come in blocks, so that values growing side by side keep unbroken runs. A
+# number that is a multiple of the block size stands for "take a new block first".
+BLOCK = 4096
+LAST_BLOCK = (1 << 32) // BLOCK - 1
+
+
+class Rope(msgspec.Struct, frozen=True):
+    """A value in segments: which ones, and what an append needs to know.
+
+    ``chain`` is the running digest over the segments. Appended segments and segments
+    that replace others are numbered separately: interleaved, neither would form runs.
+    """
+
+    is_list: bool
+    runs: tuple[Run, ...]
+    size: int
+    chain: bytes
+    next_appended: int
+    next_replaced: int
+
+
+class Body(msgspec.Struct):
+    """The bytes of a rope in memory: all segments joined, and where they end.
+
+    ``hashes`` are those of the first segments, as far as they were needed yet.
+    """
+
+    text: bytearray = msgspec.field(default_factory=bytearray)
+    sizes: list[int] = msgspec.field(default_factory=list[int])
+    hashes: list[bytes] = msgspec.field(default_factory=list[bytes])
+
+
+class Blocks:
+    """Hands out unused blocks of segment numbers."""
+
+    __slots__ = ("next",)
+
+    def __init__(self, next_block: int) -> None:
+        self.next = next_block
+
+    def number(self, following: int) -> int:
+        """``following`` if its block has room, else the first of a new block."""
+        if following % BLOCK:
+            return following
+        block = self.next
+        self.next = block + 1 if block < LAST_BLOCK else 0
+        return block * BLOCK + 1
+
+
+# Part of a new value: the index of an old segment that stays, or new bytes.
+Piece = int | bytes
+
+
+class Spliced(msgspec.Struct, frozen=True):
+    """A new rope, the segments it adds, and its bytes in memory."""
+
+    rope: Rope
+    segments: tuple[Segment, ...]
+    body: Body
+
+
+def is_list(text: bytes) -> bool:
+    """Whether a JSON text is stored element by element."""
+    return text[:1] == b"["
+
+
+def joined(body: Body, *, as_list: bool) -> bytes | bytearray:
+    """The JSON text of a value."""
+    return b"".join((b"[", body.text, b"]")) if as_list else body.text
+
+
+def write(text: bytes, blocks: Blocks, old: Rope | None = None) -> Spliced:
+    """A value that shares nothing with an older one but where its numbers go on."""
+    inner, as_list = _inner(text)
+    pieces: list[Piece] = [*_cut(inner, as_list=as_list, fine=FINE_ELEMENTS)]
+    appended, replaced = (old.next_appended, old.next_replaced) if old else (0, 0)
+    empty = Rope(as_list, (), 0, b"", appended, replaced)
+    return _assemble(empty, Body(), pieces, blocks)
+
+
+def append(old: Rope, body: Body | None, addition: bytes, blocks: Blocks) -> Spliced:
+    """A list with more elements, given as comma-joined JSON.
+
+    Nothing that is there is read; ``body`` is extended in place if it is at hand.
+    """
+    running, runs, number = old.chain, old.runs, old.next_appended
+    segments: list[Segment] = []
+    for data in _cut(addition, as_list=old.is_list, fine=0):
+        number = blocks.number(number)
+        segments.append(Segment(number, data))
+        runs = _extended(runs, number)
+        running = sha256(running + sha256(data).digest()).digest()
+        if body is not None:
+            _push(body, data, as_list=old.is_list)
+        number += 1
+    size = old.size + len(addition) + old.is_list
+    rope = Rope(old.is_list, runs, size, running, number, old.next_replaced)
+    return Spliced(rope, tuple(segments), body or Body())
+
+
+def splice(old: Rope, body: Body, text: bytes, blocks: Blocks) -> Spliced:
+    """A new version of a value that keeps every old segment it can.
+
+    Returns ``old`` itself when nothing changed; may extend ``body`` in place.
+    """
+    as_list = is_list(text)
+    if as_list != old.is_list:
+        return write(text, blocks, old)
+    start, end = int(as_list), len(text) - as_list
+    if text.startswith(body.text, start):
+        rest = start + len(body.text)
+        if rest == end:
+            return Spliced(old, (), body)
+        if not as_list or text[rest] == _COMMA:
+            return append(old, body, text[rest + as_list : end], blocks)
+    pieces = list(_pieces(body, text, start, end))
+    if not any(isinstance(piece, int) for piece in pieces):
+        return write(text, blocks, old)
+    spliced = _assemble(old, body, pieces, blocks)
+    if len(spliced.rope.runs) <= MOST_RUNS:
+        return spliced
+    return write(text, blocks, old)
+
+
+def read_body(rope: Rope, parts: list[bytes]) -> Body:
+    """The body of a rope from the bytes of its segments."""
+    joint = b"," if rope.is_list else b""
+    return Body(bytearray(joint.join(parts)), list(map(len, parts)))
+
+
+def chain_of(hashes: Iterable[bytes], running: bytes = b"") -> bytes:
+    """The running digest over segments' hashes, going on from another."""
+    for digest in hashes:
+        running = sha256(running + digest).digest()
+    return running
+
+
+def numbers(runs: Iterable[Run], start: int = 0) -> list[int]:
+    """The segment numbers of some runs, from the ``start``-th on."""
+    ranges = (range(run.first, run.last + 1) for run in runs)
+    return list(islice(chain.from_iterable(ranges), start, None))
+
+
+# --- finding what can be kept ---------------------------------------------------------
+
+_COMMA = ord(",")
+
+
+def _pieces(body: Body, text: bytes, start: int, end: int) -> Iterator[Piece]:
+    """``text[start:end]`` as kept old segments and new bytes, in order."""
+    search = _Search(body, text, start, end)
+    search.match_front()
+    search.match_back()
+    search.match_middle()
+    as_list = bool(start)
+    position = start
+    for index, at in search.matches:
+        if at > position:
+            gap = text[position : at - as_list]
+            yield from _cut(gap, as_list=as_list, fine=FINE_ELEMENTS)
+        yield index
+        position = at + body.sizes[index] + as_list
+    if position < end:
+        yield from _cut(text[position:end], as_list=as_list, fine=FINE_ELEMENTS)
+
+
+class _Search:
+    """Finds old segments in a new text, in order, on element boundaries."""
+
+    def __init__(self, body: Body, text: bytes, start: int, end: int) -> None:
+        self.text = text
+        self.start, self.end = start, end
+        self.separator = int(bool(start))
+        self.parts = list(_parts(body, self.separator))
+        self.front: list[tuple[int, int]] = []
+        self.middle: list[tuple[int, int]] = []
+        self.back: list[tuple[int, int]] = []
+
+    @property
+    def matches(self) -> list[tuple[int, int]]:
+        return self.front + self.middle + self.back[::-1]
+
+    def match_front(self) -> None:
+        for index, part in enumerate(self.parts):
+            if not self.text.startswith(part, self.start) or not self._fits(
+                self.start, self.start + len(part)
+            ):
+                return
+            self.front.append((index, self.start))
+            self.start += len(part) + self.separator
+
+    def match_back(self) -> None:
+        for index in range(len(self.parts) - 1, len(self.front) - 1, -1):
+            part = self.parts[index]
+            at = self.end - len(part)
+            if at < self.start or not self.text.startswith(part, at):
+                return
+            if not self._fits(at, self.end):
+                return
+            self.back.append((index, at))
+            self.end = at - self.separator
+
+    def match_middle(self) -> None:
+        misses = 0
+        for index in range(len(self.front), len(self.parts) - len(self.back)):
+            part = self.parts[index]
+            at = self.text.find(part, self.start, self.end) if len(part) > TINY else -1
+            if at < 0 or not self._fits(at, at + len(part)):
+                misses += 1
+                if misses > MOST_MISSES:
+                    return
+                continue
+            self.middle.append((index, at))
+            self.start = at + len(part) + self.separator
+
+    def _fits(self, at: int, stop: int) -> bool:
+        """Whether commas, or the ends, enclose this stretch of a list."""
+        if not self.separator:
+            return True
+        before = at == self.start or self.text[at - 1] == _COMMA
+        return before and (stop == self.end or self.text[stop] == _COMMA)
+
+
+def _parts(body: Body, separator: int) -> Iterator[bytes]:
+    position = 0
+    for size in body.sizes:
+        yield bytes(body.text[position : position + size])
+        position += size + separator
+
+
+# --- putting it together --------------------------------------------------------------
+
+
+class _Assembly:
+    """A rope in the making: old segments kept, new ones numbered."""
+
+    def __init__(self, old: Rope, body: Body, blocks: Blocks) -> None:
+        self.old, self.body, self.blocks = old, body, blocks
+        self.numbers = numbers(old.runs)
+        self.parts = list(_parts(body, int(old.is_list)))
+        known = len(body.hashes)
+        body.hashes += (sha256(part).digest() for part in self.parts[known:])
+        self.runs: tuple[Run, ...] = ()
+        self.segments: list[Segment] = []
+        self.fresh = Body()
+
+    def keep(self, index: int) -> None:
+        self._push(self.numbers[index], self.parts[index], self.body.hashes[index])
+
+    def add(self, data: bytes, following: int) -> int:
+        number = self.blocks.number(following)
+        self.segments.append(Segment(number, data))
+        self._push(number, data, sha256(data).digest())
+        return number + 1
+
+    def _push(self, number: int, data: bytes, digest: bytes) -> None:
+        self.runs = _extended(self.runs, number)
+        _push(self.fresh, data, as_list=self.old.is_list)
+        self.fresh.hashes.append(digest)
+
+
+def _assemble(old: Rope, body: Body, pieces: list[Piece], blocks: Blocks) -> Spliced:
+    assembly = _Assembly(old, body, blocks)
+    appended, replaced = old.next_appended, old.next_replaced
+    grown_from = max(
+        (i for i, piece in enumerate(pieces) if isinstance(piece, int)), default=-1
+    )
+    for position, piece in enumerate(pieces):
+        if isinstance(piece, int):
+            assembly.keep(piece)
+        elif position > grown_from:
+            appended = assembly.add(piece, appended)
+        else:
+            replaced = assembly.add(piece, replaced)
+    fresh = assembly.fresh
+    size = len(fresh.text) + 2 * old.is_list
+    digest = chain_of(fresh.hashes)
+    rope = Rope(old.is_list, assembly.runs, size, digest, appended, replaced)
+    return Spliced(rope, tuple(assembly.segments), fresh)
+
+
+def _push(body: Body, data: bytes, *, as_list: bool) -> None:
+    if as_list and body.sizes:
+        body.text.append(_COMMA)
+    body.text += data
+    body.sizes.append(len(data))
+
+
+def _extended(runs: tuple[Run, ...], number: int) -> tuple[Run, ...]:
+    if runs and runs[-1].last + 1 == number:
+        return (*runs[:-1], Run(runs[-1].first, number))
+    return (*runs, Run(number, number))
+
+
+def _inner(text: bytes) -> tuple[bytes, bool]:
+    return (text[1:-1], True) if is_list(text) else (text, False)
+
+
+def _cut(data: bytes, *, as_list: bool, fine: int) -> Iterator[bytes]:
+    """Pieces of about the segment size; a list's end where its elements do."""
+    if not as_list:
+        for position in range(0, len(data), SEGMENT_SIZE):
+            yield data[position : position + SEGMENT_SIZE]
+        return
+    if not fine and len(data) <= SEGMENT_SIZE:
+        yield data
+        return
+    start = position = 0
+    for count, size in enumerate(_element_sizes(data), 1):
+        position += size + 1
+        length = position - 1 - start
+        if length >= SEGMENT_SIZE or (count <= fine and length >= TINY):
+            yield data[start : position - 1]
+            start = position
+    if start < len(data):
+        yield data[start:]
+
+
+def _element_sizes(data: bytes) -> list[int]:
+    """The sizes of comma-joined JSON elements, one for all if they cannot be told."""
+    try:
+        elements = orjson.loads(b"[%b]" % data)
+    except orjson.JSONDecodeError:
+        # What was kept stood inside an element: the bytes add up, the elements do not.
+        return [len(data)]
+    sizes = [len(orjson.dumps(element)) for element in elements]
+    exact = sum(sizes) + len(sizes) - 1 == len(data)
+    return sizes if exact else [len(data)]

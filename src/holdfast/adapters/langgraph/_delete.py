@@ -1,0 +1,169 @@
+"""Removing: whole threads, what certain runs saved, everything but the newest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, cast
+
+from msgspec.structs import replace
+
+from holdfast._engine.context import Context
+from holdfast._engine.threads import removal
+from holdfast._engine.threads.copy_thread import duplicate
+from holdfast._engine.threads.lineage import inherited
+from holdfast._port import Prune, Saves, Threads, Turn, Write
+from holdfast._port.removal import plan_removal
+from holdfast._values.records import Checkpoint, ThreadRecord
+from holdfast.adapters.langgraph._delta_channels import check, needed
+from holdfast.adapters.langgraph._get import Found, find_thread
+from holdfast.adapters.langgraph._list import namespaces
+from holdfast.adapters.langgraph._names import KIND, Place, place_in
+from holdfast.errors import Unstorable
+
+# Whether a checkpoint of a thread shall go, unless something needs it.
+Condemns = Callable[[ThreadRecord, Checkpoint], bool]
+
+
+async def delete_thread(context: Context, thread: str) -> None:
+    """Delete a thread with its subgraphs; writers that come late are refused."""
+    place = Place(thread)
+    below = Threads(kind=KIND, prefix=place.below, every=True)
+    while True:
+        root = await find_thread(context, place)
+        found = [root] if root else []
+        # A subgraph may begin while this goes on, as long as its thread is there.
+        found += await context.backend.scan(below)
+        names = [record.id for record in found if record.deleted_at is None]
+        if not names:
+            return
+        await removal.delete_threads(context, names)
+
+
+async def delete_for_runs(context: Context, runs: Collection[str]) -> None:
+    """Remove what certain runs saved, but for what delta channels still need."""
+
+    def is_of_runs(_thread: ThreadRecord, checkpoint: Checkpoint) -> bool:
+        return checkpoint.metadata.get("run_id") in runs
+
+    if runs:
+        for thread in await context.backend.scan(Threads(kind=KIND)):
+            await _remove(context, thread.id, is_of_runs)
+
+
+async def prune(context: Context, threads: Sequence[str], strategy: str) -> None:
+    """Remove all checkpoints of threads, or all but the newest of each namespace."""
+    if strategy not in {"keep_latest", "delete"}:
+        text = f"must be 'keep_latest' or 'delete', not {strategy!r}"
+        raise Unstorable("strategy", text)
+    for thread in threads:
+        if strategy == "delete":
+            await delete_thread(context, thread)
+        else:
+            await _keep_latest(context, str(thread))
+
+
+async def _keep_latest(context: Context, thread: str) -> None:
+    gone = await _remove(context, Place(thread).name, _is_behind)
+    for record in await namespaces(context, thread):
+        place = place_in(record.metadata)
+        if not place.ns:
+            continue
+        # The call of a subgraph, as opposed to one that remembers, goes with the
+        # checkpoint that it was made from.
+        if ":" in place.ns and _called_from(record) in gone:
+            await removal.delete_threads(context, [record.id])
+        else:
+            await _remove(context, record.id, _is_behind)
+
+
+def _is_behind(thread: ThreadRecord, checkpoint: Checkpoint) -> bool:
+    return thread.head is not None and checkpoint.seq != thread.head.seq
+
+
+def _called_from(thread: ThreadRecord) -> object:
+    assert thread.head is not None
+    parents = thread.head.metadata.get("parents")
+    return cast("dict[str, Any]", parents).get("") if parents else None
+
+
+async def copy_thread(context: Context, source: str, target: str) -> None:
+    """Copy a thread and its namespaces; the copy shares nothing with its source."""
+    records = await namespaces(context, source)
+    for record in records:
+        assert record.head is not None
+        await check(context, Found(place_in(record.metadata), record, record.head))
+    for record in reversed(records):
+        place = Place(target, place_in(record.metadata).ns)
+        await duplicate(context, record, place.name, place.start(anew=True))
+
+
+async def _remove(context: Context, name: str, condemns: Condemns) -> set[str]:
+    """Remove checkpoints of a thread; the ids of those that went."""
+
+    async def attempt() -> set[str]:
+        thread = await context.find_thread(name)
+        if thread is None or thread.head is None or thread.kind != KIND:
+            return set()
+        family = Saves(family=thread.family, oldest_first=True)
+        every = list(await context.backend.scan(family))
+        doomed = await _doomed(context, thread, every, condemns)
+        if doomed:
+            await context.backend.prune(await _plan(context, thread, every, doomed))
+            context.cache.take(name)
+        return {checkpoint.id for checkpoint in doomed}
+
+    return await removal.until_current(attempt)
+
+
+async def _doomed(
+    context: Context,
+    thread: ThreadRecord,
+    every: Sequence[Checkpoint],
+    condemns: Condemns,
+) -> list[Checkpoint]:
+    """What is condemned and of no use to what stays: marks, forks, delta channels."""
+    others = await context.backend.scan(Threads(family=thread.family, every=True))
+    kept: set[str] = set()
+    for other in others:
+        if other.number != thread.number and other.deleted_at is None:
+            kept |= {other.head.id} if other.head else set()
+            kept |= {other.forked_from.checkpoint} if other.forked_from else set()
+    doomed = {
+        checkpoint.id: checkpoint
+        for checkpoint in every
+        if checkpoint.thread_number == thread.number
+        and checkpoint.id not in kept
+        and not (checkpoint.label or checkpoint.tags)
+        and condemns(thread, checkpoint)
+    }
+    place = place_in(thread.metadata)
+    for checkpoint in every:
+        if checkpoint.id not in doomed and checkpoint.parent in doomed:
+            for id_ in await needed(context, Found(place, thread, checkpoint)):
+                doomed.pop(id_, None)
+    return list(doomed.values())
+
+
+async def _plan(
+    context: Context,
+    thread: ThreadRecord,
+    every: Sequence[Checkpoint],
+    doomed: Sequence[Checkpoint],
+) -> Prune:
+    """A removal after which the head is the newest that is left, if any is."""
+    plan = Prune(at=context.clock())
+    gone = {checkpoint.id for checkpoint in doomed}
+    own = [c for c in every if c.thread_number == thread.number and c.id not in gone]
+    newest = own[-1] if own else None
+    if newest is None and thread.forked_from is not None:
+        newest = await inherited(context, thread)
+    if newest is None:
+        families = await removal.plans_without(context, [thread])
+        return replace(plan, threads=(thread,), families=tuple(families))
+    families = [plan_removal(thread.family, every, doomed)]
+    assert thread.head is not None
+    first: tuple[Write, ...] = ()
+    if thread.head.id in gone:
+        turn = Turn("rewind", newest)
+        first = (Write(thread=thread.id, at=plan.at, expect=thread.head, turn=turn),)
+    return replace(plan, first=first, families=tuple(families))

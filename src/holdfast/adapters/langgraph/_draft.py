@@ -1,0 +1,151 @@
+"""A LangGraph checkpoint as the next state of a thread.
+
+Every channel is a value of the state. Only those that changed are encoded; the others
+are taken from the checkpoint it builds on, unread. What else there is of a checkpoint,
+its *frame*, stands in every state and so is short: the names of channels are written
+once, elsewhere their places stand for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, cast
+
+from langgraph.checkpoint.base import ChannelVersions, Checkpoint
+
+from holdfast._engine.cache import Known
+from holdfast._engine.context import Context
+from holdfast._engine.threads.drafts import Place, Plan, Texts, put_text, read_values
+from holdfast._values import codec
+from holdfast._values.rope import Blocks
+from holdfast.adapters.langgraph._names import FRAME, channel_name
+from holdfast.adapters.langgraph._types import Types
+
+VERSIONS, SEEN, UPDATED = "versions", "seen", "updated"
+# Where it is not the parent here: what LangGraph says is the parent.
+PARENT = "parent"
+
+_SHORT = {
+    "channel_versions": VERSIONS,
+    "versions_seen": SEEN,
+    "updated_channels": UPDATED,
+}
+_ELSEWHERE = frozenset({"id", "channel_values", *_SHORT})
+
+_OURS = frozenset({VERSIONS, SEEN, UPDATED, PARENT})
+
+_Place = int | str
+
+
+class PutDraft:
+    """A checkpoint that is to be put, with the parent that LangGraph gives it."""
+
+    def __init__(
+        self,
+        types: Types,
+        checkpoint: Checkpoint,
+        new_versions: ChannelVersions,
+        parent: str | None,
+    ) -> None:
+        self._types = types
+        self._versions: Mapping[str, Any] = checkpoint["channel_versions"]
+        self._values = {
+            channel_name(channel): value
+            for channel, value in checkpoint["channel_values"].items()
+        }
+        self._kept = {
+            channel_name(channel): channel
+            for channel in checkpoint["channel_values"].keys() - new_versions.keys()
+        }
+        self._frame = framed(checkpoint)
+        self._parent = parent
+        self._texts: dict[str, bytes] = {}
+
+    async def plan(
+        self, context: Context, parent: Known | None, blocks: Blocks
+    ) -> Plan:
+        plan, place = Plan(is_mapping=True), Place(context, parent, blocks)
+        kept = await self._unchanged(context, parent) if parent else ()
+        for name in self._values:
+            if parent is not None and name in kept:
+                plan.values[name] = parent.manifest.values[name]
+                if name in parent.bodies:
+                    plan.bodies[name] = parent.bodies[name]
+            else:
+                await put_text(plan, place, name, self._text(name))
+        above = parent.head.id if parent else None
+        await put_text(plan, place, FRAME, self._framed(above))
+        return plan
+
+    def matches(self, stored: Texts, before: Texts | None) -> bool:
+        del before  # what would be kept of it is given here as well
+        if stored.values.keys() != {*self._values, FRAME}:
+            return False
+        frame = cast("dict[str, Any]", codec.decode(stored.values[FRAME]))
+        frame.pop(PARENT, None)
+        return frame == self._types.plain(self._frame, "checkpoint") and all(
+            stored.values[name] == self._text(name) for name in self._values
+        )
+
+    async def _unchanged(self, context: Context, parent: Known) -> Collection[str]:
+        """The values that are the same in the checkpoint this one builds on."""
+        found = await read_values(context, parent, [FRAME])
+        frame = cast("Mapping[str, Any]", found.get(FRAME, {}))
+        before: Mapping[str, Any] = frame.get(VERSIONS, {})
+        return [
+            name
+            for name, channel in self._kept.items()
+            if name in parent.manifest.values
+            and channel in before
+            and before[channel] == self._versions.get(channel)
+        ]
+
+    def _text(self, name: str) -> bytes:
+        if name not in self._texts:
+            path = f"channel_values[{name!r}]"
+            self._texts[name] = self._types.encode(self._values[name], path)
+        return self._texts[name]
+
+    def _framed(self, above: str | None) -> bytes:
+        # Nearly always LangGraph's parent is the one here as well.
+        differs = {PARENT: self._parent} if above != self._parent else {}
+        return self._types.encode({**self._frame, **differs}, "checkpoint")
+
+
+# --- frames ---------------------------------------------------------------------------
+
+
+def framed(checkpoint: Mapping[str, Any]) -> dict[str, Any]:
+    """A checkpoint without its id and its channels' values."""
+    versions: Mapping[str, Any] = checkpoint["channel_versions"]
+    places = {channel: place for place, channel in enumerate(versions)}
+    updated: Iterable[str] | None = checkpoint.get("updated_channels")
+    return {
+        **{k: value for k, value in checkpoint.items() if k not in _ELSEWHERE},
+        VERSIONS: dict(versions),
+        SEEN: {
+            node: [part for c, v in seen.items() for part in (places.get(c, c), v)]
+            for node, seen in checkpoint["versions_seen"].items()
+        },
+        UPDATED: updated and [places.get(channel, channel) for channel in updated],
+    }
+
+
+def unframed(frame: Mapping[str, Any]) -> dict[str, Any]:
+    """What `framed` was given, but for what it left out."""
+    versions: dict[str, Any] = frame.get(VERSIONS, {})
+    channels = list(versions)
+
+    def channel(place: _Place) -> str:
+        return place if isinstance(place, str) else channels[place]
+
+    updated: list[_Place] | None = frame.get(UPDATED)
+    return {
+        **{name: value for name, value in frame.items() if name not in _OURS},
+        "channel_versions": versions,
+        "versions_seen": {
+            node: dict(zip(map(channel, seen[::2]), seen[1::2], strict=True))
+            for node, seen in frame.get(SEEN, {}).items()
+        },
+        "updated_channels": updated and [channel(place) for place in updated],
+    }

@@ -1,0 +1,170 @@
+"""Finding threads and checkpoints by what LangGraph calls them, and reading them back
+with the writes that wait on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import msgspec
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import Checkpoint as Put
+from langgraph.checkpoint.base import CheckpointTuple
+
+from holdfast._engine.context import Context
+from holdfast._engine.threads.copy_thread import journal_of
+from holdfast._engine.threads.lineage import is_visible
+from holdfast._engine.threads.load import loaded, state_of
+from holdfast._port import CheckpointKey, Entries, ThreadKey
+from holdfast._values.records import Checkpoint, Entry, ThreadRecord
+from holdfast._values.reference import HEAD
+from holdfast.adapters.langgraph._draft import PARENT, VERSIONS, unframed
+from holdfast.adapters.langgraph._names import (
+    FRAME,
+    KIND,
+    Place,
+    channel_of,
+    id_in,
+    place_of,
+)
+from holdfast.adapters.langgraph._task_writes import written
+from holdfast.adapters.langgraph._types import Types
+from holdfast.errors import Corrupt, FormatMismatch, NotFound
+
+# A new LangGraph thread begins at step -1, a thread here at step 1.
+_FIRST_STEP = 2
+_NEWEST_FORMAT = 4
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A checkpoint as it is seen from a thread."""
+
+    place: Place
+    thread: ThreadRecord
+    checkpoint: Checkpoint
+
+
+async def find_thread(context: Context, place: Place) -> ThreadRecord | None:
+    """The Holdfast thread of a place, or its tombstone."""
+    [record] = await context.backend.read([ThreadKey(place.name)])
+    return checked(record, place) if record is not None else None
+
+
+def checked(record: ThreadRecord, place: Place) -> ThreadRecord:
+    """A thread that is LangGraph's."""
+    if record.deleted_at is None and record.kind != KIND:
+        raise FormatMismatch(
+            f"{record.id!r} is a thread of kind {record.kind!r} and not LangGraph's;"
+            f" use another thread_id than {place.thread!r}"
+        )
+    return record
+
+
+async def find_checkpoint(
+    context: Context, record: ThreadRecord, id_: str | None
+) -> Checkpoint | None:
+    """The checkpoint of a thread with exactly this id."""
+    if id_ is None:
+        return None
+    [found] = await context.backend.read([CheckpointKey(record.family, id_)])
+    if found is None or not await is_visible(context, record, found):
+        return None
+    return found
+
+
+async def get_tuple(
+    context: Context, types: Types, config: RunnableConfig
+) -> CheckpointTuple | None:
+    """The checkpoint that a config names, or the newest of its thread."""
+    place = place_of(config)
+    id_ = id_in(config)
+    if id_:
+        found = await find(context, place, id_)
+        return await tuple_of(context, types, found) if found else None
+    try:
+        newest = await loaded(context, place.name, HEAD)
+    except NotFound:
+        return None
+    found = Found(place, checked(newest.thread, place), newest.checkpoint)
+    return _tuple(types, found, newest.values, await entries_on(context, found))
+
+
+async def find(context: Context, place: Place, id_: str) -> Found | None:
+    """A checkpoint of a place by its id."""
+    thread = await find_thread(context, place)
+    if thread is None or thread.deleted_at is not None:
+        return None
+    checkpoint = await find_checkpoint(context, thread, id_)
+    return Found(place, thread, checkpoint) if checkpoint else None
+
+
+async def tuple_of(
+    context: Context, types: Types, found: Found
+) -> CheckpointTuple | None:
+    """A checkpoint as LangGraph sees it, ``None`` if it was removed meanwhile."""
+    known = context.known(found.thread.id, found.checkpoint)
+    try:
+        state = await state_of(context, known)
+    except Corrupt:
+        if await find_checkpoint(context, found.thread, found.checkpoint.id):
+            raise
+        return None
+    values = cast("dict[str, Any]", state)
+    return _tuple(types, found, values, await entries_on(context, found))
+
+
+def _tuple(
+    types: Types,
+    found: Found,
+    values: dict[str, Any],
+    entries: Sequence[Entry] | None,
+) -> CheckpointTuple:
+    frame = values.pop(FRAME, None) or _frame_of(found.checkpoint, values)
+    parent = parent_of(found.checkpoint, frame)
+    checkpoint = {
+        **unframed(types.revive(frame)),
+        "id": found.checkpoint.id,
+        "channel_values": {
+            channel_of(name): types.revive(value) for name, value in values.items()
+        },
+    }
+    return CheckpointTuple(
+        config=found.place.config(found.checkpoint.id),
+        # What LangGraph puts into one has grown over time; it is given back as it is.
+        checkpoint=cast("Put", cast("object", checkpoint)),
+        metadata=metadata_of(types, found.checkpoint),
+        parent_config=found.place.config(parent) if parent else None,
+        pending_writes=[write.revived(types) for write in written(entries or ())],
+    )
+
+
+def parent_of(checkpoint: Checkpoint, frame: dict[str, Any]) -> str | None:
+    """What LangGraph says a checkpoint goes on from, if it is still there."""
+    if PARENT in frame:
+        return cast("str | None", frame[PARENT])
+    return checkpoint.parent if checkpoint.link is None else None
+
+
+def _frame_of(checkpoint: Checkpoint, values: dict[str, Any]) -> dict[str, Any]:
+    """For a state that somebody saved without LangGraph."""
+    versions = {channel_of(name): 1 for name in values}
+    ts = checkpoint.time.isoformat()
+    return {"v": _NEWEST_FORMAT, "ts": ts, VERSIONS: versions}
+
+
+def metadata_of(types: Types, checkpoint: Checkpoint) -> Any:
+    """The metadata that LangGraph gave a checkpoint."""
+    found = types.revive(checkpoint.metadata)
+    if not found and not checkpoint.encoded_metadata:
+        step = checkpoint.step - _FIRST_STEP
+        return {"source": "update", "step": step, "parents": {}}
+    return found
+
+
+async def entries_on(context: Context, found: Found) -> Sequence[Entry] | None:
+    """The journal of a checkpoint, ``None`` if it was removed."""
+    journal = await journal_of(context, found.thread, found.checkpoint)
+    if journal is None:
+        return None
+    query = Entries(thread=journal, checkpoint=found.checkpoint.id)
+    return await context.backend.scan(query)

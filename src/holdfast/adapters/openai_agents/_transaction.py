@@ -1,0 +1,63 @@
+"""What a session was told inside a transaction, until it is saved."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from holdfast._values.records import UNSET, Unset
+from holdfast.adapters.openai_agents._changes import Items
+from holdfast.adapters.openai_agents._paused import Change, Resumed
+
+# The last items that are stored, or all of them.
+Read = Callable[[int | None], Awaitable[Items]]
+
+
+class Held:
+    """Changes of a conversation on top of what is stored."""
+
+    def __init__(self) -> None:
+        self.is_cleared = False
+        self.dropped: Items = []
+        self.added: Items = []
+        self.run: Mapping[str, Any] | Unset | None = UNSET
+        self.metadata = b""
+
+    async def items(self, limit: int | None, read: Read) -> Items:
+        """The last items, or all, as they will be."""
+        if limit is not None and 0 <= limit <= len(self.added):
+            return self.added[len(self.added) - limit :]
+        bounded = limit is not None and limit >= 0
+        more = (limit or 0) - len(self.added) if bounded else None
+        return [*await self._stored(more, read), *self.added]
+
+    async def _stored(self, limit: int | None, read: Read) -> Items:
+        if self.is_cleared:
+            return []
+        dropped = len(self.dropped)
+        found = await read(None if limit is None else limit + dropped)
+        return found[: len(found) - dropped]
+
+    async def pop(self, read: Read) -> dict[str, Any] | None:
+        """The last item, which is dropped."""
+        if self.added:
+            return self.added.pop()
+        found = await self._stored(1, read)
+        if not found:
+            return None
+        self.dropped.insert(0, found[0])
+        return found[0]
+
+    def clear(self) -> None:
+        """Drop all items, and the run."""
+        self.is_cleared, self.dropped, self.added, self.run = True, [], [], None
+
+    def change(self, resumes: Resumed | None) -> Change:
+        """All of it as one change."""
+        return Change(
+            dropped=None if self.is_cleared else tuple(self.dropped),
+            added=self.added,
+            resumes=resumes,
+            run=self.run,
+            metadata=self.metadata,
+        )

@@ -1,0 +1,122 @@
+"""Finding and surviving damage of a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+
+import apsw
+import msgspec
+
+from holdfast._port import Inspection, Rescued
+from holdfast._values.records import Run, Segment
+from holdfast.backends.directory import _catalog
+from holdfast.backends.directory._catalog import File, Problem
+from holdfast.backends.directory._file_scan import survey
+from holdfast.backends.directory._folder import Folder
+from holdfast.backends.directory._index_rows import Collision, Loader, drop_family
+from holdfast.backends.directory._line_parts import whole_family
+from holdfast.backends.directory._lines import Line, Writer, read_lines
+from holdfast.backends.sqlite._connection import MEMORY, connect, prepare
+
+ATTEMPTS = 20
+
+
+class FolderInspection:
+    """A view of the index, with what is wrong with the files."""
+
+    def __init__(self, index: Inspection, problems: Sequence[Problem]) -> None:
+        self._index = index
+        self._problems = problems
+
+    async def rescue(self) -> Rescued:
+        rescued = await self._index.rescue()
+        found = (f"{problem.name}: {problem.what}" for problem in self._problems)
+        return msgspec.structs.replace(rescued, damage=(*rescued.damage, *found))
+
+    async def segments(self, family: int, run: Run) -> list[Segment | None]:
+        return await self._index.segments(family, run)
+
+    async def count_segments(self) -> int:
+        return await self._index.count_segments()
+
+    async def close(self) -> None:
+        await self._index.close()
+
+
+def check_files(db: apsw.Connection, folder: Folder) -> list[str]:
+    """What is wrong with files that were sound when the index took them in."""
+    scratch = connect(MEMORY, read_only=False, busy_timeout=0, vfs=None)
+    try:
+        prepare(scratch, MEMORY, "normal", 0)
+        _catalog.set_up(scratch, MEMORY)
+        names = [f.name for f in _catalog.all_files(db).values() if not f.problem]
+        return [
+            problem
+            for name in sorted(names)
+            for problem in _check_file(db, folder, name, scratch)
+        ]
+    finally:
+        scratch.close()
+
+
+def _check_file(
+    db: apsw.Connection, folder: Folder, name: str, scratch: apsw.Connection
+) -> list[str]:
+    """Check a file as one state of the index knows it; others may go on writing."""
+    found: list[str] = []
+    for _ in range(ATTEMPTS):
+        file = _catalog.all_files(db).get(name)
+        with db:  # one view of the index for all statements
+            if _catalog.all_files(db).get(name) != file:
+                continue
+            found = list(_problems(db, folder, file, scratch)) if file else []
+        if not found or _catalog.all_files(db).get(name) == file:
+            break
+    return found
+
+
+def _problems(
+    db: apsw.Connection, folder: Folder, file: File, scratch: apsw.Connection
+) -> Iterator[str]:
+    looked = survey(known_pieces(folder, file))
+    for bad in looked.bads:
+        yield f"{file.name}: at byte {bad.start} a line is bad: {bad.why}"
+    if looked.end.end != file.taken or looked.end.tail != file.tail:
+        yield f"{file.name}: it does not end as it was written"
+    elif not looked.bads and not _says_the_same(db, folder, file, scratch):
+        yield (
+            f"{file.name}: the index says something else;"
+            f" remove {folder.work} while no store is open to have it made anew"
+        )
+
+
+def known_pieces(folder: Folder, file: File) -> Iterator[bytes]:
+    """The lines of a file that the index has taken in."""
+    left = file.taken
+    for piece in folder.pieces(file.name):
+        if left <= 0:
+            return
+        yield piece
+        left -= len(piece)
+
+
+def _says_the_same(
+    db: apsw.Connection, folder: Folder, file: File, scratch: apsw.Connection
+) -> bool:
+    if file.family is None:
+        return True
+    drop_family(scratch, file.family)
+    loader = Loader(scratch, file.family)
+    try:
+        for line in read_lines(known_pieces(folder, file)):
+            if isinstance(line, Line):
+                loader.take_in(line.said())
+    except (Collision, ValueError):
+        return False
+    one, other = (
+        Writer().encode(whole_family(source, file.family)) for source in (db, scratch)
+    )
+    same = all(a == b for a, b in zip_longest(one, other))
+    drop_family(scratch, file.family)
+    return same

@@ -1,0 +1,148 @@
+"""Lines as rows of the index, exactly as they were when the lines were written."""
+
+from __future__ import annotations
+
+import apsw
+import msgspec
+
+from holdfast._values.records import Checkpoint, Entry, Run, Segment
+from holdfast.backends.directory._blobs import unshown, unshown_elements
+from holdfast.backends.directory._catalog import rows
+from holdfast.backends.directory._lines import (
+    CheckpointPart,
+    EntryPart,
+    MarkPart,
+    MovePart,
+    Part,
+    ThreadPart,
+)
+from holdfast.backends.sqlite import _rows
+from holdfast.backends.sqlite._statements import QUERIES
+from holdfast.backends.sqlite._write import rewrite
+
+
+class Collision(Exception):
+    """A file says something about what belongs to another file."""
+
+
+class Loader:
+    """Takes lines of one family into the index."""
+
+    def __init__(self, db: apsw.Connection, family: int) -> None:
+        self._db = db
+        self._family = family
+
+    def take_in(self, part: Part) -> None:
+        """Make the rows of a line."""
+        if part.family != self._family:
+            raise Collision(f"it holds lines of families {self._family}, {part.family}")
+        try:
+            self._take_in(part)
+        except apsw.ConstraintError as error:
+            raise Collision(str(error)) from error
+
+    def _take_in(self, part: Part) -> None:
+        if part.thread is not None:
+            self._take_thread(part.thread)
+        if part.checkpoint is not None:
+            self._take_checkpoint(part.checkpoint)
+        for entry in part.journal:
+            self._take_entry(entry)
+        for move in part.moves:
+            self._take_move(move)
+        for mark in part.marks:
+            self._take_mark(mark)
+        for name, value in part.settings.items():
+            rows(self._db, "take_setting", name=name, value=unshown(value))
+        self._take_segments(part)
+
+    def _take_thread(self, part: ThreadPart) -> None:
+        self._claim(part.number)
+        values = msgspec.structs.asdict(part)
+        if part.kind is None:
+            keys = ("number", "head", "changed", "updated_at")
+            moved = {key: values[key] for key in keys}
+            rows(self._db, "take_thread_move", family=self._family, **moved)
+            return
+        values["metadata"] = unshown(part.metadata)
+        if not rows(self._db, "take_thread", family=self._family, **values):
+            raise Collision(f"thread number {part.number} belongs to another file")
+
+    def _take_checkpoint(self, part: CheckpointPart) -> None:
+        self._claim(part.thread)
+        checkpoint = Checkpoint(
+            id=part.id,
+            thread="",
+            parent=None,
+            seq=part.seq,
+            step=part.step,
+            saved_at=part.saved_at,
+            kind=part.kind,
+            label=part.label,
+            tags=tuple(part.tags),
+            size=part.size,
+            sha256=bytes.fromhex(part.sha256),
+            family=self._family,
+            thread_number=part.thread,
+            runs=tuple(Run(*run) for run in part.runs),
+            manifest=unshown(part.manifest),
+            encoded_metadata=unshown(part.metadata),
+            link=None if part.link is None else bytes.fromhex(part.link),
+        )
+        row = _rows.checkpoint_row(
+            checkpoint, part.seq, self._family, part.thread, part.parent
+        )
+        self._db.execute(QUERIES["insert_checkpoint"], row)
+
+    def _take_mark(self, part: MarkPart) -> None:
+        # Where a line is damaged, what is marked may be missing.
+        if rows(self._db, "identity", seq=part.seq):
+            rewrite(self._db, part.seq, label=part.label, tags=tuple(part.tags))
+
+    def _take_entry(self, part: EntryPart) -> None:
+        self._claim(part.thread)
+        value = unshown(part.value)
+        entry = Entry("", part.checkpoint, part.key, value)
+        rows(
+            self._db,
+            "take_entry",
+            seq=part.seq,
+            thread=part.thread,
+            checkpoint=part.checkpoint,
+            key=part.key,
+            value=value,
+            recorded_at=part.recorded_at,
+            checksum=_rows.entry_checksum(part.thread, entry),
+        )
+
+    def _take_move(self, part: MovePart) -> None:
+        self._claim(part.thread)
+        values = msgspec.structs.asdict(part)
+        values["at"] = values.pop("moved_at")
+        self._db.execute(QUERIES["insert_move"], values)
+
+    def _take_segments(self, part: Part) -> None:
+        for number, raw in part.segments.items():
+            segment = Segment(number, unshown_elements(raw))
+            row = _rows.segment_row(self._family, segment)
+            self._db.execute(QUERIES["insert_segment"], row)
+
+    def _claim(self, thread: int) -> None:
+        """Let a thread number belong to this family, which nothing else may."""
+        if not rows(self._db, "take_member", thread=thread, family=self._family):
+            raise Collision(f"thread number {thread} belongs to another file")
+
+
+def drop_family(db: apsw.Connection, family: int) -> None:
+    """Remove all rows of a family, and let its threads be searched anew."""
+    bounds = {"first": family << 32, "last": family << 32 | 0xFFFF_FFFF}
+    if rows(db, "count_search") != [(0,)]:
+        rows(db, "drop_search", family=family)
+    rows(db, "drop_entries", family=family)
+    rows(db, "drop_moves", family=family)
+    rows(db, "drop_checkpoints", family=family)
+    rows(db, "drop_segments", **bounds)
+    rows(db, "drop_threads", family=family)
+    rows(db, "drop_members", family=family)
+    if family == 0:
+        rows(db, "drop_settings")

@@ -1,0 +1,98 @@
+"""Making a folder a store, and finding or making its index."""
+
+from __future__ import annotations
+
+import os
+import secrets
+
+from holdfast.backends.directory._file_changes import Changes
+from holdfast.backends.directory._files import Files
+from holdfast.backends.directory._folder import WORK, Folder
+from holdfast.backends.directory._lines import Bad, Part, Writer, read_lines
+from holdfast.backends.directory._names import STORE
+from holdfast.errors import FormatMismatch, HoldfastError, NotFound
+
+FORMAT = 1
+INDEX, DATABASE = "index-", ".db"
+# Git shall neither take the work folder into account nor change the ends of lines.
+IGNORED = (f"{WORK}/.gitignore", b"*\n")
+ATTRIBUTES = (".gitattributes", b"*.jsonl -text\n")
+
+
+def make_folder(path: str) -> None:
+    """Make a folder that only its owner can look into."""
+    parent = os.path.dirname(path)
+    try:
+        if not os.path.isdir(path):
+            os.makedirs(path, 0o700, exist_ok=True)
+            Files().sync_folder(parent)
+        os.makedirs(os.path.join(path, WORK), 0o700, exist_ok=True)
+    except OSError as error:
+        text = f"{path} cannot be made: {error.strerror}; choose another place"
+        raise HoldfastError(text, code="cannot_open") from error
+
+
+def prepare_folder(folder: Folder) -> None:
+    """Make a folder a store, unless it is one or has files of somebody else."""
+    if folder.look(STORE) is not None:
+        check_format(folder)
+        return
+    strange = min(folder.listing(), default=None)
+    if strange is not None:
+        raise FormatMismatch(
+            f"{folder.path} has a file {strange} but no {STORE}: it is not a Holdfast"
+            " store, or not all of one; it was left as it is"
+        )
+    _tell_git(folder, ATTRIBUTES)
+    changes = Changes(folder)
+    changes.create(STORE, Writer().encode([Part(format=FORMAT)]))
+    changes.carry_out()
+    changes.finish()
+
+
+def _tell_git(folder: Folder, said: tuple[str, bytes]) -> None:
+    name, content = said
+    path = folder.file(name)
+    if not os.path.exists(path):
+        folder.files.write(path, 0, content)
+
+
+def check_format(folder: Folder) -> None:
+    """Refuse a folder that was written by a newer version."""
+    first = next(read_lines(folder.pieces(STORE)), None)
+    if first is None or isinstance(first, Bad):
+        return  # it is damaged, and will be named
+    found = first.said().format or 0
+    if found > FORMAT:
+        raise FormatMismatch(
+            f"{folder.path} has format {found}, newer than {FORMAT}; upgrade holdfast"
+        )
+
+
+def must_be_store(folder: Folder) -> None:
+    """Refuse to read what is not there."""
+    if folder.look(STORE) is None:
+        raise NotFound(f"{folder.path} is not a store; open it for writing first")
+    check_format(folder)
+
+
+def find_index(folder: Folder) -> str | None:
+    """The index; there can be a second one only if its making was interrupted."""
+    names = (n for n in os.listdir(folder.work) if n.startswith(INDEX))
+    found = min((n for n in names if n.endswith(DATABASE)), default=None)
+    return None if found is None else folder.tool(found)
+
+
+def new_index(folder: Folder) -> str:
+    """Where an index can be made.
+
+    Never where there was one: a process that has that open removes its log by name.
+    """
+    _tell_git(folder, IGNORED)
+    return folder.tool(f"{INDEX}{secrets.token_hex(4)}{DATABASE}")
+
+
+def remove_index(folder: Folder, path: str) -> None:
+    """Remove an index that is damaged or was made otherwise."""
+    for suffix in ("", "-wal", "-shm"):
+        folder.files.remove(path + suffix)

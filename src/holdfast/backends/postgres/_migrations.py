@@ -1,0 +1,118 @@
+"""Making the tables, and bringing older ones up to date; many may try at once."""
+
+from __future__ import annotations
+
+import re
+
+from holdfast.backends.postgres._driver import Session
+from holdfast.backends.postgres._statements import text_of, within
+from holdfast.errors import FormatMismatch, NotFound
+
+# Each file brings the schema to the format of its place in this list.
+MIGRATIONS = ("0001_initial.sql",)
+FORMAT = len(MIGRATIONS)
+
+_LOCK = "select pg_advisory_xact_lock(hashtext('hf.migration'))"
+# Whatever the default is: what a rival did while we waited for the lock is to be seen.
+_VIEW = "set transaction isolation level read committed"
+# Asked of the tables themselves: `to_regclass` may answer from a cache that does not
+# know of it.
+_SCHEMA = "select exists (select 1 from pg_namespace where nspname = 'hf')"
+_IS_BOOKED = """
+select exists (
+    select 1 from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    where n.nspname = 'hf' and c.relname = 'migration')
+"""
+# Whoever may not make a schema may have been given one.
+_NEW_SCHEMA = "create schema hf"
+_BOOK = """
+create table hf.migration (
+    format int primary key, applied_at timestamptz not null default now())
+"""
+_ENTRY = "insert into hf.migration (format) values (%(format)s)"
+
+
+async def migrate(session: Session, schema: str, *, partitions: int | None) -> None:
+    """Bring a schema to the current format."""
+    if await found_format(session, schema) == FORMAT:
+        return
+    async with session.transaction():
+        await session.rows(_VIEW.encode(), {})
+        await session.rows(within(schema, _LOCK), {})
+        present = await found_format(session, schema)
+        if present == 0:
+            await _begin(session, schema)
+        for number, file in enumerate(MIGRATIONS[present:], present + 1):
+            for statement in split(prepared(text_of(file), partitions)):
+                await session.rows(within(schema, statement), {})
+            await session.rows(within(schema, _ENTRY), {"format": number})
+
+
+async def _begin(session: Session, schema: str) -> None:
+    if await session.rows(within(schema, _SCHEMA), {}) != [(True,)]:
+        await session.rows(within(schema, _NEW_SCHEMA), {})
+    await session.rows(within(schema, _BOOK), {})
+
+
+async def found_format(session: Session, schema: str) -> int:
+    """The format of a schema, 0 if it is not there; refuses one that is too new."""
+    if await session.rows(within(schema, _IS_BOOKED), {}) != [(True,)]:
+        return 0
+    highest = within(schema, "select coalesce(max(format), 0) from hf.migration")
+    [(found,)] = await session.rows(highest, {})
+    if found > FORMAT:
+        raise FormatMismatch(
+            f"schema {schema!r} has format {found}, newer than {FORMAT};"
+            " upgrade holdfast"
+        )
+    return int(found)
+
+
+async def check(session: Session, schema: str) -> None:
+    """Refuse to read what is not there or not up to date."""
+    if await found_format(session, schema) != FORMAT:
+        raise NotFound(
+            f"schema {schema!r} holds no store of this version;"
+            " open it for writing first"
+        )
+
+
+_PARTITIONED = "/*partitioned*/"
+_TABLE = re.compile(
+    r"(?P<whole>create table hf\.(?P<name>\w+) \((?:(?!\n\)).)*\n\))"
+    r" /\*partitioned\*/(?P<options>[^;]*);",
+    re.DOTALL,
+)
+
+
+def prepared(sql: str, partitions: int | None) -> str:
+    """A migration with its tables whole, or in so many partitions by family."""
+    if partitions is None:
+        return sql.replace(_PARTITIONED, "")
+    return _TABLE.sub(lambda table: _divided(table, partitions), sql)
+
+
+def _divided(table: re.Match[str], partitions: int) -> str:
+    whole, name, options = table["whole"], table["name"], table["options"]
+    parts = "".join(
+        f"\ncreate table hf.{name}_{part} partition of hf.{name}"
+        f" for values with (modulus {partitions}, remainder {part}){options};"
+        for part in range(partitions)
+    )
+    return f"{whole} partition by hash (family);{parts}"
+
+
+def split(sql: str) -> list[str]:
+    """The statements of a file; a semicolon inside a function body ends none."""
+    statements: list[str] = []
+    inside = False
+    current: list[str] = []
+    for line in sql.splitlines():
+        if line.startswith("--"):
+            continue
+        current.append(line)
+        inside ^= line.count("$$") % 2 == 1
+        if line.rstrip().endswith(";") and not inside:
+            statements.append("\n".join(current).strip().rstrip(";"))
+            current = []
+    return statements

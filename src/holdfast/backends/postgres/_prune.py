@@ -1,0 +1,201 @@
+"""Carrying out the prunes of the port, or counting what they would remove."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from holdfast._port import FamilyPlan, Prune, Pruned, Write
+from holdfast._values.records import Run, ThreadRecord
+from holdfast.backends.postgres import _rows
+from holdfast.backends.postgres._arrays import int8s, texts
+from holdfast.backends.postgres._conflicts import stale_plan
+from holdfast.backends.postgres._outcome import Trace
+from holdfast.backends.postgres._session import Statements
+from holdfast.backends.postgres._write import Applied, Durable, rewrite
+
+LAST_NUMBER = 0xFFFF_FFFF
+
+
+class Counting:
+    """What goes, counted."""
+
+    def __init__(self, db: Statements, plan: Prune) -> None:
+        self.db = db
+        self.plan = plan
+        self.threads = self.checkpoints = self.segments = self.bytes = 0
+
+    @property
+    def pruned(self) -> Pruned:
+        """What has gone so far."""
+        return Pruned(self.threads, self.checkpoints, self.segments, self.bytes)
+
+    async def _check(self, plan: FamilyPlan, dropped: Iterable[int] = ()) -> None:
+        """Refuse a plan for a family that has changed; ``dropped`` threads go first."""
+        checked = await self.db.row(
+            "plan_is_stale",
+            family=plan.family,
+            dropped=int8s(list(dropped)),
+            doomed=int8s([c.seq for c in plan.checkpoints]),
+            unmarked=sum(not (c.label or c.tags) for c in plan.checkpoints),
+            children=int8s([r.child.seq for r in plan.relinks]),
+            adopters=int8s(list({r.parent.seq for r in plan.relinks if r.parent})),
+        )
+        if checked != (False,):
+            raise stale_plan()
+
+
+class Rehearsal(Counting):
+    """A prune that is not carried out: it only counts, and locks nothing."""
+
+    async def carry_out(self) -> None:
+        """Count everything the plan names."""
+        for family, threads in self._by_family().items():
+            numbers = int8s([thread.number for thread in threads])
+            changed = int8s([thread.changed for thread in threads])
+            found = await self.db.row(
+                "measure_threads", family=family, numbers=numbers, changed=changed
+            )
+            assert found is not None
+            unchanged, others = found
+            if unchanged != len(threads):
+                raise stale_plan()
+            self.threads += len(threads)
+            if not others:
+                await self._count("measure_family", family=family)
+                await self._free(family, Run(0, LAST_NUMBER))
+        for plan in self.plan.families:
+            await self._thin_family(plan)
+
+    def _by_family(self) -> dict[int, list[ThreadRecord]]:
+        found: dict[int, list[ThreadRecord]] = {}
+        for thread in self.plan.threads:
+            found.setdefault(thread.family, []).append(thread)
+        return found
+
+    async def _thin_family(self, plan: FamilyPlan) -> None:
+        dropped = self._by_family().get(plan.family, [])
+        await self._check(plan, [thread.number for thread in dropped])
+        doomed = int8s([c.seq for c in plan.checkpoints])
+        await self._count("measure_checkpoints", family=plan.family, doomed=doomed)
+        for run in plan.free:
+            await self._free(plan.family, run)
+
+    async def _count(self, statement: str, **values: Any) -> None:
+        found = await self.db.row(statement, **values)
+        assert found is not None
+        self.checkpoints += found[0]
+        self.bytes += found[1]
+
+    async def _free(self, family: int, run: Run) -> None:
+        found = await self.db.row(
+            "measure_segments", family=family, first=run.first, last=run.last
+        )
+        assert found is not None
+        self.segments += found[0]
+        self.bytes += found[1]
+
+
+class Pruning(Counting):
+    """A prune being carried out inside a transaction."""
+
+    def __init__(self, db: Statements, plan: Prune, durable: Durable) -> None:
+        super().__init__(db, plan)
+        self.at = plan.at
+        self.durable: Durable = durable
+        self.trace: Trace | None = None
+
+    async def carry_out(self) -> None:
+        """Remove everything the plan names."""
+        plan = self.plan
+        families = {t.family for t in plan.threads} | {f.family for f in plan.families}
+        for number in sorted(families):
+            await self.db.rows("lock_family", family=number)
+        await self._write(plan.first)
+        for thread in plan.threads:
+            await self._drop_thread(thread)
+        for family in plan.families:
+            await self._thin_family(family)
+        if plan.forget_before is not None:
+            await self.db.rows("forget_tombstones", before=plan.forget_before)
+            await self.db.rows("forget_moves")
+        await self._write(plan.then)
+
+    async def _write(self, writes: tuple[Write, ...]) -> None:
+        for write in writes:
+            await Applied(self.db, write, self.durable).receipt()
+
+    async def _drop_thread(self, thread: ThreadRecord) -> None:
+        place = {"family": thread.family, "number": thread.number}
+        seq = await self._seq()
+        buried = await self.db.row(
+            "bury_thread", changed=thread.changed, at=self.at, seq=seq, **place
+        )
+        if buried is None:
+            raise stale_plan()
+        await self.db.rows(
+            "leave_directory", name=thread.id, number=thread.number, at=self.at
+        )
+        await self.db.rows("delete_thread_entries", **place)
+        await self.db.rows("delete_thread_moves", **place)
+        await self._log("delete", seq, **place)
+        self.threads += 1
+        living = await self.db.row("living_threads", family=thread.family)
+        if living == (0,):
+            await self._drop_family(thread.family)
+
+    async def _drop_family(self, family: int) -> None:
+        freed = await self.db.rows("delete_family_checkpoints", family=family)
+        self._count(freed)
+        await self._free(family, Run(0, LAST_NUMBER))
+
+    def _count(self, freed: list[_rows.Row]) -> None:
+        self.checkpoints += len(freed)
+        self.bytes += sum(size for (size,) in freed)
+
+    async def _thin_family(self, plan: FamilyPlan) -> None:
+        await self._check(plan)
+        for relink in plan.relinks:
+            link, parent = relink.link, relink.parent
+            await rewrite(self.db, relink.child, link=link, parent=parent)
+        await self._remove(plan)
+        for run in plan.free:
+            await self._free(plan.family, run)
+
+    async def _remove(self, plan: FamilyPlan) -> None:
+        family = plan.family
+        ids = texts([c.id for c in plan.checkpoints])
+        doomed = int8s([c.seq for c in plan.checkpoints])
+        await self.db.rows("delete_checkpoint_entries", family=family, ids=ids)
+        await self.db.rows("delete_checkpoint_moves", family=family, doomed=doomed)
+        for (number,) in await self.db.rows("threads_of", family=family, doomed=doomed):
+            await self._log("prune", await self._seq(), family=family, number=number)
+        freed = await self.db.rows("delete_checkpoints", family=family, doomed=doomed)
+        self._count(freed)
+
+    async def _free(self, family: int, run: Run) -> None:
+        freed = await self.db.row(
+            "delete_segments", family=family, first=run.first, last=run.last
+        )
+        assert freed is not None
+        self.segments += freed[0]
+        self.bytes += freed[1]
+
+    async def _seq(self) -> int:
+        found = await self.db.row("enter", durable=self.durable)
+        assert found is not None
+        seq: int = found[0]
+        return seq
+
+    async def _log(self, kind: str, seq: int, *, family: int, number: int) -> None:
+        await self.db.rows(
+            "insert_move",
+            family=family,
+            seq=seq,
+            thread=number,
+            kind=kind,
+            source=None,
+            target=None,
+            at=self.at,
+        )
+        self.trace = Trace(family, seq, self.at)

@@ -1,0 +1,139 @@
+"""The index for searching: pg_trgm, and which texts of which threads are in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from holdfast._port import (
+    Candidate,
+    Candidates,
+    Indexed,
+    Indexing,
+    Outdated,
+    Scattered,
+    Stale,
+    Stretch,
+)
+from holdfast._values.records import Page
+from holdfast.backends.postgres import _rows
+from holdfast.backends.postgres._session import Statements
+from holdfast.backends.postgres._statements import checked_schema
+
+LATEST = 1 << 62
+
+
+async def exists(db: Statements) -> bool:
+    """Whether there is an index."""
+    return await db.row("exists") == (True,)
+
+
+# --- reading --------------------------------------------------------------------------
+
+
+async def read_indexed(db: Statements, number: int) -> Indexed | None:
+    """What the index holds of a thread."""
+    if not await exists(db):
+        return None
+    return await _indexed(db, await db.rows("indexed", thread=number), number)
+
+
+async def _indexed(db: Statements, found: list[_rows.Row], number: int) -> Indexed:
+    changed, form = found[0] if found else (-1, 0)
+    stretches = await db.rows("stretches", thread=number)
+    return Indexed(changed, form, tuple(Stretch(*row) for row in stretches))
+
+
+async def read_outdated(db: Statements, query: Outdated) -> Page[Stale]:
+    """The threads that are not indexed as they are."""
+    wanted = {"kind": query.kind, "owner": query.owner, "agent": query.agent}
+    if not await exists(db):
+        return _stale(await db.rows("unindexed", **wanted))
+    found = await db.rows("outdated", form=query.form, **wanted)
+    return _stale(found + await db.rows("gone"))
+
+
+async def read_scattered(db: Statements, query: Scattered) -> Page[Stale]:
+    """The threads indexed in too many stretches."""
+    if not await exists(db):
+        return Page(())
+    found = await db.rows("scattered", stretch=query.stretch)
+    return _stale(found + await db.rows("gone"))
+
+
+def _stale(found: list[_rows.Row]) -> Page[Stale]:
+    return Page(tuple(Stale(number, name) for number, name in found))
+
+
+async def read_candidates(db: Statements, query: Candidates) -> Page[Candidate]:
+    """The threads in which a text may stand."""
+    wanted: dict[str, Any] = {
+        "kind": query.kind,
+        "owner": query.owner,
+        "agent": query.agent,
+        "after": LATEST if query.after is None else query.after,
+        "limit": query.limit,
+    }
+    if await exists(db):
+        pattern = f"%{_escaped(query.text)}%"
+        asked = {"pattern": pattern, "form": query.form}
+        items = [_candidate(r) for r in await db.rows("candidates", **asked, **wanted)]
+    else:
+        found = await db.rows("threads", every=False, prefix=None, **wanted)
+        items = [Candidate(_rows.to_thread(row)) for row in found]
+    full = bool(items) and len(items) == query.limit
+    return Page(tuple(items), items[-1].thread.changed if full else None)
+
+
+def _candidate(row: _rows.Row) -> Candidate:
+    is_indexed, firsts, lasts, *columns = row
+    thread = _rows.to_thread(tuple(columns))
+    if not is_indexed:
+        return Candidate(thread)
+    pairs = zip(firsts, lasts, strict=True)
+    return Candidate(thread, tuple(range(first, last + 1) for first, last in pairs))
+
+
+def _escaped(text: str) -> str:
+    """A text that means itself in a pattern."""
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+# --- writing --------------------------------------------------------------------------
+
+
+async def create(db: Statements, schema: str) -> None:
+    """Make the tables, if nobody has."""
+    if await exists(db):
+        return
+    await db.rows("lock")
+    await db.rows("create_extension")
+    await db.rows("create_thread_table")
+    await db.rows("create_thread_index")
+    await db.rows("create_stretch_table")
+    [(home,)] = await db.rows("extension_schema")
+    checked_schema(home)
+    await db.run(
+        f"create index if not exists search_stretch_text on {schema}.search_stretch"
+        f" using gin (text {home}.gin_trgm_ops)"
+    )
+
+
+async def write(db: Statements, update: Indexing) -> None:
+    """Bring the index of a thread up to date, unless somebody was faster."""
+    thread, becomes = update.number, update.becomes or Indexed()
+    await db.rows("enter_thread", thread=thread)
+    locked = await db.rows("lock_indexed", thread=thread)
+    if await _indexed(db, locked, thread) != update.found:
+        return
+    kept = len(becomes.stretches) - len(update.texts)
+    for stretch in update.found.stretches[kept : kept + 1]:
+        await db.rows("drop_stretches", thread=thread, first=stretch.first)
+    if update.becomes is None:
+        await db.rows("drop_thread", thread=thread)
+        return
+    state = {"changed": becomes.changed, "form": becomes.form}
+    await db.rows("mark_thread", thread=thread, **state)
+    pairs = zip(becomes.stretches[kept:], update.texts, strict=True)
+    for stretch, text in pairs:
+        values: dict[str, Any] = stretch._asdict()
+        await db.rows("insert_stretch", thread=thread, text=text, **values)

@@ -1,0 +1,328 @@
+"""Carrying out the writes of the port: most in one call, the others step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec.structs import replace
+from psycopg import errors
+
+from holdfast._port import Receipt, Start, Write
+from holdfast._values.records import UNSET, Checkpoint, Entry, Unset
+from holdfast.backends.postgres import _rows
+from holdfast.backends.postgres._conflicts import conflict, stale_plan, taken
+from holdfast.backends.postgres._session import Statements
+from holdfast.errors import NotFound
+
+PARENT_COLUMN = 3  # of ``checkpoint_full``
+
+# ``None`` stands for a transaction of the caller's.
+Durable = bool | None
+
+
+def can_stand_alone(write: Write) -> bool:
+    """Whether one statement can do a write, in one round trip."""
+    return write.checkpoint is not None or (
+        bool(write.entries) and not is_logged(write)
+    )
+
+
+async def apply_alone(db: Statements, write: Write, durable: Durable) -> Receipt | None:
+    """A write in one statement; ``None`` if the thread for its entries is missing."""
+    try:
+        if write.checkpoint is not None:
+            return await save(db, write, durable)
+        return await record(db, write, durable)
+    except errors.UniqueViolation as error:
+        raise taken(write, error) from None
+
+
+async def save(db: Statements, write: Write, durable: Durable) -> Receipt:
+    """A save on the head that is expected, or the first of a thread."""
+    parent = write.expect if isinstance(write.expect, Checkpoint) else None
+    assert write.checkpoint is not None
+    if parent is None and write.start is None:
+        raise await conflict(db, write)
+    values: dict[str, Any] = {
+        "durable": durable,
+        "family": parent.family if parent else None,
+        "thread": write.thread,
+        "expected": parent.seq if parent else None,
+        "at": write.at,
+        **_rows.checkpoint_values(write.checkpoint, parent.seq if parent else None),
+        **_rows.segment_values(write.segments),
+        **_rows.start_values(None if parent else write.start),
+    }
+    statement = "save"
+    if write.entries:
+        statement = "save_and_record"
+        values |= _entry_values(write)
+    found = await db.row(statement, **values)
+    if found is None or found[0] is None:
+        raise await conflict(db, write)
+    seq, family, number = found[0]
+    entries = await _in_force(db, write, found[1]) if write.entries else ()
+    return Receipt(seq, family, number, entries)
+
+
+async def save_each(
+    db: Statements, writes: Sequence[Write], durable: Durable
+) -> list[Receipt | None]:
+    """Saves on the heads that are expected, ``None`` for what could not be made so.
+
+    Nobody is waited for: a thread that somebody holds is passed over.
+    """
+    values = _rows.save_values(writes)
+    made = await db.rows("save_each", durable=durable, **values)
+    receipts = {place: Receipt(*numbers) for place, *numbers in made}
+    return [receipts.get(place) for place in range(1, len(writes) + 1)]
+
+
+async def record(db: Statements, write: Write, durable: Durable) -> Receipt | None:
+    """Entries in the journal of a thread; ``None`` if there is no such thread."""
+    values = _entry_values(write)
+    found = await db.row(
+        "record", durable=durable, thread=write.thread, at=write.at, **values
+    )
+    if found is None or found[0] is None:
+        return None
+    family, number, *seqs = found[0]
+    entries = await _in_force(db, write, found[0])
+    return Receipt(max((seq or 0 for seq in seqs), default=0), family, number, entries)
+
+
+def _entry_values(write: Write) -> dict[str, Any]:
+    return {"replaces": write.replace_entries, **_rows.entry_values(write.entries)}
+
+
+async def _in_force(
+    db: Statements, write: Write, recorded: Sequence[Any]
+) -> tuple[Entry, ...]:
+    """The entries as they are now: those that were there before are read."""
+    family, number, *seqs = recorded
+    found: list[Entry] = []
+    for entry, seq in zip(write.entries, seqs, strict=True):
+        if seq is not None:
+            found.append(replace(entry, seq=seq))
+            continue
+        place = {"checkpoint": entry.checkpoint, "key": entry.key}
+        row = await db.row("entry", family=family, thread=number, **place)
+        if row is None:
+            raise await conflict(db, write)
+        found.append(_rows.to_entry(row, entry.thread))
+    return tuple(found)
+
+
+def is_logged(write: Write) -> bool:
+    """Whether a write leaves a row in the log of moves."""
+    forks = write.start is not None and write.start.head is not None
+    return bool(write.turn or write.marks or write.details or forks)
+
+
+class Applied:
+    """One write being applied inside a transaction of several statements."""
+
+    def __init__(self, db: Statements, write: Write, durable: Durable) -> None:
+        self.db = db
+        self.write = write
+        self.durable: Durable = durable
+        self.number = self.family = self.seq = 0
+
+    async def receipt(self) -> Receipt:
+        """Carry everything out."""
+        write = self.write
+        try:
+            if write.checkpoint is not None:
+                return await save(self.db, write, self.durable)
+            if is_logged(write) or not write.entries:
+                await self._change()
+            return await self._record() if write.entries else self._own()
+        except errors.UniqueViolation as error:
+            raise taken(write, error) from None
+
+    def _own(self) -> Receipt:
+        return Receipt(self.seq, self.family, self.number)
+
+    async def _record(self) -> Receipt:
+        receipt = await record(self.db, self.write, self.durable)
+        if receipt is None:
+            await self._enter()
+            await self._start()
+            receipt = await record(self.db, self.write, self.durable)
+            assert receipt is not None
+        return replace(receipt, seq=self.seq) if self.seq else receipt
+
+    async def _change(self) -> None:
+        write = self.write
+        if isinstance(write.expect, Checkpoint) and write.turn is None:
+            await self._hold()
+        if not is_logged(write) and write.start is None:
+            return  # it was only to be as expected
+        await self._enter()
+        if write.turn is not None:
+            await self._turn()
+        elif not isinstance(write.expect, Unset) or not await self._touch():
+            await self._start()
+        await self._contents()
+
+    async def _contents(self) -> None:
+        start = self.write.start
+        if self.write.marks:
+            await self._mark()
+        elif self.write.details is not None:
+            await self._describe()
+        elif start is not None and start.head is not None:
+            await self._log("fork", start.head)
+
+    async def _enter(self) -> None:
+        found = await self.db.row("enter", durable=self.durable)
+        assert found is not None
+        self.seq = found[0]
+
+    # --- the thread -------------------------------------------------------------------
+
+    async def _place(self) -> bool:
+        found = await self.db.row("place", name=self.write.thread)
+        if found is not None:
+            self.family, self.number = found
+        return found is not None
+
+    async def _hold(self) -> None:
+        """See that the head is as expected, and stays so until this is over."""
+        expected = self.write.expect
+        assert isinstance(expected, Checkpoint)
+        place = {"family": expected.family, "name": self.write.thread}
+        found = await self.db.row("hold_head", head=expected.seq, **place)
+        if found is None:
+            raise await conflict(self.db, self.write)
+        self.family, self.number = expected.family, found[0]
+
+    async def _touch(self) -> bool:
+        touched = await self._place() and await self.db.row(
+            "touch_thread",
+            family=self.family,
+            number=self.number,
+            changed=self.seq,
+            at=self.write.at,
+        )
+        return bool(touched)
+
+    async def _turn(self) -> None:
+        turn, expected = self.write.turn, self.write.expect
+        assert turn is not None
+        if not await self._place():
+            raise await conflict(self.db, self.write)
+        await self.db.rows("hold_family", family=self.family)
+        await self._must_exist(turn.target)
+        moved = await self.db.row(
+            "move_head",
+            family=self.family,
+            name=self.write.thread,
+            head=turn.target.seq,
+            changed=self.seq,
+            at=self.write.at,
+            was=expected.seq if isinstance(expected, Checkpoint) else None,
+        )
+        if moved is None:
+            raise await conflict(self.db, self.write)
+        self.number = moved[0]
+        await self._log(turn.kind, turn.target)
+
+    async def _start(self) -> None:
+        start = self.write.start
+        if start is None:
+            raise await conflict(self.db, self.write)
+        if start.head is not None:
+            await self.db.rows("hold_family", family=start.head.family)
+            await self._must_exist(start.head)
+        begun = await self.db.row("begin_thread", **self._beginning(start))
+        if begun is None or begun[0] is None:
+            code = "thread_exists" if start.head else "head_moved"
+            raise await conflict(self.db, self.write, code)
+        self.family, self.number = begun[0]
+
+    def _beginning(self, start: Start) -> dict[str, Any]:
+        origin = start.origin
+        return {
+            "name": self.write.thread,
+            "family": start.head.family if start.head else None,
+            "kind": start.kind,
+            "owner": start.owner,
+            "agent": start.agent,
+            "metadata": start.metadata,
+            "head": start.head.seq if start.head else None,
+            "changed": self.seq,
+            "at": self.write.at,
+            "forked_thread": origin.thread if origin else None,
+            "forked_checkpoint": origin.checkpoint if origin else None,
+            "anew": start.anew,
+        }
+
+    async def _must_exist(self, checkpoint: Checkpoint) -> Checkpoint:
+        found = await self.db.row(
+            "checkpoint_by_seq", family=checkpoint.family, seq=checkpoint.seq
+        )
+        if found is None:
+            raise NotFound(
+                f"checkpoint {checkpoint.id!r} was removed meanwhile; look it up again",
+                thread=checkpoint.thread,
+                reference=checkpoint.id,
+            )
+        return _rows.to_checkpoint(found)
+
+    # --- what goes into it ------------------------------------------------------------
+
+    async def _mark(self) -> None:
+        for mark in self.write.marks:
+            family, seq = mark.checkpoint.family, mark.checkpoint.seq
+            await self.db.rows("hold_family", family=family)
+            await self.db.rows("hold_checkpoint", family=family, seq=seq)
+            marked = mark.applied(await self._must_exist(mark.checkpoint))
+            await rewrite(self.db, marked, label=marked.label, tags=marked.tags)
+        await self._log("mark", self.write.marks[-1].checkpoint)
+
+    async def _describe(self) -> None:
+        details = self.write.details
+        assert details is not None
+        place = {"family": self.family, "number": self.number}
+        if not isinstance(details.owner, Unset):
+            await self.db.rows("set_owner", owner=details.owner, **place)
+        if not isinstance(details.metadata, Unset):
+            await self.db.rows("set_metadata", metadata=details.metadata, **place)
+        await self._log("describe", None)
+
+    async def _log(self, kind: str, target: Checkpoint | None) -> None:
+        expect = self.write.expect
+        await self.db.rows(
+            "insert_move",
+            family=self.family,
+            seq=self.seq,
+            thread=self.number,
+            kind=kind,
+            source=expect.seq if isinstance(expect, Checkpoint) else None,
+            target=target.seq if target else None,
+            at=self.write.at,
+        )
+
+
+async def rewrite(
+    db: Statements,
+    checkpoint: Checkpoint,
+    *,
+    parent: Checkpoint | Unset | None = UNSET,
+    **fields: Any,
+) -> None:
+    """Change what may change of a checkpoint's row, and its checksum with it."""
+    place = {"family": checkpoint.family, "seq": checkpoint.seq}
+    stored = await db.row("checkpoint_by_seq", **place)
+    if stored is None:
+        raise stale_plan()
+    c, above = replace(_rows.to_checkpoint(stored), **fields), stored[PARENT_COLUMN]
+    if not isinstance(parent, Unset):
+        c = replace(c, parent=parent.id if parent else None)
+        above = parent.seq if parent else None
+    values = _rows.checkpoint_values(c, above)
+    changed = ("parent_id", "label", "tags", "link", "checksum")
+    rewritten = {name: values[name] for name in changed}
+    await db.rows("update_checkpoint", parent=above, **rewritten, **place)

@@ -1,0 +1,175 @@
+"""Group commit: the writes of several callers in one transaction, with one fsync."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+
+import apsw
+
+from holdfast._port import Outcome, Receipt, Write
+from holdfast.backends.sqlite._connection import transaction
+from holdfast.backends.sqlite._write import Applied, next_seq
+from holdfast.errors import Busy, HoldfastError
+
+LARGEST_GROUP = 256
+BUSY = "the store is being written to; retry, or raise busy_timeout"
+
+
+class Ticket:
+    """Writes that belong together, and in the end their receipts or their error."""
+
+    __slots__ = ("done", "error", "receipts", "writes")
+
+    def __init__(self, writes: Sequence[Write]) -> None:
+        self.writes = writes
+        self.receipts: list[Receipt] = []
+        self.error: HoldfastError | None = None
+        self.done = False
+
+
+class Caller:
+    """Somebody with tickets; the gate opens when they are done, or to lead."""
+
+    __slots__ = ("done", "gate", "leads", "tickets")
+
+    def __init__(self, tickets: list[Ticket]) -> None:
+        self.tickets = tickets
+        self.done = False
+        self.leads = False
+        self.gate = threading.Lock()
+        self.gate.acquire()
+
+
+class CommitQueue:
+    """Callers who wait while one of them commits for all that waited before.
+
+    There is no thread of its own. The caller who finds nobody committing leads; when
+    it is done it wakes those it committed for, and one who came later to lead on.
+    """
+
+    def __init__(self, commit: Callable[[list[Ticket]], None]) -> None:
+        self._commit = commit
+        self._mutex = threading.Lock()
+        self._waiting: deque[Caller] = deque()
+        self._led = False
+
+    def submit(
+        self, batches: Sequence[Sequence[Write]], timeout: float
+    ) -> list[Outcome]:
+        """Have batches committed, each as a whole, by this caller or by another."""
+        caller = Caller([Ticket(writes) for writes in batches])
+        with self._mutex:
+            leads = not self._led
+            self._led = True
+            if not leads:
+                self._waiting.append(caller)
+        if not leads:
+            self._wait(caller, timeout)
+        if not caller.done:
+            self._lead(caller)
+        return [ticket.error or ticket.receipts for ticket in caller.tickets]
+
+    def _wait(self, caller: Caller, timeout: float) -> None:
+        try:
+            if caller.gate.acquire(timeout=timeout):
+                return
+            if self._withdraw(caller):
+                raise Busy(BUSY)  # noqa: TRY301 - nothing of it has to be undone
+            # Somebody is committing for it right now: the outcome is near.
+            caller.gate.acquire()
+        except BaseException:
+            if not self._withdraw(caller) and caller.leads:
+                self._hand_over()
+            raise
+
+    def _withdraw(self, caller: Caller) -> bool:
+        """Give up waiting; False if it is too late for that."""
+        with self._mutex:
+            if caller not in self._waiting:
+                return False
+            self._waiting.remove(caller)
+            return True
+
+    def _lead(self, own: Caller) -> None:
+        group = [own]
+        with self._mutex:
+            while self._waiting and len(group) < LARGEST_GROUP:
+                group.append(self._waiting.popleft())
+        try:
+            self._commit([ticket for caller in group for ticket in caller.tickets])
+        except BaseException:
+            # Interrupted, and rolled back: the others' writes are still to be made.
+            with self._mutex:
+                self._waiting.extendleft(reversed(group[1:]))
+            group = group[:1]
+            raise
+        finally:
+            self._hand_over()
+            for caller in group:
+                caller.done = True
+                caller.gate.release()
+
+    def _hand_over(self) -> None:
+        with self._mutex:
+            self._led = bool(self._waiting)
+            if self._led:
+                following = self._waiting.popleft()
+                following.leads = True
+                following.gate.release()
+
+
+def commit_tickets(
+    db: apsw.Connection,
+    tickets: Sequence[Ticket],
+    begin: Callable[[apsw.Connection], transaction],
+) -> None:
+    """Commit all tickets, each as a whole or with its error."""
+    if not _commit_together(db, tickets, begin):
+        for ticket in tickets:
+            _commit_together(db, [ticket], begin)
+
+
+def _commit_together(
+    db: apsw.Connection,
+    tickets: Sequence[Ticket],
+    begin: Callable[[apsw.Connection], transaction],
+) -> bool:
+    """Commit all that succeed; False, and nothing, if one fails half-way.
+
+    Most failures are found by the first statement, before anything is changed, so
+    there is no savepoint for each ticket; the rare other one spoils the group.
+    """
+    try:
+        with begin(db):
+            seq = next_seq(db)
+            for ticket in tickets:
+                seq = _apply(db, ticket, seq)
+    except _SpoiledError:
+        if len(tickets) > 1:
+            return False
+    for ticket in tickets:
+        ticket.done = True
+    return True
+
+
+def _apply(db: apsw.Connection, ticket: Ticket, seq: int) -> int:
+    before, start = db.total_changes(), seq
+    ticket.error = None
+    ticket.receipts.clear()
+    try:
+        for write in ticket.writes:
+            applied = Applied(db, write, seq)
+            ticket.receipts.append(applied.receipt())
+            seq = applied.changed + 1
+    except HoldfastError as error:
+        ticket.error = error
+        if db.total_changes() != before:
+            raise _SpoiledError from error
+        return start
+    return seq
+
+
+class _SpoiledError(Exception):
+    """A ticket failed after it had changed something."""

@@ -1,0 +1,68 @@
+"""Work on the file as a whole: checking, shrinking, and copies of it."""
+
+from __future__ import annotations
+
+import os
+
+import apsw
+
+from holdfast.backends.sqlite._connection import connect
+from holdfast.backends.sqlite._search import optimize, refresh, snapshot
+from holdfast.errors import HoldfastError
+
+
+def check_file(db: apsw.Connection) -> list[str]:
+    """What SQLite finds wrong."""
+    with snapshot(db):
+        refresh(db)
+        found = db.execute("pragma integrity_check").fetchall()
+    return [str(line) for (line,) in found if line != "ok"]
+
+
+def shrink(db: apsw.Connection) -> None:
+    """Write the file anew, without what is not used."""
+    optimize(db)
+    db.execute("vacuum")
+    db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+
+
+def shrink_unchecked(db: apsw.Connection) -> None:
+    """As `shrink`, whatever stands in the pages that are not used."""
+    db.execute("pragma checksum_verification = 0")
+    try:
+        shrink(db)
+    finally:
+        db.execute("pragma checksum_verification = 1")
+
+
+def copy_file(db: apsw.Connection, path: str, vfs: str | None) -> None:
+    """Copy what is used into an empty file."""
+    db.execute("vacuum into ?", (path,))
+    # Of more than two megabytes, SQLite writes pages before the first one, which tells
+    # the VFS that they carry checksums: those got none, so all are written once more.
+    copy = connect(path, read_only=False, busy_timeout=0.0, vfs=vfs)
+    try:
+        copy.execute("pragma checksum_verification = 0")
+        copy.execute("pragma journal_mode = off")
+        copy.execute("pragma synchronous = off")
+        copy.execute("vacuum")
+    finally:
+        copy.close()
+
+
+def make_private(path: str) -> None:
+    """Make an empty file that only its owner can read, before anything is in it."""
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except OSError as error:
+        text = f"{path} cannot be made: {error.strerror}; choose another place"
+        raise HoldfastError(text, code="cannot_open") from error
+
+
+def sync_file(path: str) -> None:
+    """Make a file, or the names in a folder, survive a power cut."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,97 @@
+"""The reference of the command line as Markdown, made from the commands themselves.
+
+`python -m holdfast.cli._reference` prints it; given docs/cli.md it writes it there,
+behind what people have written.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from types import MappingProxyType
+
+import click
+
+from holdfast.cli._command import Command, json_options, shared_options
+from holdfast.cli._commands import ROOT, SECTIONS, load
+from holdfast.cli._exits import MEANINGS
+
+MARK = "<!-- from here on made by: python -m holdfast.cli._reference docs/cli.md -->\n"
+ANY = "[OPTIONS]"
+VARIABLES = MappingProxyType(
+    {
+        "HOLDFAST_STORE": "the store, where `--store` does not name one",
+        "HOLDFAST_TOKEN": "the token that clients of `mcp --http` send",
+        "HOLDFAST_PAGER, PAGER": "the pager; `less -FRX` unless set, none if empty",
+        "NO_COLOR": "not empty: no colour",
+        "FORCE_COLOR, CLICOLOR_FORCE": "not empty: colour also where no terminal is",
+        "TERM": "`dumb`: no colour",
+        "COLUMNS, LINES": "the size of the screen, where it cannot be told",
+    }
+)
+
+
+def reference() -> str:
+    """Every command, option, exit status and variable."""
+    parts = ["## Commands", *(part for s in SECTIONS for part in _section(s))]
+    parts += ["## Options of every command", _options(shared_options())]
+    parts += ["## Exit statuses", _table(("status", "means"), MEANINGS.items())]
+    variables = ((f"`{n.replace(', ', '`, `')}`", t) for n, t in VARIABLES.items())
+    parts += ["## Environment", _table(("variable", "means"), variables)]
+    return "\n\n".join(parts) + "\n"
+
+
+def rewritten(page: str) -> str:
+    """A page with its reference made anew."""
+    written, mark, _ = page.partition(MARK)
+    assert mark, f"the page has no line {MARK}"
+    return f"{written}{MARK}\n{reference()}"
+
+
+def _section(title: str) -> Iterator[str]:
+    yield f"### {title}"
+    for name in SECTIONS[title]:
+        yield from _command(load(name))
+
+
+def _command(command: click.Command) -> Iterator[str]:
+    context = click.Context(command, info_name=f"holdfast {command.name}")
+    pieces = [piece for piece in command.collect_usage_pieces(context) if piece != ANY]
+    yield f"#### `{' '.join([context.info_name or '', *pieces])}`"
+    yield inspect.cleandoc(command.help or "")
+    own = command.own_params if isinstance(command, Command) else command.params
+    options = [param for param in own if isinstance(param, click.Option)]
+    if isinstance(command, Command):
+        yield _options([*options, *json_options(stream=command.stream)])
+
+
+def _options(params: Sequence[click.Parameter]) -> str:
+    context = click.Context(ROOT)
+    found = [p for p in params if isinstance(p, click.Option) and not p.hidden]
+    names = [
+        (record[0] if (record := p.get_help_record(context)) else "") for p in found
+    ]
+    return "\n".join(
+        f"- `{name}`: {option.help}" for name, option in zip(names, found, strict=True)
+    )
+
+
+def _table(head: tuple[str, str], rows: Iterable[tuple[object, str]]) -> str:
+    lines = [f"| {left} | {right} |" for left, right in [head, ("---", "---"), *rows]]
+    return "\n".join(lines)
+
+
+def main(paths: Sequence[str]) -> None:
+    """Print the reference, or write it into pages."""
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            page = file.read()
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(rewritten(page))
+    if not paths:
+        sys.stdout.write(reference())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

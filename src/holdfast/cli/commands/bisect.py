@@ -1,0 +1,173 @@
+"""`holdfast bisect`: the first checkpoint for which a command fails."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import click
+import orjson
+
+from holdfast._api.store import Store
+from holdfast._api.thread import Thread
+from holdfast._values.records import Checkpoint
+from holdfast.cli import _command, _documents, _exits
+from holdfast.cli._bisection import Outcome, Verdict, first_bad
+from holdfast.cli._names import THREAD, shown_reference, thread_named
+from holdfast.cli._session import Session
+from holdfast.cli.terminal.output import Line, plain
+
+CHUNK = 500
+SKIP = 125
+# Statuses from here on are signals, or say that the command could not be run.
+ABORTED = 128
+
+
+@_command.command("bisect")
+@click.argument("thread", type=THREAD)
+@click.argument(
+    "command_line",
+    nargs=-1,
+    type=click.UNPROCESSED,
+    required=True,
+    metavar="COMMAND...",
+)
+@click.option("--good", metavar="REF", help="A checkpoint known to be good.")
+@click.option(
+    "--bad", metavar="REF", help="One known to be bad; tries the head if not."
+)
+def command(
+    session: Session,
+    *,
+    thread: str,
+    command_line: tuple[str, ...],
+    good: str | None,
+    bad: str | None,
+) -> int:
+    """Find the first checkpoint of THREAD for which COMMAND fails.
+
+    COMMAND stands behind `--`. It gets the state as JSON on its standard input, and
+    HOLDFAST_THREAD, HOLDFAST_CHECKPOINT and HOLDFAST_STEP in its environment. Its exit
+    status says what it found: 0 good, 125 cannot tell, any other up to 127 bad; one
+    that is higher stops the search. What it prints goes to standard error. REF is such
+    as @12 or label:x.
+    """
+    with session.reading() as store:
+        found = thread_named(store, thread)
+        trial = _Trial(session, store, found, command_line)
+        trial.line = _line(found, good, bad)
+        last = len(trial.line) - 1
+        if bad is None and trial.judge(last) != "bad":
+            session.out.answer("bisect/1", trial.document(None), trial.nothing())
+            return _exits.NEGATIVE
+        outcome = first_bad(last, trial.judge)
+        document = trial.document(outcome)
+        session.out.answer("bisect/1", document, list(trial.lines(outcome)))
+    return _exits.NEGATIVE if outcome.unsure else _exits.OK
+
+
+def _line(thread: Thread, good: str | None, bad: str | None) -> list[str]:
+    """The ids of the checkpoints to search, oldest first."""
+    start = thread.get(bad or "@")
+    known = thread.get(good).id if good is not None else None
+    ids, page = [start.id], thread.history(CHUNK, before=start)
+    while page:
+        for checkpoint in page:
+            if checkpoint.id == known:
+                return ids[::-1]
+            ids.append(checkpoint.id)
+        page = thread.history(CHUNK, before=page[-1])
+    if known is not None:
+        text = f"{good} does not lie before {bad or 'the head'}; see holdfast log"
+        raise click.UsageError(text)
+    return ids[::-1]
+
+
+class _Trial:
+    """Runs the command on one checkpoint after another."""
+
+    def __init__(
+        self, session: Session, store: Store, thread: Thread, command: tuple[str, ...]
+    ) -> None:
+        self._session, self._store, self._thread = session, store, thread
+        self._command = command
+        self._tested: list[dict[str, object]] = []
+        self.line: list[str] = []
+
+    def judge(self, place: int) -> Verdict:
+        checkpoint = self._thread.get(self.line[place])
+        status = self._run(checkpoint)
+        verdict: Verdict = "good" if status == 0 else "bad"
+        verdict = "skip" if status == SKIP else verdict
+        self._tested.append(
+            {
+                "id": checkpoint.id,
+                "step": checkpoint.step,
+                "status": status,
+                "verdict": verdict,
+            }
+        )
+        self._session.out.note(f"{self._name(checkpoint)}: {verdict}")
+        return verdict
+
+    def _run(self, checkpoint: Checkpoint) -> int:
+        state = orjson.dumps(plain(self._thread.load(checkpoint)))
+        about = {
+            "HOLDFAST_THREAD": self._thread.id,
+            "HOLDFAST_CHECKPOINT": checkpoint.id,
+            "HOLDFAST_STEP": str(checkpoint.step),
+        }
+        try:
+            status = subprocess.run(  # noqa: S603 - running it is what was asked for
+                self._command,
+                input=state,
+                stdout=sys.stderr.fileno(),
+                env={**os.environ, **about},
+                check=False,
+            ).returncode
+        except OSError as error:
+            text = f"{self._command[0]} cannot be run: {error.strerror}"
+            raise click.UsageError(text) from error
+        if not 0 <= status < ABORTED:
+            text = f"{self._command[0]} ended with {status}, which stops the search"
+            raise click.UsageError(text)
+        return status
+
+    def _name(self, checkpoint: Checkpoint) -> str:
+        return shown_reference(self._store, checkpoint, self._thread)
+
+    # --- the answer -------------------------------------------------------------------
+
+    def document(self, outcome: Outcome | None) -> dict[str, object]:
+        found = None if outcome is None else self._at(outcome.first_bad)
+        unsure = () if outcome is None else outcome.unsure
+        return {
+            "thread": self._thread.id,
+            "first_bad": None
+            if found is None
+            else _documents.checkpoint_document(found),
+            "unsure": [self.line[place] for place in unsure],
+            "tested": self._tested,
+        }
+
+    def nothing(self) -> Iterator[Line]:
+        yield ((f"the head of {self._thread.id} is not bad", ""),)
+
+    def lines(self, outcome: Outcome) -> Iterator[Line]:
+        found = self._at(outcome.first_bad)
+        is_sure = not outcome.unsure
+        said = "is the first bad one" if is_sure else "is bad, and perhaps the first"
+        yield (
+            (self._name(found), "reference"),
+            (f" {said}  ", ""),
+            (f"{_documents.time(found.saved_at)}  {found.kind}", "faint"),
+            *(part for mark in _documents.marks(found) for part in ((" ", ""), mark)),
+        )
+        for place in outcome.unsure:
+            name = self._name(self._at(place))
+            yield (("  not told: ", "faint"), (name, "reference"))
+
+    def _at(self, place: int) -> Checkpoint:
+        return self._thread.get(self.line[place])

@@ -1,0 +1,70 @@
+"""`holdfast reflog`: every move of a thread's head."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+import click
+
+from holdfast._api.store import Store
+from holdfast._api.thread import Thread
+from holdfast._engine.threads.references import HEAD_MOVES
+from holdfast._values.records import Move
+from holdfast.cli import _command, _documents
+from holdfast.cli._names import THREAD, shown_reference, thread_named
+from holdfast.cli._options import limit_option
+from holdfast.cli._session import Session
+from holdfast.cli.terminal.output import Cell
+from holdfast.errors import NotFound
+
+CHUNK = 200
+
+
+@_command.command("reflog", stream=True)
+@click.argument("thread", type=THREAD, required=False)
+@limit_option(50)
+def command(session: Session, *, thread: str | None, limit: int) -> None:
+    """List where the head of a thread has been, newest first.
+
+    THREAD@{n} is where it was before its last n moves: nothing that was rewound or
+    undone is out of reach.
+    """
+    with session.reading() as store:
+        asked = thread_named(store, thread)
+        moves = list(islice(_head_moves(asked), limit))
+        session.out.listing(
+            ("move", "moves"),
+            map(_documents.move_document, moves),
+            session.out.table(
+                _row(store, asked, number, move) for number, move in enumerate(moves)
+            ),
+            schema="reflog/1",
+            thread=asked.id,
+        )
+
+
+def _head_moves(thread: Thread) -> Iterator[Move]:
+    before: int | None = None
+    while True:
+        page = thread.moves(CHUNK, before=before)
+        yield from (move for move in page if move.kind in HEAD_MOVES)
+        before = page.cursor
+        if before is None:
+            return
+
+
+def _row(store: Store, thread: Thread, number: int, move: Move) -> list[Cell]:
+    return [
+        (f"{thread.id}@{{{number}}}", "reference"),
+        (_documents.time(move.moved_at), "faint"),
+        (move.kind, ""),
+        (_target(store, thread, move), "name"),
+    ]
+
+
+def _target(store: Store, thread: Thread, move: Move) -> str:
+    try:
+        return shown_reference(store, thread.get(str(move.target)), thread)
+    except NotFound:
+        return "removed since"

@@ -1,0 +1,104 @@
+"""`holdfast stats`: what there is, and what takes the space."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+import msgspec
+
+from holdfast._engine.upkeep.sizes import Heavy
+from holdfast._engine.upkeep.statistics import Statistics
+from holdfast._port import Pruned
+from holdfast.cli import _command, _documents
+from holdfast.cli._counted import counted
+from holdfast.cli._options import limit_option
+from holdfast.cli._session import Session
+from holdfast.cli.terminal.output import Line, Output
+from holdfast.retention import Retention
+
+MOST_VALUES = 3
+
+
+@_command.command("stats")
+@click.option(
+    "--keep-last",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Also tell what `prune --keep-last N` would free.",
+)
+@limit_option(10)
+def command(session: Session, *, keep_last: int | None, limit: int) -> None:
+    """Show counts and sizes, and which threads take the most space.
+
+    "saved whole" is what writing each state as a whole would have taken. Below, threads
+    that share history are counted together: what they take, how many times smaller that
+    is, their checkpoints, and the largest values of their heads.
+    """
+    opened = session.reading if keep_last is None else session.writing
+    with opened() as store:
+        found = store.stats()
+        heavy = store.heaviest(limit)
+        freed = None
+        if keep_last is not None:
+            freed = store.prune(Retention(last=keep_last), dry_run=True)
+    session.out.answer(
+        "stats/1",
+        _document(found, heavy, freed),
+        _lines(session.out, found, heavy, freed),
+    )
+
+
+def _document(
+    found: Statistics, heavy: tuple[Heavy, ...], freed: Pruned | None
+) -> dict[str, object]:
+    document = msgspec.structs.asdict(found)
+    document["abilities"] = sorted(found.abilities)
+    document["ratio"] = _ratio(found.logical_bytes, found.file_bytes)
+    document["heaviest"] = [msgspec.structs.asdict(each) for each in heavy]
+    if freed is not None:
+        document["prunable"] = msgspec.structs.asdict(freed)
+    return document
+
+
+def _ratio(logical: int, stored: int) -> float | None:
+    return round(logical / stored, 1) if stored else None
+
+
+def _lines(
+    out: Output, found: Statistics, heavy: tuple[Heavy, ...], freed: Pruned | None
+) -> Iterator[Line]:
+    yield from out.table(_counts(found))
+    if freed is not None:
+        yield (
+            ("prunable     ", "title"),
+            (counted(freed.checkpoints, "checkpoint"), ""),
+            (f", {_documents.size(freed.bytes)}", ""),
+        )
+    if heavy:
+        yield ()
+        yield from out.table(map(_row, heavy), right=frozenset({0, 1, 2}))
+
+
+def _counts(found: Statistics) -> Iterator[Line]:
+    yield ("threads", "title"), (f"{found.threads:,}", "")
+    yield ("checkpoints", "title"), (f"{found.checkpoints:,}", "")
+    for name in ("conversations", "messages", "agents", "documents", "journal_entries"):
+        if count := getattr(found, name):
+            yield (name.replace("_", " "), "title"), (f"{count:,}", "")
+    yield ("saved whole", "title"), (_documents.size(found.logical_bytes), "")
+    ratio = _ratio(found.logical_bytes, found.file_bytes) or 0
+    smaller = f"  {ratio}x smaller" if ratio > 1 else ""
+    yield ("on disk", "title"), (f"{_documents.size(found.file_bytes)}{smaller}", "")
+
+
+def _row(each: Heavy) -> Line:
+    values = list(each.values.items())[:MOST_VALUES]
+    shown = ", ".join(f"{name} {_documents.size(size)}" for name, size in values)
+    return (
+        (_documents.size(each.stored_bytes), ""),
+        (f"{_ratio(each.logical_bytes, each.stored_bytes) or 0}x", "faint"),
+        (f"{each.checkpoints:,}", ""),
+        (", ".join(each.threads), "name"),
+        (shown, "faint"),
+    )

@@ -1,0 +1,107 @@
+"""`holdfast verify`: check every checksum, digest and reference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+import msgspec
+
+import holdfast
+from holdfast._engine.upkeep.salvage import Salvaged
+from holdfast._engine.upkeep.verify import Problem, Verification
+from holdfast.cli import _command, _exits
+from holdfast.cli._counted import counted
+from holdfast.cli._session import Session
+from holdfast.cli.terminal.output import Line
+from holdfast.errors import Corrupt, FormatMismatch
+
+MOST_SHOWN = 20
+
+
+@_command.command("verify")
+@click.option(
+    "--repair",
+    metavar="FILE",
+    help="Save what can still be read to a new store, if something is damaged.",
+)
+@click.option("--quick", is_flag=True, help="Only look at the files as such.")
+def command(session: Session, *, repair: str | None, quick: bool) -> int:
+    """Check that everything is as it was written.
+
+    Ends with the status 4 if anything is damaged. The damaged store is never changed:
+    `--repair` writes all that can be read of it to a new FILE (or dir:FOLDER), also if
+    the store is too damaged to be opened.
+    """
+    try:
+        found = _verified(session, quick=quick)
+    except (Corrupt, FormatMismatch) as error:
+        if repair is None:
+            raise
+        found = Verification(0, 0, 0, (Problem(str(error)),))
+    saved = None
+    if repair is not None and not found.ok:
+        saved = holdfast.salvage(session.address, repair)
+    session.out.answer(
+        "verify/1", _document(found, saved), _lines(found, saved, repair)
+    )
+    return _exits.OK if found.ok else _exits.DAMAGED
+
+
+def _verified(session: Session, *, quick: bool) -> Verification:
+    with session.reading() as store, session.progress("Verifying") as progress:
+        return store.verify(quick=quick, progress=progress)
+
+
+def _document(found: Verification, saved: Salvaged | None) -> dict[str, object]:
+    document: dict[str, object] = {
+        "ok": found.ok,
+        "threads": found.threads,
+        "checkpoints": found.checkpoints,
+        "segments": found.segments,
+        "problems": [msgspec.to_builtins(problem) for problem in found.problems],
+    }
+    if saved is not None:
+        document["repaired"] = msgspec.to_builtins(saved)
+    return document
+
+
+def _lines(
+    found: Verification, saved: Salvaged | None, repair: str | None
+) -> Iterator[Line]:
+    threads = counted(found.threads, "thread")
+    total = f"{counted(found.checkpoints, 'checkpoint')} in {threads}"
+    if found.ok:
+        yield (
+            ("sound", "good"),
+            (f"  {total}, {counted(found.segments, 'segment')}", ""),
+        )
+        if repair is not None:
+            yield (("there is nothing to repair", "faint"),)
+        return
+    yield (
+        ("damaged", "bad"),
+        (f"  {counted(len(found.problems), 'problem')}, {total}", ""),
+    )
+    yield from _problems(found.problems)
+    if saved is None:
+        yield (("to save the rest: holdfast verify --repair FILE", "faint"),)
+        return
+    yield (
+        ("saved", "good"),
+        (f"  {counted(saved.checkpoints, 'checkpoint')} in ", ""),
+        (f"{counted(saved.threads, 'thread')},", ""),
+        (f" {counted(saved.journal_entries, 'journal entry')} to {repair}", ""),
+    )
+    if saved.lost:
+        yield (("lost", "bad"), (f"  {len(saved.lost):,}", ""))
+        yield from _problems(saved.lost)
+
+
+def _problems(problems: tuple[Problem, ...]) -> Iterator[Line]:
+    for problem in problems[:MOST_SHOWN]:
+        # What to do about it is said once, at the end.
+        yield ((f"  {str(problem).partition('; run verify()')[0]}", ""),)
+    if len(problems) > MOST_SHOWN:
+        rest = len(problems) - MOST_SHOWN
+        yield ((f"  and {rest:,} more; --json lists all", "faint"),)

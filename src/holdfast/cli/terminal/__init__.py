@@ -1,0 +1,1 @@
+"""What a terminal shows: output, tables, colours, progress, pager."""

@@ -1,0 +1,97 @@
+"""Makes checkpoints of agents out of saves that are in the store already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+from msgspec.structs import replace
+
+from holdfast._engine.context import Context
+from holdfast._engine.records import agent_checkpoints
+from holdfast._engine.records.agent_checkpoints import Belongings, Making, Wanted
+from holdfast._port import CheckpointKey, ThreadKey
+from holdfast._values.records import Checkpoint, ThreadRecord, checked_name
+from holdfast.errors import Unstorable
+from holdfast.importers._source import Bundle, Line, Save, storable_id, storable_name
+from holdfast.importers._targets import CHANGED, DELETED, STAMP, Refused, stamp_of
+
+
+class Bundling:
+    """Knows where the saves of an import went."""
+
+    def __init__(self, context: Context, format_: str, *, dry_run: bool) -> None:
+        self.context, self.format, self.dry_run = context, format_, dry_run
+        self._names: dict[Line, str] = {}
+        self._saves: dict[Line, frozenset[str | None]] = {}
+        # Checkpoints that were found to be readable: most are held more than once.
+        self._read: set[int] = set()
+
+    def note(self, line: Line, name: str, saves: Iterable[Save]) -> None:
+        """These saves are in the store, or would be."""
+        self._names[line] = name
+        self._saves[line] = frozenset(save.id for save in saves)
+
+    async def write(self, bundle: Bundle) -> bool:
+        """Make a checkpoint; False if it is there already."""
+        thread = agent_checkpoints.thread_of(storable_name(bundle.agent))
+        [record] = await self.context.backend.read([ThreadKey(thread)])
+        if record is not None and await self._is_there(bundle, record):
+            return False
+        for line, id_ in bundle.holds.items():
+            if id_ not in self._saves.get(line, ()):
+                raise Refused(f"{line.kind} {line.id!r} is not in the store as it was")
+        if not self.dry_run:
+            await self._make(bundle)
+        return True
+
+    async def _is_there(self, bundle: Bundle, record: ThreadRecord) -> bool:
+        if record.deleted_at is not None:
+            raise Refused(DELETED)
+        key = CheckpointKey(record.family, storable_id(bundle.id))
+        [found] = await self.context.backend.read([key])
+        if found is not None and _stamp(found).get("digest") != bundle.digest:
+            raise Refused(CHANGED.format(id=bundle.id))
+        if found is None and record.head is not None and not _stamp(record.head):
+            raise Refused("its agent has got checkpoints since; it was left out")
+        return found is not None
+
+    async def _make(self, bundle: Bundle) -> None:
+        agent = storable_name(bundle.agent)
+        living: dict[str, ThreadRecord] = {}
+        for line, id_ in bundle.holds.items():
+            record = await self.context.get_thread(self._names[line])
+            key = CheckpointKey(record.family, cast("str", id_))
+            [head] = await self.context.backend.read([key])
+            living[record.id] = replace(record, head=head)
+        pins = (await agent_checkpoints.belongings_of(self.context, agent)).pins
+        then = replace(self.context, clock=lambda: bundle.at)
+        belongings = Belongings(agent, living, pins)
+        await Making(then, belongings, self._wanted(bundle), self._read).run()
+
+    def _wanted(self, bundle: Bundle) -> Wanted:
+        stamp = {**bundle.origin, "format": self.format, "digest": bundle.digest}
+        id_, name = storable_id(bundle.id), _label(bundle.name)
+        if id_ != bundle.id:
+            stamp["id"] = bundle.id
+        if name != bundle.name:
+            stamp["name"] = bundle.name
+        return Wanted(
+            id=id_,
+            name=name,
+            kind=bundle.kind,
+            description=bundle.description,
+            metadata={STAMP: stamp},
+        )
+
+
+def _label(name: str | None) -> str | None:
+    try:
+        return None if name is None else checked_name(name, "name")
+    except Unstorable:
+        return None
+
+
+def _stamp(checkpoint: Checkpoint) -> dict[str, Any]:
+    about = cast("dict[str, Any]", checkpoint.metadata.get("metadata") or {})
+    return stamp_of(about) or {}

@@ -1,0 +1,136 @@
+"""Where things of a source go in the store, and which of them are missing there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import msgspec
+
+from holdfast._engine.records import agent_checkpoints, agents, conversations, documents
+from holdfast._values.records import Checkpoint, ThreadRecord
+from holdfast.importers._source import Line, Save, storable_name
+
+# The key in the metadata of threads and checkpoints that says where they are from.
+STAMP = "imported"
+
+THREAD = "thread"
+PREFIXES = {
+    THREAD: "",
+    agents.KIND: agents.PREFIX,
+    conversations.KIND: conversations.PREFIX,
+    documents.KIND: documents.PREFIX,
+}
+_RESERVED = (*filter(None, PREFIXES.values()), agent_checkpoints.PREFIX, "pin:")
+
+DELETED = "was deleted from the store; it was not brought back"
+FOREIGN = "a thread of that name is there already and not from this source"
+CHANGED = "its checkpoint {id!r} is there with other content; it was left as it is"
+_GAP = "{n} of its checkpoints are older than what is there, and were left out"
+CONTINUED = "was worked on since it was imported; {n} newer checkpoints were left out"
+
+
+class Refused(Exception):
+    """Something that cannot be put into the store; the text says why."""
+
+
+class Missing(msgspec.Struct, frozen=True):
+    """The part of a thread that is not in the store yet, and behind what it goes."""
+
+    saves: Sequence[Save]
+    after: Checkpoint | None = None
+    there: Sequence[Save] = ()
+    problem: str | None = None
+
+
+def names_for(line: Line) -> list[str]:
+    """Names that a thread may get; the second if the first is another agent's."""
+    prefix = PREFIXES.get(line.kind, f"{line.kind}:")
+    name = prefix + storable_name(line.id)
+    if line.kind == THREAD and name.startswith(_RESERVED):
+        # It would be taken for a conversation, or whatever the name says.
+        return [storable_name("\0" + name)]
+    if line.kind == conversations.KIND and line.agent:
+        return [name, prefix + storable_name(f"{line.id}@{line.agent}")]
+    return [name]
+
+
+def owner_of(line: Line) -> str | None:
+    """The owner of a line's thread."""
+    return None if line.owner is None else storable_name(line.owner)
+
+
+def agent_of(line: Line) -> str | None:
+    """The agent of a line's thread; some sources write "" for none."""
+    return storable_name(line.agent) if line.agent else None
+
+
+def origin_of(line: Line) -> dict[str, str]:
+    """What the source calls a thread, for the thread's metadata."""
+    about = {"id": line.id, "owner": line.owner, "agent": line.agent}
+    return {name: value for name, value in about.items() if value is not None}
+
+
+def is_living(record: ThreadRecord | None) -> bool:
+    """Whether there is a thread, and not only the tombstone of one."""
+    return record is not None and record.deleted_at is None
+
+
+def is_of(line: Line, record: ThreadRecord | None) -> bool:
+    """Whether a living thread came from a line, or could have."""
+    if record is None or not is_living(record):
+        return False
+    stamp = stamp_of(record.metadata)
+    if stamp is not None:
+        return origin_of(line).items() <= stamp.items()
+    found = record.kind, record.owner, record.agent
+    return found == (line.kind, owner_of(line), agent_of(line))
+
+
+def stamp_of(metadata: dict[str, object]) -> dict[str, Any] | None:
+    """Where something is from, ``None`` if it was not imported."""
+    stamp = metadata.get(STAMP)
+    return cast("dict[str, Any]", stamp) if isinstance(stamp, dict) else None
+
+
+def missing(
+    record: ThreadRecord | None,
+    saves: Sequence[Save],
+    stored: Sequence[Checkpoint | None],
+    newest: Checkpoint | None,
+) -> Missing:
+    """What of a line has to be saved: only ever what goes on top.
+
+    ``stored`` are the thread's checkpoints with the ids of the saves, ``newest`` is the
+    one that was saved last.
+    """
+    if record is not None and not is_living(record):
+        return Missing((), problem=DELETED)
+    if record is None or record.head is None:
+        return Missing(saves)
+    places = [index for index, found in enumerate(stored) if found is not None]
+    if not places and not _is_next(record, saves):
+        return Missing((), problem=FOREIGN)
+    there = [saves[index] for index in places]
+    rest = saves[places[-1] + 1 :] if places else saves
+    problem = _problem(saves, stored, places)
+    untouched = newest is not None and newest.seq == record.head.seq
+    if rest and not (untouched and stamp_of(record.head.metadata)):
+        return Missing((), None, there, problem or CONTINUED.format(n=len(rest)))
+    return Missing(rest, record.head, there, problem)
+
+
+def _is_next(record: ThreadRecord, saves: Sequence[Save]) -> bool:
+    """Whether all saves are newer versions of what was imported before."""
+    return stamp_of(record.metadata) is not None and all(s.is_version for s in saves)
+
+
+def _problem(
+    saves: Sequence[Save], stored: Sequence[Checkpoint | None], places: list[int]
+) -> str | None:
+    for save, found in zip(saves, stored, strict=True):
+        stamp = stamp_of(found.metadata) if found else {"digest": save.digest}
+        if stamp is None or stamp.get("digest") != save.digest:
+            return CHANGED.format(id=save.id)
+    gap = places[-1] + 1 - len(places) if places else 0
+    return _GAP.format(n=gap) if gap else None
