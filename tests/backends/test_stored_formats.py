@@ -1,0 +1,85 @@
+"""What earlier versions stored is read, verified and continued by this one.
+
+The files in fixtures/format-1 were written by the version that introduced the format;
+they are never written again.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import holdfast
+
+STORED = Path(__file__).parent.parent / "fixtures" / "format-1"
+EXPECTED = json.loads((STORED / "expected.json").read_text())
+
+
+def content(store):
+    """What a caller can see of every thread."""
+    found = {}
+    for record in store.threads(limit=None):
+        thread = store.thread(record.id)
+        found[record.id] = {
+            "kind": record.kind,
+            "owner": record.owner,
+            "state": repr(thread.load()),
+            "history": [
+                [c.id, c.step, c.label, list(c.tags), c.sha256.hex()]
+                for c in thread.history(None)
+            ],
+            "journal": thread.journal(),
+            "moves": [move.kind for move in thread.moves(None)],
+        }
+    return found
+
+
+@pytest.fixture(params=["agents.db", "compressed.db", "history", "agents.hfa"])
+def stored(request, tmp_path):
+    """A store over a copy of what was stored, and what it must hold."""
+    name = request.param
+    place = tmp_path / name
+    if name.endswith(".db"):
+        place.write_bytes(gzip.decompress((STORED / f"{name}.gz").read_bytes()))
+        url = str(place)
+    elif name == "history":
+        shutil.copytree(STORED / name, place)
+        url = f"dir:{place}"
+    else:
+        url = ":memory:"
+    with holdfast.open(url) as store:
+        if name.endswith(".hfa"):
+            store.import_archive(STORED / name)
+        yield store, EXPECTED[name]
+
+
+def test_everything_comes_back_as_it_was_saved(stored):
+    store, expected = stored
+
+    assert content(store) == expected
+
+
+def test_nothing_in_it_counts_as_damaged(stored):
+    store, _ = stored
+
+    assert store.verify().problems == ()
+
+
+def test_it_can_be_continued(stored):
+    store, expected = stored
+    chat = store.thread("chat")
+
+    chat.append(messages=[{"role": "user", "content": "And now?"}])
+    store.conversations.add("trip-7", holdfast.Message.user("Cancel it"))
+    store.agents.restore("planner", "before-booking")
+
+    assert chat.step == len(expected["chat"]["history"]) + 1
+    assert store.conversations.load("trip-7").message_count == 1
+    assert store.verify().problems == ()
+    assert [match.snippet for match in store.search("lyon")] == [
+        "A train to Lyon, please"
+    ]
