@@ -30,7 +30,8 @@ PAYLOADS: list[object] = [
 
 PROGRAM = """
 import sys, orjson
-from holdfast import _codec, errors
+from holdfast import errors
+from holdfast._values import codec as _codec
 watching = False
 def hook(event, arguments):
     if watching and event in {"import", "exec", "compile", "os.system", "open",
