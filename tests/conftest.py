@@ -6,7 +6,16 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 import holdfast
-from holdfast.testing import FakeClock, blocking
+from holdfast.testing import FakeClock
+from support.stores import (
+    open_awaited,
+    open_compressed,
+    open_compressed_awaited,
+    open_directory,
+    open_directory_awaited,
+    open_file,
+    open_memory,
+)
 
 # A failing example is printed with the @reproduce_failure line that repeats it.
 PHASES = [Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink]
@@ -40,34 +49,6 @@ def clock():
 @pytest.fixture
 def path(tmp_path):
     return str(tmp_path / "store.db")
-
-
-def open_file(path, **options):
-    return holdfast.open(path, **options)
-
-
-def open_awaited(path, **options):
-    return blocking(holdfast.open_async(path, **options))
-
-
-def open_compressed(path, **options):
-    return holdfast.open(path, compress=True, **options)
-
-
-def open_compressed_awaited(path, **options):
-    return blocking(holdfast.open_async(path, compress=True, **options))
-
-
-def open_directory(path, **options):
-    return holdfast.open(f"dir:{path}", **options)
-
-
-def open_directory_awaited(path, **options):
-    return blocking(holdfast.open_async(f"dir:{path}", **options))
-
-
-def open_memory(path, **options):
-    return holdfast.open(":memory:", **options)
 
 
 @pytest.fixture(

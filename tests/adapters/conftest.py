@@ -6,8 +6,8 @@ import uuid
 import pytest
 
 import holdfast
-import servers
 from holdfast.adapters.langgraph import HoldfastSaver
+from support import servers
 
 GIVEN = os.environ.get("HOLDFAST_TEST_POSTGRES")
 PLACES = ("file", "memory", "directory", "postgres")

@@ -10,7 +10,7 @@ from agents.tracing import set_tracing_disabled
 from adapters.scripted import Scripted, says
 from adapters.talking import VERSION, call, output, reply, talk, texts, user
 from holdfast.adapters.openai_agents import HoldfastSession
-from programs.running import run_program
+from support.programs import run_program
 
 set_tracing_disabled(True)
 

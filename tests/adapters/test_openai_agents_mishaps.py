@@ -11,7 +11,7 @@ from adapters.talking import reply, texts, user
 from holdfast import HoldfastError
 from holdfast.adapters.openai_agents import HoldfastSession
 from holdfast.faults import Fault, FaultyDisk, disk_full
-from programs.running import run_program
+from support.programs import run_program
 
 # --- cancelled ------------------------------------------------------------------------
 

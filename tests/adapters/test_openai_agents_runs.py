@@ -22,7 +22,7 @@ from adapters.scripted import Scripted, calls, says, thinks
 from adapters.talking import VERSION, output, talk, texts, user
 from holdfast import Conflict, FormatMismatch, NotFound
 from holdfast.adapters.openai_agents import HoldfastSession
-from programs.running import run_program
+from support.programs import run_program
 
 # Every point instead of each third takes a minute: `make thorough` has them.
 STEP = 1 if os.environ.get("HOLDFAST_THOROUGH") else 3

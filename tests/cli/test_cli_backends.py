@@ -7,10 +7,9 @@ import contextlib
 import pytest
 import stores
 
-import databases
-import servers
 from holdfast.cli import main
 from holdfast.cli._place import without_password
+from support import databases, servers
 
 COMMANDS = (
     "threads",

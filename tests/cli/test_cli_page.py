@@ -12,9 +12,9 @@ import holdfast.cli
 from holdfast.cli import _exits
 from holdfast.cli._commands import NAMES, ROOT, load
 from holdfast.cli._reference import VARIABLES, reference, rewritten
+from support.folders import DOCS
 
-ROOT_FOLDER = Path(__file__).parent.parent.parent
-PAGE = ROOT_FOLDER / "docs" / "cli.md"
+PAGE = DOCS / "cli.md"
 SOURCE = Path(holdfast.cli.__file__).parent
 
 

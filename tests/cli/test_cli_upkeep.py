@@ -16,6 +16,7 @@ from holdfast.cli import main
 from holdfast.cli._bisection import first_bad
 from holdfast.cli._checks import file_system
 from holdfast.cli._counted import counted
+from support.folders import FIXTURES
 
 
 @pytest.fixture
@@ -274,7 +275,7 @@ class TestArchives:
         assert (status, found["checkpoints"]) == (0, 3)
 
     def test_a_foreign_format_is_imported_with_its_report(self, folder, said):
-        source = os.path.join(os.path.dirname(__file__), "..", "fixtures", "echo_state")
+        source = str(FIXTURES / "echo_state")
 
         status, found = said("import", source, "--from", "auto", "--store", "new.db")
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from holdfast.cli.commands.mcp import command
 from holdfast.tools import TOOLS
 from holdfast.tools._reference import overview
+from support.folders import DOCS
 
-PAGE = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text()
+PAGE = (DOCS / "mcp.md").read_text()
 
 
 def test_the_table_of_tools_is_that_of_the_registry():

@@ -12,7 +12,7 @@ from mcp.shared.exceptions import MCPError
 import holdfast
 from holdfast.mcp import http_app, make_server
 from holdfast.tools._bounds import LARGEST
-from toolsets import json_size
+from support.toolsets import json_size
 
 
 @pytest.fixture

@@ -23,12 +23,13 @@ from served import (
     serving,
 )
 
-import databases
 import holdfast
-import servers
 from holdfast.tools import TOOLS
+from support import databases, servers
+from support.folders import PROGRAMS
+from support.programs import ENVIRONMENT
 
-HOLDER = os.path.join(os.path.dirname(__file__), "..", "programs", "holder.py")
+HOLDER = str(PROGRAMS / "hold_lock.py")
 READING = [tool.name for tool in TOOLS if tool.read_only]
 
 
@@ -190,6 +191,7 @@ def locked(store):
         [sys.executable, HOLDER, "database", store],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        env=ENVIRONMENT,
     ) as holder:
         holder.stdout.readline()
         yield

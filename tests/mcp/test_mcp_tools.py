@@ -11,7 +11,7 @@ from served import ERAS, over_http, over_stdio, serving
 import holdfast
 from holdfast.tools import TOOLS, Toolset
 from holdfast.tools._bounds import LARGEST
-from toolsets import json_size
+from support.toolsets import json_size
 
 READING = {
     "agent_load",

@@ -17,18 +17,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from forking import Child, report
-from scenario import lazy_disk
-
 from holdfast import Conflict
 from holdfast.faults import Fault, kill
 from holdfast.recorder import Recorder
 from holdfast.strategy import after_reply, after_tool_batch, after_tool_call
-
-sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
-from recording import asking, stored_of
-from transcripts import problems
+from support.children import Child, report
+from support.recorders import asking, stored_of
+from support.scenario import lazy_disk
+from support.transcripts import problems
 
 Tell = Callable[[object], None]
 

@@ -17,11 +17,11 @@ from types import SimpleNamespace
 from typing import Any
 
 from agents import OpenAIResponsesCompactionSession
-from forking import Child, report
 
 import holdfast
 from holdfast.adapters.openai_agents import HoldfastSession
 from holdfast.faults import Fault, FaultyDisk, kill
+from support.children import Child, report
 
 ID = "long"
 OLD = [{"role": "user", "content": f"question {n} " + "x" * 200} for n in range(20)]

@@ -19,17 +19,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "adapters"))
-
 from agents import Agent, Runner, RunState, function_tool, set_tracing_disabled
 from agents.exceptions import UserError
-from forking import Child, report
-from scripted import Scripted, calls, says
 
 import holdfast
+from adapters.scripted import Scripted, calls, says
 from holdfast import Conflict, Store
 from holdfast.adapters.openai_agents import HoldfastSession
 from holdfast.faults import Fault, FaultyDisk, kill
+from support.children import Child, report
 
 set_tracing_disabled(True)
 

@@ -21,12 +21,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from doors import opened
-from forking import Child, report
-from scenario import messages, problems_of
-
 import holdfast
 from holdfast import HoldfastError, Store
+from support.children import Child, report
+from support.scenario import messages, problems_of
+from support.stores import opened
 
 ROUNDS_PER_STORE = 15
 MOST_WRITERS = 3

@@ -13,10 +13,9 @@ import warnings
 from collections.abc import Callable
 from functools import partial
 
-from forking import Child, report
-
 import holdfast
 from holdfast.adapters.openai_agents import HoldfastSession
+from support.children import Child, report
 
 ROUNDS = 40
 Tell = Callable[[object], None]

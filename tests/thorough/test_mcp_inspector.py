@@ -10,11 +10,12 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "mcp"))
+from support.folders import TESTS
+
+sys.path.insert(0, str(TESTS / "mcp"))
 
 from served import command, environment, serving
 

@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 import pytest
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-ADAPTERS = os.path.join(ROOT, "tests", "adapters")
+from support.folders import ROOT, TESTS
+
+ADAPTERS = str(TESTS / "adapters")
 
 
 class Oldest(NamedTuple):

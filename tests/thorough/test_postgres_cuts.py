@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import pytest
 
-import databases
-import servers
-from cutting import Cable
 from holdfast import HoldfastError
 from holdfast.testing import raises
-from programs.scenario import (
+from support import databases, servers
+from support.cut_connection import Cable
+from support.scenario import (
     AGENT_OPERATIONS,
     STEPS,
     Source,

@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-import servers
-from test_postgres_stateful import MACHINES, agree
+from support import servers
+from support.postgres_machines import MACHINES, agree
 
 EXAMPLES = 40 if os.environ.get("CI") else 12
 CASES = {

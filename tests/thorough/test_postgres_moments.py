@@ -7,12 +7,11 @@ from functools import partial
 import pytest
 from msgspec.structs import replace
 
-import databases
 import holdfast
-import servers
 from holdfast import Store
-from programs.scenario import build, problems_of
-from test_concurrency import CALLS, _Interrupted, _rivals, _tried, _try_all
+from support import databases, servers
+from support.scenario import build, problems_of
+from support.two_calls import CALLS, Interrupted, rivals_of, tried, try_all
 
 # Of all pairs, which a file is tried with, every so many.
 EVERY = 2
@@ -34,16 +33,16 @@ def original():
 def test_calls_at_the_same_moment_leave_a_sound_store(call, original):
     url, first = original.place.url, list(CALLS).index(call) % EVERY
     with holdfast.open(url, pool=(1, 1)) as one, holdfast.open(url, pool=(1, 1)) as two:
-        for number, rivals in list(enumerate(_rivals(call)))[first::EVERY]:
+        for number, rivals in list(enumerate(rivals_of(call)))[first::EVERY]:
             original.restore()
             # The numbers begin anew as well: nothing known before is true.
             one._context.cache.clear()
             two._context.cache.clear()
             for thread in one.threads():
                 one.thread(thread.id).load()
-            go_first = partial(_try_all, rivals, two)
-            backend = _Interrupted(one._context.backend, go_first)
+            go_first = partial(try_all, rivals, two)
+            backend = Interrupted(one._context.backend, go_first)
 
-            code = _tried(CALLS[call], Store(replace(one._context, backend=backend)))
+            code = tried(CALLS[call], Store(replace(one._context, backend=backend)))
 
             assert problems_of(two) == [], f"{call} ({code}) after rival {number}"

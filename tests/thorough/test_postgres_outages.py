@@ -1,6 +1,6 @@
 """Servers of every version that are killed, restarted, hung or replaced, repeatedly.
 
-tests/test_postgres_faults.py has every kind of fault once.
+test_postgres_faults.py has every kind of fault once.
 """
 
 from __future__ import annotations
@@ -15,14 +15,12 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
-import breaking
-import databases
 import holdfast
-import servers
 from holdfast import Busy, HoldfastError
 from holdfast.testing import raises
-from programs.running import seed_of
-from test_postgres_faults import OURS, SLACK, SOON
+from support import databases, outages, servers
+from support.outages import OURS, SLACK, SOON
+from support.programs import seed_of
 
 
 @pytest.fixture(scope="module", params=servers.installations())
@@ -50,7 +48,7 @@ def test_saves_go_on_while_their_sessions_are_killed(place, door):
     seed = seed_of("killed sessions")
     chance = random.Random(seed)
     with place.open(door, pool=(1, 4), busy_timeout=30) as store:
-        with breaking.Load([store], 6) as load:
+        with outages.Load([store], 6) as load:
             for _ in range(30):
                 found = [pid for (pid,) in place.run(f"select pid {OURS}")]
                 for pid in chance.sample(found, min(2, len(found))):
@@ -65,7 +63,7 @@ def test_saves_go_on_while_their_sessions_are_killed(place, door):
 def test_a_session_process_that_is_killed_takes_no_save_with_it(place, door):
     """The server ends all sessions then, and recovers."""
     with place.open(door, pool=(1, 4), busy_timeout=30) as store:
-        with breaking.Load([store], 4) as load:
+        with outages.Load([store], 4) as load:
             load.wait_for(3)
             [(pid,), *_] = place.run(f"select pid {OURS}")
             os.kill(pid, signal.SIGKILL)
@@ -117,7 +115,7 @@ def test_calls_made_while_the_server_restarts_wait_for_it(server, place, door):
 @pytest.mark.parametrize("mode", ["immediate", "fast"])
 def test_no_acknowledged_save_is_lost_by_restarts_under_load(mode, server, place, door):
     with place.open(door, busy_timeout=30) as store:
-        with breaking.Load([store], 4) as load:
+        with outages.Load([store], 4) as load:
             for _ in range(3):
                 load.wait_for(3)
                 server.stop(mode)
@@ -136,7 +134,7 @@ def test_many_tasks_end_in_time_when_the_server_hangs(server, place):
         options = {"schema": place.schema, "busy_timeout": 1, "pool": (1, 4)}
         async with holdfast.open_async(place.url, **options) as store:
             await store.thread("a").save({"n": 0})
-            with breaking.hung(server):
+            with outages.hung(server):
                 begun = time.monotonic()
                 saves = [store.thread(f"t{n}").save({"n": n}) for n in range(50)]
                 done = await asyncio.gather(*saves, return_exceptions=True)
@@ -156,7 +154,7 @@ def test_a_save_that_the_hung_server_made_after_all_is_repeated_by_its_id(
 ):
     with place.open(door, busy_timeout=0.5) as store:
         store.thread("a").save({"n": 0})
-        with breaking.hung(server), raises(Busy):
+        with outages.hung(server), raises(Busy):
             store.thread("a").save({"n": 1}, id="mine")
 
         repeated = store.thread("a").save({"n": 1}, id="mine")
@@ -171,15 +169,15 @@ def test_a_save_that_the_hung_server_made_after_all_is_repeated_by_its_id(
 
 @pytest.fixture(params=servers.installations())
 def pair(request):
-    with breaking.pair(servers.installations()[request.param]) as pair:
+    with outages.pair(servers.installations()[request.param]) as pair:
         yield pair
 
 
 def test_no_acknowledged_save_is_lost_when_a_standby_takes_over(pair, door):
     primary, standby = pair
-    place = databases.Place(breaking.either(primary, standby))
+    place = databases.Place(outages.either(primary, standby))
     with place.open(door, pool=(1, 6), busy_timeout=30) as store:
-        with breaking.Load([store], 6) as load:
+        with outages.Load([store], 6) as load:
             load.wait_for(5)
             primary.kill()
             standby.promote()
@@ -203,7 +201,7 @@ def test_a_standby_serves_readers_but_not_the_feed(pair):
         with psycopg.connect(standby.url, autocommit=True) as admin:
             replayed = "select pg_last_wal_replay_lsn() >= %s::pg_lsn"
             [(last,)] = place.run("select pg_current_wal_lsn()")
-            breaking.wait_until(
+            outages.wait_until(
                 lambda: admin.execute(replayed, (last,)).fetchall() == [(True,)]
             )
 

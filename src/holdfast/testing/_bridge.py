@@ -27,7 +27,7 @@ def blocking(opening: Awaitable[AsyncStore]) -> Store:
     Every call is awaited on an event loop that runs in a background thread, so that one
     text can test both doors. What it hands out is bridged in the same way.
     """
-    # It answers to every name that a Store has; tests/test_doors.py compares them.
+    # It answers to every name that a Store has; test_sync_async compares them.
     return cast("Store", _Bridge(_awaited(opening)))
 
 

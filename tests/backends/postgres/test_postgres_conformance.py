@@ -1,0 +1,56 @@
+"""The conformance suite on PostgreSQL: every server that is there, and both doors."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+
+import pytest
+
+import holdfast
+from holdfast.testing import StoreTests, blocking
+from support import servers
+
+# Every server that is there and both doors are tried, but not each server with each
+# door: it would take as long again and has never found anything more.
+OLDEST, NEWEST = servers.NAMES[0], servers.NAMES[-1]
+
+
+def emptied(server):
+    """A schema that is emptied between tests, which is faster than a new one."""
+    name = f"test_{uuid.uuid4().hex}"
+    return contextlib.closing(servers.Emptied(servers.shared(server), name))
+
+
+@pytest.fixture(scope="session")
+def on_oldest():
+    with emptied(OLDEST) as schema:
+        yield schema
+
+
+@pytest.fixture(scope="session")
+def on_newest():
+    with emptied(NEWEST) as schema:
+        yield schema
+
+
+class TestPostgres(StoreTests):
+    @pytest.fixture(autouse=True)
+    def place(self, on_oldest):
+        on_oldest.empty()
+        self.url, self.schema = on_oldest.url, on_oldest.schema
+
+    def open_store(self, **options):
+        special = {"schema": self.schema, "pool": (1, 4)}
+        return holdfast.open(self.url, **(special | options))
+
+
+class TestPostgresAwaited(StoreTests):
+    @pytest.fixture(autouse=True)
+    def place(self, on_newest):
+        on_newest.empty()
+        self.url, self.schema = on_newest.url, on_newest.schema
+
+    def open_store(self, **options):
+        special = {"schema": self.schema, "pool": (1, 4)}
+        return blocking(holdfast.open_async(self.url, **(special | options)))

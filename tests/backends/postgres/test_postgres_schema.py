@@ -1,0 +1,262 @@
+"""The schema of a store on PostgreSQL: made once, checked, divided, kept apart."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+
+import psycopg
+import pytest
+
+import holdfast
+from holdfast import (
+    FormatMismatch,
+    HoldfastError,
+    NotFound,
+    Unstorable,
+    Unsupported,
+)
+from holdfast.testing import raises
+from holdfast.testing._deleting import DeletionTests
+from holdfast.testing._forking import ForkTests
+from holdfast.testing._journal import JournalTests
+from holdfast.testing._pruning import PruningTests
+from holdfast.testing._saving import SavingTests
+from support import databases, servers
+from support.programs import run_program
+
+PROCESSES = 16
+
+
+@pytest.fixture(scope="module", params=servers.NAMES)
+def address(request):
+    return servers.shared(request.param)
+
+
+@pytest.fixture
+def place(address):
+    with databases.place(address) as place:
+        yield place
+
+
+@contextlib.contextmanager
+def role(url, *grants):
+    """The address of the same database for somebody who may do less."""
+    name = f"role_{uuid.uuid4().hex[:8]}"
+    with psycopg.connect(url, autocommit=True) as admin:
+        [(database,)] = admin.execute("select current_database()").fetchall()
+        admin.execute(f"create role {name} login password 'secret'")
+        for grant in grants:
+            admin.execute(f"grant {grant} to {name}")
+        yield psycopg.conninfo.make_conninfo(url, user=name, password="secret"), name
+        admin.execute(f"drop owned by {name}; drop role {name}")
+    assert database
+
+
+def _uri(conninfo):
+    """Our addresses are URIs; psycopg makes the other form."""
+    parts = psycopg.conninfo.conninfo_to_dict(conninfo)
+    where = f"{parts['host']}:{parts['port']}/{parts['dbname']}"
+    return f"postgresql://{parts['user']}:{parts['password']}@{where}"
+
+
+# --- made by whoever is first ---------------------------------------------------------
+
+
+def test_sixteen_processes_that_start_at_once_make_the_tables_once(place):
+    reports = run_program("open_together", place.url, place.schema, PROCESSES)
+
+    assert [report["error"] for report in reports] == [None] * PROCESSES
+    assert place.run("select format from hf.migration") == [(1,)]
+    with place.open() as store:
+        assert len(store.threads()) == PROCESSES
+        assert store.verify().problems == ()
+
+
+def test_opening_again_changes_nothing(place):
+    place.open().close()
+    before = place.run("select format, applied_at from hf.migration")
+
+    place.open().close()
+
+    assert place.run("select format, applied_at from hf.migration") == before
+
+
+def test_a_migration_that_fails_leaves_nothing(place):
+    place.run(f"create schema {place.schema}")
+    place.run("create table hf.segment (n int)")
+
+    with raises(HoldfastError, "database"):
+        place.open()
+
+    assert place.run(
+        "select to_regclass('hf.thread'), to_regclass('hf.migration')"
+    ) == [(None, None)]
+
+
+def test_a_newer_format_is_refused_and_left_alone(place):
+    with place.open() as store:
+        store.thread("a").save({"n": 1})
+        place.run("insert into hf.migration (format) values (99)")
+
+        for options in ({}, {"read_only": True}):
+            with raises(FormatMismatch):
+                place.open(**options)
+
+        # Who was there before goes on.
+        assert store.thread("a").save({"n": 2}).step == 2
+
+
+def test_two_schemas_of_one_database_know_nothing_of_each_other(place, address):
+    with (
+        databases.place(address) as other,
+        place.open() as one,
+        other.open() as two,
+    ):
+        other.run("insert into hf.migration (format) values (99)")
+        saved = one.thread("a").save({"in": "one"})
+        two.thread("a").save({"in": "two"})
+        two.thread("b").save({"in": "two"})
+
+        assert one.thread("a").load() == {"in": "one"}
+        assert [change.subject for change in one.changes()] == [saved.id]
+        assert len(two.threads()) == 2
+        with raises(FormatMismatch):
+            other.open()
+        place.open().close()
+
+
+@pytest.mark.parametrize(
+    "name", ["Upper", "a-b", "a b", "a;b", "", "a" * 42, "ä", '"a"']
+)
+def test_a_schema_has_a_plain_name(name, address):
+    with raises(Unstorable):
+        holdfast.open(address, schema=name)
+
+
+# --- for reading only -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("door", databases.DOORS)
+def test_a_read_only_store_makes_and_changes_nothing(door, place):
+    with raises(NotFound):
+        place.open(door, read_only=True)
+    assert place.run("select to_regnamespace(%s)", (place.schema,)) == [(None,)]
+    with place.open() as store:
+        store.conversations.create("c", messages=[{"role": "user", "content": "hello"}])
+
+    with place.open(door, read_only=True) as store:
+        with raises(Unsupported, "read_only"):
+            store.thread("a").save({})
+        with raises(Unsupported, "read_only"):
+            store.delete("conversation:c")
+
+        assert [match.conversation for match in store.search("hello")] == ["c"]
+    assert place.run("select to_regclass('hf.search_stretch')") == [(None,)]
+
+
+def test_who_may_only_read_can_read(place):
+    with place.open() as store:
+        store.thread("a").save({"n": 1})
+    with role(place.url, "pg_read_all_data") as (conninfo, _):
+        reader = databases.Place(_uri(conninfo), place.schema)
+
+        with reader.open(read_only=True) as store:
+            assert store.thread("a").load() == {"n": 1}
+            assert len(store.changes()) == 1
+            assert store.verify().problems == ()
+
+
+def test_a_schema_made_by_somebody_else_will_do(place):
+    with role(place.url) as (conninfo, name):
+        place.run(f"create schema {place.schema} authorization {name}")
+        owner = databases.Place(_uri(conninfo), place.schema)
+
+        with owner.open() as store:
+            store.thread("a").save({"n": 1})
+            assert store.thread("a").load() == {"n": 1}
+
+
+def test_an_address_that_leads_nowhere_says_why(address):
+    cases = {
+        "postgresql://nobody@127.0.0.1:1/none": "refused",
+        address.replace("/postgres", "/no_such_database"): "no_such_database",
+    }
+    for url, reason in cases.items():
+        with pytest.raises(HoldfastError, match=reason) as raised:
+            holdfast.open(url, busy_timeout=0.5)
+        assert raised.value.code == "connection_lost"
+
+
+@pytest.mark.parametrize("url", ["postgresql://h/d?nonsense=1", "postgresql://[::1"])
+def test_an_address_that_is_none_is_refused_at_once(url):
+    with raises(Unstorable):
+        holdfast.open(url)
+
+
+def test_a_database_that_cannot_hold_every_text_is_refused(place):
+    name = f"latin_{uuid.uuid4().hex[:8]}"
+    place.run(f"create database {name} encoding 'LATIN1' locale 'C' template template0")
+    url = f"{place.url.rpartition('/')[0]}/{name}"
+    try:
+        with raises(Unsupported):
+            holdfast.open(url)
+    finally:
+        place.run(f"drop database {name} with (force)")
+
+
+# --- divided --------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def divided():
+    url = servers.shared(servers.NAMES[-1])
+    emptied = servers.Emptied(url, f"parts_{uuid.uuid4().hex[:8]}")
+    yield emptied
+    emptied.close()
+
+
+class TestPartitioned(
+    SavingTests, ForkTests, PruningTests, DeletionTests, JournalTests
+):
+    """What touches every table once more, on tables of four parts."""
+
+    # Parts with nothing in them take room too.
+    test_a_compacted_store_is_smaller_and_whole = None
+
+    @pytest.fixture(autouse=True)
+    def place(self, divided):
+        divided.empty()
+        self.url, self.schema = divided.url, divided.schema
+
+    def open_store(self, **options):
+        special = {"schema": self.schema, "pool": (1, 4), "partitions": 4}
+        return holdfast.open(self.url, **(special | options))
+
+
+def test_families_are_spread_over_the_parts(place):
+    with place.open(partitions=4) as store:
+        for n in range(40):
+            store.thread(f"t{n}").append(messages=["x" * 500])
+            store.thread(f"t{n}").fork(f"f{n}").append(messages=["x" * 500])
+
+        for table in ("thread", "checkpoint", "segment"):
+            parts = place.run(
+                f"select tableoid::regclass::text, count(distinct family)"
+                f" from hf.{table} group by 1"
+            )
+            assert len(parts) == 4
+            assert sum(count for _, count in parts) == 40
+        assert store.verify().problems == ()
+
+
+def test_the_hot_statements_look_into_one_part(place):
+    with place.open(partitions=4) as store:
+        head = store.thread("a").save({"messages": ["x" * 500]})
+
+        plan = place.run(
+            "explain select * from hf.checkpoint_full"
+            f" where family = {head.family} and seq = {head.seq}"
+        )
+
+        assert sum("checkpoint_" in line for (line,) in plan) <= 2

@@ -1,0 +1,337 @@
+"""One statement and one round trip: what the calls of an agent cost on PostgreSQL.
+
+Statements are counted by the server, round trips in the driver's trace of the protocol.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import uuid
+from pathlib import Path
+
+import psycopg
+import pytest
+
+import holdfast
+import holdfast.backends.postgres
+from holdfast.backends.postgres._statements import statements, text_of
+from support import databases, servers
+
+MESSAGES = [{"role": "user", "content": f"{n} " + "x" * 2000} for n in range(1000)]
+
+
+@pytest.fixture(scope="module", params=databases.CORNERS, ids="-".join)
+def corner(request):
+    """A server, and a door to it."""
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def address(corner):
+    return servers.shared(corner[0])
+
+
+@pytest.fixture(scope="module")
+def store(corner, address):
+    """A store with one connection; its cache is too small for the long state."""
+    schema = f"trips_{uuid.uuid4().hex[:8]}"
+    special = {"schema": schema, "pool": (1, 1), "cache_size": 100_000}
+    with databases.DOORS[corner[1]](address, **special) as store:
+        store.thread("long").save({"messages": MESSAGES})
+        for n in range(30):
+            store.thread("short").append(messages=[n])
+        store.thread("short").record("key", 1)
+        yield store
+    servers.drop_schema(address, schema)
+
+
+@pytest.fixture(scope="module")
+def schema(address):
+    """The schema of a store with nothing in it."""
+    name = f"trips_{uuid.uuid4().hex[:8]}"
+    holdfast.open(address, schema=name).close()
+    yield name
+    servers.drop_schema(address, name)
+
+
+class Meter:
+    """Counts what a store's only connection does."""
+
+    def __init__(self, store, address):
+        self._pool = store._context.backend._connections._pool
+        self._admin = psycopg.connect(address, autocommit=True)
+        self._admin.execute("create extension if not exists pg_stat_statements")
+        self._schema = store._context.backend._schema
+
+    def close(self):
+        self._admin.close()
+
+    def of(self, call):
+        """Statements, and round trips, of a call."""
+        [connection] = self._pool._pool
+        with tempfile.TemporaryFile() as trace:
+            self._admin.execute("select pg_stat_statements_reset()")
+            connection.pgconn.trace(trace.fileno())
+            try:
+                call()
+            finally:
+                connection.pgconn.untrace()
+            trace.seek(0)
+            sent = re.findall(rb"\tF\t\d+\t(?:Sync|Query)\b", trace.read())
+        return len(self.statements()), len(sent)
+
+    def statements(self):
+        """The texts of the statements since the last count, each as often as it ran."""
+        found = self._admin.execute(
+            "select query, calls from pg_stat_statements"
+            " where toplevel and query not like '%pg_stat_statements%'"
+        ).fetchall()
+        return [text for text, calls in found for _ in range(calls)]
+
+
+@pytest.fixture
+def meter(store, address):
+    meter = Meter(store, address)
+    yield meter
+    meter.close()
+
+
+def _appending(store):
+    """An append to a thread whose head this store has just saved."""
+    store.thread("short").append(messages=[0])
+    return lambda: store.thread("short").append(messages=[1])
+
+
+def _saving(store):
+    store.thread("short").save({"messages": [0]})
+    return lambda: store.thread("short").save({"messages": [0, 1]})
+
+
+def _saving_with_journal(store):
+    store.thread("short").save({"messages": [0]})
+    return lambda: store.thread("short").save(
+        {"messages": [1]}, journal={"a": 1, "b": 2}
+    )
+
+
+def _saving_expecting(store):
+    head = store.thread("short").save({"n": 0})
+    return lambda: store.thread("short").save({"n": 1}, expect=head)
+
+
+CALLS = {
+    "save": _saving,
+    "append": _appending,
+    "save with a journal": _saving_with_journal,
+    "compare-and-swap": _saving_expecting,
+    "first save": lambda store: (
+        lambda: store.thread(uuid.uuid4().hex).save({"n": 1}, expect=None)
+    ),
+    "record": lambda store: (
+        lambda: store.thread("short").record(uuid.uuid4().hex, {"paid": True})
+    ),
+    "recorded": lambda store: lambda: store.thread("short").recorded("key"),
+    "head": lambda store: lambda: store.thread("long").head,
+    "history": lambda store: lambda: store.thread("short").history(20),
+    "load": lambda store: lambda: store.thread("long").load(),
+    "get": lambda store: lambda: store.thread("short").get(),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_call_is_one_statement_and_one_round_trip(call, store, meter):
+    for _ in range(8):  # until the statement is prepared
+        CALLS[call](store)()
+    counted = CALLS[call](store)
+
+    assert meter.of(counted) == (1, 1)
+
+
+def test_a_call_on_a_new_connection_is_one_statement_as_well(store, address, meter):
+    schema = store._context.backend._schema
+    special = {"schema": schema, "pool": (1, 1)}
+    with holdfast.open(address, **special) as fresh:
+        meter._pool = fresh._context.backend._connections._pool
+
+        assert meter.of(lambda: fresh.thread("long").load()) == (1, 1)
+
+
+SOURCES = "".join(
+    path.read_text()
+    for path in Path(holdfast.backends.postgres.__file__).parent.glob("*.py")
+)
+
+
+@pytest.mark.parametrize("file", ["queries.sql", "search.sql"])
+def test_every_statement_is_used(file):
+    assert [n for n in statements("hf", file) if f'"{n}"' not in SOURCES] == []
+
+
+# --- the hot path ---------------------------------------------------------------------
+
+# These have the family as the first column of their key.
+BY_FAMILY = ("thread", "checkpoint", "segment", "journal", "move")
+HOT = {
+    name: sql.decode()
+    for name, sql in statements("hf").items()
+    if f"-- name: {name}\n-- hot\n" in text_of("queries.sql")
+}
+FUNCTIONS = dict(
+    re.findall(
+        r"create function hf\.(\w+)\(.*?\$\$(.*?)\$\$",
+        text_of("0001_initial.sql"),
+        re.DOTALL,
+    )
+)
+
+
+def _inner(name):
+    """The statements inside a function, and in those that it calls."""
+    body = FUNCTIONS[name]
+    parts = re.split(r";|\bthen\b|\bloop\b|\belse\b|\bbegin\b", body)
+    starts = r"\s*(?:select|insert|update|delete|perform|with)\b"
+    found = [part.strip() for part in parts if re.match(starts, part)]
+    for called in re.findall(r"hf\.(\w+)\(", body):
+        if called in FUNCTIONS and called != name:
+            found += _inner(called)
+    return found
+
+
+def _tables(sql):
+    """The tables of a statement with the names it uses for them; views looked into."""
+    found = re.findall(
+        r"(?:from|join|into|update)\s+hf\.(\w+)(?:\s+(?:as\s+)?(\w+))?", sql
+    )
+    named = []
+    for table, word in found:
+        is_alias = word and word not in {"set", "where", "on", "order", "values"}
+        named.append((table.removesuffix("_full"), word if is_alias else table))
+    return named
+
+
+def _says_which_family(sql, table, alias):
+    """Whether a statement restricts a table to one family.
+
+    By a value, by the row of a name in the directory, or by another table that is.
+    """
+    if re.search(rf"insert into hf\.{table} \(family\b", sql):
+        return True
+    column = r"(?:thread_)?family"
+    theirs = rf"(?:\b{alias}\.)?\b{column}\b"
+    value = (
+        r"(?:%\(family\)s|of_family|place\.family|d\.family|\w+\.(?:thread_)?family)"
+    )
+    return bool(re.search(rf"{theirs}\s*=\s*{value}", sql))
+
+
+@pytest.mark.parametrize("name", sorted(HOT))
+def test_every_hot_statement_says_which_family_it_is_about(name):
+    sql = HOT[name]
+
+    for table, alias in _tables(sql):
+        if table in BY_FAMILY:
+            assert _says_which_family(sql, table, alias), (table, sql)
+        elif table == "directory":
+            assert re.search(r"d\.name = %\(\w+\)s", sql), sql
+
+
+@pytest.mark.parametrize("function", ["save", "record"])
+def test_every_statement_inside_a_hot_function_says_which_family_it_is_about(function):
+    inside = _inner(function)
+
+    assert len(inside) > 3
+    for sql in inside:
+        for table, alias in _tables(sql):
+            if table in BY_FAMILY:
+                assert _says_which_family(sql, table, alias), (table, sql)
+
+
+def test_a_statement_without_a_family_would_be_noticed():
+    """The check itself: it must not let through what it is there to find."""
+    wrong = [
+        "select * from hf.checkpoint where id = %(id)s",
+        "update hf.thread t set head = 1 where t.name = %(name)s",
+        "select 1 from hf.directory d join hf.thread t on t.number = d.number",
+    ]
+
+    for sql in wrong:
+        found = [(t, a) for t, a in _tables(sql) if t in BY_FAMILY]
+        assert found
+        assert not all(_says_which_family(sql, *named) for named in found)
+
+
+def _shape(sql):
+    """A statement without its parameters, constants and comments."""
+    plain = re.sub(r"--.*", "", sql)
+    plain = re.sub(r"%\(\w+\)s|\$\d+|'[^']*'|\b\d+\b", "?", plain)
+    return re.sub(r"\s+", " ", plain).strip()
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_what_a_call_runs_is_marked_hot(call, store, meter):
+    schema = store._context.backend._schema
+    hot = {_shape(sql.replace("hf.", f"{schema}.")) for sql in HOT.values()}
+    counted = CALLS[call](store)
+
+    meter.of(counted)
+
+    assert {_shape(sql) for sql in meter.statements()} <= hot
+
+
+NUMBERS = ("family", "seq", "number", "head", "was", "at", "changed", "known", "depth")
+NUMBERS += ("skip", "down_to_step", "from_step", "thread_number")
+
+
+ARRAYS = ("owners", "numbers", "packings", "pieces", "checksums")
+
+
+@pytest.mark.parametrize(
+    "name", sorted(set(HOT) - {"save", "save_and_record", "record"})
+)
+def test_no_hot_statement_scans_a_table(name, schema, address):
+    sql = HOT[name].replace("hf.", f"{schema}.")
+    named = set(re.findall(r"%\((\w+)\)s", sql))
+    values = {n: 1 if n in NUMBERS else "x" for n in named}
+    values |= {"firsts": [1], "lasts": [2], "durable": True}
+    values |= {n: [] for n in named if n.startswith("all_") or n in ARRAYS}
+    if name.startswith(("entry", "insert_entry")):
+        values |= {"thread": 1, "value": b"", "checksum": 1}
+
+    with psycopg.connect(address) as connection:
+        connection.execute("set enable_seqscan = off")
+        plan = [line for (line,) in connection.execute(f"explain {sql}", values)]
+
+    assert not [line for line in plan if "Seq Scan" in line], plan
+
+
+def test_every_key_begins_with_the_family(schema, address):
+    with psycopg.connect(address) as admin:
+        found = admin.execute(
+            "select c.relname, a.attname from pg_index i"
+            " join pg_class c on c.oid = i.indrelid"
+            " join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0]"
+            " where i.indisprimary and c.relnamespace = to_regnamespace(%s)",
+            (schema,),
+        ).fetchall()
+
+    keys = dict(found)
+    assert {keys[table] for table in BY_FAMILY} == {"family"}
+    assert set(keys) - set(BY_FAMILY) == {"directory", "setting", "migration"}
+
+
+def test_no_trigger_and_no_foreign_key_is_needed(schema, address):
+    with psycopg.connect(address) as admin:
+        [(triggers,)] = admin.execute(
+            "select count(*) from pg_trigger t join pg_class c on c.oid = t.tgrelid"
+            " where c.relnamespace = to_regnamespace(%s)",
+            (schema,),
+        ).fetchall()
+        kinds = admin.execute(
+            "select distinct contype::text from pg_constraint"
+            " where connamespace = to_regnamespace(%s)",
+            (schema,),
+        ).fetchall()
+
+    assert triggers == 0
+    assert set(kinds) <= {("p",), ("n",)}  # primary keys, and columns that are not null

@@ -1,0 +1,91 @@
+"""Damaged files: what is read is what was saved, or an error of ours is raised.
+
+More flips: HOLDFAST_BITROT_FLIPS=2000 make test
+"""
+
+import random
+
+import pytest
+
+import holdfast
+from support.damage import DAMAGES, FLIPS, Outcome, missing_from, reads_of_store
+from support.programs import seed_of
+from support.scenario import FILE, OPERATIONS, Source, build
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    """The bytes of a sound and closed store."""
+    path = tmp_path_factory.mktemp("sound") / FILE
+    build(str(path))
+    with holdfast.open(path, **Source("more", 3_000_000).options()) as store:
+        for name in ("save", "fork", "label", "tag", "record", "delete-checkpoint"):
+            OPERATIONS[name](store)
+        for n in range(6):
+            thread = store.thread(f"thread {n}", owner=f"owner {n % 2}")
+            thread.append(log=[{"n": n, "text": "y" * 300}])
+            thread.append(log=[{"n": n, "text": "z" * 3000}])
+        # So large that the end of the file belongs to the table of threads.
+        for n in range(12):
+            thread = store.thread(f"large {n}", metadata={"text": "m" * 1500})
+            thread.save({"n": n})
+    return path.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def truth(sound, tmp_path_factory):
+    """Every single read of the sound store and what it gives, by name."""
+    path = tmp_path_factory.mktemp("truth") / FILE
+    path.write_bytes(sound)
+    with holdfast.open(path, cache_size=0) as store:
+        assert store.verify().problems == ()
+        return {
+            name: (read, read(store)) for name, read in reads_of_store(store).items()
+        }
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_nothing_wrong_is_read_from_a_damaged_file(damage, sound, truth, tmp_path):
+    seed = seed_of(damage)
+    chance = random.Random(seed)
+    do_damage, count = DAMAGES[damage]
+    harmed = 0
+
+    for number in range(count):
+        path = tmp_path / f"{number}.db"
+        data, where = do_damage(sound, chance)
+        path.write_bytes(data)
+
+        outcome = Outcome(str(path), truth)
+
+        assert outcome.wrong == [], f"seed {seed}: {where}"
+        could_open = "open" not in outcome.failed
+        if could_open and outcome.failed:
+            assert outcome.problems, f"seed {seed}: verify missed {where}"
+        harmed += bool(outcome.failed)
+
+    assert harmed > count / 10, f"seed {seed}"
+
+
+@pytest.mark.parametrize("damage", ["flip", "zeros", "zeros-near-the-end"])
+def test_salvage_saves_every_thread_that_can_be_read(damage, sound, truth, tmp_path):
+    seed = seed_of(f"salvage {damage}")
+    chance = random.Random(seed)
+    salvaged = 0
+
+    for number in range(FLIPS // 10):
+        path, target = tmp_path / f"{number}.db", tmp_path / f"{number}-salvaged.db"
+        data, where = DAMAGES[damage][0](sound, chance)
+        path.write_bytes(data)
+        outcome = Outcome(str(path), truth)
+        if "open" in outcome.failed:
+            continue
+        with holdfast.open(path) as store:
+            store.salvage(str(target))
+
+        missing = missing_from(str(target), outcome, truth)
+
+        assert missing == [], f"seed {seed}: {where}"
+        salvaged += 1
+
+    assert salvaged > 0, f"seed {seed}"

@@ -1,0 +1,33 @@
+"""Ends without closing its store, as programs do.
+
+usage: end_without_closing.py URL DOOR
+
+One line of JSON: the step of its last save.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+import holdfast
+from support.children import report
+
+
+def leave(url: str) -> None:
+    store = holdfast.open(url)
+    store.thread("left").append(log=[1])
+    report(store.thread("left").append(log=[2]).step)
+
+
+async def leave_awaited(url: str) -> None:
+    store = await holdfast.open_async(url)
+    await store.thread("left").append(log=[1])
+    report((await store.thread("left").append(log=[2])).step)
+
+
+if __name__ == "__main__":
+    if sys.argv[2] == "blocking":
+        leave(sys.argv[1])
+    else:
+        asyncio.run(leave_awaited(sys.argv[1]))

@@ -1,0 +1,68 @@
+"""What the documents say is true: their code runs and prints what they show."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+import sys
+
+import pytest
+
+import holdfast
+from holdfast._api.agents import Agents
+from holdfast._api.conversations import Conversations
+from holdfast._api.documents import Documents
+from support.folders import DOCS, ROOT
+
+README = (ROOT / "README.md").read_text()
+BLOCK = re.compile(r"```python\n(.*?)```(?:\n+```text\n(.*?)```)?", re.DOTALL)
+
+
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_code_of_a_page_prints_what_the_page_shows(page, tmp_path):
+    blocks = BLOCK.findall(page.read_text())
+    program = "\n".join(code for code, _ in blocks)
+    shown = "".join(output for _, output in blocks)
+
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+
+    assert blocks
+    assert ran.stdout == shown
+
+
+def test_the_readme_fits_its_size_and_names_the_two_commands():
+    assert len(README.splitlines()) < 150
+    assert "make demo" in README
+    assert "make test" in README
+
+
+@pytest.mark.parametrize("name", holdfast.__all__)
+def test_every_public_name_is_documented(name):
+    assert inspect.getdoc(getattr(holdfast, name))
+
+
+DOORS = [holdfast.Store, holdfast.Thread, Agents, Conversations, Documents]
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_every_public_method_says_what_it_promises(door):
+    for name, member in vars(door).items():
+        if not name.startswith("_"):
+            assert inspect.getdoc(member), f"{door.__name__}.{name}"
+
+
+def test_every_error_is_drawn_in_the_tree():
+    tree = inspect.getdoc(sys.modules["holdfast.errors"]) or ""
+
+    for name in holdfast.errors.__all__:
+        assert name in tree
