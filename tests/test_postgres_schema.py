@@ -19,11 +19,11 @@ from holdfast import (
     Unsupported,
 )
 from holdfast.testing import raises
-from holdfast.testing._deleting import DeletionTests
-from holdfast.testing._forking import ForkTests
+from holdfast.testing._deletion import DeletionTests
+from holdfast.testing._forks import ForkTests
 from holdfast.testing._journal import JournalTests
-from holdfast.testing._pruning import PruningTests
-from holdfast.testing._saving import SavingTests
+from holdfast.testing._prune import PruneTests
+from holdfast.testing._save import SaveTests
 from programs.running import run_program
 
 PROCESSES = 16
@@ -218,7 +218,7 @@ def divided():
 
 
 class TestPartitioned(
-    SavingTests, ForkTests, PruningTests, DeletionTests, JournalTests
+    SaveTests, ForkTests, PruneTests, DeletionTests, JournalTests
 ):
     """What touches every table once more, on tables of four parts."""
 
