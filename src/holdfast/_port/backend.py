@@ -1,8 +1,9 @@
-"""What the operations ask of a storage technology.
+"""What the engine asks of a storage technology.
 
-A backend moves batches of records. Every verb is one transaction and plural; all are
-coroutines, and those of a ``blocking`` backend never suspend, so that `run` can finish
-them without an event loop. Nothing here knows codecs, agents or frameworks.
+A backend moves batches of records. Every verb is one transaction and takes several
+records at once. All verbs are coroutines; those of a ``blocking`` backend never
+suspend, so that `run` can finish them without an event loop. Nothing here knows codecs,
+agents or frameworks.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ R = TypeVar("R")
 class Facts(msgspec.Struct, frozen=True):
     """Counts and sizes of a store, and what its backend can do.
 
-    ``logical_bytes`` is what whole-state saving would have written, ``stored_bytes``
-    what the segments take, ``file_bytes`` what the store occupies.
+    ``logical_bytes`` is what saving every state as a whole would have written,
+    ``stored_bytes`` the size of the segments, ``file_bytes`` the size of the files.
     """
 
     threads: int
@@ -49,10 +50,10 @@ class Facts(msgspec.Struct, frozen=True):
 
 
 class Rescued(msgspec.Struct, frozen=True):
-    """Every record that can still be read, oldest first, and what cannot.
+    """Every record that can still be read, oldest first, and what cannot be read.
 
-    A checkpoint whose parent is gone comes without one; one whose thread is gone
-    comes under a name that says so.
+    A checkpoint whose parent is lost has no parent here. A checkpoint or an entry whose
+    thread is lost has a thread name that says so.
     """
 
     threads: tuple[ThreadRecord, ...]
@@ -63,10 +64,13 @@ class Rescued(msgspec.Struct, frozen=True):
 
 
 class Inspection(Protocol):
-    """A consistent view of a store that may be damaged; it reports, never raises."""
+    """A consistent view of a store that may be damaged.
+
+    It reports damage in what it returns and does not raise.
+    """
 
     async def rescue(self) -> Rescued:
-        """All records."""
+        """All records but the segments."""
         ...
 
     async def segments(self, family: int, run: Run) -> list[Segment | None]:
@@ -74,16 +78,20 @@ class Inspection(Protocol):
         ...
 
     async def count_segments(self) -> int:
-        """How many segments there are, needed or not."""
+        """How many segments are stored, including those that no checkpoint needs."""
         ...
 
     async def close(self) -> None:
-        """Let go of the view."""
+        """Release the view."""
         ...
 
 
 class Backend(Protocol):
-    """A storage technology. ``blocking`` ones never suspend in their coroutines."""
+    """A storage technology.
+
+    The coroutines of a ``blocking`` backend never suspend. ``abilities`` are what not
+    every backend can do: ``search``, ``backup``, ``compact``.
+    """
 
     @property
     def blocking(self) -> bool: ...
@@ -92,7 +100,7 @@ class Backend(Protocol):
     def abilities(self) -> frozenset[str]: ...
 
     async def ready(self) -> None:
-        """Be able to do all of the following; called once, before anything else."""
+        """Prepare for all other verbs; called once, before them."""
         ...
 
     async def commit(self, writes: Sequence[Write]) -> list[Receipt]:
@@ -100,7 +108,7 @@ class Backend(Protocol):
         ...
 
     async def read(self, keys: Sequence[Key[R]]) -> list[R | None]:
-        """The records of ``keys`` in their order, ``None`` for the missing."""
+        """The records of ``keys`` in the same order, ``None`` for a missing one."""
         ...
 
     async def segments(self, family: int, runs: Sequence[Run]) -> list[Segment]:
@@ -116,36 +124,39 @@ class Backend(Protocol):
         ...
 
     async def changes(self, after: int, limit: int, timeout: float) -> Page[Change]:
-        """The feed behind ``after`` in commit order, waiting for it if it is empty."""
+        """The changes after a number, in commit order; waits while there are none."""
         ...
 
     async def setting(self, name: str, value: bytes | None = None) -> bytes | None:
-        """A fact about the whole store; ``value`` is kept if there is none yet."""
+        """A fact about the whole store; ``value`` is stored if there is none yet."""
         ...
 
     async def index(self, updates: Sequence[Indexing]) -> None:
-        """Bring the index of some threads up to date, in one transaction.
+        """Bring the search index of some threads up to date, in one transaction.
 
-        Asked only of backends with the ability ``search``, as `IndexKey` and the
-        queries about the index are.
+        This verb, `IndexKey` and the queries about the index are used only with
+        backends that have the ability ``search``.
         """
         ...
 
     async def mend(self) -> bool:
-        """Drop what can be made anew if it is damaged; whether something was."""
+        """Drop the search index if it is damaged; true if it was.
+
+        A search builds it again.
+        """
         ...
 
     async def adopt(self, adoption: Adoption) -> None:
-        """Insert what is not there yet, with the numbers it had, in one transaction.
+        """Insert what is missing, with the numbers it had, in one transaction.
 
-        Asked only of stores that hold nothing but what was adopted from one other.
+        Used only on a store that holds nothing but what it adopted from one other.
         """
         ...
 
     async def admit(self, admission: Admission) -> None:
         """Insert families with new numbers, all of them or none, in one transaction.
 
-        `Conflict` (code ``thread_exists``) if a thread of one of their names lives.
+        `Conflict` (code ``thread_exists``) if a thread with one of their names exists.
         """
         ...
 
@@ -154,36 +165,36 @@ class Backend(Protocol):
         ...
 
     async def inspect(self) -> Inspection:
-        """A view for finding and surviving damage."""
+        """A view of all records that reads past damage."""
         ...
 
     async def check(self) -> list[str]:
-        """What the technology itself finds wrong with its files."""
+        """The problems that the technology itself finds in its files."""
         ...
 
     async def compact(self) -> None:
-        """Give unused space back to the file system."""
+        """Return unused space to the file system."""
         ...
 
     async def backup(self, path: str) -> None:
-        """A consistent copy in a new file while others go on writing."""
+        """Write a consistent copy to a new file, while others may write."""
         ...
 
     def using(self, connection: object) -> Backend:
-        """The same over a caller's connection, as part of the caller's transaction.
+        """The same backend on a caller's connection, inside the caller's transaction.
 
-        Where there is no such thing, `Unsupported` is raised.
+        `Unsupported` if this technology has none.
         """
         ...
 
     async def close(self) -> None:
-        """Release everything; closing twice is fine."""
+        """Release everything; a second call does nothing."""
         ...
 
 
 class BlockingBackend(Backend, Protocol):
-    """What a backend has to offer whose coroutines never suspend."""
+    """A backend whose coroutines never suspend has one verb more."""
 
     def commit_each(self, batches: Sequence[Sequence[Write]]) -> Sequence[Outcome]:
-        """Several commits, each as a whole and with its own outcome, in one call."""
+        """Several commits in one call; each is all or nothing, with its own outcome."""
         ...

@@ -7,10 +7,8 @@ from datetime import timedelta
 
 from holdfast.errors import Conflict, NotFound, Unstorable
 from holdfast.retention import Retention
-from holdfast.testing._cases import Cases, steps, untyped
+from holdfast.testing._cases import LONG, Cases, steps, untyped
 from holdfast.testing._raises import raises
-
-LONG = "a value too long for the manifest " * 20
 
 
 class ExpectationTests(Cases):

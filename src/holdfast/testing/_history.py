@@ -166,7 +166,7 @@ class HistoryTests(Cases):
         assert parents == [*(c.id for c in history[1:]), None]
 
 
-class FindingTests(Cases):
+class MatchTests(Cases):
     """The newest with a label or tag, or nothing."""
 
     def test_find_gives_the_newest_or_nothing(self) -> None:

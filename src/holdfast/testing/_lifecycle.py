@@ -14,10 +14,8 @@ from holdfast.errors import (
     Unsupported,
 )
 from holdfast.retention import Retention
-from holdfast.testing._cases import Cases, steps, untyped
+from holdfast.testing._cases import LONG, Cases, steps, untyped
 from holdfast.testing._raises import raises
-
-LONG = "a value too long for the manifest " * 20
 
 
 def giving(value: Any) -> Callable[[], Any]:

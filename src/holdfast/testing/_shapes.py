@@ -11,10 +11,9 @@ from itertools import permutations
 from uuid import UUID
 
 from holdfast.errors import Unstorable
-from holdfast.testing._cases import Cases
+from holdfast.testing._cases import LONG, Cases
 from holdfast.testing._raises import raises
 
-LONG = "a value too long for the manifest " * 20
 BLOCK = 4096  # segment numbers are handed out in blocks of so many
 
 SHAPES: list[object] = [

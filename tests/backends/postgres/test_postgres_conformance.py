@@ -8,7 +8,8 @@ import uuid
 import pytest
 
 import holdfast
-from holdfast.testing import StoreTests, blocking
+from conformance import ConformanceTests
+from holdfast.testing import blocking
 from support import servers
 
 # Every server that is there and both doors are tried, but not each server with each
@@ -34,7 +35,7 @@ def on_newest():
         yield schema
 
 
-class TestPostgres(StoreTests):
+class TestPostgres(ConformanceTests):
     @pytest.fixture(autouse=True)
     def place(self, on_oldest):
         on_oldest.empty()
@@ -45,7 +46,7 @@ class TestPostgres(StoreTests):
         return holdfast.open(self.url, **(special | options))
 
 
-class TestPostgresAwaited(StoreTests):
+class TestPostgresAsync(ConformanceTests):
     @pytest.fixture(autouse=True)
     def place(self, on_newest):
         on_newest.empty()

@@ -17,11 +17,11 @@ from holdfast import (
     Unsupported,
 )
 from holdfast.testing import raises
-from holdfast.testing._deleting import DeletionTests
-from holdfast.testing._forking import ForkTests
+from holdfast.testing._deletion import DeletionTests
+from holdfast.testing._forks import ForkTests
 from holdfast.testing._journal import JournalTests
-from holdfast.testing._pruning import PruningTests
-from holdfast.testing._saving import SavingTests
+from holdfast.testing._prune import PruneTests
+from holdfast.testing._save import SaveTests
 from support import databases, servers
 from support.programs import run_program
 
@@ -216,9 +216,7 @@ def divided():
     emptied.close()
 
 
-class TestPartitioned(
-    SavingTests, ForkTests, PruningTests, DeletionTests, JournalTests
-):
+class TestPartitioned(SaveTests, ForkTests, PruneTests, DeletionTests, JournalTests):
     """What touches every table once more, on tables of four parts."""
 
     # Parts with nothing in them take room too.

@@ -16,8 +16,8 @@ from holdfast._engine.search.text import FORM, STRETCH
 from holdfast._port import Indexed, Indexing, IndexKey, run
 from holdfast.backends.sqlite import _search
 from holdfast.faults import CHANGES, Fault, FaultyDisk, disk_full
-from holdfast.testing._reindexing import SearchUpkeepTests
-from holdfast.testing._searching import SearchOrderTests, SearchTests, places, user
+from holdfast.testing._search import SearchOrderTests, SearchTests, places, user
+from holdfast.testing._search_index import SearchUpkeepTests
 from support.programs import run_program
 
 PADDING = "the quick brown fox jumps over the lazy dog " * 20

@@ -16,7 +16,7 @@ from hypothesis.stateful import (
 
 import holdfast
 from holdfast._engine.search.text import snippet
-from holdfast.testing._searching import places, user
+from holdfast.testing._search import places, user
 from support.programs import seed_of
 
 # Letters whose cases differ in length or number, scripts without cases, marks, what

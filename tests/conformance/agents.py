@@ -1,4 +1,3 @@
-# ruff: noqa: PLR2004 - a test states its numbers where it uses them
 """Agents: saving, finding, listing, deleting with all that is theirs."""
 
 from __future__ import annotations
@@ -9,10 +8,8 @@ from holdfast.agents import Agent
 from holdfast.errors import Conflict, FormatMismatch, NotFound, Unstorable
 from holdfast.messages import Message
 from holdfast.retention import Retention
-from holdfast.testing._cases import HOSTILE, Cases, untyped
+from holdfast.testing._cases import HOSTILE, LONG, Cases, untyped
 from holdfast.testing._raises import raises
-
-LONG = "a value too long for the manifest " * 20
 
 
 class AgentTests(Cases):

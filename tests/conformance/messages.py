@@ -1,4 +1,3 @@
-# ruff: noqa: PLR2004 - a test states its numbers where it uses them
 """Messages: ours and everybody else's, given back exactly as they came."""
 
 from __future__ import annotations
@@ -7,10 +6,8 @@ from typing import Any
 
 from holdfast.errors import Unstorable
 from holdfast.messages import AnyMessage, Attachment, Message, ToolCall
-from holdfast.testing._cases import Cases, alike, untyped
+from holdfast.testing._cases import LONG, Cases, alike, untyped
 from holdfast.testing._raises import raises
-
-LONG = "a value too long for the manifest " * 20
 
 OPENAI_CHAT: list[dict[str, Any]] = [
     {"role": "developer", "content": "Be brief."},

@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 from holdfast.errors import NotFound, Unstorable
-from holdfast.testing._cases import Cases, steps, untyped
+from holdfast.testing._cases import LONG, Cases, steps, untyped
 from holdfast.testing._raises import raises
-
-LONG = "a value too long for the manifest " * 20
 
 
 class RewindTests(Cases):

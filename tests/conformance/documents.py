@@ -1,4 +1,3 @@
-# ruff: noqa: PLR2004 - a test states its numbers where it uses them
 """Documents: text or JSON under a name, with their versions."""
 
 from __future__ import annotations
@@ -6,10 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 
 from holdfast.errors import Conflict, FormatMismatch, NotFound, Unstorable
-from holdfast.testing._cases import HOSTILE, Cases, alike, untyped
+from holdfast.testing._cases import HOSTILE, LONG, Cases, alike, untyped
 from holdfast.testing._raises import raises
 
-LONG = "a value too long for the manifest " * 20
 HOUR = timedelta(hours=1)
 
 

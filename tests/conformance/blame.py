@@ -1,4 +1,3 @@
-# ruff: noqa: PLR2004 - a test states its numbers where it uses them
 """Which checkpoint set a value."""
 
 from __future__ import annotations

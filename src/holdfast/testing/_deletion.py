@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 from holdfast.errors import Conflict, NotFound, Unstorable
-from holdfast.testing._cases import Cases, steps
+from holdfast.testing._cases import LONG, Cases, steps
 from holdfast.testing._raises import raises
-
-LONG = "a value too long for the manifest " * 20
 
 
 class DeletionTests(Cases):

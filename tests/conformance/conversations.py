@@ -1,4 +1,3 @@
-# ruff: noqa: PLR2004 - a test states its numbers where it uses them
 """Conversations: creating, adding, saving, loading."""
 
 from __future__ import annotations
@@ -9,10 +8,9 @@ from datetime import timedelta
 from holdfast.conversations import Conversation
 from holdfast.errors import Conflict, FormatMismatch, NotFound, Unstorable
 from holdfast.messages import Message, ToolCall
-from holdfast.testing._cases import HOSTILE, Cases, untyped
+from holdfast.testing._cases import HOSTILE, LONG, Cases, untyped
 from holdfast.testing._raises import raises
 
-LONG = "a value too long for the manifest " * 20
 HOUR = timedelta(hours=1)
 
 
@@ -145,7 +143,7 @@ class ConversationTests(Cases):
             self.store.conversations.load("c")
 
 
-class AddingTests(Cases):
+class AddMessageTests(Cases):
     """Messages are added one after the other, whoever adds them."""
 
     def test_messages_are_added_at_the_end_and_counted(self) -> None:
@@ -234,7 +232,7 @@ class AddingTests(Cases):
         assert talks.thread("c").step == 1
 
 
-class ConversationSavingTests(Cases):
+class SaveConversationTests(Cases):
     """Saving a whole conversation, or what is said about it."""
 
     def test_a_loaded_conversation_is_changed_and_saved(self) -> None:

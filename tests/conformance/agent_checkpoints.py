@@ -1,4 +1,3 @@
-# ruff: noqa: PLR2004 - a test states its numbers where it uses them
 """Checkpoints of an agent with all its conversations: made, found, kept, deleted."""
 
 from __future__ import annotations
@@ -12,10 +11,9 @@ from holdfast.agents import KINDS, Agent, AgentCheckpoint
 from holdfast.errors import Conflict, NotFound, Unstorable
 from holdfast.messages import Attachment, Message
 from holdfast.retention import Retention, Thin
-from holdfast.testing._cases import AgentCases, untyped
+from holdfast.testing._cases import LONG, AgentCases, untyped
 from holdfast.testing._raises import raises
 
-LONG = "a value too long for the manifest " * 20
 HOUR = timedelta(hours=1)
 NEVER = timedelta(0)
 

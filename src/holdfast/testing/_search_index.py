@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.retention import Retention
 from holdfast.testing._raises import raises
-from holdfast.testing._searching import PADDING, SearchCases, places, user
+from holdfast.testing._search import PADDING, SearchCases, places, user
 
 
 class SearchUpkeepTests(SearchCases):

@@ -1,13 +1,14 @@
-"""The conformance suite on SQLite: a file and memory, both doors, compressed or not."""
+"""The conformance suite on SQLite and on folders, sync and async."""
 
 import pydantic
 import pytest
 
 import holdfast
-from holdfast.testing import StoreTests, blocking, raises
+from conformance import ConformanceTests
+from holdfast.testing import blocking, raises
 
 
-class TestFile(StoreTests):
+class TestFile(ConformanceTests):
     @pytest.fixture(autouse=True)
     def place(self, tmp_path):
         self.url = str(tmp_path / "store.db")
@@ -16,7 +17,7 @@ class TestFile(StoreTests):
         return holdfast.open(self.url, **options)
 
 
-class TestFileAwaited(TestFile):
+class TestFileAsync(TestFile):
     def open_store(self, **options):
         return blocking(holdfast.open_async(self.url, **options))
 
@@ -26,7 +27,7 @@ class TestCompressed(TestFile):
         return holdfast.open(self.url, **({"compress": True} | options))
 
 
-class TestDirectory(StoreTests):
+class TestDirectory(ConformanceTests):
     @pytest.fixture(autouse=True)
     def place(self, tmp_path):
         self.url = f"dir:{tmp_path}/store"
@@ -35,12 +36,12 @@ class TestDirectory(StoreTests):
         return holdfast.open(self.url, **options)
 
 
-class TestDirectoryAwaited(TestDirectory):
+class TestDirectoryAsync(TestDirectory):
     def open_store(self, **options):
         return blocking(holdfast.open_async(self.url, **options))
 
 
-class TestMemory(StoreTests):
+class TestMemory(ConformanceTests):
     reopens = False
 
     def open_store(self, **options):
@@ -51,7 +52,7 @@ def test_no_rule_hides_another_of_the_same_name():
     """A second test of a name, in another group, would silently never run."""
     names = [
         name
-        for group in StoreTests.__mro__
+        for group in ConformanceTests.__mro__
         for name in vars(group)
         if name.startswith("test")
     ]

@@ -32,7 +32,7 @@ class WeightTests(Cases):
         assert self.store.heaviest() == ()
 
 
-class VerifyingTests(Cases):
+class VerifyTests(Cases):
     """Checking that everything is as it was written."""
 
     def test_verifying_tells_how_far_it_is(self) -> None:

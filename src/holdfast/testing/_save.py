@@ -7,13 +7,11 @@ import json
 from datetime import timedelta
 
 from holdfast.errors import NotFound, Unstorable
-from holdfast.testing._cases import Cases, steps, untyped
+from holdfast.testing._cases import LONG, Cases, steps, untyped
 from holdfast.testing._raises import raises
 
-LONG = "a value too long for the manifest " * 20
 
-
-class SavingTests(Cases):
+class SaveTests(Cases):
     """What a save keeps of a state, and in which order."""
 
     def test_what_was_saved_is_loaded(self) -> None:
@@ -247,7 +245,7 @@ class SavingTests(Cases):
         assert self.thread().about is None
 
 
-class AppendingTests(Cases):
+class AppendTests(Cases):
     """Adding to the lists of a state without its old elements."""
 
     def test_append_adds_to_the_end_of_lists(self) -> None:

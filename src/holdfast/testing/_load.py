@@ -12,10 +12,8 @@ from holdfast.errors import (
     NotFound,
     Unstorable,
 )
-from holdfast.testing._cases import Cases, untyped
+from holdfast.testing._cases import LONG, Cases, untyped
 from holdfast.testing._raises import raises
-
-LONG = "a value too long for the manifest " * 20
 
 
 @dataclass
@@ -40,7 +38,7 @@ class Run(msgspec.Struct):
     cost: float | None = None
 
 
-class LoadingTests(Cases):
+class LoadTests(Cases):
     """The state at a reference, as it is or as a type."""
 
     def test_what_is_missing_is_not_found(self) -> None:

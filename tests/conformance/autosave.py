@@ -1,4 +1,3 @@
-# ruff: noqa: PLR2004 - a test states its numbers where it uses them
 """Automatic checkpoints by time: one loop, bounded, and no error goes unheard."""
 
 from __future__ import annotations

@@ -10,10 +10,9 @@ from hashlib import sha512
 from holdfast._port import Pruned
 from holdfast.errors import Conflict, NotFound
 from holdfast.retention import Retention, Thin
-from holdfast.testing._cases import Cases, steps
+from holdfast.testing._cases import LONG, Cases, steps
 from holdfast.testing._raises import raises
 
-LONG = "a value too long for the manifest " * 20
 DAY = timedelta(days=1)
 HOUR = timedelta(hours=1)
 
@@ -191,7 +190,7 @@ class RetentionTests(Cases):
         assert self.store.stats().threads == 10
 
 
-class PruningTests(Cases):
+class PruneTests(Cases):
     """What a prune leaves is whole."""
 
     def test_what_is_left_is_as_it_was(self) -> None:

@@ -1,4 +1,3 @@
-# ruff: noqa: PLR2004 - a test states its numbers where it uses them
 """Sessions: conversations of users, and how long they stay."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: PLR2004 - a test states its numbers where it uses them
 """Conversations in listings, their titles, and the windows a model gets to see."""
 
 from __future__ import annotations
@@ -8,10 +7,9 @@ from datetime import timedelta
 from holdfast.conversations import LONGEST_TITLE, Conversation
 from holdfast.errors import Unstorable
 from holdfast.messages import AnyMessage, Message, ToolCall
-from holdfast.testing._cases import Cases, untyped
+from holdfast.testing._cases import LONG, Cases, untyped
 from holdfast.testing._raises import raises
 
-LONG = "a value too long for the manifest " * 20
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466"
 PIRATES = "\U0001f3f4\u200d\u2620\ufe0f"
 WALES = "\U0001f3f4\U000e0067\U000e0062\U000e0077\U000e006c\U000e0073\U000e007f"

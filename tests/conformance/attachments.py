@@ -1,4 +1,3 @@
-# ruff: noqa: PLR2004 - a test states its numbers where it uses them
 """What comes with messages: given back as it was, and stored once if it is large."""
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from holdfast.messages import AnyMessage, Attachment, Message
 from holdfast.testing._cases import Cases
 
 # Nothing can be saved by compressing it.
-NOISE = Random(1).randbytes(60_000)  # noqa: S311 - not a secret
+NOISE = Random(1).randbytes(60_000)
 TEXT = b64encode(NOISE).decode()
 LARGE = 40_000
 
@@ -99,7 +98,7 @@ class AttachmentTests(Cases):
 
     def test_editing_around_it_does_not_store_it_again(self) -> None:
         talks = self.store.conversations
-        noises = [Random(n).randbytes(30_000) for n in range(5)]  # noqa: S311
+        noises = [Random(n).randbytes(30_000) for n in range(5)]
         files = [Attachment(content=noise) for noise in noises]
         messages: list[AnyMessage] = [
             Message.user(f"{n}", attachments=[f]) for n, f in enumerate(files)

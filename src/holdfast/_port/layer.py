@@ -1,0 +1,118 @@
+"""A layer: a class that takes a backend and is a backend."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from typing import Self, TypeVar, cast
+
+from msgspec.structs import replace
+
+from holdfast._port.backend import Backend, BlockingBackend, Facts, Inspection
+from holdfast._port.plans import Admission, Adoption, Indexing, Prune, Pruned
+from holdfast._port.queries import Query
+from holdfast._port.reads import Key
+from holdfast._port.writes import Outcome, Receipt, Write
+from holdfast._values.records import Change, Page, Run, Segment
+
+R = TypeVar("R")
+
+
+class Layer:
+    """Passes every verb of the port on to the backend below it, ``backend``.
+
+    A subclass overrides the verbs that it counts, traces, delays or changes. Every verb
+    is written out here, so that a new verb of the port cannot bypass a layer unseen.
+    Layers can be stacked: ``Counting(Encrypting(SqliteBackend(path)))``.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        # The sync API calls the one and the async API the other: with only one of them
+        # overridden, half of the commits would pass the layer unseen.
+        if ("commit" in vars(cls)) is not ("commit_each" in vars(cls)):
+            text = f"{cls.__name__} must override commit and commit_each together"
+            raise TypeError(text)
+
+    def over(self, backend: Backend) -> Self:
+        """The same layer over another backend; `using` needs it.
+
+        It shares the attributes of this one. State that changes, such as counts, has to
+        be in an object that both refer to, for example a `collections.Counter`.
+        """
+        other = copy(self)
+        other.backend = backend
+        return other
+
+    @property
+    def blocking(self) -> bool:
+        return self.backend.blocking
+
+    @property
+    def abilities(self) -> frozenset[str]:
+        return self.backend.abilities
+
+    async def ready(self) -> None:
+        await self.backend.ready()
+
+    async def commit(self, writes: Sequence[Write]) -> list[Receipt]:
+        return await self.backend.commit(writes)
+
+    def commit_each(self, batches: Sequence[Sequence[Write]]) -> Sequence[Outcome]:
+        # Called over a blocking backend only, which the type of ``backend`` cannot say.
+        return cast("BlockingBackend", self.backend).commit_each(batches)
+
+    async def read(self, keys: Sequence[Key[R]]) -> list[R | None]:
+        return await self.backend.read(keys)
+
+    async def segments(self, family: int, runs: Sequence[Run]) -> list[Segment]:
+        return await self.backend.segments(family, runs)
+
+    async def scan(self, query: Query[R]) -> Page[R]:
+        return await self.backend.scan(query)
+
+    async def prune(self, plan: Prune) -> Pruned:
+        return await self.backend.prune(plan)
+
+    async def changes(self, after: int, limit: int, timeout: float) -> Page[Change]:
+        return await self.backend.changes(after, limit, timeout)
+
+    async def setting(self, name: str, value: bytes | None = None) -> bytes | None:
+        return await self.backend.setting(name, value)
+
+    async def index(self, updates: Sequence[Indexing]) -> None:
+        await self.backend.index(updates)
+
+    async def mend(self) -> bool:
+        return await self.backend.mend()
+
+    async def adopt(self, adoption: Adoption) -> None:
+        await self.backend.adopt(adoption)
+
+    async def admit(self, admission: Admission) -> None:
+        await self.backend.admit(admission)
+
+    async def facts(self) -> Facts:
+        return replace(await self.backend.facts(), abilities=self.abilities)
+
+    async def inspect(self) -> Inspection:
+        return await self.backend.inspect()
+
+    async def check(self) -> list[str]:
+        return await self.backend.check()
+
+    async def compact(self) -> None:
+        await self.backend.compact()
+
+    async def backup(self, path: str) -> None:
+        await self.backend.backup(path)
+
+    def using(self, connection: object) -> Self:
+        """The same layer over the backend below on a caller's connection."""
+        return self.over(self.backend.using(connection))
+
+    async def close(self) -> None:
+        await self.backend.close()

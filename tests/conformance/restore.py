@@ -1,0 +1,142 @@
+"""Restoring an agent's checkpoints: everything is as it was, or nothing changed."""
+
+from __future__ import annotations
+
+from holdfast.agents import Agent
+from holdfast.errors import Conflict, NotFound
+from holdfast.messages import Message
+from holdfast.testing._cases import AgentCases
+from holdfast.testing._raises import raises
+
+
+class RestoredRecordTests(AgentCases):
+    """What a restore changes in the records of an agent, and what it leaves alone."""
+
+    def test_restoring_what_is_there_changes_nothing(self) -> None:
+        self.busy_agent()
+        before = self.world()
+        made = self.store.agents.checkpoint("a")
+        moves = len(self.store.conversations.thread("one").moves())
+
+        done = self.store.agents.restore("a", made)
+
+        assert (done.rewound, done.revived, done.removed) == ((), (), ())
+        assert self.world() == before
+        assert len(self.store.conversations.thread("one").moves()) == moves
+
+    def test_titles_tags_and_archives_come_back(self) -> None:
+        talks = self.store.conversations
+        self.busy_agent()
+        talks.update("one", title="old", tags=["x"], archived=True, context={"k": 1})
+        before = self.world()
+        made = self.store.agents.checkpoint("a")
+        talks.update("one", title="new", tags=[], archived=False, context={})
+
+        self.store.agents.restore("a", made)
+
+        assert self.world() == before
+        assert self.store.agents.load("a").active_conversations == ("two",)
+
+    def test_what_was_ahead_stays_in_the_history(self) -> None:
+        talks = self.store.conversations
+        self.busy_agent()
+        made = self.store.agents.checkpoint("a")
+        ahead = talks.add("one", Message.user("ahead"))
+
+        self.store.agents.restore("a", made)
+        talks.add("one", Message.user("another way"))
+
+        assert talks.load("one", ahead).message_count == 5
+        assert talks.load("one").message_count == 5
+        assert talks.list(limit=1)[0].messages == 5
+        assert talks.thread("one").undo().id != ahead.id
+
+    def test_a_conversation_that_is_back_has_its_history(self) -> None:
+        talks = self.store.conversations
+        self.busy_agent()
+        history = [c.id for c in talks.thread("one").history()]
+        made = self.store.agents.checkpoint("a")
+        talks.delete("one")
+
+        self.store.agents.restore("a", made)
+
+        assert [c.id for c in talks.thread("one").history()] == history
+        assert [c.id for c in talks.thread("one").history(all=True)] == history
+        assert talks.load("one", "@^").message_count == 3
+        talks.thread("one").rewind("@^")
+        talks.thread("one").rewind(history[0])
+        talks.add("one", self.long())
+        assert talks.load("one").message_count == 5
+        assert talks.thread("one").fork("fork").step == 3
+
+    def test_forks_are_restored_each_for_itself(self) -> None:
+        talks = self.store.conversations
+        self.busy_agent()
+        talks.thread("one").fork("conversation:fork")
+        talks.add("fork", self.long())
+        before = self.world()
+        made = self.store.agents.checkpoint("a")
+        talks.delete("one")
+        talks.add("fork", self.long())
+        talks.thread("fork").fork("conversation:one")
+
+        self.store.agents.restore("a", made)
+
+        assert self.world() == before
+        assert self.store.verify()
+
+    def test_other_agents_are_left_alone(self) -> None:
+        talks = self.store.conversations
+        self.busy_agent()
+        self.store.agents.save(Agent(id="b"))
+        made = self.store.agents.checkpoint("a")
+        talks.create("of b", agent="b", messages=[self.long()])
+        talks.create("of nobody", messages=[self.long()])
+        self.store.thread("mine", agent="a").save({"n": 1})
+        before = self.world()
+
+        self.store.agents.restore("a", made)
+
+        assert self.world() == before
+        assert self.store.thread("mine").load() == {"n": 1}
+
+    def test_what_works_for_another_agent_now_is_not_taken_from_it(self) -> None:
+        talks = self.store.conversations
+        self.busy_agent()
+        made = self.store.agents.checkpoint("a")
+        talks.delete("one")
+        talks.add("two", self.long())
+        talks.create("one", agent="b", title="mine")
+        before = self.world()
+
+        with raises(Conflict, "foreign"):
+            self.store.agents.restore("a", made)
+
+        assert self.world() == before
+        assert len(self.store.agents.checkpoints("a")) == 1
+        talks.delete("one")
+        self.store.agents.restore("a", made)
+        assert talks.load("one").agent == "a"
+
+    def test_a_deleted_checkpoint_cannot_be_restored(self) -> None:
+        self.busy_agent()
+        made = self.store.agents.checkpoint("a", "x")
+        self.store.agents.delete_checkpoint("a", made)
+
+        for wanted in (made, made.id, "x"):
+            with raises(NotFound):
+                self.store.agents.restore("a", wanted)
+
+    def test_a_record_loaded_before_a_restore_is_not_saved_over_it(self) -> None:
+        self.busy_agent()
+        made = self.store.agents.checkpoint("a")
+        self.store.conversations.add("one", self.long())
+        agent = self.store.agents.save(self.store.agents.load("a"))
+        talk = self.store.conversations.load("one")
+
+        self.store.agents.restore("a", made)
+
+        with raises(Conflict, "head_moved"):
+            self.store.agents.save(agent)
+        with raises(Conflict, "head_moved"):
+            self.store.conversations.save(talk)
