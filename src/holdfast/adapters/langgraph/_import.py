@@ -59,6 +59,13 @@ async def import_from(
     return importing.report()
 
 
+async def import_into(
+    context: Context, path: str, *, dry_run: bool, progress: Progress | None
+) -> Report:
+    """As `import_from`, with the types that need no permission."""
+    return await import_from(context, Types(), path, dry_run=dry_run, progress=progress)
+
+
 class _Importing:
     def __init__(
         self,
