@@ -55,7 +55,7 @@ class BundleWriter:
         if found is not None and _stamp(found).get("digest") != bundle.digest:
             raise ImportRefused(CHANGED.format(id=bundle.id))
         if found is None and record.head is not None and not _stamp(record.head):
-            raise ImportRefused("its agent got checkpoints since that import; it was left out")
+            raise ImportRefused("its agent got checkpoints since; it was left out")
         return found is not None
 
     async def _make(self, bundle: Bundle) -> None:
