@@ -39,7 +39,7 @@ from holdfast.adapters.langgraph._runner import (
     Runner,
     opened,
 )
-from holdfast.adapters.langgraph._task_writes import call_of
+from holdfast.adapters.langgraph._task_writes import task_writes
 from holdfast.adapters.langgraph._types import Types
 
 if TYPE_CHECKING:
@@ -153,7 +153,9 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         before: RunnableConfig | None,
         limit: int | None,
     ) -> AsyncIterator[CheckpointTuple]:
-        asked = _listing.Asked(config=config, filter=wanted, before=before, limit=limit)
+        asked = _listing.ListQuery(
+            config=config, filter=wanted, before=before, limit=limit
+        )
         return _listing.tuples(self._runner.context, self._types, asked)
 
     def get_delta_channel_history(
@@ -212,11 +214,11 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        asked = _putting.putting(
+        asked = _putting.put_request(
             self._types, config, checkpoint, metadata, new_versions
         )
         await _putting.put(self._runner.context, asked)
-        return asked.place.config(asked.id)
+        return asked.namespace.config(asked.id)
 
     def put_writes(
         self,
@@ -246,7 +248,7 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         task_id: str,
         task_path: str,
     ) -> None:
-        call = call_of(self._types, config, writes, (task_id, task_path))
+        call = task_writes(self._types, config, writes, (task_id, task_path))
         await _putting.put_writes(self._runner.context, call)
 
     # --- removing and copying ---------------------------------------------------------
