@@ -16,10 +16,12 @@ DAY = 24 * HOUR
 WEEK = 7 * DAY
 # The first day of 1970 was a Thursday; weeks begin on Mondays.
 MONDAY = 3 * DAY
+# The kind of the threads that keep the checkpoints of agents.
+AGENT_CHECKPOINTS = "checkpoints"
 # Threads of these kinds go when they are deleted, never for being idle or too many.
-LASTING = frozenset({"agent", "checkpoints", PIN, "document"})
+LASTING = frozenset({"agent", AGENT_CHECKPOINTS, PIN, "document"})
 # These go with an agent or its checkpoints only, whatever a policy says.
-HELD = frozenset({"checkpoints", PIN})
+HELD = frozenset({AGENT_CHECKPOINTS, PIN})
 
 
 class Thin(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,6 +85,11 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
     def thins_threads(self) -> bool:
         """Whether checkpoints of surviving threads may go."""
         return (self.last, self.within, self.thin) != (None, None, None)
+
+    def may_thin(self, kind: str) -> bool:
+        """Whether checkpoints of surviving threads of a kind may go."""
+        # An agent's checkpoint keeps pins, which only deleting the checkpoint lets go.
+        return self.thins_threads and kind != AGENT_CHECKPOINTS
 
     @property
     def drops_threads(self) -> bool:

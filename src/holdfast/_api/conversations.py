@@ -12,14 +12,13 @@ from holdfast._engine.context import Context
 from holdfast._engine.records import conversations
 from holdfast._engine.records.conversations import KIND, ListQuery, thread_of
 from holdfast._engine.search import query as searching
-from holdfast._engine.search.index import Progress
 from holdfast._engine.search.query import Match, SearchQuery
 from holdfast._engine.threads.lineage import Reference
 from holdfast._engine.upkeep.prune import prune_conversations
 from holdfast._messages.attachments import kept
 from holdfast._messages.repair import How
 from holdfast._port import Pruned, Start, run
-from holdfast._values.records import Checkpoint, Page
+from holdfast._values.records import Checkpoint, Page, Progress
 from holdfast._values.reference import HEAD
 from holdfast.conversations import Conversation, Counter, Summary
 from holdfast.messages import AnyMessage

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 from holdfast._api.agents import Agents, AsyncAgents
 from holdfast._api.conversations import AsyncConversations, Conversations
 from holdfast._api.documents import AsyncDocuments, Documents
+from holdfast._api.message_kinds import MESSAGE_KINDS
 from holdfast._api.options import open_new, over
 from holdfast._api.runner import Passage, Worker
 from holdfast._api.thread import AsyncThread, Thread
@@ -18,8 +19,7 @@ from holdfast._engine.context import Context
 from holdfast._engine.records import last_messages as glancing
 from holdfast._engine.search import index
 from holdfast._engine.search import query as searching
-from holdfast._engine.search.index import Progress
-from holdfast._engine.search.query import WITH_MESSAGES, Match, SearchQuery
+from holdfast._engine.search.query import Match, SearchQuery
 from holdfast._engine.threads import listing, removal
 from holdfast._engine.threads import load as loading
 from holdfast._engine.threads.listing import ThreadsQuery
@@ -47,6 +47,7 @@ from holdfast._values.records import (
     Change,
     Checkpoint,
     Page,
+    Progress,
     ThreadRecord,
     checked_name,
     encode_metadata,
@@ -274,7 +275,7 @@ class Store:
         """
         wanted = SearchQuery(
             text=query,
-            kinds=WITH_MESSAGES,
+            kinds=MESSAGE_KINDS,
             agent=agent,
             owner=owner,
             conversation=conversation,
@@ -522,7 +523,7 @@ class AsyncStore:
     ) -> Page[Match]:
         wanted = SearchQuery(
             text=query,
-            kinds=WITH_MESSAGES,
+            kinds=MESSAGE_KINDS,
             agent=agent,
             owner=owner,
             conversation=conversation,

@@ -7,9 +7,9 @@ text, and know nothing of files, SQL or frameworks.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Final, NamedTuple, TypeVar, cast, overload
+from typing import Final, NamedTuple, TypeAlias, TypeVar, cast, overload
 
 import msgspec
 from xxhash import xxh3_64_intdigest
@@ -18,6 +18,9 @@ from holdfast._values import codec
 from holdfast.errors import Unstorable
 
 T = TypeVar("T")
+
+# Called by long operations with how much is done, and of how much.
+Progress: TypeAlias = Callable[[int, int], object]
 
 # What kind of thread holds on to a checkpoint of another on behalf of an agent's.
 PIN = "pin"

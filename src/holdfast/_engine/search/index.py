@@ -29,11 +29,9 @@ from holdfast._port import (
     Stale,
 )
 from holdfast._values.manifest import decode_manifest
-from holdfast._values.records import ThreadRecord
+from holdfast._values.records import Progress, ThreadRecord
 from holdfast.errors import Busy, Corrupt, HoldfastError, Unsupported
 from holdfast.messages import AnyMessage, restored
-
-Progress = Callable[[int, int], object]
 
 # Characters indexed in one transaction: others cannot save meanwhile. Half a tenth of
 # a second for prose, half a second for what looks random.

@@ -12,16 +12,20 @@ import msgspec
 
 from holdfast._engine.context import Context
 from holdfast._engine.records.conversations import KIND, PREFIX, thread_of
-from holdfast._engine.search.index import Conversation, Progress, catch_up
+from holdfast._engine.search.index import Conversation, catch_up
 from holdfast._engine.search.text import FORM, GRAM, folded, prepared, snippet
 from holdfast._messages.transcript import role_of, text_of
-from holdfast._port import NEW_THREAD, Candidate, Candidates, ThreadKey, Threads
-from holdfast._values.records import Page, ThreadRecord, checked_limit, checked_name
+from holdfast._port import Candidate, Candidates, ThreadKey, Threads
+from holdfast._values.records import (
+    Page,
+    Progress,
+    ThreadRecord,
+    checked_limit,
+    checked_name,
+)
 from holdfast.errors import Corrupt, Unstorable
 from holdfast.messages import AnyMessage
 
-# The kinds of threads that may have messages, the plain ones among them.
-WITH_MESSAGES = (KIND, NEW_THREAD.kind, "langgraph")
 # Threads looked at before it is seen whether that was enough.
 CHUNK = 50
 # A cursor is the ``changed`` of a conversation with a position in these bits.

@@ -45,10 +45,16 @@ class HistoryQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def resolve(context: Context, thread: str, reference: Reference) -> Checkpoint:
-    """The checkpoint a reference means, seen from a thread."""
-    record = await context.get_thread(thread)
+    """The checkpoint that a reference means in a thread."""
+    return await resolve_in(context, await context.get_thread(thread), reference)
+
+
+async def resolve_in(
+    context: Context, record: ThreadRecord, reference: Reference
+) -> Checkpoint:
+    """As `resolve`, in a thread whose record has been read already."""
     if record.head is None:
-        raise missing_thread(thread)
+        raise missing_thread(record.id)
     if isinstance(reference, Checkpoint):
         return await _own(context, record, reference)
     parsed = parse(reference)
@@ -59,8 +65,8 @@ async def resolve(context: Context, thread: str, reference: Reference) -> Checkp
     marked = await _newest_marked(context, record, parsed)
     if marked is None:
         raise NotFound(
-            f"thread {thread!r} has no checkpoint with {reference!r}; see history()",
-            thread=thread,
+            f"thread {record.id!r} has no checkpoint with {reference!r}; see history()",
+            thread=record.id,
             reference=reference,
         )
     return marked
@@ -294,7 +300,7 @@ async def _behind(
 ) -> Checkpoint:
     """The checkpoint that a reference, or the cursor of a page, means."""
     if not isinstance(before, int):
-        return await resolve(context, record.id, before)
+        return await resolve_in(context, record, before)
     at = Saves(family=record.family, before=before + 1, after=before - 1, limit=1)
     page = await context.backend.scan(at)
     if not page:

@@ -9,7 +9,7 @@ import msgspec
 
 from holdfast._engine.cache import Known
 from holdfast._engine.context import Context, missing_thread
-from holdfast._engine.threads.lineage import Reference, resolve, unknown
+from holdfast._engine.threads.lineage import Reference, resolve_in, unknown
 from holdfast._port import CheckpointKey, StateKey
 from holdfast._values import codec
 from holdfast._values.manifest import WHOLE, Value, decode_manifest
@@ -51,19 +51,18 @@ async def loaded(context: Context, thread: str, reference: Reference) -> Loaded:
     if reference == HEAD:
         return await _loaded_head(context, thread)
     record = await context.get_thread(thread)
-    checkpoint = await resolve(context, thread, reference)
+    checkpoint = await resolve_in(context, record, reference)
     while True:
         known = context.known(thread, checkpoint)
         try:
-            state = await state_of(context, known)
-            break
+            return Loaded(record, checkpoint, await state_of(context, known))
         except Corrupt:
-            # Perhaps it was only removed since it was looked up.
-            found = await resolve(context, thread, reference)
+            # The checkpoint may have been removed after it was resolved.
+            record = await context.get_thread(thread)
+            found = await resolve_in(context, record, reference)
             if found.seq == checkpoint.seq:
                 raise
             checkpoint = found
-    return Loaded(record, checkpoint, state)
 
 
 async def _loaded_head(context: Context, thread: str) -> Loaded:

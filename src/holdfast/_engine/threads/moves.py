@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast._engine.context import Context
-from holdfast._engine.threads.lineage import Reference, resolve
+from holdfast._engine.context import Context, missing_thread
+from holdfast._engine.threads.lineage import Reference, resolve, resolve_in, unknown
 from holdfast._engine.threads.references import head_moves
 from holdfast._engine.threads.save import checked_tags
-from holdfast._port import Details, Mark, Moves, Start, Turn, Write
+from holdfast._port import CheckpointKey, Details, Mark, Moves, Start, Turn, Write
 from holdfast._values.records import (
     UNSET,
     Checkpoint,
     Move,
     Origin,
     Page,
+    ThreadRecord,
     Unset,
     checked_limit,
     checked_name,
@@ -28,7 +29,7 @@ async def fork(
 ) -> None:
     """Start a new thread at a checkpoint; nothing is copied."""
     source = await context.get_thread(thread)
-    head = await resolve(context, thread, reference)
+    head = await resolve_in(context, source, reference)
     start = Start(
         kind=source.kind,
         owner=source.owner,
@@ -44,21 +45,25 @@ async def fork(
 
 async def rewind(context: Context, thread: str, reference: Reference) -> Checkpoint:
     """Move the head to an earlier checkpoint; what was ahead stays reachable."""
-    target = await resolve(context, thread, reference)
-    return await turn(context, thread, "rewind", target)
+    record = await context.get_thread(thread)
+    target = await resolve_in(context, record, reference)
+    return await turn(context, thread, "rewind", target, record.head)
 
 
 async def turn(
-    context: Context, thread: str, kind: str, target: Checkpoint
+    context: Context,
+    thread: str,
+    kind: str,
+    target: Checkpoint,
+    head: Checkpoint | None = None,
 ) -> Checkpoint:
-    """Move the head, whatever it is at the moment."""
+    """Move the head from wherever it is; ``head`` is where the caller saw it last."""
     context.cache.take(thread)
     while True:
-        head = await context.get_head(thread)
         write = Write(
             thread=thread,
             at=context.clock(),
-            expect=head,
+            expect=head or await context.get_head(thread),
             turn=Turn(kind, target),
         )
         try:
@@ -66,30 +71,32 @@ async def turn(
         except Conflict as conflict:
             if conflict.code != "head_moved":
                 raise
-            continue
-        return target
+            head = None
+        else:
+            return target
 
 
 async def undo(context: Context, thread: str) -> Checkpoint:
     """Take the last save or rewind back that has not been taken back yet."""
-    head = await context.get_head(thread)
+    record, head = await _record_and_head(context, thread)
     undone = 0
     async for move in head_moves(context, thread):
         if move.kind == "undo":
             undone += 1
         elif move.kind == "redo" or undone:
             undone -= 1
-        # A move that did not lead here lost its successors to deletion.
+        # A move that led elsewhere: the moves after it were deleted.
         elif move.target == head.id:
             if move.source is None:
                 break
-            return await _turn_to(context, thread, "undo", move.source)
+            target = await resolve_in(context, record, move.source)
+            return await turn(context, thread, "undo", target, head)
     raise NotFound(f"thread {thread!r} has nothing to undo", thread=thread)
 
 
 async def redo(context: Context, thread: str) -> Checkpoint:
     """Do again what the last undo took back, unless something came after it."""
-    head = await context.get_head(thread)
+    record, head = await _record_and_head(context, thread)
     redone = 0
     async for move in head_moves(context, thread):
         if move.kind == "redo":
@@ -99,12 +106,18 @@ async def redo(context: Context, thread: str) -> Checkpoint:
         elif redone:
             redone -= 1
         elif move.target == head.id and move.source is not None:
-            return await _turn_to(context, thread, "redo", move.source)
+            target = await resolve_in(context, record, move.source)
+            return await turn(context, thread, "redo", target, head)
     raise NotFound(f"thread {thread!r} has nothing to redo", thread=thread)
 
 
-async def _turn_to(context: Context, thread: str, kind: str, id_: str) -> Checkpoint:
-    return await turn(context, thread, kind, await resolve(context, thread, id_))
+async def _record_and_head(
+    context: Context, thread: str
+) -> tuple[ThreadRecord, Checkpoint]:
+    record = await context.get_thread(thread)
+    if record.head is None:
+        raise missing_thread(thread)
+    return record, record.head
 
 
 async def moves(
@@ -132,7 +145,12 @@ async def mark(
     mark = Mark(checkpoint, label, added, removed)
     write = Write(thread=thread, at=context.clock(), expect=UNSET, marks=(mark,))
     await context.backend.commit([write])
-    return await resolve(context, thread, checkpoint)
+    [marked] = await context.backend.read(
+        [CheckpointKey(checkpoint.family, checkpoint.id)]
+    )
+    if marked is None:
+        raise unknown(thread, checkpoint.id)
+    return marked
 
 
 async def describe(

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeVar
 
 from holdfast._engine.context import Context
-from holdfast._engine.threads.lineage import Reference, resolve
+from holdfast._engine.threads.lineage import Reference, resolve, resolve_in
 from holdfast._port import FamilyPlan, Prune, Saves, Threads, Turn, Write
 from holdfast._port.removal import ancestry, plan_removal
 from holdfast._values.records import PIN, Checkpoint, ThreadRecord
@@ -95,7 +95,7 @@ async def delete_checkpoint(context: Context, thread: str, reference: Reference)
     async def attempt() -> int:
         try:
             record = await context.get_thread(thread)
-            doomed = await resolve(context, thread, reference)
+            doomed = await resolve_in(context, record, reference)
         except NotFound as missing:
             if missing.code == NotFound.default_code:
                 return 0

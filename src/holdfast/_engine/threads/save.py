@@ -91,8 +91,22 @@ async def save(
     *,
     if_changed: bool = False,
 ) -> Checkpoint:
-    """Save a draft as the thread's new head."""
-    saved = await Saving(context, thread, draft, how).run(if_changed=if_changed)
+    """Save a draft as the thread's new head; where the head moved, on the new one.
+
+    With ``if_changed`` nothing is saved, and the head returned, if it has this state.
+    """
+    attempt = _Attempt(context, thread, draft, how)
+    await attempt.find_parent(certainly=if_changed)
+    saved: Checkpoint | None = None
+    while saved is None:
+        plan, manifest = await attempt.plan()
+        if if_changed and attempt.is_unchanged(manifest):
+            saved = await attempt.keep_parent()
+            break
+        try:
+            saved = await attempt.commit(plan, manifest)
+        except Conflict as conflict:
+            saved = await attempt.settle(conflict)
     if context.after_save is not None:
         await context.after_save(context)
     return saved
@@ -126,8 +140,8 @@ async def seen(context: Context, thread: str, id_: str | None) -> Checkpoint | U
     return found
 
 
-class Saving:
-    """One save on its way through however many attempts it takes."""
+class _Attempt:
+    """A save that is repeated until it is committed or refused."""
 
     def __init__(
         self, context: Context, thread: str, draft: Draft, how: Options
@@ -136,27 +150,7 @@ class Saving:
         self.id = how.id or context.new_id()
         self.parent: Known | None = None
 
-    async def run(self, *, if_changed: bool = False) -> Checkpoint:
-        """Plan on the head and commit; where the head moved, plan on the new one."""
-        await self._find_parent(certainly=if_changed)
-        while True:
-            try:
-                plan, manifest = await self._plan()
-            except Corrupt:
-                # Perhaps what could not be read was only removed since.
-                if not await self._found_new_head():
-                    raise
-                continue
-            if if_changed and self._is_unchanged(manifest):
-                return await self._keep_parent()
-            try:
-                return await self._commit(plan, manifest)
-            except Conflict as conflict:
-                settled = await self._settle(conflict)
-                if settled is not None:
-                    return settled
-
-    async def _find_parent(self, *, certainly: bool) -> None:
+    async def find_parent(self, *, certainly: bool) -> None:
         expect = self.how.expect
         if expect is None:
             return
@@ -184,10 +178,19 @@ class Saving:
     def _build_on(self, head: Checkpoint | None) -> None:
         self.parent = self.context.known(self.thread, head) if head else None
 
-    async def _plan(self) -> tuple[Plan, Manifest]:
-        blocks = Blocks(self.parent.manifest.next_block if self.parent else 0)
-        plan = await self.draft.plan(self.context, self.parent, blocks)
-        return plan, Manifest(plan.is_mapping, plan.values, blocks.next)
+    async def plan(self) -> tuple[Plan, Manifest]:
+        """What the draft makes of the parent."""
+        while True:
+            blocks = Blocks(self.parent.manifest.next_block if self.parent else 0)
+            try:
+                plan = await self.draft.plan(self.context, self.parent, blocks)
+            except Corrupt:
+                # The segments may be missing because another writer removed them
+                # together with the checkpoint; then there is a new head.
+                if not await self._found_new_head():
+                    raise
+            else:
+                return plan, Manifest(plan.is_mapping, plan.values, blocks.next)
 
     async def _found_new_head(self) -> bool:
         """Build on another head than before, if there is one and any will do."""
@@ -199,7 +202,7 @@ class Saving:
         self._build_on(head)
         return True
 
-    def _is_unchanged(self, manifest: Manifest) -> bool:
+    def is_unchanged(self, manifest: Manifest) -> bool:
         if self.parent is None:
             return False
         old = self.parent.manifest
@@ -207,7 +210,7 @@ class Saving:
             old.values.items()
         ) == list(manifest.values.items())
 
-    async def _keep_parent(self) -> Checkpoint:
+    async def keep_parent(self) -> Checkpoint:
         assert self.parent is not None
         head, now = self.parent.head, self.context.clock()
         self.context.cache.give(self.thread, self.parent)
@@ -223,7 +226,7 @@ class Saving:
             for key, data in self.how.journal
         )
 
-    async def _commit(self, plan: Plan, manifest: Manifest) -> Checkpoint:
+    async def commit(self, plan: Plan, manifest: Manifest) -> Checkpoint:
         now = self.context.clock()
         draft = self._checkpoint(manifest, now)
         write = Write(
@@ -235,7 +238,10 @@ class Saving:
             segments=await self.context.packer.pack(plan.segments),
             entries=self._entries(draft.id, now),
         )
-        receipt = await self._receipt(write)
+        if self.how.commit is None:
+            [receipt] = await self.context.backend.commit([write])
+        else:
+            receipt = await self.how.commit(write)
         saved = replace(
             draft,
             seq=receipt.seq,
@@ -244,12 +250,6 @@ class Saving:
         )
         self.context.cache.give(self.thread, Known(saved, manifest, plan.bodies))
         return saved
-
-    async def _receipt(self, write: Write) -> Receipt:
-        if self.how.commit is not None:
-            return await self.how.commit(write)
-        [receipt] = await self.context.backend.commit([write])
-        return receipt
 
     def _start(self) -> Start | None:
         if self.parent is not None:
@@ -280,7 +280,7 @@ class Saving:
         above = parent.sha256 if parent else b""
         return replace(draft, sha256=digest(draft, above))
 
-    async def _settle(self, conflict: Conflict) -> Checkpoint | None:
+    async def settle(self, conflict: Conflict) -> Checkpoint | None:
         """Make the next attempt possible, or return what is there, or give up."""
         if conflict.code == "id_taken":
             return await self._same_as_before(conflict)

@@ -10,7 +10,7 @@ import msgspec
 
 from holdfast._engine.context import Context
 from holdfast._port import Admission, Adoption, Inspection, ThreadKey
-from holdfast._values.records import EPOCH, Run, Segment, checked_name
+from holdfast._values.records import EPOCH, Progress, Run, Segment, checked_name
 from holdfast.archive._contents import (
     Contents,
     Heading,
@@ -28,9 +28,6 @@ from holdfast.archive._reader import ArchiveReader, Source, opened
 from holdfast.archive._records import encoded, forms_of
 from holdfast.archive._target import Target, new_file
 from holdfast.errors import Conflict, Corrupt, Unstorable
-
-# Told how many checkpoints and segments of how many are done.
-Progress = Callable[[int, int], object]
 
 CHUNK = 64
 NAMES = 500

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import msgspec
 
 from holdfast._engine.context import Context
 from holdfast._port import Adoption, Inspection, Rescued
 from holdfast._port.removal import merged
-from holdfast._values.records import Checkpoint, Entry, Move, Run, Segment, ThreadRecord
+from holdfast._values.records import (
+    Checkpoint,
+    Entry,
+    Move,
+    Progress,
+    Run,
+    Segment,
+    ThreadRecord,
+)
 from holdfast.errors import Conflict, Corrupt
-
-# Told how many families of how many are there.
-Progress = Callable[[int, int], object]
 
 # Segments are copied in parts of about so many.
 CHUNK = 500

@@ -15,13 +15,12 @@ import orjson
 
 from holdfast._engine.cache import Known
 from holdfast._engine.context import Context
-from holdfast._engine.search.index import Progress
 from holdfast._engine.threads.load import read_texts
 from holdfast._engine.upkeep.archive import selected
 from holdfast._port import Saves, Threads
 from holdfast._values.manifest import WHOLE, decode_manifest
 from holdfast._values.paths import Part, index_of, parse_path
-from holdfast._values.records import Checkpoint, ThreadRecord
+from holdfast._values.records import Checkpoint, Progress, ThreadRecord
 from holdfast.archive._target import Target, new_file
 from holdfast.errors import NotFound, Unstorable
 

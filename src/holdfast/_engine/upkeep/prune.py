@@ -117,8 +117,7 @@ async def _plan(
     families: list[FamilyPlan] = []
     for number, threads in by_family(living).items():
         staying = [thread for thread in threads if thread.id not in names]
-        # An agent's checkpoints keep their pins: only the agent can let both go.
-        thins = policy.thins_threads and staying and staying[0].kind != "checkpoints"
+        thins = staying and policy.may_thin(staying[0].kind)
         if not staying or (len(staying) == len(threads) and not thins):
             continue
         checkpoints = await checkpoints_of(context, number)

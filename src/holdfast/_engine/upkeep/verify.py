@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import msgspec
 
@@ -12,13 +12,10 @@ from holdfast._engine.packing import Packer
 from holdfast._port import Inspection, Rescued
 from holdfast._port.removal import merged
 from holdfast._values.digests import Digests
-from holdfast._values.records import Checkpoint, Run, Segment
+from holdfast._values.records import Checkpoint, Progress, Run, Segment
 from holdfast.errors import HoldfastError
 
 CHUNK = 1000
-
-# Told how many checkpoints of how many are checked.
-Progress = Callable[[int, int], object]
 
 
 class Problem(msgspec.Struct, frozen=True):
