@@ -20,7 +20,7 @@ from holdfast._port import run
 from holdfast.backends.sqlite import SqliteBackend
 from holdfast.backends.sqlite._connection import page_checksums, translated
 from holdfast.backends.sqlite._raw_pages import Carver, Row, Value, layouts
-from holdfast.backends.sqlite._write import rows
+from holdfast.backends.sqlite._statements import rows
 from holdfast.errors import HoldfastError
 
 # The others begin with the one that the operating system has.
