@@ -74,11 +74,12 @@ class Matches(Query[Checkpoint], frozen=True, kw_only=True):
 class Threads(Query[ThreadRecord], frozen=True, kw_only=True):
     """The threads, last used first; ``after`` is the cursor of the page before.
 
-    Tombstones and threads that were never saved to are left out unless ``every``, pins
-    unless ``every`` or asked for by kind.
+    Tombstones and threads that were never saved to are left out unless ``every``;
+    threads of the kind ``without`` are left out always.
     """
 
     kind: str | None = None
+    without: str | None = None
     owner: str | None = None
     agent: str | None = None
     prefix: str | None = None
@@ -89,7 +90,7 @@ class Threads(Query[ThreadRecord], frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         check_cursor(self.after)
-        for name in ("kind", "owner", "agent", "prefix"):
+        for name in ("kind", "without", "owner", "agent", "prefix"):
             check_filter(getattr(self, name), name)
 
 

@@ -14,6 +14,7 @@ import psycopg
 import pytest
 
 import holdfast
+import holdfast.backends._sql
 import holdfast.backends.postgres
 from holdfast.backends.postgres._statements import statements, text_of
 from support import databases, servers
@@ -159,13 +160,18 @@ def test_a_call_on_a_new_connection_is_one_statement_as_well(store, address, met
 
 SOURCES = "".join(
     path.read_text()
-    for path in Path(holdfast.backends.postgres.__file__).parent.glob("*.py")
+    for package in (holdfast.backends.postgres, holdfast.backends._sql)
+    for path in Path(package.__file__).parent.glob("*.py")
 )
+# These are put together: {family,thread}_saves_{newest,oldest}.
+BUILT = ("_saves_newest", "_saves_oldest")
 
 
-@pytest.mark.parametrize("file", ["queries.sql", "search.sql"])
+@pytest.mark.parametrize("file", ["shared.sql", "queries.sql", "search.sql"])
 def test_every_statement_is_used(file):
-    assert [n for n in statements("hf", file) if f'"{n}"' not in SOURCES] == []
+    names = [n for n in statements("hf", file) if not n.endswith(BUILT)]
+
+    assert [n for n in names if f'"{n}"' not in SOURCES] == []
 
 
 # --- the hot path ---------------------------------------------------------------------
@@ -174,8 +180,9 @@ def test_every_statement_is_used(file):
 BY_FAMILY = ("thread", "checkpoint", "segment", "journal", "move")
 HOT = {
     name: sql.decode()
-    for name, sql in statements("hf").items()
-    if f"-- name: {name}\n-- hot\n" in text_of("queries.sql")
+    for file in ("shared.sql", "queries.sql")
+    for name, sql in statements("hf", file).items()
+    if f"-- name: {name}\n-- hot\n" in text_of(file)
 }
 FUNCTIONS = dict(
     re.findall(
@@ -280,7 +287,7 @@ def test_what_a_call_runs_is_marked_hot(call, store, meter):
 
 
 NUMBERS = ("family", "seq", "number", "head", "was", "at", "changed", "known", "depth")
-NUMBERS += ("skip", "down_to_step", "from_step", "thread_number")
+NUMBERS += ("skip", "down_to_step", "from_step", "thread_number", "recorded_at")
 
 
 ARRAYS = ("owners", "numbers", "packings", "pieces", "checksums")

@@ -9,10 +9,14 @@ import apsw
 import pytest
 
 import holdfast
-from holdfast.backends import sqlite
+from holdfast.backends import _sql, sqlite
 from holdfast.backends.sqlite._statements import QUERIES
 
-SOURCES = [path.read_text() for path in Path(sqlite.__file__).parent.glob("*.py")]
+SOURCES = [
+    path.read_text()
+    for package in (sqlite, _sql)
+    for path in Path(package.__file__).parent.glob("*.py")
+]
 
 # These look at all threads on purpose: there are few beside checkpoints.
 READS_ALL_THREADS = {"threads", "forget_tombstones"}

@@ -9,6 +9,7 @@ from holdfast._engine.threads.lineage import only_match
 from holdfast._engine.threads.load import load_any
 from holdfast._port import Matches, Threads
 from holdfast._values.records import (
+    PIN,
     Change,
     Checkpoint,
     Page,
@@ -56,6 +57,7 @@ async def threads(context: Context, query: ThreadsQuery) -> Page[ThreadRecord]:
 def _scan(query: ThreadsQuery, after: int | None, limit: int | None) -> Threads:
     return Threads(
         kind=query.kind,
+        without=PIN if query.kind is None else None,
         owner=query.owner,
         agent=query.agent,
         prefix=query.prefix,

@@ -20,7 +20,12 @@ from holdfast._engine.upkeep.archive import selected
 from holdfast._port import Saves, Threads
 from holdfast._values.manifest import WHOLE, decode_manifest
 from holdfast._values.paths import Part, index_of, parse_path
-from holdfast._values.records import Checkpoint, Progress, ThreadRecord
+from holdfast._values.records import (
+    PIN,
+    Checkpoint,
+    Progress,
+    ThreadRecord,
+)
 from holdfast.archive._target import Target, new_file
 from holdfast.errors import NotFound, Unstorable
 
@@ -80,7 +85,7 @@ async def tell(
 async def _threads(context: Context, telling: Telling) -> list[ThreadRecord]:
     """The threads to tell of, in the order in which they began."""
     if telling.threads is None:
-        found = list(await context.backend.scan(Threads()))
+        found = list(await context.backend.scan(Threads(without=PIN)))
         return sorted(found, key=lambda thread: thread.number)
     named = [await context.find_thread(name) for name in telling.threads]
     for name, thread in zip(telling.threads, named, strict=True):

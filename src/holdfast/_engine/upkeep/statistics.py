@@ -20,7 +20,7 @@ from holdfast._engine.threads.drafts import read_values
 from holdfast._engine.threads.load import read_listed
 from holdfast._port import Facts, Saves, Threads
 from holdfast._values.manifest import decode_manifest
-from holdfast._values.records import ThreadRecord
+from holdfast._values.records import PIN, ThreadRecord
 from holdfast.conversations import tally_of
 
 CHUNK = 500
@@ -47,7 +47,8 @@ async def statistics(context: Context) -> Statistics:
     messages = pinned = 0
     after: int | None = None
     while True:
-        page = await context.backend.scan(Threads(after=after, limit=CHUNK))
+        query = Threads(without=PIN, after=after, limit=CHUNK)
+        page = await context.backend.scan(query)
         for record in page:
             kinds[record.kind] += 1
             if record.kind == conversations.KIND:

@@ -40,6 +40,7 @@ from holdfast.adapters.langgraph._runner import (
     Runner,
     opened,
 )
+from holdfast.adapters.langgraph._task_writes import task_writes
 from holdfast.adapters.langgraph._types import Types
 
 if TYPE_CHECKING:

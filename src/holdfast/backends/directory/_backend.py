@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from holdfast._port import Facts, Inspection, Key, Prune, Pruned, Query, StateKey
 from holdfast._values.records import Change, Checkpoint, Page, Run, Segment
+from holdfast.backends._sql.conflicts import stale_plan
 from holdfast.backends.directory import _catalog, _scope
 from holdfast.backends.directory._backup import Replaced, copy_files, new_folder
 from holdfast.backends.directory._catalog import File
@@ -22,7 +23,6 @@ from holdfast.backends.directory._line_parts import is_compact
 from holdfast.backends.directory._open import FORMAT
 from holdfast.backends.directory._scope import EVERYTHING, Target
 from holdfast.backends.sqlite import SqliteBackend
-from holdfast.backends.sqlite._write import stale_plan
 from holdfast.errors import Corrupt
 
 R = TypeVar("R")

@@ -72,8 +72,11 @@ class PostgresBackend:
         self._connections = connections
         self._schema = schema
         self._settings = settings
-        searching = statements(schema, "search.sql")
-        self._statements = statements(schema) | searching
+        self._statements = {
+            **statements(schema, "shared.sql"),
+            **statements(schema),
+            **statements(schema, "search.sql"),
+        }
         self._is_borrowed = isinstance(connections, Borrowed)
         # In a transaction of the caller's, durability is the caller's.
         self._durable = None if self._is_borrowed else settings.durable

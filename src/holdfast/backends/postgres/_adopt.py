@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from psycopg import errors
 
 from holdfast._port import Admission, Adoption
-from holdfast._values.records import Checkpoint, Move, Segment, ThreadRecord
-from holdfast.backends.postgres import _rows
+from holdfast._values.records import Segment
+from holdfast.backends._sql.adoption import adoption_statements
+from holdfast.backends._sql.rows import thread_row
 from holdfast.backends.postgres._outcome import Trace
+from holdfast.backends.postgres._rows import CODEC, segment_values
 from holdfast.backends.postgres._session import Statements
 from holdfast.backends.postgres._write import Durable
 from holdfast.errors import Conflict
@@ -25,31 +27,18 @@ async def adopt(db: Statements, adoption: Adoption) -> None:
 
 
 async def _insert(db: Statements, adoption: Adoption) -> None:
-    family = adoption.family
-    seqs = {checkpoint.id: checkpoint.seq for checkpoint in adoption.checkpoints}
-    numbers = {t.id: t.number for t in adoption.threads if t.deleted_at is None}
-    if adoption.segments:
-        values = _rows.segment_values(adoption.segments)
-        await db.rows("adopt_segments", family=family, **values)
+    await _insert_segments(db, adoption.family, adoption.segments)
     for thread in adoption.threads:
-        await _adopt_thread(db, thread)
-    for checkpoint in adoption.checkpoints:
-        await _adopt_checkpoint(db, checkpoint, seqs)
-    for entry in adoption.entries:
-        await db.rows(
-            "insert_entry",
-            family=family,
-            thread=numbers[entry.thread],
-            checkpoint=entry.checkpoint,
-            key=entry.key,
-            seq=entry.seq,
-            value=entry.data,
-            at=entry.recorded_at,
-            checksum=_rows.entry_checksum(entry),
-        )
-    for move in adoption.moves:
-        place = {"family": family, "thread": numbers[move.thread]}
-        await _adopt_move(db, move, place, seqs)
+        await db.rows("adopt_directory", **thread_row(thread)._asdict())
+    for name, values in adoption_statements(CODEC, adoption):
+        await db.rows(name, **values)
+
+
+async def _insert_segments(
+    db: Statements, family: int, segments: Sequence[Segment]
+) -> None:
+    if segments:
+        await db.rows("adopt_segments", family=family, **segment_values(segments))
 
 
 async def admit(db: Statements, admission: Admission, durable: Durable) -> Trace | None:
@@ -91,64 +80,9 @@ async def _admit_segments(
         part.append(segment)
         size += len(segment.data)
         if size >= PART:
-            await _insert(db, Adoption(family=family, segments=tuple(part)))
+            await _insert_segments(db, family, part)
             part, size = [], 0
-    if part:
-        await _insert(db, Adoption(family=family, segments=tuple(part)))
-
-
-async def _adopt_thread(db: Statements, thread: ThreadRecord) -> None:
-    origin = thread.forked_from
-    place = {"name": thread.id, "number": thread.number, "family": thread.family}
-    await db.rows("adopt_directory", deleted_at=thread.deleted_at, **place)
-    await db.rows(
-        "adopt_thread",
-        kind=thread.kind,
-        owner=thread.owner,
-        agent=thread.agent,
-        metadata=thread.encoded_metadata,
-        head=thread.head.seq if thread.head else None,
-        changed=thread.changed,
-        created_at=thread.created_at,
-        updated_at=thread.updated_at,
-        forked_thread=origin.thread if origin else None,
-        forked_checkpoint=origin.checkpoint if origin else None,
-        deleted_at=thread.deleted_at,
-        **place,
-    )
-    if thread.deleted_at is not None:  # its last change was that it went
-        last = Move(thread.changed, thread.id, "delete", None, None, thread.deleted_at)
-        at = {"family": thread.family, "thread": thread.number}
-        await _adopt_move(db, last, at, {})
-
-
-async def _adopt_checkpoint(
-    db: Statements, c: Checkpoint, seqs: dict[str, int]
-) -> None:
-    parent = seqs[c.parent] if c.parent is not None else None
-    await db.rows(
-        "adopt_checkpoint",
-        family=c.family,
-        seq=c.seq,
-        thread=c.thread_number,
-        thread_name=c.thread,
-        parent=parent,
-        **_rows.checkpoint_values(c, parent),
-    )
-
-
-async def _adopt_move(
-    db: Statements, move: Move, place: dict[str, int], seqs: dict[str, int]
-) -> None:
-    await db.rows(
-        "adopt_move",
-        seq=move.seq,
-        kind=move.kind,
-        source=seqs.get(move.source or ""),
-        target=seqs.get(move.target or ""),
-        at=move.moved_at,
-        **place,
-    )
+    await _insert_segments(db, family, part)
 
 
 async def _pass_numbers(db: Statements, adoption: Adoption) -> None:

@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from holdfast._port import Receipt, Write
-from holdfast.backends.postgres import _rows
 from holdfast.backends.postgres._driver import Lost, Unreached
+from holdfast.backends.postgres._rows import CODEC
 from holdfast.backends.postgres._session import Statements
 from holdfast.backends.postgres._write import Durable, is_logged
 from holdfast.errors import Conflict, NotFound
@@ -93,9 +93,9 @@ async def find_save(db: Statements, write: Write, durable: Durable) -> Receipt |
     thread = await db.row("thread_by_name", name=write.thread)
     if draft is None or thread is None:
         return None
-    family = _rows.to_thread(thread).family
+    family = CODEC.thread(thread).family
     row = await db.row("checkpoint_by_id", id=draft.id, family=family)
-    saved = _rows.to_checkpoint(row) if row else None
+    saved = CODEC.checkpoint(row) if row else None
     if saved is None or saved.sha256 != draft.sha256 or saved.thread != write.thread:
         return None
     await settle(db, family, durable)

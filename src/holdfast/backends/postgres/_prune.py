@@ -7,9 +7,9 @@ from typing import Any
 
 from holdfast._port import FamilyPlan, Prune, Pruned, Write
 from holdfast._values.records import Run, ThreadRecord
-from holdfast.backends.postgres import _rows
+from holdfast.backends._sql.conflicts import stale_plan
+from holdfast.backends._sql.rows import Row
 from holdfast.backends.postgres._arrays import int8s, texts
-from holdfast.backends.postgres._conflicts import stale_plan
 from holdfast.backends.postgres._outcome import Trace
 from holdfast.backends.postgres._session import Statements
 from holdfast.backends.postgres._write import Applied, Durable, rewrite
@@ -149,7 +149,7 @@ class Pruning(Counting):
         self._count(freed)
         await self._free(family, Run(0, LAST_NUMBER))
 
-    def _count(self, freed: list[_rows.Row]) -> None:
+    def _count(self, freed: list[Row]) -> None:
         self.checkpoints += len(freed)
         self.bytes += sum(size for (size,) in freed)
 

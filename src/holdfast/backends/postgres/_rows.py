@@ -10,86 +10,23 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from holdfast._port import Start, Write
-from holdfast._values.records import (
-    Checkpoint,
-    Entry,
-    Run,
-    Segment,
-    ThreadRecord,
-    checksum,
-)
-from holdfast.backends._rows import (
-    Row,
-    checkpoint_of,
-    encode_runs,
-    encode_tags,
-    row_checksum,
-    thread_of,
-    to_headed_thread,
-)
+from holdfast._values.records import Checkpoint, Entry, Run, Segment
+from holdfast.backends._sql.rows import RowCodec, segment_checksum
 from holdfast.backends.postgres._arrays import Array, byteas, int2s, int8s, texts
-from holdfast.errors import Corrupt
 
-__all__ = [
-    "STATE_COLUMNS",
-    "Row",
-    "checkpoint_values",
-    "entry_checksum",
-    "entry_values",
-    "in_order",
-    "save_values",
-    "segment_values",
-    "start_values",
-    "to_checkpoint",
-    "to_entry",
-    "to_headed_thread",
-    "to_segments",
-    "to_thread",
-]
-
-STATE_COLUMNS = 33
+CODEC = RowCodec(
+    covered=(
+        "id", "parent", "parent_id", "step", "saved_at", "kind", "label", "tags",
+        "runs", "size",
+    ),
+    placed=("checkpoint", "key"),
+)  # fmt: skip
 
 
 def checkpoint_values(c: Checkpoint, parent: int | None) -> dict[str, Any]:
-    """A checkpoint as the parameters of a statement."""
-    tags, runs = encode_tags(c.tags), encode_runs(c.runs)
-    columns = (
-        c.id, parent, c.parent, c.step, c.saved_at, c.kind, c.label, tags, runs, c.size,
-    )  # fmt: skip
-    blobs = (c.encoded_metadata, c.manifest, c.sha256, c.link)
-    return {
-        "id": c.id,
-        "parent_id": c.parent,
-        "step": c.step,
-        "saved_at": c.saved_at,
-        "kind": c.kind,
-        "label": c.label,
-        "tags": tags,
-        "metadata": c.encoded_metadata,
-        "runs": runs,
-        "manifest": c.manifest,
-        "size": c.size,
-        "digest": c.sha256,
-        "link": c.link,
-        "checksum": row_checksum(columns, *blobs),
-    }
-
-
-def to_checkpoint(row: Row) -> Checkpoint:
-    """A row of ``checkpoint_full``; `Corrupt` if it is not what was written."""
-    (_, id_, thread_name, parent, parent_id, step, saved_at, kind, label, tags, size,
-     digest, _, runs, manifest, metadata, link, found, _) = row  # fmt: skip
-    columns = (
-        id_, parent, parent_id, step, saved_at, kind, label, tags, runs, size,
-    )  # fmt: skip
-    if found != row_checksum(columns, metadata, manifest, digest, link):
-        raise Corrupt(f"checkpoint {id_!r} of thread {thread_name!r}")
-    return checkpoint_of(row)
-
-
-def to_thread(row: Row) -> ThreadRecord:
-    """A row of ``thread_full``."""
-    return thread_of(row, to_checkpoint)
+    """A checkpoint as parameters; its own numbers are 0, the server gives them."""
+    row = CODEC.checkpoint_row(c, seq=0, family=0, thread=0, parent=parent)
+    return row._asdict()
 
 
 def start_values(start: Start | None) -> dict[str, Any]:
@@ -152,34 +89,20 @@ def segment_values(segments: Sequence[Segment]) -> dict[str, Any]:
         "numbers": int8s([segment.number for segment in segments]),
         "packings": int2s([segment.packing for segment in segments]),
         "pieces": byteas([segment.data for segment in segments]),
-        "checksums": int8s([segment_checksum(segment) for segment in segments]),
+        "checksums": int8s([segment_checksum(s.number, s) for s in segments]),
     }
 
 
 def entry_values(entries: Sequence[Entry]) -> dict[str, Any]:
     """Journal entries as the parameters of a statement."""
+    rows = [CODEC.entry_row(entry, seq=0, thread=0) for entry in entries]
     return {
         "entry_checkpoints": texts([entry.checkpoint for entry in entries]),
         "entry_keys": texts([entry.key for entry in entries]),
         "entry_contents": byteas([entry.data for entry in entries]),
         "entry_times": int8s([entry.recorded_at for entry in entries]),
-        "entry_checksums": int8s([entry_checksum(entry) for entry in entries]),
+        "entry_checksums": int8s([row.checksum for row in rows]),
     }
-
-
-def segment_checksum(segment: Segment) -> int:
-    """Covers a segment with its number."""
-    return checksum(segment.data, segment.number * 256 + segment.packing)
-
-
-def to_segments(family: int, rows: Iterable[Row]) -> list[Segment]:
-    """Rows of ``segment``; `Corrupt` if one is not what was written."""
-    segments: list[Segment] = []
-    for number, packing, data, found in rows:
-        if checksum(data, number * 256 + packing) != found:
-            raise Corrupt(f"segment {number} of family {family}")
-        segments.append(Segment(number, data, packing))
-    return segments
 
 
 def in_order(runs: Iterable[Run], segments: list[Segment]) -> list[Segment] | None:
@@ -191,17 +114,3 @@ def in_order(runs: Iterable[Run], segments: list[Segment]) -> list[Segment] | No
     if len(segments) != len(wanted) or found.keys() != set(wanted):
         return None
     return [found[number] for number in wanted]
-
-
-def entry_checksum(entry: Entry) -> int:
-    """Covers a journal entry with its place in the thread."""
-    return checksum(repr((entry.checkpoint, entry.key)).encode() + entry.data)
-
-
-def to_entry(row: Row, name: str) -> Entry:
-    """A row of ``journal``; `Corrupt` if it is not what was written."""
-    seq, checkpoint, key, value, recorded_at, found, _ = row
-    entry = Entry(name, checkpoint, key, value, recorded_at, seq)
-    if entry_checksum(entry) != found:
-        raise Corrupt(f"journal entry {key!r} of thread {name!r}")
-    return entry

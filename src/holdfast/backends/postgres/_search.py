@@ -15,11 +15,11 @@ from holdfast._port import (
     Stretch,
 )
 from holdfast._values.records import Page
-from holdfast.backends.postgres import _rows
+from holdfast.backends._sql.reads import LATEST
+from holdfast.backends._sql.rows import Row
+from holdfast.backends.postgres._rows import CODEC
 from holdfast.backends.postgres._session import Statements
 from holdfast.backends.postgres._statements import checked_schema
-
-LATEST = 1 << 62
 
 
 async def exists(db: Statements) -> bool:
@@ -37,7 +37,7 @@ async def read_indexed(db: Statements, number: int) -> Indexed | None:
     return await _indexed(db, await db.rows("indexed", thread=number), number)
 
 
-async def _indexed(db: Statements, found: list[_rows.Row], number: int) -> Indexed:
+async def _indexed(db: Statements, found: list[Row], number: int) -> Indexed:
     changed, form = found[0] if found else (-1, 0)
     stretches = await db.rows("stretches", thread=number)
     return Indexed(changed, form, tuple(Stretch(*row) for row in stretches))
@@ -60,33 +60,30 @@ async def read_scattered(db: Statements, query: Scattered) -> Page[Stale]:
     return _stale(found + await db.rows("gone"))
 
 
-def _stale(found: list[_rows.Row]) -> Page[Stale]:
+def _stale(found: list[Row]) -> Page[Stale]:
     return Page(tuple(Stale(number, name) for number, name in found))
 
 
 async def read_candidates(db: Statements, query: Candidates) -> Page[Candidate]:
-    """The threads in which a text may stand."""
-    wanted: dict[str, Any] = {
-        "kind": query.kind,
-        "owner": query.owner,
-        "agent": query.agent,
-        "after": LATEST if query.after is None else query.after,
-        "limit": query.limit,
-    }
-    if await exists(db):
-        pattern = f"%{_escaped(query.text)}%"
-        asked = {"pattern": pattern, "form": query.form}
-        items = [_candidate(r) for r in await db.rows("candidates", **asked, **wanted)]
-    else:
-        found = await db.rows("threads", every=False, prefix=None, **wanted)
-        items = [Candidate(_rows.to_thread(row)) for row in found]
+    """The threads in which a text may stand, where there is an index."""
+    found = await db.rows(
+        "candidates",
+        pattern=f"%{_escaped(query.text)}%",
+        form=query.form,
+        kind=query.kind,
+        owner=query.owner,
+        agent=query.agent,
+        after=LATEST if query.after is None else query.after,
+        limit=query.limit,
+    )
+    items = tuple(map(_candidate, found))
     full = bool(items) and len(items) == query.limit
-    return Page(tuple(items), items[-1].thread.changed if full else None)
+    return Page(items, items[-1].thread.changed if full else None)
 
 
-def _candidate(row: _rows.Row) -> Candidate:
+def _candidate(row: Row) -> Candidate:
     is_indexed, firsts, lasts, *columns = row
-    thread = _rows.to_thread(tuple(columns))
+    thread = CODEC.thread(tuple(columns))
     if not is_indexed:
         return Candidate(thread)
     pairs = zip(firsts, lasts, strict=True)

@@ -1,17 +1,19 @@
-"""Named statements from the `.sql` files beside this, for one schema."""
+"""Named statements for one schema, in the form that psycopg takes."""
 
 from __future__ import annotations
 
 import re
 from functools import cache
-from importlib.resources import files
 
+from holdfast.backends._sql.statements import SHARED, named_statements
+from holdfast.backends._sql.statements import text_of as text_in
 from holdfast.errors import Unstorable
 
-_NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
-_COMMENT = re.compile(r"^\s*--.*\n", re.MULTILINE)
 _SCHEMA = re.compile(r"\bhf\b")
+# A colon, but not the two of a cast.
+_PARAMETER = re.compile(r"(?<!:):(\w+)")
 _IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]{0,40}")
+_PACKAGE = __name__.rpartition(".")[0]
 
 
 def checked_schema(schema: object) -> str:
@@ -25,14 +27,16 @@ def checked_schema(schema: object) -> str:
 @cache
 def statements(schema: str, file: str = "queries.sql") -> dict[str, bytes]:
     """All statements of a file by name."""
-    parts = _NAME.split(text_of(file))[1:]
-    pairs = zip(parts[::2], parts[1::2], strict=True)
-    return {name: within(schema, _COMMENT.sub("", sql).strip()) for name, sql in pairs}
+    found = named_statements(text_of(file))
+    return {
+        name: within(schema, _PARAMETER.sub(r"%(\1)s", sql))
+        for name, sql in found.items()
+    }
 
 
 def text_of(file: str) -> str:
-    """A file beside this one."""
-    return files(__package__).joinpath(file).read_text()
+    """The text of a file of this package, or of the one with shared statements."""
+    return text_in(file) if file == SHARED else text_in(file, _PACKAGE)
 
 
 def within(schema: str, sql: str) -> bytes:

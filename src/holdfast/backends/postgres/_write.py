@@ -8,14 +8,14 @@ from typing import Any
 from msgspec.structs import replace
 from psycopg import errors
 
-from holdfast._port import Receipt, Start, Write
+from holdfast._port import Receipt, Write
 from holdfast._values.records import UNSET, Checkpoint, Entry, Unset
+from holdfast.backends._sql.conflicts import removed, stale_plan
+from holdfast.backends._sql.rows import CheckpointRow, new_thread_row
 from holdfast.backends.postgres import _rows
-from holdfast.backends.postgres._conflicts import conflict, stale_plan, taken
+from holdfast.backends.postgres._conflicts import conflict, taken
+from holdfast.backends.postgres._rows import CODEC
 from holdfast.backends.postgres._session import Statements
-from holdfast.errors import NotFound
-
-PARENT_COLUMN = 3  # of ``checkpoint_full``
 
 # ``None`` stands for a transaction of the caller's.
 Durable = bool | None
@@ -45,12 +45,12 @@ async def save(db: Statements, write: Write, durable: Durable) -> Receipt:
     if parent is None and write.start is None:
         raise await conflict(db, write)
     values: dict[str, Any] = {
+        **_rows.checkpoint_values(write.checkpoint, parent.seq if parent else None),
         "durable": durable,
         "family": parent.family if parent else None,
         "thread": write.thread,
         "expected": parent.seq if parent else None,
         "at": write.at,
-        **_rows.checkpoint_values(write.checkpoint, parent.seq if parent else None),
         **_rows.segment_values(write.segments),
         **_rows.start_values(None if parent else write.start),
     }
@@ -110,7 +110,7 @@ async def _in_force(
         row = await db.row("entry", family=family, thread=number, **place)
         if row is None:
             raise await conflict(db, write)
-        found.append(_rows.to_entry(row, entry.thread))
+        found.append(CODEC.entry(row, entry.thread))
     return tuple(found)
 
 
@@ -236,40 +236,22 @@ class Applied:
         if start.head is not None:
             await self.db.rows("hold_family", family=start.head.family)
             await self._must_exist(start.head)
-        begun = await self.db.row("begin_thread", **self._beginning(start))
+        values = new_thread_row(self.write, start, self.seq)._asdict()
+        begun = await self.db.row(
+            "begin_thread", at=self.write.at, anew=start.anew, **values
+        )
         if begun is None or begun[0] is None:
             code = "thread_exists" if start.head else "head_moved"
             raise await conflict(self.db, self.write, code)
         self.family, self.number = begun[0]
-
-    def _beginning(self, start: Start) -> dict[str, Any]:
-        origin = start.origin
-        return {
-            "name": self.write.thread,
-            "family": start.head.family if start.head else None,
-            "kind": start.kind,
-            "owner": start.owner,
-            "agent": start.agent,
-            "metadata": start.metadata,
-            "head": start.head.seq if start.head else None,
-            "changed": self.seq,
-            "at": self.write.at,
-            "forked_thread": origin.thread if origin else None,
-            "forked_checkpoint": origin.checkpoint if origin else None,
-            "anew": start.anew,
-        }
 
     async def _must_exist(self, checkpoint: Checkpoint) -> Checkpoint:
         found = await self.db.row(
             "checkpoint_by_seq", family=checkpoint.family, seq=checkpoint.seq
         )
         if found is None:
-            raise NotFound(
-                f"checkpoint {checkpoint.id!r} was removed meanwhile; look it up again",
-                thread=checkpoint.thread,
-                reference=checkpoint.id,
-            )
-        return _rows.to_checkpoint(found)
+            raise removed(checkpoint)
+        return CODEC.checkpoint(found)
 
     # --- what goes into it ------------------------------------------------------------
 
@@ -318,11 +300,9 @@ async def rewrite(
     stored = await db.row("checkpoint_by_seq", **place)
     if stored is None:
         raise stale_plan()
-    c, above = replace(_rows.to_checkpoint(stored), **fields), stored[PARENT_COLUMN]
+    c = replace(CODEC.checkpoint(stored), **fields)
+    above = CheckpointRow._make(stored).parent
     if not isinstance(parent, Unset):
         c = replace(c, parent=parent.id if parent else None)
         above = parent.seq if parent else None
-    values = _rows.checkpoint_values(c, above)
-    changed = ("parent_id", "label", "tags", "link", "checksum")
-    rewritten = {name: values[name] for name in changed}
-    await db.rows("update_checkpoint", parent=above, **rewritten, **place)
+    await db.rows("update_checkpoint", **_rows.checkpoint_values(c, above) | place)

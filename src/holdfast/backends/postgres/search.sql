@@ -46,56 +46,56 @@ create table if not exists hf.search_stretch (
 )
 
 -- name: indexed
-select changed, form from hf.search_thread where thread = %(thread)s
+select changed, form from hf.search_thread where thread = :thread
 
 -- name: lock_indexed
-select changed, form from hf.search_thread where thread = %(thread)s for update
+select changed, form from hf.search_thread where thread = :thread for update
 
 -- name: stretches
 select s.first, s.last, s.size, s.hash
 from hf.search_thread i
 join hf.search_stretch s on s.family = i.family and s.thread = i.thread
-where i.thread = %(thread)s
+where i.thread = :thread
 order by s.first
 
 -- name: drop_stretches
 delete from hf.search_stretch s using hf.search_thread i
-where i.thread = %(thread)s and s.family = i.family and s.thread = i.thread
-    and s.first >= %(first)s
+where i.thread = :thread and s.family = i.family and s.thread = i.thread
+    and s.first >= :first
 
 -- name: drop_thread
-delete from hf.search_thread where thread = %(thread)s
+delete from hf.search_thread where thread = :thread
 
 -- name: enter_thread
 insert into hf.search_thread (family, thread, changed, form)
-select t.family, t.number, -1, 0 from hf.thread t where t.number = %(thread)s
+select t.family, t.number, -1, 0 from hf.thread t where t.number = :thread
 on conflict (family, thread) do nothing
 
 -- name: mark_thread
-update hf.search_thread set changed = %(changed)s, form = %(form)s
-where thread = %(thread)s
+update hf.search_thread set changed = :changed, form = :form
+where thread = :thread
 
 -- name: insert_stretch
 insert into hf.search_stretch (family, thread, first, last, size, hash, text)
-select i.family, i.thread, %(first)s, %(last)s, %(size)s, %(hash)s, %(text)s
+select i.family, i.thread, :first, :last, :size, :hash, :text
 from hf.search_thread i
-where i.thread = %(thread)s
+where i.thread = :thread
 
 -- name: unindexed
 select number, name from hf.thread
-where kind = %(kind)s and deleted_at is null and head is not null
-    and (%(owner)s::text is null or owner = %(owner)s)
-    and (%(agent)s::text is null or agent = %(agent)s)
+where kind = :kind and deleted_at is null and head is not null
+    and (:owner::text is null or owner = :owner)
+    and (:agent::text is null or agent = :agent)
 order by changed desc
 
 -- name: outdated
 select t.number, t.name
 from hf.thread t
 left join hf.search_thread i on i.family = t.family and i.thread = t.number
-where t.kind = %(kind)s and t.deleted_at is null and t.head is not null
-    and (%(owner)s::text is null or t.owner = %(owner)s)
-    and (%(agent)s::text is null or t.agent = %(agent)s)
-    and (i.changed is distinct from t.changed or i.form is distinct from %(form)s)
+where t.kind = :kind and t.deleted_at is null and t.head is not null
+    and (:owner::text is null or t.owner = :owner)
+    and (:agent::text is null or t.agent = :agent)
+    and (i.changed is distinct from t.changed or i.form is distinct from :form)
 order by t.changed desc
 
 -- name: gone
@@ -110,7 +110,7 @@ select t.number, t.name
 from hf.search_stretch s
 join hf.thread t on t.family = s.family and t.number = s.thread and t.deleted_at is null
 group by t.number, t.name
-having count(*) > 2 * sum(s.size) / %(stretch)s + 1
+having count(*) > 2 * sum(s.size) / :stretch + 1
 
 -- name: candidates
 with wanted as materialized (
@@ -118,17 +118,17 @@ with wanted as materialized (
     from hf.thread t
     left join hf.search_thread i
         on i.family = t.family and i.thread = t.number and i.changed = t.changed
-        and i.form = %(form)s
-    where t.kind = %(kind)s and t.deleted_at is null and t.head is not null
-        and t.changed < %(after)s
-        and (%(owner)s::text is null or t.owner = %(owner)s)
-        and (%(agent)s::text is null or t.agent = %(agent)s)
+        and i.form = :form
+    where t.kind = :kind and t.deleted_at is null and t.head is not null
+        and t.changed < :after
+        and (:owner::text is null or t.owner = :owner)
+        and (:agent::text is null or t.agent = :agent)
 ),
 matching as materialized (
     select s.family, s.thread, array_agg(s.first order by s.first) as firsts,
         array_agg(s.last order by s.first) as lasts
     from hf.search_stretch s
-    where s.text like %(pattern)s
+    where s.text like :pattern
     group by s.family, s.thread
 ),
 chosen as materialized (
@@ -137,9 +137,9 @@ chosen as materialized (
     left join matching m on m.family = w.family and m.thread = w.number
     where m.thread is not null or not w.is_indexed
     order by w.changed desc
-    limit %(limit)s
+    limit :limit
 )
-select c.is_indexed, c.firsts, c.lasts, t.*
+select c.is_indexed, c.firsts, c.lasts, {t.thread_full}
 from chosen c
 join hf.thread_full t on t.thread_family = c.family and t.number = c.number
 order by t.changed desc

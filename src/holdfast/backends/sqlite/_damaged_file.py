@@ -1,8 +1,8 @@
 """Reading a SQLite file whose first page is so damaged that it cannot be opened.
 
-First without the checksums of pages, since rows have their own; if SQLite still cannot
-read it, its rows are searched for page by page and put into a new file. For salvage
-only: what is read this way need not be complete, and nothing can be written.
+First without the checksums of pages, since rows have their own. If SQLite still cannot
+read the file, its rows are searched for page by page and put into a new file. This is
+for salvage only: what is read may be incomplete, and nothing can be written.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
-from typing import BinaryIO
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO, NamedTuple
 
 import apsw
 
@@ -20,14 +20,74 @@ from holdfast._port import run
 from holdfast.backends.sqlite import SqliteBackend
 from holdfast.backends.sqlite._connection import page_checksums, translated
 from holdfast.backends.sqlite._raw_pages import Carver, Row, Value, layouts
-from holdfast.backends.sqlite._write import rows
+from holdfast.backends.sqlite._statements import rows
 from holdfast.errors import HoldfastError
 
-# The others begin with the one that the operating system has.
+# Loaded extensions and memory; the other VFS is the one of the operating system.
 _OTHERS = {"cksmvfs", "memdb"}
-# Our tables by the number of their columns, which is how rows are told apart.
-_TABLES = {14: "thread", 17: "checkpoint", 4: "segment", 7: "journal", 6: "move"}
-_CHANGED = 8  # the column of a thread that grows whenever it is used
+_SALVAGED = ("thread", "checkpoint", "segment", "journal", "move")
+_TYPES = {"INTEGER": int, "TEXT": str, "BLOB": bytes}
+
+
+class Column(NamedTuple):
+    """A column as the schema declares it."""
+
+    name: str
+    type: type[int | str | bytes]
+    is_required: bool
+
+    def takes(self, value: Value) -> bool:
+        """Whether a value can be in the column."""
+        if value is None:
+            return not self.is_required
+        return type(value) is self.type
+
+
+class Table(NamedTuple):
+    """A table of ours; rows without a name are recognised by its columns."""
+
+    name: str
+    columns: Sequence[Column]
+
+    def fits(self, values: tuple[Value, ...]) -> bool:
+        """Whether a row can be one of the table.
+
+        SQLite keeps an integer primary key, our first column, outside of the row. A
+        row may be shorter than the table, if columns were added after it was written.
+        """
+        missing = (None,) * (len(self.columns) - len(values))
+        if len(values) > len(self.columns) or values[0] is not None:
+            return False
+        pairs = zip(self.columns[1:], (*values, *missing)[1:], strict=True)
+        return all(column.takes(value) for column, value in pairs)
+
+    def insert(self, db: apsw.Connection, row: Row) -> None:
+        """Insert a row, unless a newer version of it is there."""
+        names = [column.name for column in self.columns[: len(row.values)]]
+        values = dict(zip(names, (row.id, *row.values[1:]), strict=True))
+        if "changed" in values and self._has_newer(db, names[0], values):
+            return
+        marks = ", ".join(f":{name}" for name in names)
+        # The names are those of the schema.
+        sql = (
+            f"insert or replace into {self.name} ({', '.join(names)}) values ({marks})"  # noqa: S608
+        )
+        with contextlib.suppress(apsw.ConstraintError, apsw.MismatchError):
+            db.execute(sql, values)
+
+    def _has_newer(
+        self, db: apsw.Connection, key: str, values: dict[str, Value]
+    ) -> bool:
+        # ``changed`` grows whenever a row is written again.
+        sql = f"select 1 from {self.name} where {key} = :{key} and changed >= :changed"  # noqa: S608
+        return bool(db.execute(sql, values).fetchall())
+
+
+def _table(db: apsw.Connection, table: str) -> Table:
+    """A table as the schema of this version declares it."""
+    found = db.execute(f"pragma table_info({table})")
+    columns = [Column(n, _TYPES[kind], bool(full)) for _, n, kind, full, *_ in found]
+    return Table(table, columns)
 
 
 class Wreck(SqliteBackend):
@@ -50,7 +110,7 @@ class Wreck(SqliteBackend):
 
 
 def find_wreck(path: str) -> SqliteBackend | None:
-    """What can be read of a file, ``None`` if it does not look like one of ours."""
+    """What can be read of a file, ``None`` if it does not look like a store."""
     if not os.path.isfile(path):
         return None
     with contextlib.suppress(HoldfastError):
@@ -69,60 +129,41 @@ def find_wreck(path: str) -> SqliteBackend | None:
 
 def _carve(path: str, copy: str) -> bool:
     """Put the rows of a file into a new one; whether there were checkpoints."""
-    # Nobody in this process has it open, since it cannot be opened: no lock is lost.
-    with open(path, "rb") as file, contextlib.ExitStack() as stack:
-        log: BinaryIO | None = None
-        with contextlib.suppress(OSError):
-            log = stack.enter_context(open(f"{path}-wal", "rb"))
-        carvers = [Carver(file, log, layout) for layout in layouts(file)]
-        return _fill(copy, max(carvers, key=_count).rows())
-
-
-def _count(carver: Carver) -> int:
-    """How many rows may be ours: with pages of a wrong size, few are made out."""
-    return sum(row.values[0] is None and _is_ours(row) for row in carver.rows())
-
-
-def _is_ours(row: Row) -> bool:
-    return len(row.values) in _TABLES
-
-
-def _fill(copy: str, found: Iterator[Row]) -> bool:
     backend = SqliteBackend(copy, durability="normal")
     run(backend.close())  # it has made the tables
     db = apsw.Connection(copy, vfs=page_checksums())
+    # SQLite has not opened the damaged file in this process, so that closing it here
+    # drops none of its locks.
     try:
-        with db:
-            for row in found:
-                _insert(db, row)
+        with open(path, "rb") as file, contextlib.ExitStack() as stack, db:
+            log: BinaryIO | None = None
+            with contextlib.suppress(OSError):
+                log = stack.enter_context(open(f"{path}-wal", "rb"))
+            tables = [_table(db, name) for name in _SALVAGED]
+            carvers = [Carver(file, log, layout) for layout in layouts(file)]
+            _fill(db, tables, max(carvers, key=lambda c: _count(c, tables)).rows())
         return bool(db.execute("select count(*) from checkpoint").fetchall()[0][0])
     finally:
         db.close()
 
 
-def _insert(db: apsw.Connection, row: Row) -> None:
-    values = row.values
-    table = _TABLES.get(len(values))
-    if table is None or values[0] is not None:
-        if row.id == 0 and _is_setting(values):
-            db.execute("insert or ignore into setting values (?, ?)", values)
-        return
-    if table == "thread" and not _is_newer(db, row):
-        return
-    marks = ", ".join("?" * len(values))
-    with contextlib.suppress(apsw.ConstraintError, apsw.MismatchError):
-        # Strict tables take nothing that cannot be one of theirs.
-        db.execute(
-            f"insert or replace into {table} values ({marks})",  # noqa: S608 - ours
-            (row.id, *values[1:]),
-        )
+def _count(carver: Carver, tables: Sequence[Table]) -> int:
+    """How many rows may be ours: with pages of a wrong size, few are recognised."""
+    return sum(_table_of(row, tables) is not None for row in carver.rows())
+
+
+def _table_of(row: Row, tables: Sequence[Table]) -> Table | None:
+    return next((table for table in tables if table.fits(row.values)), None)
+
+
+def _fill(db: apsw.Connection, tables: Sequence[Table], found: Iterator[Row]) -> None:
+    for row in found:
+        table = _table_of(row, tables)
+        if table is not None:
+            table.insert(db, row)
+        elif row.id == 0 and _is_setting(row.values):
+            db.execute("insert or ignore into setting values (?, ?)", row.values)
 
 
 def _is_setting(values: tuple[Value, ...]) -> bool:
     return [type(value) for value in values] == [str, bytes]
-
-
-def _is_newer(db: apsw.Connection, row: Row) -> bool:
-    """Whether a thread is not there yet, or as it was before."""
-    newer = "select 1 from thread where number = ? and changed >= ?"
-    return not db.execute(newer, (row.id, row.values[_CHANGED])).fetchall()

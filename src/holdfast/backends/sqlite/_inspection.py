@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TypeVar
 
 import apsw
 
 from holdfast._port import Rescued
-from holdfast._values.records import Checkpoint, Entry, Move, Run, Segment, ThreadRecord
-from holdfast.backends.sqlite import _rows
-from holdfast.backends.sqlite._write import rows
-from holdfast.errors import Corrupt
-
-T = TypeVar("T")
+from holdfast._values.records import Run, Segment
+from holdfast.backends._sql.inspection import Rescue, sound_segments
+from holdfast.backends._sql.rows import Row
+from holdfast.backends.sqlite._rows import CODEC
+from holdfast.backends.sqlite._statements import rows
 
 CHUNK = 1000
+# The statement that gives the largest key of the table that a rescue reads.
+_LAST = {
+    "rescue_threads": "last_thread",
+    "rescue_checkpoints": "last_checkpoint",
+    "rescue_entries": "last_entry",
+    "rescue_moves": "last_move",
+}
 
 
 class SqliteInspection:
-    """Passes over page checksums where rows have their own, so that one bad page costs
-    only its bad rows; rows of threads have none, and are believed with their page."""
+    """Ignores page checksums where rows have their own, so that one bad page costs only
+    its bad rows. Rows of threads have none: they are trusted if their page is right."""
 
     def __init__(
         self,
@@ -32,56 +37,17 @@ class SqliteInspection:
         self._db = db
         self._private = private
         self._on_close = on_close
-        self._damage: list[str] = []
-        self._names: dict[int, str] = {}
+        self._rescue = Rescue(CODEC, self._fetch)
         if private:
             db.execute("begin")
 
     async def rescue(self) -> Rescued:
-        self._damage.clear()
-        self._verify_pages(True)
-        threads = list(self._all("thread", tuple))
-        self._names = {row[-2]: row[0] for row in threads}
-        self._verify_pages(False)
-        checkpoints = tuple(self._all("checkpoint", self._checkpoint))
-        entries = tuple(self._all("entry", self._entry))
-        heads = {checkpoint.seq: checkpoint for checkpoint in checkpoints}
-        return Rescued(
-            tuple(self._headed(row, heads) for row in threads),
-            checkpoints,
-            entries,
-            tuple(self._all("move", lambda row: Move(*row))),
-            tuple(self._damage),
-        )
-
-    def _headed(self, row: _rows.Row, heads: dict[int, Checkpoint]) -> ThreadRecord:
-        name, head = row[0], row[-1]
-        if head is not None and head not in heads:
-            self._damage.append(f"the head of thread {name!r} is damaged or missing")
-        found = None if head is None else heads.get(head)
-        return _rows.to_headed_thread(row, found)
-
-    def _checkpoint(self, row: _rows.Row) -> Checkpoint:
-        return _rows.to_checkpoint(
-            (*row[:2], self._name(row[-1]), *row[3:]), orphaned=True
-        )
-
-    def _entry(self, row: _rows.Row) -> Entry:
-        return _rows.to_entry(row, self._name(row[-1]))
-
-    def _name(self, number: int) -> str:
-        return self._names.get(number, f"lost thread {number}")
+        return await self._rescue.records()
 
     async def segments(self, family: int, run: Run) -> list[Segment | None]:
-        found: dict[int, Segment] = {}
         first, last = family << 32 | run.first, family << 32 | run.last
-        for row in self._rows_between("rescue_segments", first, last):
-            try:
-                [segment] = _rows.to_segments([row])
-            except (Corrupt, TypeError):
-                continue
-            found[segment.number] = segment
-        return [found.get(number) for number in range(run.first, run.last + 1)]
+        found = self._rows_between("rescue_segments", first, last)
+        return sound_segments(found, family, run)
 
     async def count_segments(self) -> int:
         try:
@@ -95,22 +61,22 @@ class SqliteInspection:
             self._db.close()
         self._on_close()
 
-    def _all(self, noun: str, convert: Callable[[_rows.Row], T]) -> Iterator[T]:
-        plural = {"entry": "entries"}
-        for first in range(1, self._last(noun) + 1, CHUNK):
-            query = f"rescue_{plural.get(noun, noun + 's')}"
-            for row in self._rows_between(query, first, first + CHUNK - 1):
-                try:
-                    yield convert(row)
-                except (Corrupt, TypeError, ValueError) as error:
-                    self._damage.append(str(error))
+    async def _fetch(self, query: str) -> Iterator[Row]:
+        return self._all(query)
 
-    def _last(self, noun: str) -> int:
+    def _all(self, query: str) -> Iterator[Row]:
+        self._verify_pages(query == "rescue_threads")
+        for first in range(1, self._last(query) + 1, CHUNK):
+            yield from self._rows_between(query, first, first + CHUNK - 1)
+
+    def _last(self, query: str) -> int:
         """The largest key of a table, or one at least as large."""
+        name = _LAST[query]
         try:
-            [(last,)] = rows(self._db, f"last_{noun}")
+            [(last,)] = rows(self._db, name)
         except apsw.Error as error:
-            self._damage.append(f"the {noun} table: {error}")
+            noun = name.removeprefix("last_")
+            self._rescue.damage.append(f"the {noun} table: {error}")
             return self._last_used_thread() if noun == "thread" else 0
         return last or 0
 
@@ -128,13 +94,13 @@ class SqliteInspection:
         if self._private:
             self._db.execute(f"pragma checksum_verification = {int(yes)}")
 
-    def _rows_between(self, query: str, first: int, last: int) -> list[_rows.Row]:
+    def _rows_between(self, query: str, first: int, last: int) -> list[Row]:
         """The rows of a range, halved wherever SQLite cannot read all of it."""
         try:
             return rows(self._db, query, first=first, last=last)
         except (apsw.Error, UnicodeDecodeError) as error:
             if first >= last:
-                self._damage.append(f"{query} {first}: {error}")
+                self._rescue.damage.append(f"{query} {first}: {error}")
                 return []
         middle = (first + last) // 2
         lower = self._rows_between(query, first, middle)

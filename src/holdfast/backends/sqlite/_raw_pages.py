@@ -1,7 +1,7 @@
-"""Rows of a SQLite file whose first page is lost: every page is looked at by itself.
+"""Rows of a SQLite file whose first page is lost: every page is read by itself.
 
 Knows the file format (https://sqlite.org/fileformat2.html) as far as needed to find
-rows without the schema. What they mean, and whether they are whole, others tell.
+rows without the schema; `_damaged_file` decides what they mean.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import BinaryIO, NamedTuple
 Value = int | float | str | bytes | None
 
 TABLE_LEAF, INDEX_LEAF = 0x0D, 0x0A
-HEADER = 100  # bytes of the first page that are no tree
+HEADER = 100  # bytes of the first page before the tree
 CHECKSUM = 8  # bytes at the end of our pages
 SMALLEST_USABLE = 480
 LONGEST_PAYLOAD = 1 << 30
@@ -23,7 +23,7 @@ _WAL_MAGICS = {0x377F0682, 0x377F0683}
 
 
 class Row(NamedTuple):
-    """A row of some table; of one without row ids, they are 0."""
+    """A row of some table; the id is 0 in a table without row ids."""
 
     id: int
     values: tuple[Value, ...]
@@ -37,7 +37,7 @@ class Layout(NamedTuple):
 
 
 class Carver:
-    """Reads a file page by page, those in the write-ahead log before the others."""
+    """Reads a file page by page; the write-ahead log's version of a page wins."""
 
     def __init__(self, file: BinaryIO, log: BinaryIO | None, layout: Layout) -> None:
         self._file, self._log, self._layout = file, log, layout
@@ -46,7 +46,7 @@ class Carver:
         self._count = max(size // layout.page, max(self._logged, default=0))
 
     def rows(self) -> Iterator[Row]:
-        """All rows that can be made out, in the order of the file."""
+        """All rows that can be decoded, in the order of the file."""
         for number in range(1, self._count + 1):
             page = self._page(number)
             start = HEADER if number == 1 else 0
@@ -69,7 +69,7 @@ class Carver:
                 (at,) = struct.unpack_from(">H", page, start + 8 + 2 * index)
                 yield self._cell(page, at, is_table=is_table)
             except (struct.error, IndexError, ValueError):
-                continue  # this one cannot be made out; the others may
+                continue  # this cell cannot be decoded; others may
 
     def _cell(self, page: bytes, at: int, *, is_table: bool) -> Row:
         size, at = _varint(page, at)
@@ -77,7 +77,7 @@ class Carver:
         if is_table:
             row_id, at = _varint(page, at)
         if not 0 < size < LONGEST_PAYLOAD:
-            raise ValueError("no payload")
+            raise ValueError("not a payload")
         local = self._local_size(size, is_table=is_table)
         payload = page[at : at + local]
         if local < size:
@@ -110,7 +110,7 @@ class Carver:
 
 
 def layouts(file: BinaryIO) -> Iterator[Layout]:
-    """How the pages may be laid out: as the header says, or as we make them."""
+    """How the pages may be laid out: as the header says, or as a store's pages are."""
     file.seek(0)
     header = file.read(HEADER)
     if header.startswith(b"SQLite format 3\0"):
@@ -158,13 +158,13 @@ def _record(payload: bytes) -> Iterator[Value]:
     end, at = _varint(payload, 0)
     body = end
     if not 0 < end <= len(payload):
-        raise ValueError("no record")
+        raise ValueError("not a record")
     while at < end:
         kind, at = _varint(payload, at)
         value, body = _value(payload, kind, body)
         yield value
     if body != len(payload):
-        raise ValueError("not as long as it says")
+        raise ValueError("not as long as its header says")
 
 
 def _value(payload: bytes, kind: int, at: int) -> tuple[Value, int]:

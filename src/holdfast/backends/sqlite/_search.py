@@ -22,15 +22,15 @@ from holdfast._port import (
     Stretch,
 )
 from holdfast._values.records import Page
-from holdfast.backends.sqlite import _rows
+from holdfast.backends._sql.reads import LATEST
+from holdfast.backends._sql.rows import Row
 from holdfast.backends.sqlite._connection import transaction, translation
+from holdfast.backends.sqlite._rows import CODEC
 from holdfast.backends.sqlite._statements import load_queries
 from holdfast.errors import Corrupt
 
 QUERIES = load_queries("search.sql")
 
-LATEST = 1 << 62
-NO_LIMIT = -1
 GRAM = 3
 # Each is one more list to walk through, and so many are seldom together by chance.
 MOST_GRAMS = 32
@@ -52,7 +52,7 @@ def can_search() -> bool:
 
 def rows(
     db: apsw.Connection, query: str, values: Sequence[Any] = (), /, **named: Any
-) -> list[_rows.Row]:
+) -> list[Row]:
     """All rows of a named query; never leaves a cursor open."""
     try:
         return db.execute(QUERIES[query], named or values).fetchall()
@@ -112,7 +112,7 @@ def read_scattered(db: apsw.Connection, query: Scattered) -> Page[Stale]:
         return _stale(found + rows(db, "gone"))
 
 
-def _stale(found: list[_rows.Row]) -> Page[Stale]:
+def _stale(found: list[Row]) -> Page[Stale]:
     return Page(tuple(Stale(row[0], row[1]) for row in found))
 
 
@@ -132,9 +132,9 @@ def read_candidates(db: apsw.Connection, query: Candidates) -> Page[Candidate]:
         owner=query.owner,
         agent=query.agent,
         after=LATEST if query.after is None else query.after,
-        limit=NO_LIMIT if query.limit is None else query.limit,
+        limit=LATEST if query.limit is None else query.limit,
     )
-    threads = [(row[0], _rows.to_thread(row[1:])) for row in found]
+    threads = [(row[0], CODEC.thread(row[1:])) for row in found]
     items = tuple(
         Candidate(thread, tuple(where[thread.number]) if is_indexed else None)
         for is_indexed, thread in threads

@@ -1,21 +1,36 @@
-"""The named statements of the ``.sql`` files."""
+"""The named statements of the ``.sql`` files, and running them on a connection."""
 
 from __future__ import annotations
 
-import re
-from importlib import resources
+from typing import Any
 
-_HEADER = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
+import apsw
+
+from holdfast.backends._sql.rows import Row
+from holdfast.backends._sql.statements import SHARED, named_statements, text_of
+
 _PACKAGE = __name__.rpartition(".")[0]
 
 
 def load_queries(file: str, package: str = _PACKAGE) -> dict[str, str]:
-    """Every ``-- name:`` block of a package's file, by its name."""
-    text = resources.files(package).joinpath(file).read_text("utf-8")
-    _, *blocks = _HEADER.split(text)
-    return {
-        name: sql.strip() for name, sql in zip(blocks[::2], blocks[1::2], strict=True)
-    }
+    """Every statement of a package's file, by its name."""
+    return named_statements(text_of(file, package))
 
 
-QUERIES = load_queries("queries.sql")
+def _shared_queries() -> dict[str, str]:
+    shared = named_statements(text_of(SHARED))
+    return {name: sql.replace("hf.", "") for name, sql in shared.items()}
+
+
+QUERIES = _shared_queries() | load_queries("queries.sql")
+
+
+def rows(db: apsw.Connection, query: str, /, **values: Any) -> list[Row]:
+    """All rows of a named statement; never leaves a cursor open."""
+    return db.execute(QUERIES[query], values).fetchall()
+
+
+def row(db: apsw.Connection, query: str, /, **values: Any) -> Row | None:
+    """The first row of a named statement."""
+    found = rows(db, query, **values)
+    return found[0] if found else None

@@ -18,22 +18,21 @@ from holdfast._values.records import (
     ThreadRecord,
     Unset,
 )
-from holdfast.backends.sqlite import _rows
-from holdfast.backends.sqlite._statements import QUERIES
-from holdfast.errors import Conflict, NotFound
-
-PARENT_COLUMN = 3  # of ``checkpoint_full``
-
-
-def rows(db: apsw.Connection, query: str, /, **values: Any) -> list[_rows.Row]:
-    """All rows of a named query; never leaves a cursor open."""
-    return db.execute(QUERIES[query], values).fetchall()
-
-
-def row(db: apsw.Connection, query: str, /, **values: Any) -> _rows.Row | None:
-    """The first row of a named query."""
-    found = rows(db, query, **values)
-    return found[0] if found else None
+from holdfast.backends._sql.conflicts import (
+    refusal,
+    removed,
+    stale_plan,
+    taken_id,
+    taken_segment,
+)
+from holdfast.backends._sql.rows import (
+    CheckpointRow,
+    Row,
+    new_thread_row,
+)
+from holdfast.backends.sqlite._rows import CODEC, checkpoint_row, segment_row
+from holdfast.backends.sqlite._statements import QUERIES, row, rows
+from holdfast.errors import Conflict
 
 
 def next_seq(db: apsw.Connection) -> int:
@@ -94,7 +93,7 @@ class Applied:
         values = {"name": self.write.thread, "head": expected.seq}
         found = self._numbers(row(self.db, "thread_at_head", **values))
         if found is None:
-            raise self._conflict(expected)
+            raise self._conflict()
         return found
 
     def _touch(self) -> tuple[int, int] | None:
@@ -109,41 +108,30 @@ class Applied:
         found = self.db.execute(QUERIES["move_head"], values).fetchall()
         moved = found[0] if found else None
         if moved is None and expected is not None:
-            raise self._conflict(expected)
+            raise self._conflict()
         return self._numbers(moved)
 
-    def _numbers(self, found: _rows.Row | None) -> tuple[int, int] | None:
+    def _numbers(self, found: Row | None) -> tuple[int, int] | None:
         return (found[0], found[1]) if found else None
 
     def _start(self) -> tuple[int, int]:
         start = self.write.start
         if start is None:
-            raise self._conflict(None)
+            raise self._conflict()
         if row(self.db, "live_thread", name=self.write.thread):
-            raise self._conflict(None, "thread_exists" if start.head else "head_moved")
+            raise self._conflict("thread_exists" if start.head else "head_moved")
         if not start.anew and row(self.db, "tombstone", name=self.write.thread):
-            raise self._conflict(None)
+            raise self._conflict()
         if start.head is not None:
             self._must_exist(start.head)
         return self._insert_thread(start)
 
     def _insert_thread(self, start: Start) -> tuple[int, int]:
-        head = start.head.seq if start.head else None
-        created = row(
-            self.db,
-            "start_thread",
-            name=self.write.thread,
-            family=start.head.family if start.head else 0,
-            kind=start.kind,
-            owner=start.owner,
-            agent=start.agent,
-            metadata=start.metadata,
-            head=self.seq if self.write.checkpoint else head,
-            changed=self.changed,
-            at=self.write.at,
-            forked_thread=start.origin.thread if start.origin else None,
-            forked_checkpoint=start.origin.checkpoint if start.origin else None,
-        )
+        values = new_thread_row(self.write, start, self.changed)._asdict()
+        values["number"] = None  # SQLite gives the next one
+        if self.write.checkpoint:
+            values["head"] = self.seq
+        created = row(self.db, "start_thread", **values)
         assert created is not None
         number: int = created[0]
         if start.head is not None:
@@ -154,37 +142,18 @@ class Applied:
     def _must_exist(self, checkpoint: Checkpoint) -> Checkpoint:
         found = row(self.db, "checkpoint_by_seq", seq=checkpoint.seq)
         if found is None:
-            raise NotFound(
-                f"checkpoint {checkpoint.id!r} was removed meanwhile; look it up again",
-                thread=checkpoint.thread,
-                reference=checkpoint.id,
-            )
-        return _rows.to_checkpoint(found)
+            raise removed(checkpoint)
+        return CODEC.checkpoint(found)
 
-    def _conflict(
-        self, expected: Checkpoint | None, code: str = "head_moved"
-    ) -> Conflict:
-        name = self.write.thread
-        found = row(self.db, "thread_by_name", name=name)
-        thread = _rows.to_thread(found) if found else None
-        if thread is None or thread.deleted_at is not None:
-            return gone(name, existed=thread is not None)
+    def _conflict(self, code: str = "head_moved") -> Conflict:
+        found = row(self.db, "thread_by_name", name=self.write.thread)
+        thread = CODEC.thread(found) if found else None
         draft = self.write.checkpoint
-        if draft is not None:
+        id_taken = False
+        if thread is not None and draft is not None:
             place = {"id": draft.id, "family": thread.family}
-            if row(self.db, "checkpoint_by_id", **place):
-                return taken_id(name, draft.id)
-        if code == "thread_exists":
-            text = f"thread {name!r} exists already; choose another name"
-        else:
-            text = f"thread {name!r} has moved on; load it and repeat the change"
-        return Conflict(
-            text,
-            code=code,
-            thread=name,
-            expected=expected.id if expected else None,
-            found=thread.head,
-        )
+            id_taken = row(self.db, "checkpoint_by_id", **place) is not None
+        return refusal(self.write, thread, id_taken=id_taken, code=code)
 
     # --- what goes into it ------------------------------------------------------------
 
@@ -192,7 +161,7 @@ class Applied:
         parent = (
             self.write.expect.seq if isinstance(self.write.expect, Checkpoint) else None
         )
-        values = _rows.checkpoint_row(c, self.seq, self.family, self.number, parent)
+        values = checkpoint_row(c, self.seq, self.family, self.number, parent)
         try:
             self.db.execute(QUERIES["insert_checkpoint"], values)
         except apsw.ConstraintError:
@@ -202,13 +171,9 @@ class Applied:
         statement = QUERIES["insert_segment"]
         try:
             for segment in segments:
-                self.db.execute(statement, _rows.segment_row(self.family, segment))
+                self.db.execute(statement, segment_row(self.family, segment))
         except apsw.ConstraintError:
-            raise Conflict(
-                f"thread {self.write.thread!r}: a fork took the segment numbers first",
-                code="segment_taken",
-                thread=self.write.thread,
-            ) from None
+            raise taken_segment(self.write.thread) from None
 
     def _record(self) -> tuple[Entry, ...]:
         insert = "replace_entry" if self.write.replace_entries else "insert_entry"
@@ -219,18 +184,12 @@ class Applied:
         )
 
     def _record_one(self, insert: str, seq: int, entry: Entry) -> Entry:
-        place = {
-            "thread": self.number,
-            "checkpoint": entry.checkpoint,
-            "key": entry.key,
-        }
-        sum_ = _rows.entry_checksum(self.number, entry)
-        values = {"value": entry.data, "at": entry.recorded_at, "checksum": sum_}
-        if row(self.db, insert, seq=seq, **place, **values):
+        values = CODEC.entry_row(entry, seq=seq, thread=self.number)._asdict()
+        if row(self.db, insert, **values):
             return replace(entry, seq=seq)
-        found = row(self.db, "entry", **place)
+        found = row(self.db, "entry", **values)
         assert found is not None
-        return _rows.to_entry(found, entry.thread)
+        return CODEC.entry(found, entry.thread)
 
     def _mark(self) -> None:
         for mark in self.write.marks:
@@ -241,11 +200,11 @@ class Applied:
     def _describe(self) -> None:
         details = self.write.details
         assert details is not None
+        place = {"family": self.family, "number": self.number}
         if not isinstance(details.owner, Unset):
-            rows(self.db, "set_owner", number=self.number, owner=details.owner)
+            rows(self.db, "set_owner", owner=details.owner, **place)
         if not isinstance(details.metadata, Unset):
-            values = {"number": self.number, "metadata": details.metadata}
-            rows(self.db, "set_metadata", **values)
+            rows(self.db, "set_metadata", metadata=details.metadata, **place)
         self._log("describe", None)
 
     def _log(self, kind: str, target: Checkpoint | None) -> None:
@@ -262,44 +221,19 @@ class Applied:
         )
 
 
-def taken_id(thread: str, checkpoint: str) -> Conflict:
-    """The id of a save is in use."""
-    return Conflict(
-        f"checkpoint id {checkpoint!r} is taken by other content; use a new id",
-        code="id_taken",
-        thread=thread,
-    )
-
-
-def gone(thread: str, *, existed: bool) -> Conflict:
-    """The thread of a write is not there, or not any more."""
-    code = "thread_deleted" if existed else "thread_missing"
-    if existed:
-        text = "was deleted; to begin it anew, save with expect=None"
-    else:
-        text = "does not exist; save to it without expect first"
-    return Conflict(f"thread {thread!r} {text}", code=code, thread=thread)
-
-
 def rewrite(
     db: apsw.Connection, seq: int, *, parent: int | Unset | None = UNSET, **fields: Any
 ) -> None:
     """Change what may change of a checkpoint's row, and its checksum with it."""
     stored = row(db, "checkpoint_by_seq", seq=seq)
     assert stored is not None
-    c = replace(_rows.to_checkpoint(stored), **fields)
-    above = stored[PARENT_COLUMN] if isinstance(parent, Unset) else parent
-    *_, checksum = _rows.checkpoint_row(c, seq, c.family, c.thread_number, above)
-    rows(
-        db,
-        "update_checkpoint",
-        seq=seq,
-        parent=above,
-        label=c.label,
-        tags=_rows.encode_tags(c.tags),
-        link=c.link,
-        checksum=checksum,
+    c = replace(CODEC.checkpoint(stored), **fields)
+    if isinstance(parent, Unset):
+        parent = CheckpointRow._make(stored).parent
+    changed = CODEC.checkpoint_row(
+        c, seq=seq, family=c.family, thread=c.thread_number, parent=parent
     )
+    rows(db, "update_checkpoint", **changed._asdict())
 
 
 class Pruning:
@@ -398,11 +332,6 @@ class Pruning:
         values = {"seq": self.seq, "thread": number, "kind": kind, "at": self.at}
         rows(self.db, "insert_move", source=None, target=None, **values)
         self.seq += 1
-
-
-def stale_plan() -> Conflict:
-    """Something that shall go has changed since it was chosen."""
-    return Conflict("the store changed while pruning; prune again", code="plan_stale")
 
 
 def _json(values: list[Any]) -> str:

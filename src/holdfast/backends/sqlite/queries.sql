@@ -20,32 +20,21 @@ returning number, family
 select number, family from thread
 where name = :name and deleted_at is null and head = :head
 
--- name: set_owner
-update thread set owner = :owner where number = :number
-
--- name: set_metadata
-update thread set metadata = :metadata where number = :number
-
 -- name: start_thread
-insert into thread (name, family, kind, owner, agent, metadata, head, changed,
-    created_at, updated_at, forked_thread, forked_checkpoint)
-values (:name, :family, :kind, :owner, :agent, :metadata, :head, :changed, :at, :at,
-    :forked_thread, :forked_checkpoint)
+insert into thread ({thread}) values ({:thread})
 returning number
 
 -- name: found_family
 update thread set family = number where number = :number
 
 -- name: insert_checkpoint
-insert into checkpoint (seq, id, family, thread, parent, step, saved_at, kind, label,
-    tags, metadata, runs, manifest, size, digest, link, checksum)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+insert into checkpoint ({checkpoint}) values ({?checkpoint})
 
 -- name: insert_segment
 insert into segment (key, packing, data, checksum) values (?, ?, ?, ?)
 
 -- name: checkpoint_by_seq
-select * from checkpoint_full where seq = :seq
+select {checkpoint_full} from checkpoint_full where seq = :seq
 
 -- name: update_checkpoint
 update checkpoint
@@ -53,15 +42,12 @@ set parent = :parent, label = :label, tags = :tags, link = :link, checksum = :ch
 where seq = :seq
 
 -- name: insert_entry
-insert into journal (seq, thread, checkpoint, key, value, recorded_at, checksum)
-values (:seq, :thread, :checkpoint, :key, :value, :at, :checksum)
+insert into journal ({entry}) values ({:entry})
 on conflict (thread, checkpoint, key) do nothing
 returning seq
 
 -- name: replace_entry
-insert or replace into journal (seq, thread, checkpoint, key, value, recorded_at,
-    checksum)
-values (:seq, :thread, :checkpoint, :key, :value, :at, :checksum)
+insert or replace into journal ({entry}) values ({:entry})
 returning seq
 
 -- name: insert_move
@@ -69,13 +55,13 @@ insert into move (seq, thread, kind, source, target, moved_at)
 values (:seq, :thread, :kind, :source, :target, :at)
 
 -- name: thread_by_name
-select * from thread_full
+select {thread_full} from thread_full
 where number = coalesce(
     (select number from thread where name = :name and deleted_at is null),
     (select max(number) from thread where name = :name and deleted_at is not null))
 
 -- name: living_thread
-select * from thread_full
+select {thread_full} from thread_full
 where number = (select number from thread where name = :name and deleted_at is null)
 
 -- name: live_thread
@@ -85,53 +71,6 @@ select number, family from thread where name = :name and deleted_at is null
 select deleted_at from thread where name = :name and deleted_at is not null
 order by number desc
 limit 1
-
--- name: threads
-select * from thread_full
-where number in (
-    select number from thread
-    where changed < :after
-        and (:every or (deleted_at is null and head is not null))
-        and case when :kind is null then :every or kind <> 'pin' else kind = :kind end
-        and (:prefix is null or substr(name, 1, length(:prefix)) = :prefix)
-    order by changed desc
-    limit :limit)
-order by changed desc
-
--- name: owner_threads
-select * from thread_full
-where number in (
-    select number from thread
-    where owner = :owner and changed < :after
-        and (:agent is null or agent = :agent)
-        and (:every or (deleted_at is null and head is not null))
-        and case when :kind is null then :every or kind <> 'pin' else kind = :kind end
-        and (:prefix is null or substr(name, 1, length(:prefix)) = :prefix)
-    order by changed desc
-    limit :limit)
-order by changed desc
-
--- name: agent_threads
-select * from thread_full
-where number in (
-    select number from thread
-    where agent = :agent and changed < :after
-        and (:every or (deleted_at is null and head is not null))
-        and case when :kind is null then :every or kind <> 'pin' else kind = :kind end
-        and (:prefix is null or substr(name, 1, length(:prefix)) = :prefix)
-    order by changed desc
-    limit :limit)
-order by changed desc
-
--- name: family_threads
-select * from thread_full
-where thread_family = :family and changed < :after
-    and (:every or (deleted_at is null and head is not null))
-order by changed desc
-limit :limit
-
--- name: checkpoint_by_id
-select * from checkpoint_full where id = :id and family = :family
 
 -- name: ancestors
 with recursive line (seq, depth) as (
@@ -143,90 +82,55 @@ with recursive line (seq, depth) as (
     where c.parent is not null and line.depth + 1 < :depth
         and c.step > :down_to_step
 )
-select f.*
+select {f.checkpoint_full}
 from line cross join checkpoint_full f on f.seq = line.seq
 where line.depth >= :skip and f.step <= :from_step
 order by line.depth
 
--- name: thread_saves_newest
-select * from checkpoint_full
-where family = :family
-    and thread = (
-        select number from thread where name = :thread and family = :family
-        order by deleted_at is not null, number desc limit 1)
-    and seq > :after and seq < :before
-order by seq desc
-limit :limit
-
--- name: thread_saves_oldest
-select * from checkpoint_full
-where family = :family
-    and thread = (
-        select number from thread where name = :thread and family = :family
-        order by deleted_at is not null, number desc limit 1)
-    and seq > :after and seq < :before
-order by seq
-limit :limit
-
--- name: family_saves_newest
-select * from checkpoint_full
-where family = :family and seq > :after and seq < :before
-order by seq desc
-limit :limit
-
--- name: family_saves_oldest
-select * from checkpoint_full
-where family = :family and seq > :after and seq < :before
-order by seq
-limit :limit
-
--- name: labelled
-select * from checkpoint_full
-where family = :family and label = :mark and seq < :before
-    and (label is not null or tags is not null)
-order by seq desc
-limit :limit
-
 -- name: tagged
-select * from checkpoint_full
+select {checkpoint_full} from checkpoint_full
 where family = :family and seq < :before
     and (label is not null or tags is not null)
     and exists (select 1 from json_each(tags) where value = :mark)
 order by seq desc
 limit :limit
 
--- name: matches
-select * from checkpoint_full
-where id >= :prefix and id < :end and id > :after
-    and (:family is null or family = :family)
-order by id
-limit :limit
-
 -- name: moves
+-- Subqueries and not joins: both halves then come in order, and the limit ends them.
 select c.seq, 'save' as kind, p.id as source, c.id as target, c.saved_at as moved_at
 from checkpoint c left join checkpoint p on p.seq = c.parent
-where c.family = :family and c.thread = :number and c.seq < :before
+where c.family = (select family from thread where name = :name and deleted_at is null)
+    and c.thread = (select number from thread where name = :name and deleted_at is null)
+    and c.seq < :before
 union all
 select m.seq, m.kind, s.id, t.id, m.moved_at
 from move m
 left join checkpoint s on s.seq = m.source
 left join checkpoint t on t.seq = m.target
-where m.thread = :number and m.seq < :before
+where m.thread = (select number from thread where name = :name and deleted_at is null)
+    and m.seq < :before
 order by 1 desc
 limit :limit
 
 -- name: entries
-select j.seq, j.checkpoint, j.key, j.value, j.recorded_at, j.checksum, j.thread
-from journal j
-where j.thread = :number
-    and (:checkpoint is null or j.checkpoint = :checkpoint)
-    and (:key is null or j.key = :key)
-order by j.seq
+select {entry} from journal
+where thread = (select number from thread where name = :name and deleted_at is null)
+order by seq
+
+-- name: entries_of
+select {entry} from journal
+where thread = (select number from thread where name = :name and deleted_at is null)
+    and checkpoint = :checkpoint
+order by seq
+
+-- name: entry_of
+select {entry} from journal
+where thread = (select number from thread where name = :name and deleted_at is null)
+    and checkpoint = :checkpoint and key = :key
 
 -- name: entry
-select j.seq, j.checkpoint, j.key, j.value, j.recorded_at, j.checksum, j.thread
-from journal j
-where j.thread = :thread and j.checkpoint = :checkpoint and j.key = :key
+select {entry} from journal
+where thread = :thread and checkpoint = :checkpoint and key = :key
 
 -- name: segments
 select key, packing, data, checksum from segment where key between ? and ? order by key
@@ -309,13 +213,6 @@ delete from journal where thread = :number
 -- name: delete_thread_moves
 delete from move where thread = :number
 
--- name: living_threads
-select count(*) from thread where family = :family and deleted_at is null
-
--- name: delete_family_checkpoints
-delete from checkpoint where family = :family
-returning length(manifest) + length(runs) + length(metadata)
-
 -- name: threads_of
 select distinct thread from checkpoint
 where seq in (select value from json_each(:doomed))
@@ -332,25 +229,20 @@ where thread not in (select number from thread) and seq < (select max(seq) from 
 
 -- name: rescue_checkpoints
 -- The limit keeps it from touching the page of the next row, which may be bad.
-select c.seq, c.id, null, c.parent, p.id, c.step, c.saved_at, c.kind, c.label, c.tags,
-    c.size, c.digest, c.family, c.runs, c.manifest, c.metadata, c.link, c.checksum,
-    c.thread
+select null, p.id, {c.checkpoint}
 from checkpoint c left join checkpoint p on p.seq = c.parent
 where c.seq between :first and :last
 order by c.seq
 limit :last - :first + 1
 
 -- name: rescue_threads
-select name, kind, owner, agent, metadata, family, forked_thread, forked_checkpoint,
-    created_at, updated_at, deleted_at, changed, number, head
-from thread
+select {thread} from thread
 where number between :first and :last
 order by number
 limit :last - :first + 1
 
 -- name: rescue_entries
-select seq, checkpoint, key, value, recorded_at, checksum, thread
-from journal
+select {entry} from journal
 where seq between :first and :last
 order by seq
 limit :last - :first + 1
@@ -369,15 +261,10 @@ limit :last - :first + 1
 select max(seq) from move
 
 -- name: adopt_thread
-insert or ignore into thread (number, name, family, kind, owner, agent, metadata, head,
-    changed, created_at, updated_at, forked_thread, forked_checkpoint, deleted_at)
-values (:number, :name, :family, :kind, :owner, :agent, :metadata, :head, :changed,
-    :created_at, :updated_at, :forked_thread, :forked_checkpoint, :deleted_at)
+insert or ignore into thread ({thread}) values ({:thread})
 
 -- name: adopt_checkpoint
-insert or ignore into checkpoint (seq, id, family, thread, parent, step, saved_at, kind,
-    label, tags, metadata, runs, manifest, size, digest, link, checksum)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+insert or ignore into checkpoint ({checkpoint}) values ({:checkpoint})
 
 -- name: adopt_segment
 insert or ignore into segment (key, packing, data, checksum) values (?, ?, ?, ?)
@@ -403,15 +290,6 @@ select max(thread) from checkpoint
 
 -- name: last_entry
 select max(seq) from journal
-
--- name: count_segments
-select count(*) from segment
-
--- name: setting
-select value from setting where name = :name
-
--- name: insert_setting
-insert into setting (name, value) values (:name, :value) on conflict (name) do nothing
 
 -- name: weights
 with record (family, checkpoints, logical, bytes) as (

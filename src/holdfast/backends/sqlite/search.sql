@@ -152,7 +152,7 @@ chosen (number, is_indexed) as materialized (
     order by w.changed desc
     limit :limit
 )
-select c.is_indexed, t.*
+select c.is_indexed, {t.thread_full}
 from chosen c join thread_full t on t.number = c.number
 order by t.changed desc
 

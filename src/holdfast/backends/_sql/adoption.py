@@ -1,0 +1,52 @@
+"""The records of a family from another store as statements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from holdfast._port import Adoption
+from holdfast._values.records import Move
+from holdfast.backends._sql.rows import RowCodec, thread_row
+
+Values = dict[str, Any]
+
+
+def adoption_statements(
+    codec: RowCodec, adoption: Adoption
+) -> Iterator[tuple[str, Values]]:
+    """Named statements with values that insert all but the segments, in order."""
+    family = adoption.family
+    seqs = {checkpoint.id: checkpoint.seq for checkpoint in adoption.checkpoints}
+    numbers = {t.id: t.number for t in adoption.threads if t.deleted_at is None}
+    for thread in adoption.threads:
+        yield "adopt_thread", thread_row(thread)._asdict()
+        if thread.deleted_at is not None:  # its last change was the deletion
+            at = thread.deleted_at
+            last = Move(thread.changed, thread.id, "delete", None, None, at)
+            yield "adopt_move", _move_values(last, family, thread.number, {})
+    for c in adoption.checkpoints:
+        parent = seqs[c.parent] if c.parent is not None else None
+        row = codec.checkpoint_row(
+            c, seq=c.seq, family=c.family, thread=c.thread_number, parent=parent
+        )
+        yield "adopt_checkpoint", row._asdict()
+    for entry in adoption.entries:
+        number = numbers[entry.thread]
+        values = codec.entry_row(entry, seq=entry.seq, thread=number)._asdict()
+        yield "insert_entry", {"family": family, **values}
+    for move in adoption.moves:
+        values = _move_values(move, family, numbers[move.thread], seqs)
+        yield "adopt_move", values
+
+
+def _move_values(move: Move, family: int, thread: int, seqs: dict[str, int]) -> Values:
+    return {
+        "family": family,
+        "seq": move.seq,
+        "thread": thread,
+        "kind": move.kind,
+        "source": seqs.get(move.source or ""),
+        "target": seqs.get(move.target or ""),
+        "at": move.moved_at,
+    }

@@ -1,0 +1,304 @@
+"""The tables' columns, and rows ↔ records with their checksums checked.
+
+A row class names the columns of a table once. Select and insert lists are made from it
+(see `statements`), so a row always has its columns in this order and is read by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import orjson
+
+from holdfast._port import Start, Write
+from holdfast._values.records import (
+    Checkpoint,
+    Entry,
+    Origin,
+    Run,
+    Segment,
+    ThreadRecord,
+    checksum,
+)
+from holdfast.errors import Corrupt
+
+# Values arrive as they are stored; the checksum shows whether they are right.
+Row = tuple[Any, ...]
+
+
+class ThreadRow(NamedTuple):
+    """A row of ``thread``."""
+
+    number: int
+    name: str
+    family: int
+    kind: str
+    owner: str | None
+    agent: str | None
+    metadata: bytes
+    head: int | None
+    changed: int
+    created_at: int
+    updated_at: int
+    forked_thread: str | None
+    forked_checkpoint: str | None
+    deleted_at: int | None
+
+
+class CheckpointRow(NamedTuple):
+    """A row of ``checkpoint_full``: two names that SQLite joins, then the table's."""
+
+    thread_name: str
+    parent_id: str | None
+    seq: int
+    id: str
+    family: int
+    thread: int
+    parent: int | None
+    step: int
+    saved_at: int
+    kind: str
+    label: str | None
+    tags: str | None
+    metadata: bytes
+    runs: str
+    manifest: bytes
+    size: int
+    digest: bytes
+    link: bytes | None
+    checksum: int
+
+
+class EntryRow(NamedTuple):
+    """A row of ``journal``."""
+
+    seq: int
+    thread: int
+    checkpoint: str
+    key: str
+    value: bytes
+    recorded_at: int
+    checksum: int
+
+
+JOINED = 2  # the columns of ``checkpoint_full`` that are not in SQLite's table
+# ``thread_full`` joins a thread and its head, which have columns of the same name.
+RENAMED = {name: f"thread_{name}" for name in ("kind", "metadata", "family")}
+HEAD = len(ThreadRow._fields)
+HEAD_SEQ = HEAD + CheckpointRow._fields.index("seq")
+
+# What the markers in the ``.sql`` files stand for.
+COLUMNS: dict[str, Sequence[str]] = {
+    "thread": ThreadRow._fields,
+    "checkpoint": CheckpointRow._fields[JOINED:],
+    "checkpoint_full": CheckpointRow._fields,
+    "thread_full": (
+        *(RENAMED.get(name, name) for name in ThreadRow._fields),
+        *CheckpointRow._fields,
+    ),
+    "entry": EntryRow._fields,
+}
+
+
+class RowCodec:
+    """Rows ↔ records of one dialect.
+
+    ``covered`` names the columns of a checkpoint that its checksum covers besides the
+    bytes, ``placed`` those of a journal entry besides its value.
+    """
+
+    def __init__(self, covered: Sequence[str], placed: Sequence[str]) -> None:
+        self._covered = itemgetter(*map(CheckpointRow._fields.index, covered))
+        self._placed = itemgetter(*map(EntryRow._fields.index, placed))
+
+    # --- checkpoints and threads ------------------------------------------------------
+
+    def checkpoint_row(
+        self, c: Checkpoint, *, seq: int, family: int, thread: int, parent: int | None
+    ) -> CheckpointRow:
+        """The columns of a checkpoint with the numbers it has in this store."""
+        tags, runs = encode_tags(c.tags), encode_runs(c.runs)
+        row = CheckpointRow(
+            c.thread, c.parent, seq, c.id, family, thread, parent, c.step, c.saved_at,
+            c.kind, c.label, tags, c.encoded_metadata, runs, c.manifest, c.size,
+            c.sha256, c.link, 0,
+        )  # fmt: skip
+        return CheckpointRow(*row[:-1], self._checksum(row))
+
+    def _checksum(self, row: CheckpointRow) -> int:
+        # The bytes follow the other columns with their lengths: no two rows are alike.
+        metadata, manifest, link = row.metadata, row.manifest, row.link or b""
+        lengths = (len(metadata), len(manifest), len(link))
+        plain = orjson.dumps((*self._covered(row), *lengths))
+        return checksum(b"".join((plain, metadata, manifest, row.digest, link)))
+
+    def checkpoint(self, row: Row, *, orphaned: bool = False) -> Checkpoint:
+        """A row of ``checkpoint_full``; `Corrupt` if it is not what was written.
+
+        ``orphaned`` accepts a row whose parent is gone.
+        """
+        c = CheckpointRow._make(row)
+        try:
+            expected = self._checksum(c)
+        except TypeError:
+            expected = None
+        if c.checksum != expected:
+            raise Corrupt(f"checkpoint {c.id!r} of thread {c.thread_name!r}")
+        if not orphaned and (c.parent is None) != (c.parent_id is None):
+            raise Corrupt(f"the parent of checkpoint {c.id!r}", "it is missing")
+        return Checkpoint(
+            id=c.id,
+            thread=c.thread_name,
+            parent=c.parent_id,
+            seq=c.seq,
+            step=c.step,
+            saved_at=c.saved_at,
+            kind=c.kind,
+            label=c.label,
+            tags=tuple(orjson.loads(c.tags)) if c.tags else (),
+            size=c.size,
+            sha256=c.digest,
+            family=c.family,
+            thread_number=c.thread,
+            runs=tuple(Run(*run) for run in orjson.loads(c.runs)),
+            manifest=c.manifest,
+            encoded_metadata=c.metadata,
+            link=c.link,
+        )
+
+    def thread(self, row: Row) -> ThreadRecord:
+        """A row of ``thread_full``."""
+        thread = ThreadRow._make(row[:HEAD])
+        if thread.head is None:
+            return to_thread(thread, None)
+        if row[HEAD_SEQ] is None:
+            raise Corrupt(
+                f"the head of thread {thread.name!r}", "its checkpoint is missing"
+            )
+        return to_thread(thread, self.checkpoint(row[HEAD:]))
+
+    # --- journal entries --------------------------------------------------------------
+
+    def entry_row(self, entry: Entry, *, seq: int, thread: int) -> EntryRow:
+        """The columns of a journal entry with the numbers it has in this store."""
+        row = EntryRow(
+            seq, thread, entry.checkpoint, entry.key, entry.data, entry.recorded_at, 0
+        )
+        return EntryRow(*row[:-1], self._entry_checksum(row))
+
+    def entry(self, row: Row, name: str) -> Entry:
+        """A row of ``journal``; `Corrupt` if it is not what was written."""
+        found = EntryRow._make(row)
+        if self._entry_checksum(found) != found.checksum:
+            raise Corrupt(f"journal entry {found.key!r} of thread {name!r}")
+        return Entry(
+            name,
+            found.checkpoint,
+            found.key,
+            found.value,
+            found.recorded_at,
+            found.seq,
+        )
+
+    def _entry_checksum(self, row: EntryRow) -> int:
+        return checksum(repr(self._placed(row)).encode() + row.value)
+
+
+def to_thread(row: ThreadRow, head: Checkpoint | None) -> ThreadRecord:
+    """The columns of a thread, and its head."""
+    origin = None
+    if row.forked_thread is not None and row.forked_checkpoint is not None:
+        origin = Origin(row.forked_thread, row.forked_checkpoint)
+    return ThreadRecord(
+        id=row.name,
+        kind=row.kind,
+        owner=row.owner,
+        agent=row.agent,
+        head=head,
+        forked_from=origin,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        deleted_at=row.deleted_at,
+        changed=row.changed,
+        family=row.family,
+        number=row.number,
+        encoded_metadata=row.metadata,
+    )
+
+
+def thread_row(thread: ThreadRecord) -> ThreadRow:
+    """The columns of a thread."""
+    origin = thread.forked_from
+    return ThreadRow(
+        number=thread.number,
+        name=thread.id,
+        family=thread.family,
+        kind=thread.kind,
+        owner=thread.owner,
+        agent=thread.agent,
+        metadata=thread.encoded_metadata,
+        head=thread.head.seq if thread.head else None,
+        changed=thread.changed,
+        created_at=thread.created_at,
+        updated_at=thread.updated_at,
+        forked_thread=origin.thread if origin else None,
+        forked_checkpoint=origin.checkpoint if origin else None,
+        deleted_at=thread.deleted_at,
+    )
+
+
+def new_thread_row(write: Write, start: Start, changed: int) -> ThreadRow:
+    """The columns of a thread that a write begins.
+
+    The number is 0, to be given by the database; so is the family unless it is a fork.
+    """
+    return ThreadRow(
+        number=0,
+        name=write.thread,
+        family=start.head.family if start.head else 0,
+        kind=start.kind,
+        owner=start.owner,
+        agent=start.agent,
+        metadata=start.metadata,
+        head=start.head.seq if start.head else None,
+        changed=changed,
+        created_at=write.at,
+        updated_at=write.at,
+        forked_thread=start.origin.thread if start.origin else None,
+        forked_checkpoint=start.origin.checkpoint if start.origin else None,
+        deleted_at=None,
+    )
+
+
+def encode_runs(runs: tuple[Run, ...]) -> str:
+    """The text of the ``runs`` column."""
+    return orjson.dumps([list(run) for run in runs]).decode()
+
+
+def encode_tags(tags: tuple[str, ...]) -> str | None:
+    """The text of the ``tags`` column, null for none."""
+    return orjson.dumps(tags).decode() if tags else None
+
+
+# --- segments -------------------------------------------------------------------------
+
+# The part of a segment's key that is its number; SQLite's has the family before it.
+NUMBER_BITS = 0xFFFF_FFFF
+
+
+def segment_checksum(key: int, segment: Segment) -> int:
+    """Covers a segment with its key."""
+    return checksum(segment.data, key * 256 + segment.packing)
+
+
+def to_segments(rows: Iterable[Row], family: int) -> list[Segment]:
+    """Rows of key, packing, bytes and checksum; `Corrupt` if one was changed."""
+    segments: list[Segment] = []
+    for key, packing, data, found in rows:
+        segment = Segment(key & NUMBER_BITS, data, packing)
+        if checksum(data, key * 256 + packing) != found:
+            raise Corrupt(f"segment {segment.number} of family {family}")
+        segments.append(segment)
+    return segments
