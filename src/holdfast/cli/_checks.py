@@ -13,12 +13,7 @@ from typing import Literal
 import msgspec
 
 import holdfast
-from holdfast._api.plugins import (
-    sqlite_build,
-)
-from holdfast._api.sqlite_build import (
-    sqlite_build,
-)
+from holdfast._api.plugins import sqlite_build
 from holdfast._values.clock import now
 from holdfast.cli import _documents
 
