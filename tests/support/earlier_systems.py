@@ -49,6 +49,6 @@ def damage(store, thread, at="@"):
     """Spoil the last segment that only this checkpoint of a thread in memory uses."""
     checkpoint = store.thread(thread).get(at)
     last = checkpoint.family << 32 | max(run.last for run in checkpoint.runs)
-    db = store._context.backend._writer
+    db = store._context.backend.database.writer
     db.execute("update segment set data = zeroblob(9) where key = ?", (last,))
     assert db.changes() == 1

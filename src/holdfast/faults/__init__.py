@@ -20,10 +20,9 @@ import apsw
 
 from holdfast._api.options import OpenOptions, context_over
 from holdfast._api.store import Store
-from holdfast.backends.directory import open_directory
-from holdfast.backends.directory._files import Files
-from holdfast.backends.sqlite import SqliteBackend
-from holdfast.backends.sqlite._connection import page_checksums
+from holdfast._port import Backend
+from holdfast.backends.directory import Files, open_directory
+from holdfast.backends.sqlite import SqliteBackend, page_checksums
 from holdfast.faults._power import Platter
 
 __all__ = [
@@ -148,7 +147,7 @@ class FaultyDisk:
         backend = self._backend(path, options)
         return Store(context_over(backend, options))
 
-    def _backend(self, path: str, options: OpenOptions) -> SqliteBackend:
+    def _backend(self, path: str, options: OpenOptions) -> Backend:
         if path.startswith(FOLDER):
             return open_directory(
                 os.path.abspath(path.removeprefix(FOLDER)),

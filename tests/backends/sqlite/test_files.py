@@ -206,7 +206,7 @@ def test_unknown_options_are_refused(tmp_path):
 @pytest.mark.parametrize(("durability", "level"), [("full", 2), ("normal", 1)])
 def test_durability_is_what_sqlite_says_it_is(tmp_path, durability, level):
     with holdfast.open(tmp_path / "a.db", durability=durability) as store:
-        db = store._context.backend._writer
+        db = store._context.backend.database.writer
         found = db.execute("pragma synchronous").fetchall()
         mode = db.execute("pragma journal_mode").fetchall()
 

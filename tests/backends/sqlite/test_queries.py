@@ -44,7 +44,7 @@ def test_every_statement_is_used(name):
     "name", sorted(QUERIES.keys() - READS_ALL_THREADS - READS_EVERYTHING)
 )
 def test_no_statement_scans_a_table(store, name):
-    db = store._context.backend._writer
+    db = store._context.backend.database.writer
     sql = QUERIES[name]
     bindings = dict.fromkeys(re.findall(r":(\w+)", sql)) or (None,) * sql.count("?")
 
@@ -77,7 +77,7 @@ def test_hostile_names_never_become_sql(store):
     backend = store._context.backend
     traced = lambda trace: statements.add(trace["sql"])  # noqa: E731 - a callback
     exercise("harmless")
-    connections = [backend._writer, *backend._readers._idle]
+    connections = [backend.database.writer, *backend.database._readers._idle]
     for db in connections:
         db.trace_v2(apsw.SQLITE_TRACE_STMT, traced)
     exercise("as harmless")

@@ -34,7 +34,7 @@ def fill(store, count=COUNT, **about):
 
 
 def writer(store):
-    return store._context.backend._writer
+    return store._context.backend.database.writer
 
 
 def stretches(store):

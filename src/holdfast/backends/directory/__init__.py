@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from holdfast.backends.directory._backend import DirectoryBackend
 from holdfast.backends.directory._files import Files
-from holdfast.backends.directory._read_only import ReadOnlyBackend
+from holdfast.backends.directory._folder import Folder
+from holdfast.backends.directory._index import FileIndex
+from holdfast.backends.directory._pending_view import View
+from holdfast.backends.directory._read_only import MemoryIndex
 from holdfast.errors import Unsupported
 
-__all__ = ["DirectoryBackend", "ReadOnlyBackend", "open_directory"]
+__all__ = ["DirectoryBackend", "Files", "open_directory"]
 
 
 def open_directory(
@@ -27,11 +30,18 @@ def open_directory(
 ) -> DirectoryBackend:
     """A folder as a store.
 
-    ``durability`` makes no difference: what is not synced could be torn anywhere.
+    ``durability`` makes no difference: every line is synced before it is acknowledged.
+    ``vfs`` is the SQLite VFS of the index, ``files`` what is done to all other files:
+    tests let both fail.
     """
     if compress:
         raise Unsupported(
             f"{path} is kept as text to be read; open it without compress=True"
         )
-    kind = ReadOnlyBackend if read_only else DirectoryBackend
-    return kind(path, busy_timeout=busy_timeout, vfs=vfs, files=files or Files())
+    files = files or Files()
+    index = (
+        MemoryIndex(View(path, files, busy_timeout), vfs)
+        if read_only
+        else FileIndex(Folder(path, files, busy_timeout))
+    )
+    return DirectoryBackend(index, busy_timeout=busy_timeout, vfs=vfs)

@@ -11,7 +11,22 @@ from typing import TypeVar, cast
 import apsw
 from msgspec.structs import replace
 
-from holdfast._port import Facts, Inspection, Key, Prune, Pruned, Query, StateKey
+from holdfast._port import (
+    Admission,
+    Adoption,
+    Backend,
+    Facts,
+    Indexing,
+    Inspection,
+    Key,
+    Outcome,
+    Prune,
+    Pruned,
+    Query,
+    Receipt,
+    StateKey,
+    Write,
+)
 from holdfast._values.records import Change, Checkpoint, Page, Run, Segment
 from holdfast.backends._sql.conflicts import stale_plan
 from holdfast.backends.directory import _catalog, _scope
@@ -22,71 +37,130 @@ from holdfast.backends.directory._index import Index
 from holdfast.backends.directory._line_parts import is_compact
 from holdfast.backends.directory._open import FORMAT
 from holdfast.backends.directory._scope import EVERYTHING, Target
+from holdfast.backends.directory._sync import compare
+from holdfast.backends.directory._transaction import Recording
 from holdfast.backends.sqlite import SqliteBackend
 from holdfast.errors import Corrupt
 
 R = TypeVar("R")
 
 POLL_SECONDS = 0.02
-# How often a copy is begun before those who write have to wait for it.
+# How often a copy is tried before writers have to wait for it.
 COPIES = 5
 
 
-class DirectoryBackend(Index):
+class DirectoryBackend:
     """The port over a folder.
 
-    Every request looks first at the files it is about, so that it sees what people,
-    editors and Git have done to them.
+    Its index is a `SqliteBackend`, which answers every request and makes every change.
+    A request first looks at the files it is about, so that it sees what people, editors
+    and Git have done to them. An index that turns out to be damaged is made again from
+    the files, and the request is repeated.
     """
+
+    blocking = True
+    abilities = SqliteBackend.abilities
+
+    def __init__(self, index: Index, *, busy_timeout: float, vfs: str | None) -> None:
+        self._index = index
+        self._folder = index.folder
+        self._sql = SqliteBackend(
+            index.path, busy_timeout=busy_timeout, vfs=vfs, hooks=index
+        )
+        self.database = self._sql.database
+        # Whether files were replaced since this was opened: then a number may mean
+        # another checkpoint.
+        self._is_replaced = False
+
+    async def ready(self) -> None:
+        """Opening the folder was enough."""
+
+    # --- looking at the files ---------------------------------------------------------
+
+    def _look(self, target: Target) -> None:
+        """Be up to date with the files a request is about, and refuse damaged ones.
+
+        While another process changes files, its changes do not count yet.
+        """
+        if not self._index.exists():
+            with self.database.writing():
+                pass  # it is made before a write
+        with self.database.reading() as db:
+            if self._is_up_to_date(db, target):
+                return
+        self._index.catch_up(self.database, target)
+        with self.database.reading() as db:
+            _scope.guard(db, target)
+            self._note_epoch(_catalog.folder_state(db).epoch)
+
+    def _is_up_to_date(self, db: apsw.Connection, target: Target) -> bool:
+        epoch = _scope.is_as_known(db, self._folder, target)
+        if epoch is None:
+            families = _scope.reach(db, target).families
+            if compare(db, self._folder, families):
+                return False
+            _scope.guard(db, target)
+            epoch = _catalog.folder_state(db).epoch
+        self._note_epoch(epoch)
+        return True
+
+    def _note_epoch(self, epoch: int) -> None:
+        self._is_replaced = epoch != self._index.epoch
+
+    async def _answer(self, target: Target, ask: Callable[[], Awaitable[R]]) -> R:
+        """What the index answers once it is up to date."""
+        path = self._index.path
+        try:
+            self._look(target)
+            return await ask()
+        except Corrupt as error:
+            self._renew(error, path)
+        self._look(target)
+        return await ask()
+
+    async def _retry(self, ask: Callable[[], Awaitable[R]]) -> R:
+        """What the index answers; a damaged one is made again first."""
+        path = self._index.path
+        try:
+            return await ask()
+        except Corrupt as error:
+            self._renew(error, path)
+        return await ask()
+
+    def _renew(self, error: Corrupt, path: str) -> None:
+        if error.what != path:
+            raise error
+        self._index.renew(self.database, path)
 
     # --- reading ----------------------------------------------------------------------
 
     async def read(self, keys: Sequence[Key[R]]) -> list[R | None]:
-        async def answer() -> list[R | None]:
-            return await SqliteBackend.read(self, self._certain(keys))
-
-        return await self._answered(_scope.of_keys(keys), answer)
+        target = _scope.of_keys(keys)
+        return await self._answer(target, lambda: self._sql.read(self._certain(keys)))
 
     async def segments(self, family: int, runs: Sequence[Run]) -> list[Segment]:
-        async def answer() -> list[Segment]:
-            return await SqliteBackend.segments(self, family, runs)
-
-        return await self._answered(_scope.family(family), answer)
+        target = _scope.family(family)
+        return await self._answer(target, lambda: self._sql.segments(family, runs))
 
     async def scan(self, query: Query[R]) -> Page[R]:
-        async def answer() -> Page[R]:
-            return await SqliteBackend.scan(self, query)
-
-        return await self._answered(_scope.of_query(query), answer)
+        target = _scope.of_query(query)
+        return await self._answer(target, lambda: self._sql.scan(query))
 
     async def changes(self, after: int, limit: int, timeout: float) -> Page[Change]:
-        async def answer() -> Page[Change]:
-            return await SqliteBackend.changes(self, after, limit, 0.0)
+        def ask() -> Awaitable[Page[Change]]:
+            return self._sql.changes(after, limit, 0.0)
 
         deadline = time.monotonic() + timeout
         while True:
-            page = await self._answered(EVERYTHING, answer)
+            page = await self._answer(EVERYTHING, ask)
             remaining = deadline - time.monotonic()
             if page or remaining <= 0:
                 return page
             time.sleep(min(POLL_SECONDS, remaining))
 
-    async def _answered(self, target: Target, answer: Callable[[], Awaitable[R]]) -> R:
-        """The answer of the index; one that is damaged is made anew first."""
-        path = self.path
-        try:
-            self.look(target)
-            return await answer()
-        except Corrupt as error:
-            if error.what != path:
-                raise
-        self.renew(path)
-        self.look(target)
-        return await answer()
-
     def _certain(self, keys: Sequence[Key[R]]) -> Sequence[Key[R]]:
         """Keys that do not rely on numbers, once files were replaced."""
-        if not self.is_replaced:
+        if not self._is_replaced:
             return keys
         # The same keys; only what may be left out of their answers differs.
         return [
@@ -98,84 +172,125 @@ class DirectoryBackend(Index):
 
     # --- writing ----------------------------------------------------------------------
 
+    async def commit(self, writes: Sequence[Write]) -> list[Receipt]:
+        path = self._index.path
+        try:
+            return await self._sql.commit(writes)
+        except Corrupt as error:
+            self._renew(error, path)
+        return await self._sql.commit(writes)
+
+    def commit_each(self, batches: Sequence[Sequence[Write]]) -> list[Outcome]:
+        path = self._index.path
+        outcomes = self._sql.commit_each(batches)
+        for number, outcome in enumerate(outcomes):
+            if isinstance(outcome, Corrupt) and outcome.what == path:
+                self._index.renew(self.database, path)
+                [outcomes[number]] = self._sql.commit_each([batches[number]])
+        return outcomes
+
     async def prune(self, plan: Prune) -> Pruned:
         self._refuse_replaced(plan)
-        return await super().prune(plan)
+        return await self._retry(lambda: self._sql.prune(plan))
 
     def _refuse_replaced(self, plan: Prune) -> None:
         """A number in a plan must still be that of the same checkpoint."""
-        self.look(_scope.NOTHING)
-        if self.is_replaced:
-            with self._reading() as db:
+        self._look(_scope.NOTHING)
+        if self._is_replaced:
+            with self.database.reading() as db:
                 for checkpoint in _checkpoints_in(plan):
                     if not _scope.is_known(db, checkpoint):
                         raise stale_plan()
 
+    async def index(self, updates: Sequence[Indexing]) -> None:
+        await self._retry(lambda: self._sql.index(updates))
+
+    async def mend(self) -> bool:
+        if self._index.is_read_only:
+            return False
+        return await self._retry(self._sql.mend)
+
+    async def adopt(self, adoption: Adoption) -> None:
+        await self._retry(lambda: self._sql.adopt(adoption))
+
+    async def admit(self, admission: Admission) -> None:
+        await self._retry(lambda: self._sql.admit(admission))
+
     async def compact(self) -> None:
-        """Write files anew that say more than is there now, and shrink the index."""
-        self.look(EVERYTHING)
+        """Write files again without older lines, and shrink the index."""
+        await self._retry(self._compact)
+
+    async def _compact(self) -> None:
+        self._look(EVERYTHING)
         for family in self._families():
-            self.rewrite(family)
-        await super().compact()
+            self._rewrite(family)
+        await self._sql.compact()
 
     def _families(self) -> list[int]:
         found: list[File] = []
-        with self._reading() as db, db:  # one view of the index for all statements
+        with self.database.reading() as db, db:  # one view for all statements
             files = _catalog.all_files(db).values()
             found += (file for file in files if not is_compact(db, file))
         return [file.family for file in found if file.family]
 
+    def _rewrite(self, family: int) -> None:
+        """Write the file of a family again, without what was replaced since."""
+        with self.database.writing(()) as db:
+            self._index.update(db, _scope.family(family))
+            with Recording(db, self._folder, [family]):
+                pass
+
     # --- lifecycle --------------------------------------------------------------------
 
     async def setting(self, name: str, value: bytes | None = None) -> bytes | None:
-        async def answer() -> bytes | None:
-            return await SqliteBackend.setting(self, name, value)
-
-        return await self._answered(_scope.family(0), answer)
+        target = _scope.family(0)
+        return await self._answer(target, lambda: self._sql.setting(name, value))
 
     async def facts(self) -> Facts:
-        async def answer() -> Facts:
-            return await SqliteBackend.facts(self)
-
-        facts = await self._answered(EVERYTHING, answer)
-        with self.folder.translated():
-            size = sum(seen.size for seen in self.folder.listing().values())
+        facts = await self._answer(EVERYTHING, self._sql.facts)
+        with self._index.errors():
+            size = sum(seen.size for seen in self._folder.listing().values())
         return replace(facts, file_bytes=facts.file_bytes + size, format=FORMAT)
 
     async def inspect(self) -> Inspection:
-        self.catch_up()
-        inspection = await super().inspect()
-        with self._reading() as db:
+        self._index.catch_up(self.database, EVERYTHING)
+        inspection = await self._sql.inspect()
+        with self.database.reading() as db:
             return FolderInspection(inspection, _catalog.problems(db))
 
     async def check(self) -> list[str]:
         """What is wrong with the index, or with a file, or differs between them."""
-        self.catch_up()
-        found = await super().check()
-        if found and not self._read_only:
-            self.renew(self.path)
-            found = await super().check()
-        with self.folder.translated(), self._reading() as db:
-            return found + check_files(db, self.folder)
+        self._index.catch_up(self.database, EVERYTHING)
+        found = await self._sql.check()
+        if found and not self._index.is_read_only:
+            self._index.renew(self.database, self._index.path)
+            found = await self._sql.check()
+        with self.database.reading() as db:
+            return found + check_files(db, self._folder)
 
     async def backup(self, path: str) -> None:
         """A consistent copy in a new folder while others go on writing."""
-        self.look(EVERYTHING)
-        with self.folder.translated(), new_folder(path) as part:
+        self._look(EVERYTHING)
+        with self._index.errors(), new_folder(path) as part:
             for _ in range(COPIES):
                 with contextlib.suppress(Replaced):
-                    copy_files(self.folder, self._known_files(), part)
+                    copy_files(self._folder, self._known_files(), part)
                     break
             else:
-                self._exclusively(lambda db: self._copy_all(db, part))
-        self.folder.files.sync_folder(os.path.dirname(os.path.abspath(path)))
-
-    def _copy_all(self, db: apsw.Connection, target: str) -> None:
-        copy_files(self.folder, _catalog.all_files(db).values(), target)
+                with self.database.writing() as db:
+                    files = _catalog.all_files(db).values()
+                    copy_files(self._folder, files, part)
+        self._folder.files.sync_folder(os.path.dirname(os.path.abspath(path)))
 
     def _known_files(self) -> list[File]:
-        with self._reading() as db:
+        with self.database.reading() as db:
             return list(_catalog.all_files(db).values())
+
+    def using(self, connection: object) -> Backend:
+        return self._sql.using(connection)
+
+    async def close(self) -> None:
+        await self._sql.close()
 
 
 def _checkpoints_in(plan: Prune) -> Iterable[Checkpoint]:

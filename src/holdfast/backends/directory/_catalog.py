@@ -8,7 +8,7 @@ import apsw
 
 from holdfast.backends.directory._files import Seen
 from holdfast.backends.directory._lines import FIRST
-from holdfast.backends.sqlite._connection import FORMAT
+from holdfast.backends.sqlite import FORMAT
 from holdfast.backends.sqlite._statements import load_queries
 from holdfast.errors import FormatMismatch
 
@@ -122,7 +122,7 @@ def problems(db: apsw.Connection) -> list[Problem]:
 
 def family_of(db: apsw.Connection, thread: str) -> int | None:
     """The family of a thread, or of the last one that had the name."""
-    found = rows(db, "family_of", name=thread)
+    found: list[Row] = db.execute(QUERIES["family_of"], (thread,)).fetchall()
     return found[0][0] if found else None
 
 

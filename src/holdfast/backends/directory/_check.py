@@ -17,7 +17,8 @@ from holdfast.backends.directory._folder import Folder
 from holdfast.backends.directory._index_rows import Collision, Loader, drop_family
 from holdfast.backends.directory._line_parts import whole_family
 from holdfast.backends.directory._lines import Line, Writer, read_lines
-from holdfast.backends.sqlite._connection import MEMORY, connect, prepare
+from holdfast.backends.directory._open import prepare_index
+from holdfast.backends.sqlite import MEMORY, connect
 
 ATTEMPTS = 20
 
@@ -48,8 +49,7 @@ def check_files(db: apsw.Connection, folder: Folder) -> list[str]:
     """What is wrong with files that were sound when the index took them in."""
     scratch = connect(MEMORY, read_only=False, busy_timeout=0, vfs=None)
     try:
-        prepare(scratch, MEMORY, "normal", 0)
-        _catalog.set_up(scratch, MEMORY)
+        prepare_index(scratch, MEMORY)
         names = [f.name for f in _catalog.all_files(db).values() if not f.problem]
         return [
             problem

@@ -8,10 +8,13 @@ import os
 import sys
 import time
 from collections.abc import Generator, Iterator
+from types import TracebackType
+
+import apsw
 
 from holdfast.backends.directory._files import Files, Seen, looks, seen
 from holdfast.backends.directory._names import is_ours
-from holdfast.backends.sqlite._writer_queue import Turnstile
+from holdfast.backends.sqlite import LockFile, translation
 from holdfast.errors import Busy, HoldfastError, Unsupported
 
 if sys.platform != "win32":
@@ -75,15 +78,29 @@ class Folder:
         """Make the names of all other files survive a power cut."""
         self.files.sync_folder(self.work)
 
-    @contextlib.contextmanager
-    def translated(self) -> Generator[None]:
-        """Turns errors of the operating system into ours."""
-        try:
-            yield
-        except OSError as error:
-            if isinstance(error, HoldfastError):
-                raise
-            raise _translation(error, self.path) from error
+
+class FolderErrors:
+    """Turns errors of the index and of the operating system into ours."""
+
+    __slots__ = ("_index", "_path")
+
+    def __init__(self, index: str, path: str) -> None:
+        self._index = index
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if isinstance(error, apsw.Error):
+            raise translation(error, self._index) from error
+        if isinstance(error, OSError) and not isinstance(error, HoldfastError):
+            raise _translation(error, self._path) from error
 
 
 def _translation(error: OSError, path: str) -> HoldfastError:
@@ -97,52 +114,58 @@ def _translation(error: OSError, path: str) -> HoldfastError:
     return HoldfastError(f"{where}: {why}; retry, or look at the disk", code="io_error")
 
 
-class FolderLock(Turnstile):
-    """Who may change the files: one process at a time, in turn.
+class FolderLock:
+    """Lets one process at a time change the files, in turn.
 
-    The file is never removed, so that there is only one to lock; if somebody else has
-    removed it, the new one is what counts. In it stands whether its owner is changing
-    files: whoever finds that has to look at all of them, since an owner that is done
-    says so. It need not survive a power cut: opening a store looks at all files.
+    The lock file is never removed, so that there is only one to lock; if a person has
+    removed it, the new one is what counts. It says whether the process that holds the
+    lock is changing files. A process that gets the lock and finds this still said has
+    to look at all files: the one before it was stopped half-way. The note need not
+    survive a power cut, because opening a store looks at all files.
     """
+
+    def __init__(self, path: str, timeout: float) -> None:
+        self._file = LockFile(path, timeout)
 
     def __enter__(self) -> None:
         try:
             while not self._enter():
-                self.abandon()
+                self._file.close()
         except BaseException:
-            # Interrupted, it may have the lock already.
-            self.__exit__(None, None, None)
+            # If it was interrupted, it may have the lock already.
+            self._file.unlock()
             raise
 
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._file.unlock()
+
     def _enter(self) -> bool:
-        if self._file < 0:
-            self._make()
-        try:
-            self._take()
-        except BlockingIOError:
-            self._queue()
-        return self._is_the_one()
+        self._ensure_open()
+        if not self._file.try_lock():
+            self._file.wait()
+        return self._is_current()
 
     def try_enter(self) -> bool:
-        """Take the lock if nobody has it, to be given back by ``__exit__``."""
-        try:
-            while True:
-                if self._file < 0:
-                    self._make()
-                self._take()
-                if self._is_the_one():
-                    return True
-                self.abandon()
-        except BlockingIOError:
-            return False
+        """Take the lock if no process holds it, to be given back by ``__exit__``."""
+        while True:
+            self._ensure_open()
+            if not self._file.try_lock():
+                return False
+            if self._is_current():
+                return True
+            self._file.close()
 
     @contextlib.contextmanager
     def shared(self) -> Generator[None]:
-        """Let nobody change files meanwhile; nothing is made for it."""
+        """Keep every process from changing files meanwhile, without making a file."""
         try:
-            file = os.open(self._path, os.O_RDONLY)
-        except FileNotFoundError:  # nobody has ever written here
+            file = os.open(self._file.path, os.O_RDONLY)
+        except FileNotFoundError:  # no process has ever written here
             yield
             return
         try:
@@ -152,40 +175,45 @@ class FolderLock(Turnstile):
             os.close(file)
 
     def _share(self, file: int) -> None:
-        deadline = time.monotonic() + self._timeout
+        deadline = time.monotonic() + self._file.timeout
         while sys.platform != "win32":
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
                 if time.monotonic() > deadline:
-                    text = f"{self._path} stayed locked; retry, or raise busy_timeout"
+                    path = self._file.path
+                    text = f"{path} stayed locked; retry, or raise busy_timeout"
                     raise Busy(text) from None
                 time.sleep(POLL_SECONDS)
             else:
                 return
 
     def close(self) -> None:
-        self.abandon()
+        """Close the lock file and leave it there."""
+        self._file.close()
 
     @property
     def is_changing(self) -> bool:
-        """Whether files are being changed, or were when their changer was stopped."""
-        os.lseek(self._file, 0, os.SEEK_SET)
-        return os.read(self._file, 1) == CHANGING
+        """Whether files are being changed, or were when the process was stopped."""
+        os.lseek(self._file.descriptor, 0, os.SEEK_SET)
+        return os.read(self._file.descriptor, 1) == CHANGING
 
     def note(self, *, changing: bool) -> None:
         """Say whether files are being changed."""
-        os.lseek(self._file, 0, os.SEEK_SET)
-        os.write(self._file, CHANGING if changing else CLEAN)
+        os.lseek(self._file.descriptor, 0, os.SEEK_SET)
+        os.write(self._file.descriptor, CHANGING if changing else CLEAN)
 
-    def _make(self) -> None:
-        os.makedirs(os.path.dirname(self._path), 0o700, exist_ok=True)
-        self._reopen()
+    def _ensure_open(self) -> None:
+        if not self._file.is_open:
+            os.makedirs(os.path.dirname(self._file.path), 0o700, exist_ok=True)
+            self._file.open()
 
-    def _is_the_one(self) -> bool:
+    def _is_current(self) -> bool:
+        """Whether the locked file is still the one with the name of the lock."""
         if sys.platform == "win32":
             return True
+        found, locked = self._file.path, self._file.descriptor
         try:
-            return os.path.samestat(os.stat(self._path), os.fstat(self._file))
+            return os.path.samestat(os.stat(found), os.fstat(locked))
         except FileNotFoundError:
             return False

@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import secrets
 
+import apsw
+
+from holdfast.backends.directory import _catalog
 from holdfast.backends.directory._file_changes import Changes
 from holdfast.backends.directory._files import Files
 from holdfast.backends.directory._folder import WORK, Folder
 from holdfast.backends.directory._lines import Bad, Part, Writer, read_lines
 from holdfast.backends.directory._names import STORE
+from holdfast.backends.sqlite import PAGE, prepare
 from holdfast.errors import FormatMismatch, HoldfastError, NotFound
 
 FORMAT = 1
@@ -90,6 +94,12 @@ def new_index(folder: Folder) -> str:
     """
     _tell_git(folder, IGNORED)
     return folder.tool(f"{INDEX}{secrets.token_hex(4)}{DATABASE}")
+
+
+def prepare_index(db: apsw.Connection, path: str) -> None:
+    """Make the tables of an index, or check them."""
+    prepare(db, path, "normal", PAGE)
+    _catalog.set_up(db, path)
 
 
 def remove_index(folder: Folder, path: str) -> None:

@@ -1,100 +1,116 @@
-"""A folder that is only read: nothing in it is made, changed or removed.
+"""The index of a folder that is only read: nothing is made, changed or removed.
 
-The index is in memory. It begins as a copy of the one in the folder, if there is one,
-and takes in whatever that does not know.
+It is in memory. It begins as a copy of the index in the folder, if there is one, and
+takes in what that does not know.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
 import apsw
 
-from holdfast.backends.directory import _catalog
-from holdfast.backends.directory._backend import DirectoryBackend
-from holdfast.backends.directory._files import Files
-from holdfast.backends.directory._open import find_index, must_be_store
+from holdfast._port import Write
+from holdfast.backends.directory import _catalog, _scope
+from holdfast.backends.directory._folder import FolderErrors
+from holdfast.backends.directory._open import find_index, must_be_store, prepare_index
 from holdfast.backends.directory._pending_view import View
-from holdfast.backends.directory._scope import EVERYTHING, Target, reach
+from holdfast.backends.directory._scope import EVERYTHING, Target
 from holdfast.backends.directory._sync import Settling, compare
-from holdfast.backends.sqlite._connection import MEMORY, connect, prepare, translated
-from holdfast.errors import Closed, Corrupt, HoldfastError, Unsupported
+from holdfast.backends.sqlite import (
+    MEMORY,
+    Database,
+    page_checksums,
+    transaction,
+    translated,
+)
+from holdfast.errors import Corrupt, HoldfastError, Unsupported
 
-R = TypeVar("R")
 
+class MemoryIndex:
+    """An index of this process alone, in memory; refuses every write."""
 
-class ReadOnlyBackend(DirectoryBackend):
-    """The port over a folder that is left as it is."""
+    path = MEMORY
+    is_read_only = True
 
-    def __init__(
-        self, path: str, *, busy_timeout: float, vfs: str | None, files: Files
-    ) -> None:
-        super().__init__(path, busy_timeout=busy_timeout, vfs=vfs, files=files)
-        self._read_only = True
+    def __init__(self, folder: View, vfs: str | None) -> None:
+        self.folder = folder
+        self.queue = contextlib.nullcontext()
+        self.epoch: int | None = None
+        self._vfs = vfs or page_checksums()
 
-    def _open(self) -> None:
-        folder, self.path = self.folder, MEMORY
-        self.folder = self._view = View(folder.path, folder.files, self._busy_timeout)
+    def errors(self) -> FolderErrors:
+        return FolderErrors(self.path, self.folder.path)
+
+    def exists(self) -> bool:
+        return True
+
+    def open(self, database: Database) -> apsw.Connection:
         must_be_store(self.folder)
         with self.folder.lock.shared():
-            self._writer = self._copied_index() or self._new_index()
-            self._settle(EVERYTHING, fresh=True)
-        self._epoch = _catalog.folder_state(self._writer).epoch
-
-    def _new_index(self) -> apsw.Connection:
-        db = connect(MEMORY, read_only=False, busy_timeout=0, vfs=None)
-        prepare(db, MEMORY, self._durability, self._page_size)
-        _catalog.set_up(db, MEMORY)
+            db = self._copied_index(database) or self._new_index(database)
+            self.update(db, EVERYTHING, fresh=True)
+        self.epoch = _catalog.folder_state(db).epoch
         return db
 
-    def _copied_index(self) -> apsw.Connection | None:
+    def _new_index(self, database: Database) -> apsw.Connection:
+        db = database.connect(read_only=False)
+        prepare_index(db, MEMORY)
+        return db
+
+    def _copied_index(self, database: Database) -> apsw.Connection | None:
         """The index of the folder, in memory; ``None`` if there is no good one."""
         path = find_index(self.folder) if os.path.isdir(self.folder.work) else None
         if path is None:
             return None
-        db = connect(MEMORY, read_only=False, busy_timeout=0, vfs=None)
+        db = database.connect(read_only=False)
         try:
             with translated(path):
                 _copy(path, db, self._vfs)
-                prepare(db, MEMORY, self._durability, self._page_size)
-                _catalog.set_up(db, path)
+                prepare_index(db, MEMORY)
         except HoldfastError:
-            # It is damaged, or somebody is just closing it: the files will do.
+            # It is damaged, or a process is just closing it: the files are enough.
             db.close()
             return None
         return db
 
-    def _settle(self, target: Target, *, fresh: bool = False) -> None:
-        db = self._writing()
-        self._view.refresh()
-        found = compare(db, self.folder, reach(db, target).families)
+    def update(
+        self, db: apsw.Connection, target: Target, *, fresh: bool = False
+    ) -> None:
+        self.folder.refresh()
+        found = compare(db, self.folder, _scope.reach(db, target).families)
         if found:
             Settling(db, self.folder, cutting=False, fresh=fresh).run(found)
 
-    def _has_index(self) -> bool:
-        return True
+    def catch_up(self, database: Database, target: Target) -> None:
+        with database.lock, self.errors(), self.folder.lock.shared():
+            self.update(database.writer, target)
 
-    def _try_to_catch_up(self, target: Target) -> None:
-        with (
-            self._lock,
-            translated(self.path),
-            self.folder.translated(),
-            self.folder.lock.shared(),
-        ):
-            self._settle(target)
+    def renew(self, database: Database, damaged: str) -> None:  # noqa: ARG002
+        raise Corrupt(damaged)
 
-    def _exclusively(
-        self,
-        work: Callable[[apsw.Connection], R],  # noqa: ARG002 - none is done
-        target: Target = EVERYTHING,  # noqa: ARG002
-    ) -> R:
-        if self._closed:
-            raise Closed
+    def before_write(self, database: Database, writes: Iterable[Write] | None) -> None:  # noqa: ARG002
         text = f"{self.folder.path} is open for reading only"
         raise Unsupported(text, code="read_only")
+
+    def check_writes(
+        self,
+        db: apsw.Connection,  # noqa: ARG002
+        writes: Sequence[Write],
+    ) -> Sequence[Write]:
+        return writes
+
+    def transaction(self, db: apsw.Connection) -> transaction:
+        return transaction(db)
+
+    def close(self) -> None:
+        self.folder.lock.close()
+
+    def before_fork(self) -> None:
+        self.folder.lock.close()
 
 
 def _copy(path: str, db: apsw.Connection, vfs: str | None) -> None:
@@ -103,7 +119,7 @@ def _copy(path: str, db: apsw.Connection, vfs: str | None) -> None:
     if any(logs) and not all(logs):
         raise Corrupt(path)
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-    # Nobody writes to it now; without a log, all of it is in the one file.
+    # No process writes to it now; without a log, all of it is in the one file.
     alone = "" if any(logs) else "?immutable=1"
     source = apsw.Connection(f"file:{quote(path)}{alone}", flags=flags, vfs=vfs)
     try:

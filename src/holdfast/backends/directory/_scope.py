@@ -108,9 +108,14 @@ def reach(db: apsw.Connection, target: Target) -> Reach:
     """What a target means in the index as it is now."""
     if target.is_all:
         return Reach(None, True)
-    found = [_catalog.family_of(db, name) for name in target.names]
-    known = {number for number in found if number is not None}
-    return Reach(target.families | known, None in found)
+    families, is_unknown = set(target.families), False
+    for name in target.names:
+        number = _catalog.family_of(db, name)
+        if number is None:
+            is_unknown = True
+        else:
+            families.add(number)
+    return Reach(frozenset(families), is_unknown)
 
 
 def is_as_known(db: apsw.Connection, folder: Folder, target: Target) -> int | None:

@@ -22,7 +22,7 @@ from holdfast.backends.directory._folder import Folder
 from holdfast.backends.directory._index_rows import Collision, Loader, drop_family
 from holdfast.backends.directory._lines import Line, read_lines
 from holdfast.backends.directory._names import STORE, family_of
-from holdfast.backends.sqlite._connection import transaction
+from holdfast.backends.sqlite import transaction
 
 # Which families have to be up to date; ``None`` for all.
 Scope = frozenset[int] | None

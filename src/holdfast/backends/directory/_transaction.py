@@ -23,7 +23,7 @@ from holdfast.backends.directory._folder import Folder
 from holdfast.backends.directory._line_parts import Rows, whole_family
 from holdfast.backends.directory._lines import Part, Writer
 from holdfast.backends.directory._names import file_name
-from holdfast.backends.sqlite._connection import transaction
+from holdfast.backends.sqlite import transaction
 from holdfast.errors import Corrupt
 
 CHUNK = 1 << 20

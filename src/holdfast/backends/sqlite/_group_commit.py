@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import apsw
 
 from holdfast._port import Outcome, Receipt, Write
-from holdfast.backends.sqlite._connection import transaction
+from holdfast.backends.sqlite._hooks import Hooks
 from holdfast.backends.sqlite._write import Applied, next_seq
 from holdfast.errors import Busy, HoldfastError
 
@@ -30,7 +30,10 @@ class Ticket:
 
 
 class Caller:
-    """Somebody with tickets; the gate opens when they are done, or to lead."""
+    """A thread that wants tickets committed.
+
+    Its gate opens when they are done, or when it is its turn to commit.
+    """
 
     __slots__ = ("done", "gate", "leads", "tickets")
 
@@ -43,41 +46,41 @@ class Caller:
 
 
 class CommitQueue:
-    """Callers who wait while one of them commits for all that waited before.
+    """Callers that wait while one of them, the leader, commits for several.
 
-    There is no thread of its own. The caller who finds nobody committing leads; when
-    it is done it wakes those it committed for, and one who came later to lead on.
+    There is no thread of its own. A caller that comes while there is no leader becomes
+    the leader. When it is done, it wakes the callers it committed for, and one that
+    came later to be the next leader.
     """
 
-    def __init__(self, commit: Callable[[list[Ticket]], None]) -> None:
+    def __init__(self, commit: Callable[[list[Ticket]], None], timeout: float) -> None:
         self._commit = commit
+        self._timeout = timeout
         self._mutex = threading.Lock()
         self._waiting: deque[Caller] = deque()
-        self._led = False
+        self._has_leader = False
 
-    def submit(
-        self, batches: Sequence[Sequence[Write]], timeout: float
-    ) -> list[Outcome]:
+    def submit(self, batches: Sequence[Sequence[Write]]) -> list[Outcome]:
         """Have batches committed, each as a whole, by this caller or by another."""
         caller = Caller([Ticket(writes) for writes in batches])
         with self._mutex:
-            leads = not self._led
-            self._led = True
+            leads = not self._has_leader
+            self._has_leader = True
             if not leads:
                 self._waiting.append(caller)
         if not leads:
-            self._wait(caller, timeout)
+            self._wait(caller)
         if not caller.done:
             self._lead(caller)
         return [ticket.error or ticket.receipts for ticket in caller.tickets]
 
-    def _wait(self, caller: Caller, timeout: float) -> None:
+    def _wait(self, caller: Caller) -> None:
         try:
-            if caller.gate.acquire(timeout=timeout):
+            if caller.gate.acquire(timeout=self._timeout):
                 return
             if self._withdraw(caller):
                 raise Busy(BUSY)  # noqa: TRY301 - nothing of it has to be undone
-            # Somebody is committing for it right now: the outcome is near.
+            # The leader is committing these tickets right now: the outcome is near.
             caller.gate.acquire()
         except BaseException:
             if not self._withdraw(caller) and caller.leads:
@@ -85,7 +88,7 @@ class CommitQueue:
             raise
 
     def _withdraw(self, caller: Caller) -> bool:
-        """Give up waiting; False if it is too late for that."""
+        """Stop waiting; False if a leader has taken the tickets already."""
         with self._mutex:
             if caller not in self._waiting:
                 return False
@@ -100,7 +103,7 @@ class CommitQueue:
         try:
             self._commit([ticket for caller in group for ticket in caller.tickets])
         except BaseException:
-            # Interrupted, and rolled back: the others' writes are still to be made.
+            # Interrupted and rolled back: the others' tickets still have to be made.
             with self._mutex:
                 self._waiting.extendleft(reversed(group[1:]))
             group = group[:1]
@@ -112,40 +115,29 @@ class CommitQueue:
                 caller.gate.release()
 
     def _hand_over(self) -> None:
+        """Make the caller that has waited longest the leader, if one waits."""
         with self._mutex:
-            self._led = bool(self._waiting)
-            if self._led:
+            self._has_leader = bool(self._waiting)
+            if self._has_leader:
                 following = self._waiting.popleft()
                 following.leads = True
                 following.gate.release()
 
 
-def commit_tickets(
-    db: apsw.Connection,
-    tickets: Sequence[Ticket],
-    begin: Callable[[apsw.Connection], transaction],
-) -> None:
-    """Commit all tickets, each as a whole or with its error."""
-    if not _commit_together(db, tickets, begin):
-        for ticket in tickets:
-            _commit_together(db, [ticket], begin)
-
-
-def _commit_together(
-    db: apsw.Connection,
-    tickets: Sequence[Ticket],
-    begin: Callable[[apsw.Connection], transaction],
+def commit_together(
+    db: apsw.Connection, tickets: Sequence[Ticket], hooks: Hooks
 ) -> bool:
     """Commit all that succeed; False, and nothing, if one fails half-way.
 
-    Most failures are found by the first statement, before anything is changed, so
-    there is no savepoint for each ticket; the rare other one spoils the group.
+    Most failures are found by the first statement, before anything is changed, so there
+    is no savepoint for each ticket. After one of the others, which are rare, the caller
+    commits the tickets one by one.
     """
     try:
-        with begin(db):
+        with hooks.transaction(db):
             seq = next_seq(db)
             for ticket in tickets:
-                seq = _apply(db, ticket, seq)
+                seq = _apply(db, ticket, seq, hooks)
     except _SpoiledError:
         if len(tickets) > 1:
             return False
@@ -154,12 +146,12 @@ def _commit_together(
     return True
 
 
-def _apply(db: apsw.Connection, ticket: Ticket, seq: int) -> int:
+def _apply(db: apsw.Connection, ticket: Ticket, seq: int, hooks: Hooks) -> int:
     before, start = db.total_changes(), seq
     ticket.error = None
     ticket.receipts.clear()
     try:
-        for write in ticket.writes:
+        for write in hooks.check_writes(db, ticket.writes):
             applied = Applied(db, write, seq)
             ticket.receipts.append(applied.receipt())
             seq = applied.changed + 1

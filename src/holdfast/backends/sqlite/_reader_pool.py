@@ -1,8 +1,8 @@
 """Connections for reading, lent for one short read each.
 
-They can be called in before a fork: a child that inherits an open connection also
+Before a fork all of them are closed. A child that inherits an open connection also
 inherits SQLite's belief that this process holds its locks, which is not true of the
-child; one that opens the same file then works without locks.
+child; a connection that the child then opens to the same file works without locks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator
 import apsw
 
 
-class Readers:
+class ReaderPool:
     """As many connections as are in use at the same time, kept for the next read."""
 
     def __init__(self, connect: Callable[[], apsw.Connection]) -> None:
@@ -28,7 +28,7 @@ class Readers:
 
     @contextlib.contextmanager
     def lend(self) -> Generator[apsw.Connection]:
-        """A connection for one read; one that failed is not used again."""
+        """A connection for one read; one that failed is closed and not used again."""
         self.enter()
         db: apsw.Connection | None = None
         try:
@@ -49,18 +49,21 @@ class Readers:
             return None
 
     def enter(self) -> None:
-        """Count somebody who uses a connection."""
+        """Count one more reader; waits while a fork is under way."""
         with self._entrance, self._returned:
             self._lent += 1
 
     def leave(self) -> None:
-        """The connection is back, or closed."""
+        """Count one reader less; its connection is back, or closed."""
         with self._returned:
             self._lent -= 1
             self._returned.notify_all()
 
-    def call_in(self, timeout: float) -> bool:
-        """Let nobody in until `go_on`, and close everything when all are back."""
+    def pause(self, timeout: float) -> bool:
+        """Let no reader in until `resume`; close every connection once all are back.
+
+        False, and nothing changed, if they are not back in time.
+        """
         if not self._entrance.acquire(timeout=timeout):
             return False
         with self._returned:
@@ -70,12 +73,12 @@ class Readers:
         self._close_idle()
         return True
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Let readers in again."""
         self._entrance.release()
 
     def close(self) -> None:
-        """Close what is idle now, and the rest when it comes back."""
+        """Close the idle connections now, and the lent ones when they come back."""
         self._closed = True
         self._close_idle()
 

@@ -1,0 +1,340 @@
+"""The port over one SQLite database."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from holdfast._port import (
+    Admission,
+    Adoption,
+    Backend,
+    Facts,
+    Indexing,
+    Inspection,
+    Key,
+    Outcome,
+    Prune,
+    Pruned,
+    Query,
+    Receipt,
+    Write,
+)
+from holdfast._values.records import Change, Page, Run, Segment
+from holdfast.backends.sqlite._adopt import admit, adopt
+from holdfast.backends.sqlite._connection import (
+    FORMAT,
+    Durability,
+    check_guarded,
+    check_whole,
+    identify,
+    page_checksums,
+)
+from holdfast.backends.sqlite._database import Database
+from holdfast.backends.sqlite._group_commit import CommitQueue, Ticket, commit_together
+from holdfast.backends.sqlite._hooks import FileHooks, Hooks
+from holdfast.backends.sqlite._maintenance import (
+    check_file,
+    copy_file,
+    make_private,
+    shrink,
+    shrink_unchecked,
+    sync_file,
+)
+from holdfast.backends.sqlite._read import (
+    read_changes,
+    read_one,
+    read_page,
+    read_segments,
+)
+from holdfast.backends.sqlite._search import (
+    UNUSED,
+    can_search,
+    drop,
+    explained,
+    is_damaged,
+    write_index,
+)
+from holdfast.backends.sqlite._write import Pruning, rows
+from holdfast.errors import (
+    Conflict,
+    Corrupt,
+    HoldfastError,
+    NotFound,
+    Unsupported,
+)
+
+R = TypeVar("R")
+
+ABILITIES = frozenset({"backup", "compact"} | ({"search"} if can_search() else set()))
+POLL_SECONDS = 0.02
+
+_open_backends: weakref.WeakSet[SqliteBackend] = weakref.WeakSet()
+
+
+class SqliteBackend:
+    """The port over one SQLite database.
+
+    ``vfs`` is the SQLite VFS to use instead of the one with page checksums. ``hooks``
+    replace those of a plain file: a backend that keeps a SQLite database as its index
+    decides with them how that is opened, locked and changed. The options about the file
+    are up to the hooks then.
+    """
+
+    blocking = True
+    abilities = ABILITIES
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        read_only: bool = False,
+        durability: Durability = "full",
+        busy_timeout: float = 5.0,
+        compress: bool = False,
+        vfs: str | None = None,
+        hooks: Hooks | None = None,
+    ) -> None:
+        self._read_only = read_only
+        self._hooks = hooks or FileHooks(
+            path,
+            read_only=read_only,
+            durability=durability,
+            busy_timeout=busy_timeout,
+            compress=compress,
+        )
+        self.database = Database(
+            self._hooks, busy_timeout=busy_timeout, vfs=vfs or page_checksums()
+        )
+        self._writing, self._reading = self.database.writing, self.database.reading
+        self._commits = CommitQueue(self._commit_tickets, busy_timeout)
+        try:
+            self._open()
+        except BaseException:
+            self._hooks.close()
+            raise
+        _open_backends.add(self)
+
+    @property
+    def path(self) -> str:
+        """The database file, or ":memory:"."""
+        return self._hooks.path
+
+    def _open(self) -> None:
+        with self._hooks.errors():
+            if self._read_only:
+                self._open_for_reading()
+            else:
+                self.database.open()
+
+    def _open_for_reading(self) -> None:
+        if not os.path.exists(self.path):
+            raise NotFound(f"{self.path} does not exist; open it for writing first")
+        with self._reading() as db:
+            check_whole(db, self.path)
+            if identify(db, self.path) != FORMAT:
+                raise Unsupported(
+                    f"{self.path} has an older format; open it for writing once"
+                )
+            check_guarded(db, self.path)
+
+    async def ready(self) -> None:
+        """Opening the file was enough."""
+
+    # --- writing ----------------------------------------------------------------------
+
+    async def commit(self, writes: Sequence[Write]) -> list[Receipt]:
+        [outcome] = self._commits.submit([writes])
+        if isinstance(outcome, HoldfastError):
+            raise outcome
+        return outcome
+
+    def commit_each(self, batches: Sequence[Sequence[Write]]) -> list[Outcome]:
+        """Several commits, each with its own outcome, sharing one fsync."""
+        return self._commits.submit(batches)
+
+    def _commit_tickets(self, tickets: list[Ticket]) -> None:
+        """Commit for all callers that wait; each gets its receipts or its error."""
+        try:
+            with self._writing(w for ticket in tickets for w in ticket.writes) as db:
+                if not commit_together(db, tickets, self._hooks):
+                    for ticket in tickets:
+                        commit_together(db, [ticket], self._hooks)
+        except HoldfastError as error:
+            for ticket in tickets:
+                if not ticket.done:
+                    ticket.error = error
+
+    async def prune(self, plan: Prune) -> Pruned:
+        pruned = Pruned()
+        with (
+            contextlib.suppress(_DryRun),
+            self._writing() as db,
+            self._hooks.transaction(db),
+        ):
+            pruned = Pruning(db, plan.at).carry_out(plan)
+            if plan.dry_run:
+                raise _DryRun
+        return pruned
+
+    async def index(self, updates: Sequence[Indexing]) -> None:
+        with self._writing() as db:
+            write_index(db, updates)
+
+    async def mend(self) -> bool:
+        if self._read_only:
+            return False
+        with self._reading() as db:
+            damaged = is_damaged(db)
+        if damaged:
+            with self._writing() as db:
+                drop(db)
+        return damaged
+
+    async def adopt(self, adoption: Adoption) -> None:
+        with self._writing() as db, self._hooks.transaction(db):
+            adopt(db, adoption)
+
+    async def admit(self, admission: Admission) -> None:
+        with self._writing() as db, self._hooks.transaction(db):
+            admit(db, admission)
+
+    async def compact(self) -> None:
+        await self.mend()
+        try:
+            with self._writing() as db:
+                shrink(db)
+        except Corrupt:
+            # A damaged page that nothing uses does no harm: the file is written again
+            # without it, once all other pages were found to be sound.
+            if set(await self.check()) - {UNUSED}:
+                raise
+            with self._writing() as db:
+                shrink_unchecked(db)
+
+    # --- reading ----------------------------------------------------------------------
+
+    async def read(self, keys: Sequence[Key[R]]) -> list[R | None]:
+        with self._reading() as db:
+            return [read_one(db, key) for key in keys]
+
+    async def segments(self, family: int, runs: Sequence[Run]) -> list[Segment]:
+        with self._reading() as db:
+            return read_segments(db, family, runs)
+
+    async def scan(self, query: Query[R]) -> Page[R]:
+        with self._reading() as db:
+            return read_page(db, query)
+
+    async def changes(self, after: int, limit: int, timeout: float) -> Page[Change]:
+        deadline = time.monotonic() + timeout
+        while True:
+            with self._reading() as db:
+                page = read_changes(db, after, limit)
+            remaining = deadline - time.monotonic()
+            if page or remaining <= 0:
+                return page
+            time.sleep(min(POLL_SECONDS, remaining))
+
+    # --- lifecycle --------------------------------------------------------------------
+
+    async def setting(self, name: str, value: bytes | None = None) -> bytes | None:
+        if value is not None:
+            with self._writing() as db, self._hooks.transaction(db):
+                rows(db, "insert_setting", name=name, value=value)
+        with self._reading() as db:
+            found = rows(db, "setting", name=name)
+        return found[0][0] if found else None
+
+    async def facts(self) -> Facts:
+        with self._reading() as db:
+            [counts] = rows(db, "facts")
+        threads, checkpoints, segments, entries, logical, stored, file = counts
+        return Facts(
+            threads=threads,
+            checkpoints=checkpoints,
+            segments=segments,
+            journal_entries=entries,
+            logical_bytes=logical,
+            stored_bytes=stored,
+            file_bytes=file,
+            format=FORMAT,
+            abilities=ABILITIES,
+        )
+
+    async def inspect(self) -> Inspection:
+        return self.database.inspect()
+
+    async def check(self) -> list[str]:
+        try:
+            with self._reading() as db:
+                found = check_file(db)
+        except Corrupt as error:
+            found = [str(error)]
+        with self._reading() as db:
+            return explained(db, found)
+
+    async def backup(self, path: str) -> None:
+        if os.path.exists(path):
+            text = f"{path} exists; choose the name of a new file"
+            raise Conflict(text, code="file_exists")
+        part = f"{path}.{os.getpid()}-{time.monotonic_ns()}.part"
+        make_private(part)
+        try:
+            await self._copy(part)
+            sync_file(part)
+            os.rename(part, path)
+        except BaseException:
+            os.unlink(part)
+            raise
+        sync_file(os.path.dirname(os.path.abspath(path)))
+
+    async def _copy(self, path: str) -> None:
+        vfs = self.database.vfs
+        try:
+            with self._reading() as db:
+                copy_file(db, path, vfs)
+        except Corrupt:
+            if not await self.mend():
+                raise
+            os.truncate(path, 0)
+            with self._reading() as db:
+                copy_file(db, path, vfs)
+
+    async def close(self) -> None:
+        self.database.close()
+
+    def using(self, connection: object) -> Backend:
+        """SQLite cannot take part in a transaction of the caller's connection."""
+        kind = type(connection).__name__
+        text = f"{self.path} cannot be used over a {kind}; PostgreSQL can"
+        raise Unsupported(text)
+
+    def after_fork_in_child(self) -> None:
+        """Start with new locks and an empty queue: no thread of the parent is here."""
+        self.database.after_fork_in_child()
+        self._commits = CommitQueue(self._commit_tickets, self.database.busy_timeout)
+
+
+class _DryRun(Exception):
+    """Rolls a transaction back after counting."""
+
+
+def _for_all_open(call: Callable[[SqliteBackend], None]) -> Callable[[], None]:
+    def call_all() -> None:
+        for backend in tuple(_open_backends):
+            call(backend)
+
+    return call_all
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_for_all_open(lambda b: b.database.before_fork()),
+        after_in_parent=_for_all_open(lambda b: b.database.after_fork_in_parent()),
+        after_in_child=_for_all_open(lambda b: b.after_fork_in_child()),
+    )

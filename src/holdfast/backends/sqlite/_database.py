@@ -1,0 +1,219 @@
+"""The connections to one SQLite database: one that writes, and a pool that reads.
+
+Only the thread that holds the lock uses the writing connection. A database in memory
+has no other one, so that reads take the lock too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Generator, Iterable
+from types import TracebackType
+
+import apsw
+
+from holdfast._port import Write
+from holdfast.backends.sqlite._connection import MEMORY, connect
+from holdfast.backends.sqlite._hooks import Hooks
+from holdfast.backends.sqlite._inspection import SqliteInspection
+from holdfast.backends.sqlite._reader_pool import ReaderPool
+from holdfast.errors import Busy, Closed
+
+
+class Database:
+    """A database that is opened when it is first used, and again after a fork."""
+
+    def __init__(self, hooks: Hooks, *, busy_timeout: float, vfs: str | None) -> None:
+        self.hooks = hooks
+        self.busy_timeout = busy_timeout
+        self._vfs = vfs
+        self._closed = False
+        self._is_quiet = True
+        self._begin()
+
+    def _begin(self) -> None:
+        self.lock = threading.Lock()
+        self._readers = self._new_pool()
+        self._writer: apsw.Connection | None = None
+
+    def _new_pool(self) -> ReaderPool:
+        return ReaderPool(lambda: self.connect(read_only=True))
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether there is only the writing connection."""
+        return self.hooks.path == MEMORY
+
+    @property
+    def vfs(self) -> str | None:
+        """The SQLite VFS of all connections; a database in memory has none."""
+        return None if self.is_in_memory else self._vfs
+
+    def connect(self, *, read_only: bool) -> apsw.Connection:
+        """A new connection."""
+        return connect(
+            self.hooks.path,
+            read_only=read_only,
+            busy_timeout=self.busy_timeout,
+            vfs=self.vfs,
+        )
+
+    # --- writing ----------------------------------------------------------------------
+
+    @property
+    def writer(self) -> apsw.Connection:
+        """The writing connection."""
+        if self._closed:
+            raise Closed
+        if self._writer is None:
+            self._writer = self.hooks.open(self)
+        return self._writer
+
+    def open(self) -> None:
+        """Open the database for writing, unless it is open."""
+        _ = self.writer
+
+    def idle_writer(self) -> apsw.Connection:
+        """The writing connection, in no transaction; only with the lock held."""
+        db = self.writer
+        if db.in_transaction:  # the caller that began it was interrupted
+            db.execute("rollback")
+        return db
+
+    def replace_writer(self, writer: apsw.Connection) -> None:
+        """Go on with another database; only with the lock held."""
+        before, self._writer = self._writer, writer
+        readers, self._readers = self._readers, self._new_pool()
+        readers.close()
+        if before is not None:
+            with contextlib.suppress(apsw.Error):  # it may be damaged
+                before.close()
+
+    def writing(self, writes: Iterable[Write] | None = None) -> Writing:
+        """Have the writing connection alone, among all threads and processes."""
+        return Writing(self, writes)
+
+    # --- reading ----------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def reading(self) -> Generator[apsw.Connection]:
+        """A connection for one short read."""
+        if self._closed:
+            raise Closed
+        with self.hooks.errors():
+            if self.is_in_memory:
+                with self.lock:
+                    yield self.writer
+                return
+            with self._readers.lend() as db:
+                yield db
+
+    def inspect(self) -> SqliteInspection:
+        """A view of the database that may stay open for long."""
+        if self.is_in_memory:
+            return SqliteInspection(self.writer)
+        readers = self._readers
+        readers.enter()
+        try:
+            with self.hooks.errors():
+                db = self.connect(read_only=True)
+                return SqliteInspection(db, private=True, on_close=readers.leave)
+        except BaseException:
+            readers.leave()
+            raise
+
+    # --- the end, and forks -----------------------------------------------------------
+
+    def close(self) -> None:
+        """Close every connection; closing twice is fine."""
+        with self.lock, self.hooks.errors():
+            self._closed = True
+            writer, self._writer = self._writer, None
+            self.hooks.close()
+            self._readers.close()
+            if writer is not None:
+                writer.close()
+
+    def before_fork(self) -> None:
+        """Be in no transaction and have no file open, so that none is inherited."""
+        self._is_quiet = self._readers.pause(self.busy_timeout)
+        if not self._is_quiet:
+            return
+        if not self.lock.acquire(timeout=self.busy_timeout):
+            self._is_quiet = False
+            self._readers.resume()
+            return
+        if not self.is_in_memory:
+            self.hooks.before_fork()
+            writer, self._writer = self._writer, None
+            if writer is not None:
+                with contextlib.suppress(apsw.Error):  # every commit is in the log
+                    writer.close()
+
+    def after_fork_in_parent(self) -> None:
+        """Go on; the next write opens the file again."""
+        if self._is_quiet:
+            self.lock.release()
+            self._readers.resume()
+
+    def after_fork_in_child(self) -> None:
+        """Start with new locks: threads of the parent hold the inherited ones."""
+        writer = self._writer
+        self._begin()
+        if self.is_in_memory:
+            self._writer = writer
+        if not self._is_quiet:
+            # A transaction of the parent was inherited half-way: do not touch it.
+            self._closed = True
+
+
+class Writing:
+    """``with`` this, one caller has the writing connection, ready for a write.
+
+    It is a class because a generator would take its time in every commit, and could be
+    interrupted where nothing gives the locks back.
+    """
+
+    __slots__ = ("_database", "_errors", "_writes")
+
+    def __init__(self, database: Database, writes: Iterable[Write] | None) -> None:
+        self._database = database
+        self._writes = writes
+        self._errors = database.hooks.errors()
+
+    def __enter__(self) -> apsw.Connection:
+        database = self._database
+        hooks = database.hooks
+        if not database.lock.acquire(timeout=database.busy_timeout):
+            text = f"{hooks.path} is being written to; retry, or raise busy_timeout"
+            raise Busy(text)
+        try:
+            with self._errors:
+                # Before queueing: a process that holds the queue may wait for SQLite's
+                # lock, which an interrupted transaction still has.
+                database.idle_writer()
+                try:
+                    hooks.queue.__enter__()
+                    hooks.before_write(database, self._writes)
+                except BaseException:
+                    hooks.queue.__exit__(None, None, None)
+                    raise
+                return database.writer
+        except BaseException:
+            database.lock.release()
+            raise
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            self._database.hooks.queue.__exit__(kind, error, trace)
+        finally:
+            try:
+                self._errors.__exit__(kind, error, trace)
+            finally:
+                self._database.lock.release()
