@@ -59,7 +59,8 @@ from holdfast.backends.sqlite._search import (
     is_damaged,
     write_index,
 )
-from holdfast.backends.sqlite._write import Pruning, rows
+from holdfast.backends.sqlite._statements import rows
+from holdfast.backends.sqlite._write import Pruning
 from holdfast.errors import (
     Conflict,
     Corrupt,
