@@ -10,7 +10,7 @@ import stores
 import databases
 import servers
 from holdfast.cli import main
-from holdfast.cli._place import without_password
+from holdfast.cli._store_address import without_password
 
 COMMANDS = (
     "threads",
