@@ -169,30 +169,30 @@ class LogText:
         """The last message of each checkpoint, if its parent has another one."""
         if self.oneline:
             return {}
-        entries = self.listing.entries
+        checkpoints = [entry.checkpoint for entry in self.listing.entries]
         try:
-            messages = self.store.last_messages([entry.checkpoint for entry in entries])
+            messages = self.store.last_messages(checkpoints)
         except HoldfastError as error:
             # The log of a damaged store is still useful without its messages.
             self.out.note(f"messages are left out: {for_command_line(str(error))}")
             return {}
-        last = {e.id: message for e, message in zip(entries, messages, strict=True)}
+        last = {c.id: m for c, m in zip(checkpoints, messages, strict=True)}
         return {
-            entry.id: summary(last[entry.id])
-            for entry in entries
-            if last[entry.id] is not None
-            and last[entry.id] != last.get(entry.parent or "")
+            checkpoint.id: summary(message)
+            for checkpoint, message in zip(checkpoints, messages, strict=True)
+            if message is not None and message != last.get(checkpoint.parent or "")
         }
 
     def _row(self, entry: LineageEntry, summaries: Mapping[str, str]) -> list[Cell]:
         checkpoint = entry.checkpoint
         faint = "faint" if entry.is_rewound else ""
-        reference: Span = (self._reference(entry), faint or "reference")
+        name = short_id(self.store, checkpoint.id) if faint else self._name(entry)
+        reference: Span = (name, faint or "reference")
         heads = [(f"({name})", "head") for name in entry.heads]
         marked = [*heads, *marks(checkpoint)]
         if self.oneline:
             return [reference, spaced(marked)]
-        message: Span = (summaries.get(entry.id, ""), faint)
+        message: Span = (summaries.get(checkpoint.id, ""), faint)
         metadata: Span = (pairs(checkpoint.metadata), "faint")
         return [
             reference,
@@ -201,10 +201,8 @@ class LogText:
             spaced([*marked, message, metadata]),
         ]
 
-    def _reference(self, entry: LineageEntry) -> str:
-        if entry.is_rewound:
-            return short_id(self.store, entry.id)
+    def _name(self, entry: LineageEntry) -> str:
         names = entry.threads
-        preferred = (self.listing.thread, entry.checkpoint.thread)
-        name = next((name for name in preferred if name in names), names[0])
-        return f"{name}@{entry.checkpoint.step}"
+        preferred = (self.listing.thread, entry.checkpoint.thread, names[0])
+        thread = next(name for name in preferred if name in names)
+        return f"{thread}@{entry.checkpoint.step}"

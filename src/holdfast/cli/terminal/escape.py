@@ -30,6 +30,12 @@ def one_line(text: str) -> str:
     return _BREAKS.sub(lambda found: repr(found[0])[1:-1], harmless(text))
 
 
+def one_line_width(text: str) -> tuple[str, int]:
+    """Text on one line, and how many columns it takes."""
+    line = one_line(text)
+    return line, width(line)
+
+
 def escaped(json_text: str) -> str:
     """JSON in which dangerous characters are written as escapes: the same values."""
     return _DANGEROUS.sub(lambda found: f"\\u{ord(found[0]):04x}", json_text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias, TypeGuard, cast
 
-from holdfast.cli.terminal.escape import one_line, width
+from holdfast.cli.terminal.escape import one_line_width
 
 # A text with the name of its style, "" for none.
 Span: TypeAlias = tuple[str, str]
@@ -71,9 +71,9 @@ def _trimmed(row: list[_Measured]) -> list[_Measured]:
 
 def _measured(cell: Cell) -> _Measured:
     line = (cell,) if _is_span(cell) else cast("Line", cell)
-    texts = [one_line(text) for text, _ in line]
-    styles = [style for _, style in line]
-    return _Measured(tuple(zip(texts, styles, strict=True)), sum(map(width, texts)))
+    measured = [one_line_width(text) for text, _ in line]
+    spans = [(text, line[i][1]) for i, (text, _) in enumerate(measured)]
+    return _Measured(tuple(spans), sum([width for _, width in measured]))
 
 
 def _is_span(cell: Cell) -> TypeGuard[Span]:
