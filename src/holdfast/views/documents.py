@@ -68,7 +68,7 @@ def iso(at: int) -> str | int:
     return at if found is None else f"{found:%Y-%m-%dT%H:%M:%S.%fZ}"
 
 
-def utc(at: int) -> datetime | None:
+def utc(at: float) -> datetime | None:
     """A time in UTC, ``None`` beyond the calendar."""
     try:
         return EPOCH + timedelta(microseconds=at)
