@@ -6,9 +6,10 @@ import contextlib
 
 import pytest
 import stores
+from holdfast.cli._place import without_password
 
 from holdfast.cli import main
-from holdfast.cli._place import without_password
+from holdfast.cli._store_address import without_password
 from support import databases, servers
 
 COMMANDS = (

@@ -10,7 +10,7 @@ import stores
 
 import holdfast
 from holdfast.cli import main
-from holdfast.cli._documents import size
+from holdfast.cli._text import size
 
 
 @pytest.fixture

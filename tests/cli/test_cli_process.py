@@ -276,7 +276,7 @@ PROGRESS = """
 import sys
 from holdfast.cli.terminal import progress as _progress
 _progress.QUIET_SECONDS = float(sys.argv[1])
-with _progress.Progress("copying", silent=sys.argv[2] == "silent") as progress:
+with _progress.ProgressReport("copying", silent=sys.argv[2] == "silent") as progress:
     for done in range(1, 4):
         progress(done, 3)
 print("result")

@@ -10,12 +10,14 @@ import sys
 import pytest
 import shell
 import stores
+from holdfast.cli._checks import file_system
+from holdfast.cli._counted import counted
 
 import holdfast
 from holdfast.cli import main
 from holdfast.cli._bisection import first_bad
-from holdfast.cli._checks import file_system
-from holdfast.cli._counted import counted
+from holdfast.cli._diagnostics import file_system
+from holdfast.cli._text import counted
 from support.folders import FIXTURES
 
 

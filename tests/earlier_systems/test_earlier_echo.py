@@ -15,13 +15,7 @@ import apsw
 import pytest
 
 import holdfast
-from holdfast import (
-    Conflict,
-    Corrupt,
-    FormatMismatch,
-    HoldfastError,
-    Retention,
-)
+from holdfast import Conflict, Corrupt, FormatMismatch, HoldfastError, Retention
 from holdfast.backends.sqlite import _connection
 from holdfast.faults import Fault, FaultyDisk, disk_full
 from holdfast.testing import raises

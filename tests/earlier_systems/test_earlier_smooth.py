@@ -10,13 +10,7 @@ import apsw
 import pytest
 
 import holdfast
-from holdfast import (
-    Conflict,
-    FormatMismatch,
-    NotFound,
-    Retention,
-    Unstorable,
-)
+from holdfast import Conflict, FormatMismatch, NotFound, Retention, Unstorable
 from holdfast.testing import raises
 from support.earlier_systems import LONG, watched
 

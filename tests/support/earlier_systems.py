@@ -4,9 +4,7 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from holdfast import (
-    Store,
-)
+from holdfast import Store
 from holdfast._engine.cache import Cache
 
 LONG = "a value too long for the manifest " * 20

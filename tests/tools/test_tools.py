@@ -231,7 +231,7 @@ def test_a_typed_message_counts_as_there_already(tools, memory):
 
 
 @pytest.mark.parametrize(
-    ("start", "message"), [(5, "behind the end"), (0, "other messages stand at 0")]
+    ("start", "message"), [(5, "after the end"), (0, "there are other messages at 0")]
 )
 def test_a_start_where_the_messages_do_not_belong_is_refused(
     tools, memory, start, message

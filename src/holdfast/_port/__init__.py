@@ -1,12 +1,6 @@
 """The port: what the engine asks of a storage technology, as values and verbs."""
 
-from holdfast._port.backend import (
-    Backend,
-    BlockingBackend,
-    Facts,
-    Inspection,
-    Rescued,
-)
+from holdfast._port.backend import Backend, BlockingBackend, Facts, Inspection, Rescued
 from holdfast._port.plans import (
     Admission,
     Adoption,
@@ -43,9 +37,7 @@ from holdfast._port.reads import (
     Stretch,
     ThreadKey,
 )
-from holdfast._port.run import (
-    run,
-)
+from holdfast._port.run import run
 from holdfast._port.writes import (
     NEW_THREAD,
     Details,

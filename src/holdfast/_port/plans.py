@@ -10,14 +10,7 @@ from msgspec.structs import replace
 
 from holdfast._port.reads import Indexed
 from holdfast._port.writes import Write
-from holdfast._values.records import (
-    Checkpoint,
-    Entry,
-    Move,
-    Run,
-    Segment,
-    ThreadRecord,
-)
+from holdfast._values.records import Checkpoint, Entry, Move, Run, Segment, ThreadRecord
 
 Renumber: TypeAlias = Callable[[int], int]
 

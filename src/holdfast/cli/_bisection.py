@@ -1,4 +1,4 @@
-"""The search for the first bad one in a line of good ones and then bad ones, pure."""
+"""The search for the first bad item of a sequence, whose good items come first."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ Verdict = Literal["good", "bad", "skip"]
 
 
 class Outcome(NamedTuple):
-    """The place of the first bad one; ``unsure`` are places before it not judged."""
+    """The index of the first bad item; ``unsure`` are earlier indexes not judged."""
 
     first_bad: int
     unsure: tuple[int, ...]
 
 
 def first_bad(bad: int, judge: Callable[[int], Verdict]) -> Outcome:
-    """The first bad place up to ``bad``, which is known to be; before 0 all is good.
+    """The first bad item; the item at index ``bad`` is known to be bad.
 
-    What cannot be judged is passed over for its neighbours.
+    An item that cannot be judged is skipped, and its neighbours are judged instead.
     """
     good = -1
     skipped: set[int] = set()
     while candidates := [n for n in range(good + 1, bad) if n not in skipped]:
         middle = (good + bad) / 2
-        place = min(candidates, key=lambda candidate: abs(candidate - middle))
-        verdict = judge(place)
+        index = min(candidates, key=lambda candidate: abs(candidate - middle))
+        verdict = judge(index)
         if verdict == "skip":
-            skipped.add(place)
+            skipped.add(index)
         elif verdict == "bad":
-            bad = place
+            bad = index
         else:
-            good = place
+            good = index
     return Outcome(bad, tuple(sorted(n for n in skipped if good < n < bad)))

@@ -1,4 +1,4 @@
-"""What all commands have in common: the options that may stand before or after them."""
+"""What all commands share: options that may be given before or after their name."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from holdfast.cli._session import Session
+from holdfast.cli._invocation import Invocation
 
 HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 88}
 
 
 class Command(click.Command):
-    """A command with the shared options, shown apart from its own."""
+    """A command with the shared options, which its help lists apart."""
 
     def __init__(self, *args: Any, stream: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -49,7 +49,7 @@ def command(
 ) -> Callable[[Callable[..., int | None]], Command]:
     """A command with ``--json`` and the shared options; its docstring is its help.
 
-    ``stream`` gives it ``--ndjson`` as well. The function gets the `Session` first; a
+    ``stream`` adds ``--ndjson``. The function gets the `Invocation` first; a
     number that it returns is the exit status.
     """
 
@@ -64,7 +64,7 @@ def json_options(*, stream: bool) -> list[click.Parameter]:
     """How the result is printed for programs."""
     found: list[click.Parameter] = [_option("--json", "Print one JSON document.")]
     if stream:
-        found.append(_option("--ndjson", "Print one JSON document a line."))
+        found.append(_option("--ndjson", "Print one JSON document per line."))
     return found
 
 
@@ -75,7 +75,7 @@ def shared_options() -> list[click.Parameter]:
         _option("--store", address, metavar="ADDRESS", is_flag=False),
         _option(
             "-C",
-            "Work as if started in this folder.",
+            "Run as if started in this folder.",
             "directory",
             metavar="DIR",
             type=click.Path(exists=True, file_okay=False),
@@ -84,21 +84,23 @@ def shared_options() -> list[click.Parameter]:
         _option("-R", "Refuse to change the store.", "--read-only"),
         _option(
             "--wait",
-            "How long to wait for another writer, 5 by default.",
+            "How long to wait for another writer, 5 seconds by default.",
             metavar="SECONDS",
             type=click.FloatRange(min=0),
             is_flag=False,
         ),
         _option(
             "--color",
-            "When to colour the output.",
+            "When to use colours.",
             type=click.Choice(["auto", "always", "never"]),
             is_flag=False,
         ),
-        _option("--ascii", "Draw with ASCII signs only."),
+        _option("--ascii", "Use only ASCII characters."),
         _option("--no-pager", "Never start a pager."),
-        _option("-q", "Say nothing but the result.", "--quiet"),
-        _option("-v", "Say more; show where an error of ours comes from.", "--verbose"),
+        _option("-q", "Print nothing but the result.", "--quiet"),
+        _option(
+            "-v", "Print more; show the traceback of an internal error.", "--verbose"
+        ),
     ]
 
 
@@ -116,11 +118,12 @@ def _option(
 
 
 def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
-    # Given neither before nor after the command, an option leaves what was set alone.
+    # An option may be given before or after the command: the place where it is not
+    # given must not overwrite the value from the other one.
     if value is None or value is False:
         return
-    settings = ctx.ensure_object(Session).settings
+    options = ctx.ensure_object(Invocation).options
     if param.name == "no_pager":
-        settings.pager = False
+        options.pager = False
     else:
-        setattr(settings, str(param.name), value)
+        setattr(options, str(param.name), value)

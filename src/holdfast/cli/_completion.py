@@ -1,6 +1,6 @@
 """Arguments that name threads and checkpoints, and their completion from the store.
 
-Completion has a budget: a store that does not answer in time completes nothing.
+Completion has a time limit: a store that does not answer in time completes nothing.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from click.shell_completion import CompletionItem
 
 import holdfast
 from holdfast._api.store import Store
-from holdfast.cli._session import Session
+from holdfast.cli._invocation import Invocation
 
-BUDGET_SECONDS = 0.05
+LIMIT_SECONDS = 0.05
 MOST = 50
 
 
@@ -27,8 +27,8 @@ else:
     TextParameter = click.ParamType
 
 
-class Completed(TextParameter):
-    """A text that the store may know how to go on with."""
+class StoreCompletion(TextParameter):
+    """An argument that is completed from the store."""
 
     def __init__(self, name: str, find: Callable[[Store, str], Iterator[str]]) -> None:
         self.name, self._find = name, find
@@ -45,20 +45,20 @@ class Completed(TextParameter):
 def _complete(
     ctx: click.Context, find: Callable[[Store], Iterator[str]]
 ) -> list[CompletionItem]:
-    session = ctx.ensure_object(Session)
-    session.settings.wait = BUDGET_SECONDS
+    invocation = ctx.ensure_object(Invocation)
+    invocation.options.wait = LIMIT_SECONDS
     found: list[str] = []
 
     def look() -> None:
-        # Whatever is wrong with the store, a half-typed line is no place to say so.
-        with contextlib.suppress(Exception), session.reading() as store:
+        # An error message in the middle of a half-typed line would only disturb.
+        with contextlib.suppress(Exception), invocation.reading() as store:
             found.extend(find(store))
 
-    # Loads what any store needs, which is not what the budget is for.
+    # Loads the modules that any store needs: the time limit is for the store only.
     holdfast.open(":memory:").close()
     thread = threading.Thread(target=look, daemon=True)
     thread.start()
-    thread.join(BUDGET_SECONDS)
+    thread.join(LIMIT_SECONDS)
     return [CompletionItem(text) for text in tuple(found)]
 
 
@@ -67,7 +67,7 @@ def _threads(store: Store, prefix: str) -> Iterator[str]:
 
 
 def _references(store: Store, incomplete: str) -> Iterator[str]:
-    """Threads, and behind an ``@`` the marks and steps of a thread's last part."""
+    """Threads; after an ``@`` the labels, tags and steps of the newest checkpoints."""
     name, at, _ = incomplete.rpartition("@")
     found = _marked(store, name) if at else _threads(store, incomplete)
     return (text for text in found if text.startswith(incomplete))
@@ -81,6 +81,6 @@ def _marked(store: Store, name: str) -> Iterator[str]:
         yield f"{name}@{checkpoint.step}"
 
 
-THREAD = Completed("thread", _threads)
-# A checkpoint, as `holdfast.cli._names` reads it.
-REFERENCE = Completed("reference", _references)
+THREAD = StoreCompletion("thread", _threads)
+# A checkpoint, as `holdfast.cli._resolve` reads it.
+REFERENCE = StoreCompletion("reference", _references)

@@ -1,4 +1,4 @@
-"""Moving heads through their log, and what a command says that has moved one."""
+"""Undo and redo, and the message of a command that moved a head."""
 
 from __future__ import annotations
 
@@ -7,36 +7,37 @@ from typing import Literal
 from holdfast._api.store import Store
 from holdfast._api.thread import Thread
 from holdfast._values.records import Checkpoint
-from holdfast.cli import _documents
-from holdfast.cli._names import short_id, thread_named
-from holdfast.cli._session import Session
+from holdfast.cli._invocation import Invocation
+from holdfast.cli._resolve import thread_named
+from holdfast.views.documents import checkpoint_document
+from holdfast.views.references import short_id
 
 
 def take_steps(
-    session: Session, name: str | None, kind: Literal["undo", "redo"], times: int
+    invocation: Invocation, name: str | None, kind: Literal["undo", "redo"], times: int
 ) -> None:
-    """Undo or redo so often, and print where that leads."""
-    with session.writing() as store:
+    """Undo or redo some times, and print the move."""
+    with invocation.writing() as store:
         thread = thread_named(store, name)
         old = thread.get()
         for _ in range(times):
             thread.undo() if kind == "undo" else thread.redo()
-        tell_move(session, store, thread, kind, old)
+        print_move(invocation, store, thread, kind, old)
 
 
-def tell_move(
-    session: Session, store: Store, thread: Thread, kind: str, old: Checkpoint
+def print_move(
+    invocation: Invocation, store: Store, thread: Thread, kind: str, old: Checkpoint
 ) -> None:
-    """Print where a head was and where it is now."""
+    """Print the old and the new checkpoint of a head."""
     new = thread.get()
     document = {
         "thread": thread.id,
         "kind": kind,
-        "from": _documents.checkpoint_document(old),
-        "to": _documents.checkpoint_document(new),
+        "from": checkpoint_document(old),
+        "to": checkpoint_document(new),
     }
-    arrow = session.out.glyphs.arrow
-    session.out.done(
+    arrow = invocation.out.glyphs.arrow
+    invocation.out.done(
         "moved/1",
         document,
         (thread.id, "name"),
@@ -45,7 +46,7 @@ def tell_move(
 
 
 def step(store: Store, thread: Thread, checkpoint: Checkpoint) -> str:
-    """A checkpoint that was the head: its step, and its id if it was left behind."""
+    """The step of a former head, with its id if the head no longer builds on it."""
     on_line = checkpoint.step <= thread.step and thread.get(f"@{checkpoint.step}")
     if on_line and on_line.id == checkpoint.id:
         return f"@{checkpoint.step}"

@@ -1,8 +1,10 @@
-"""Options that several commands share, so that they are the same everywhere."""
+"""Options that several commands share, and the times and ages they take."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any, TypeVar
 
 import click
@@ -11,6 +13,9 @@ from holdfast._values.clock import now
 from holdfast._values.reference import Ago, parse_time
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_AGE = re.compile(r"([0-9]{1,9}) ?(s|m|h|d|w)(?:ec|in|ours?|ays?|eeks?)?", re.ASCII)
 
 
 def limit_option(default: int) -> Callable[[F], F]:
@@ -21,19 +26,19 @@ def limit_option(default: int) -> Callable[[F], F]:
         type=click.IntRange(min=1),
         default=default,
         metavar="COUNT",
-        help=f"How many at most, {default} by default.",
+        help=f"Maximum number, {default} by default.",
     )
 
 
 def times_option(function: F) -> F:
-    """``-n``: how often to do it."""
+    """``-n``: how many times to do it."""
     return click.option(
         "-n",
         "--times",
         type=click.IntRange(min=1),
         default=1,
         metavar="COUNT",
-        help="How often, once by default.",
+        help="Number of times, 1 by default.",
     )(function)
 
 
@@ -44,14 +49,14 @@ def yes_option(function: F) -> F:
 
 def dry_run_option(function: F) -> F:
     """``--dry-run``: show what would happen."""
-    text = "Change nothing, only show what would be done."
+    text = "Change nothing, only show what would change."
     return click.option("-n", "--dry-run", is_flag=True, help=text)(function)
 
 
 def as_time(
     ctx: click.Context, param: click.Parameter, value: str | None
 ) -> int | None:
-    """A callback: a time as people write it, as microseconds."""
+    """A callback: a time that a person wrote, in microseconds."""
     parsed = parse_time(value) if value is not None else None
     if value is not None and parsed is None:
         example = "try '5 minutes ago', '2026-11-15' or '2026-11-15 10:00'"
@@ -59,3 +64,16 @@ def as_time(
     if isinstance(parsed, Ago):
         return now() - parsed.microseconds
     return parsed.at if parsed is not None else None
+
+
+def as_age(
+    ctx: click.Context, param: click.Parameter, value: str | None
+) -> timedelta | None:
+    """A callback: an age such as ``30d``, ``12h``, ``90m`` or ``2w``."""
+    if value is None:
+        return None
+    match = _AGE.fullmatch(value)
+    if match is None:
+        text = f"{value!r} is not an age; try 30d, 12h or 2w"
+        raise click.BadParameter(text, ctx, param)
+    return timedelta(**{_UNITS[match[2]]: int(match[1])})

@@ -1,4 +1,4 @@
-"""`holdfast` alone: where everything stands."""
+"""`holdfast` without a command: the threads that were used last."""
 
 from __future__ import annotations
 
@@ -6,38 +6,43 @@ from collections.abc import Iterator, Sequence
 
 from holdfast._api.store import Store
 from holdfast._values.records import Page, ThreadRecord
-from holdfast.cli import _documents
-from holdfast.cli._names import shown_reference
-from holdfast.cli._place import without_password
-from holdfast.cli._session import Session
-from holdfast.cli.terminal.output import Cell, Line
-from holdfast.cli.terminal.tables import spaced
+from holdfast.cli._invocation import Invocation
+from holdfast.cli._lines import marks
+from holdfast.cli._store_address import without_password
+from holdfast.cli._text import time
+from holdfast.cli.terminal.tables import Cell, Line, spaced
 from holdfast.errors import NotFound
+from holdfast.views.documents import thread_document
+from holdfast.views.references import shown_reference
 
 MOST = 20
 
 
-def overview(session: Session) -> None:
+def overview(invocation: Invocation) -> None:
     """Print the threads that were used last, with their heads and forks."""
-    with session.reading() as store:
+    with invocation.reading() as store:
         threads = store.threads(limit=MOST)
         document = {
-            "store": without_password(session.address),
-            "threads": list(map(_documents.thread_document, threads)),
+            "store": without_password(invocation.address),
+            "threads": list(map(thread_document, threads)),
         }
-        session.out.answer("overview/1", document, _lines(session, store, threads))
+        invocation.out.answer(
+            "overview/1", document, _lines(invocation, store, threads)
+        )
 
 
 def _lines(
-    session: Session, store: Store, threads: Page[ThreadRecord]
+    invocation: Invocation, store: Store, threads: Page[ThreadRecord]
 ) -> Iterator[Line]:
-    out = session.out
-    yield (("store ", "faint"), (without_password(session.address), "name"))
+    out = invocation.out
+    yield (("store ", "faint"), (without_password(invocation.address), "name"))
     if not threads:
         yield (("it has no threads yet", ""),)
         return
     yield ()
-    rows = [row for kin in _families(threads) for row in _rows(session, store, kin)]
+    rows = [
+        row for family in _families(threads) for row in _rows(invocation, store, family)
+    ]
     yield from out.table(rows)
     if threads.cursor is not None:
         yield ()
@@ -45,31 +50,31 @@ def _lines(
 
 
 def _families(threads: Sequence[ThreadRecord]) -> list[list[ThreadRecord]]:
-    """Threads by family, in each what was forked from nothing first."""
+    """Threads by family; in each, threads that are not forks come first."""
     families: dict[int, list[ThreadRecord]] = {}
     for thread in threads:
         families.setdefault(thread.family, []).append(thread)
     return [
-        sorted(kin, key=lambda thread: thread.forked_from is not None)
-        for kin in families.values()
+        sorted(family, key=lambda thread: thread.forked_from is not None)
+        for family in families.values()
     ]
 
 
 def _rows(
-    session: Session, store: Store, kin: Sequence[ThreadRecord]
+    invocation: Invocation, store: Store, family: Sequence[ThreadRecord]
 ) -> Iterator[Sequence[Cell]]:
-    glyphs = session.out.glyphs
-    for place, thread in enumerate(kin):
+    glyphs = invocation.out.glyphs
+    for index, thread in enumerate(family):
         head = thread.head
-        assert head is not None  # only threads that were saved to are listed
-        last = place == len(kin) - 1
+        assert head is not None  # a thread is listed only once it was saved to
+        last = index == len(family) - 1
         sign = f"{glyphs.end if last else glyphs.branch}{glyphs.across} "
         yield [
-            ((sign if place else "", "faint"), (thread.id, "name")),
+            ((sign if index else "", "faint"), (thread.id, "name")),
             (f"@{head.step}", "reference"),
-            (_documents.time(head.saved_at), "faint"),
+            (time(head.saved_at), "faint"),
             (head.kind, ""),
-            spaced([*_documents.marks(head), (_origin(store, thread), "faint")]),
+            spaced([*marks(head), (_origin(store, thread), "faint")]),
         ]
 
 

@@ -1,7 +1,7 @@
-"""The reference of the command line as Markdown, made from the commands themselves.
+"""The reference of the command line as Markdown, generated from the commands.
 
-`python -m holdfast.cli._reference` prints it; given docs/cli.md it writes it there,
-behind what people have written.
+`python -m holdfast.cli._reference` prints it; with docs/cli.md it replaces the
+generated part of that page.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from types import MappingProxyType
 import click
 
 from holdfast.cli._command import Command, json_options, shared_options
-from holdfast.cli._commands import ROOT, SECTIONS, load
-from holdfast.cli._exits import MEANINGS
+from holdfast.cli._exit_status import MEANINGS
+from holdfast.cli._group import ROOT, SECTIONS, load
 
 MARK = "<!-- from here on made by: python -m holdfast.cli._reference docs/cli.md -->\n"
 ANY = "[OPTIONS]"
 VARIABLES = MappingProxyType(
     {
-        "HOLDFAST_STORE": "the store, where `--store` does not name one",
-        "HOLDFAST_TOKEN": "the token that clients of `mcp --http` send",
-        "HOLDFAST_PAGER, PAGER": "the pager; `less -FRX` unless set, none if empty",
-        "NO_COLOR": "not empty: no colour",
-        "FORCE_COLOR, CLICOLOR_FORCE": "not empty: colour also where no terminal is",
-        "TERM": "`dumb`: no colour",
-        "COLUMNS, LINES": "the size of the screen, where it cannot be told",
+        "HOLDFAST_STORE": "the store, unless `--store` names one",
+        "HOLDFAST_TOKEN": "the token that clients of `mcp --http` must send",
+        "HOLDFAST_PAGER, PAGER": "the pager; `less -FRX` by default, none if empty",
+        "NO_COLOR": "if not empty: no colours",
+        "FORCE_COLOR, CLICOLOR_FORCE": "if not empty: colours also without a terminal",
+        "TERM": "`dumb`: no colours",
+        "COLUMNS, LINES": "the size of the screen, if the terminal does not report it",
     }
 )
 
@@ -43,7 +43,7 @@ def reference() -> str:
 
 
 def rewritten(page: str) -> str:
-    """A page with its reference made anew."""
+    """A page with its reference replaced."""
     written, mark, _ = page.partition(MARK)
     assert mark, f"the page has no line {MARK}"
     return f"{written}{MARK}\n{reference()}"

@@ -1,4 +1,4 @@
-"""From a command line to an exit status; every error is told in one place."""
+"""From a command line to an exit status; every error is printed here."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from collections.abc import Sequence
 import click
 import orjson
 
-from holdfast.cli import _exits
-from holdfast.cli._commands import ROOT
-from holdfast.cli._session import Session
-from holdfast.cli._wording import hint_of, worded
+from holdfast.cli import _exit_status
+from holdfast.cli._error_text import for_command_line, hint_of
+from holdfast.cli._group import ROOT
+from holdfast.cli._invocation import Invocation
 from holdfast.cli.terminal.escape import escaped, harmless
 from holdfast.errors import HoldfastError
 
@@ -21,64 +21,68 @@ PROGRAM, VARIABLE = "holdfast", "_HOLDFAST_COMPLETE"
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run a command line and say what went wrong."""
-    session = Session(arguments)
+    """Run a command line, and print its error if it has one."""
+    invocation = Invocation(arguments)
     if VARIABLE in os.environ:
-        from holdfast.cli._shells import complete  # noqa: PLC0415 - rarely needed
+        from holdfast.cli._shell_completion import complete  # noqa: PLC0415 - rarely needed
 
-        return complete(ROOT, session, os.environ[VARIABLE])
+        return complete(ROOT, invocation, os.environ[VARIABLE])
     for stream in (sys.stdout, sys.stderr):
-        # What an encoding cannot write must not end a command half-way.
+        # A character that the encoding cannot write must not stop a command half-way.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        status = _invoke(session)
+        status = _invoke(invocation)
         sys.stdout.flush()
     except (KeyboardInterrupt, click.Abort):
-        return _exits.INTERRUPTED
+        return _exit_status.INTERRUPTED
     except BrokenPipeError:
-        # What is left in the buffer must not fail again when Python ends.
+        # The rest of the buffer must not fail again when Python exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _exits.PIPE
-    except Exception as error:  # noqa: BLE001 - told below, each with its status
-        return _tell(session, error)
+        return _exit_status.PIPE
+    except Exception as error:  # noqa: BLE001 - printed below, each with its status
+        return _print_error(invocation, error)
     return status
 
 
-def _invoke(session: Session) -> int:
-    arguments = list(session.arguments)
+def _invoke(invocation: Invocation) -> int:
+    arguments = list(invocation.arguments)
     try:
-        with ROOT.make_context(PROGRAM, arguments, obj=session) as context:
+        with ROOT.make_context(PROGRAM, arguments, obj=invocation) as context:
             status = ROOT.invoke(context)
     except click.exceptions.Exit as left:
         return left.exit_code
-    return status if isinstance(status, int) else _exits.OK
+    return status if isinstance(status, int) else _exit_status.OK
 
 
-def _tell(session: Session, error: Exception) -> int:
+def _print_error(invocation: Invocation, error: Exception) -> int:
     if isinstance(error, HoldfastError):
-        status, code, message = _exits.status_of(error), error.code, worded(str(error))
+        status, code, message = (
+            _exit_status.status_of(error),
+            error.code,
+            for_command_line(str(error)),
+        )
     elif isinstance(error, click.ClickException):
-        status, code, message = _exits.USAGE, "usage", error.format_message()
+        status, code, message = _exit_status.USAGE, "usage", error.format_message()
     else:
         message = f"internal error: {type(error).__name__}: {error}"
-        status, code = _exits.INTERNAL, "internal"
-    if session.settings.verbose and status == _exits.INTERNAL:
-        import traceback  # noqa: PLC0415 - a tenth of the time that starting takes
+        status, code = _exit_status.INTERNAL, "internal"
+    if invocation.options.verbose and status == _exit_status.INTERNAL:
+        import traceback  # noqa: PLC0415 - takes a tenth of the time of a start
 
         traceback.print_exception(error)
-    # What was typed may be no text in any encoding.
+    # The arguments may contain bytes that are not text in any encoding.
     message = message.encode(errors="backslashreplace").decode()
-    if _for_a_program(session.arguments):
-        told = {"code": code, "message": message, "hint": hint_of(message)}
-        sys.stderr.write(f"{escaped(orjson.dumps({'error': told}).decode())}\n")
+    if _wants_json(invocation.arguments):
+        document = {"code": code, "message": message, "hint": hint_of(message)}
+        sys.stderr.write(f"{escaped(orjson.dumps({'error': document}).decode())}\n")
     else:
         sys.stderr.write(f"{PROGRAM}: {harmless(message)}\n{_hint(error)}")
     return status
 
 
-def _for_a_program(arguments: Sequence[str]) -> bool:
-    """Whether JSON was asked for, even on a command line that cannot be understood."""
+def _wants_json(arguments: Sequence[str]) -> bool:
+    """Whether JSON was asked for; also works for arguments that click refuses."""
     ours = arguments[: arguments.index("--")] if "--" in arguments else arguments
     return "--json" in ours or "--ndjson" in ours
 

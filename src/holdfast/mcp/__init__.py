@@ -1,7 +1,7 @@
 """The agent tools as an MCP server, over standard input and output or over HTTP.
 
-The fourteen tools of `holdfast.tools`, described by them alone, and checkpoints as
-resources. Needs the extra: ``pip install 'holdfast[mcp]'``.
+Offers the fourteen tools of `holdfast.tools`, and checkpoints as resources. Needs the
+extra: ``pip install 'holdfast[mcp]'``.
 """
 
 from __future__ import annotations

@@ -10,26 +10,27 @@ from collections.abc import Callable, Collection, Generator, Iterable
 import msgspec
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
+from starlette.types import ASGIApp
 
 from holdfast._api.store import AsyncStore
 from holdfast.errors import HoldfastError, Unstorable
-from holdfast.mcp._auth import App, Guard, bracketed
+from holdfast.mcp._auth import RequestCheck, bracketed
 from holdfast.mcp._server import make_server
 from holdfast.mcp._shutdown import stopping
 
 PATH = "/mcp"
 LEAST_TOKEN = 16
-# Seconds for requests that are under way when the server is told to stop.
+# Seconds that requests in progress get when the server has to stop.
 GRACE = 2
-# Whole agents are saved in one request.
+# A request may save a whole agent.
 LARGEST_BODY = 64 << 20
 LOG = logging.getLogger("uvicorn.error")
 
 
 class Listening(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a server listens, who may call it, and by which names besides loopback.
+    """The address and the token of a server, and its host names besides loopback.
 
-    With ``port`` 0 the system chooses one.
+    With ``port`` 0 the system chooses a free one.
     """
 
     token: str
@@ -45,12 +46,12 @@ def http_app(
     hosts: Collection[str] = (),
     read_only: bool = False,
     tools: Iterable[str] | None = None,
-) -> App:
-    """An ASGI application that serves a store at ``/mcp`` to whoever has the token.
+) -> ASGIApp:
+    """An ASGI application that serves a store at ``/mcp`` to clients with the token.
 
-    It must be run with its lifespan. ``hosts`` are the names it may be called by
-    besides ``localhost``. No client is remembered: a server that is started again goes
-    on with those of the one before.
+    It must be run with its lifespan. ``hosts`` are the names that clients may use for
+    it besides ``localhost``. It keeps no state of clients: after a restart they can go
+    on as before.
     """
     if len(token) < LEAST_TOKEN or not (token.isascii() and token.isprintable()):
         text = f"must be {LEAST_TOKEN} or more printable characters of ASCII"
@@ -60,12 +61,12 @@ def http_app(
         streamable_http_path=PATH,
         stateless_http=True,
         max_request_body_size=LARGEST_BODY,
-        # The guard in front of it does this, for every path.
+        # `RequestCheck` does this, for every path.
         transport_security=TransportSecuritySettings(
             enable_dns_rebinding_protection=False
         ),
     )
-    return Guard(app, token=token, hosts=hosts)
+    return RequestCheck(app, token=token, hosts=hosts)
 
 
 async def serve_http(
@@ -76,15 +77,15 @@ async def serve_http(
     tools: Iterable[str] | None = None,
     ready: Callable[[str], None] | None = None,
 ) -> int | None:
-    """Serve a store until a signal comes, and give which; ``ready`` is told the URL.
+    """Serve a store until a signal comes; gives the signal, if one came.
 
-    The store stays open.
+    ``ready`` is called with the URL. The store stays open.
     """
     hosts = {listening.host, *listening.hosts}
     app = http_app(
         store, token=listening.token, hosts=hosts, read_only=read_only, tools=tools
     )
-    server = Unsignalled(
+    server = SignalFreeServer(
         uvicorn.Config(
             app,
             lifespan="on",
@@ -96,29 +97,29 @@ async def serve_http(
         )
     )
     with (
-        bound(listening.host, listening.port) as place,
+        bound(listening.host, listening.port) as listener,
         stopping(server.end) as signals,
     ):
         if ready is not None:
-            port = place.getsockname()[1]
+            port = listener.getsockname()[1]
             ready(f"http://{bracketed(listening.host)}:{port}{PATH}")
-        await server.serve(sockets=[place])
+        await server.serve(sockets=[listener])
     return signals[0] if signals else None
 
 
-class Unsignalled(uvicorn.Server):
-    """A server that leaves signals to us: it would die of them with the store open."""
+class SignalFreeServer(uvicorn.Server):
+    """A server without signal handlers: uvicorn's would exit with the store open."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
         yield
 
     def end(self) -> None:
-        """Stop when what is under way is done, or has had its time."""
+        """Stop when the requests in progress are done, or after `GRACE`."""
         self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        # What is cut off now would be told at length, as if it were a mistake.
+        # uvicorn would log every connection that it closes here as an error.
         level = LOG.level
         LOG.setLevel(logging.CRITICAL)
         try:
@@ -129,27 +130,27 @@ class Unsignalled(uvicorn.Server):
 
 @contextlib.contextmanager
 def bound(host: str, port: int) -> Generator[socket.socket]:
-    """A socket that listens already: nobody who is told of it comes too soon."""
+    """A socket that listens before its address is announced to clients."""
     try:
-        place = _listening(host, port)
+        listener = _listener(host, port)
     except (OSError, OverflowError) as error:
         text = f"cannot listen on {bracketed(host)}:{port}: {error}; choose another"
         raise HoldfastError(text, code="cannot_listen") from error
-    with place:
-        yield place
+    with listener:
+        yield listener
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def _listener(host: str, port: int) -> socket.socket:
     [(family, kind, protocol, _, address), *_] = socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
     )
-    # The protocol must be said: without it asyncio leaves Nagle's delay switched on.
-    place = socket.socket(family, kind, protocol)
+    # asyncio switches Nagle's delay off only if the protocol is given here.
+    listener = socket.socket(family, kind, protocol)
     try:
-        place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        place.bind(address)
-        place.listen()
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen()
     except OSError:
-        place.close()
+        listener.close()
         raise
-    return place
+    return listener

@@ -1,4 +1,4 @@
-"""Checkpoints as resources: what each holds, bounded, and any part of it in full."""
+"""Checkpoints as resources: each shortened to fit, and any part of it in full."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from holdfast.tools._errors import Refusal, bad_cursor, echo
 from holdfast.tools._parts import part_of
 from holdfast.tools._tool import Result
 
-SCHEME, PLACE = "holdfast", "checkpoint"
-TEMPLATE = f"{SCHEME}://{PLACE}/{{id}}{{?part,cursor}}"
+SCHEME, AUTHORITY = "holdfast", "checkpoint"
+TEMPLATE = f"{SCHEME}://{AUTHORITY}/{{id}}{{?part,cursor}}"
 JSON = "application/json"
 DESCRIPTION = (
     "A saved state by the id of its checkpoint, also of those that checkpoint_list"
@@ -39,19 +39,19 @@ DESCRIPTION = (
     " in full, in pieces if it is very long. Where there is more, next is its address."
 )
 
-# Threads in one page of a list, and how many of what a checkpoint holds are looked up.
+# Threads in one page of a list, and parts of an agent's checkpoint in one page.
 PAGE = 50
 MOST_HELD = 200
 
-# Which thread the result of a tool is read from, and by which of its fields.
+# For a tool that reads: the thread it reads, by a field of its result.
 SOURCES: dict[str, tuple[Callable[[str], str], str]] = {
     "agent_load": (agents.thread_of, "agent_id"),
     "conversation_load": (conversations.thread_of, "conversation_id"),
 }
 
 
-class Address(msgspec.Struct, frozen=True):
-    """Which checkpoint, which part of it, and from where on."""
+class ResourceAddress(msgspec.Struct, frozen=True):
+    """A checkpoint, a part of it, and the cursor in that part."""
 
     id: str
     part: str | None = None
@@ -60,11 +60,11 @@ class Address(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         asked = {"part": self.part, "cursor": self.cursor}
         query = urlencode({k: v for k, v in asked.items() if v is not None})
-        where = f"{SCHEME}://{PLACE}/{quote(self.id, safe='')}"
+        where = f"{SCHEME}://{AUTHORITY}/{quote(self.id, safe='')}"
         return f"{where}?{query}" if query else where
 
 
-def parse(uri: str) -> Address:
+def parse(uri: str) -> ResourceAddress:
     """The address that a URI stands for."""
     try:
         found = urlsplit(uri)
@@ -72,11 +72,11 @@ def parse(uri: str) -> Address:
     except ValueError:
         raise _unknown(uri) from None
     id_ = found.path.removeprefix("/")
-    is_ours = (found.scheme, found.netloc) == (SCHEME, PLACE) and not found.fragment
+    is_ours = (found.scheme, found.netloc) == (SCHEME, AUTHORITY) and not found.fragment
     if not (is_ours and id_) or asked.keys() - {"part", "cursor"}:
         raise _unknown(uri)
     part, cursor = (asked.get(name, [None])[-1] for name in ("part", "cursor"))
-    return Address(unquote(id_), part, cursor)
+    return ResourceAddress(unquote(id_), part, cursor)
 
 
 def _unknown(uri: str) -> Refusal:
@@ -88,7 +88,7 @@ def _unknown(uri: str) -> Refusal:
 
 
 async def read(context: Context, uri: str) -> Result:
-    """What a URI leads to."""
+    """The document of a URI."""
     address = parse(uri)
     checkpoint = await listing.get(context, address.id)
     address = msgspec.structs.replace(address, id=checkpoint.id)
@@ -104,7 +104,7 @@ async def read(context: Context, uri: str) -> Result:
 
 def _about(checkpoint: Checkpoint) -> Result:
     return {
-        "uri": str(Address(checkpoint.id)),
+        "uri": str(ResourceAddress(checkpoint.id)),
         "checkpoint_id": checkpoint.id,
         "thread": checkpoint.thread,
         "step": checkpoint.step,
@@ -116,7 +116,7 @@ def _about(checkpoint: Checkpoint) -> Result:
     }
 
 
-def _whole(about: Result, state: object, address: Address) -> Result:
+def _whole(about: Result, state: object, address: ResourceAddress) -> Result:
     if address.cursor is not None:
         raise bad_cursor()
     shown = shortened(state, LARGEST - BRIEF - size(about))
@@ -128,7 +128,7 @@ def _whole(about: Result, state: object, address: Address) -> Result:
     return result
 
 
-def _part(about: Result, state: object, address: Address, part: str) -> Result:
+def _part(about: Result, state: object, address: ResourceAddress, part: str) -> Result:
     fields = _fields(state)
     value = fields[part] if part in fields else part_of(fields, part)
     found = piece({**about, "part": shortened(part, 1000)}, value, address.cursor)
@@ -143,9 +143,9 @@ def _fields(state: object) -> Mapping[str, object]:
 
 
 async def _held(
-    context: Context, checkpoint: Checkpoint, about: Result, address: Address
+    context: Context, checkpoint: Checkpoint, about: Result, address: ResourceAddress
 ) -> Result:
-    """What a checkpoint of an agent holds, each by the address of its own."""
+    """The checkpoints that a checkpoint of an agent holds, with their addresses."""
     if address.part is not None:
         hint = "It holds other checkpoints: read the address of one of them."
         raise Refusal("not_found", "part: a checkpoint of an agent has none", hint)
@@ -163,10 +163,13 @@ async def _held(
 
 def _holding(name: str, pin: ThreadRecord | None) -> Result:
     head = pin.head if pin is not None and pin.deleted_at is None else None
-    return {"thread": name, "uri": None if head is None else str(Address(head.id))}
+    return {
+        "thread": name,
+        "uri": None if head is None else str(ResourceAddress(head.id)),
+    }
 
 
-def _following(address: Address, cursor: str | None) -> Result:
+def _following(address: ResourceAddress, cursor: str | None) -> Result:
     if cursor is None:
         return {}
     return {"next": str(msgspec.structs.replace(address, cursor=cursor))}
@@ -188,7 +191,7 @@ async def list_heads(context: Context, cursor: str | None) -> ListResourcesResul
 
 
 def source_of(tool: str, result: Result) -> str | None:
-    """The thread that has the whole of a result, if that had to be shortened."""
+    """The thread that a result was read from, if the result was shortened."""
     if tool not in SOURCES or "note" not in result:
         return None
     thread_of, field = SOURCES[tool]
@@ -196,7 +199,7 @@ def source_of(tool: str, result: Result) -> str | None:
 
 
 async def link_to(context: Context, name: str) -> ResourceLink | None:
-    """Where the newest state of a thread is, if it is still there."""
+    """A link to the newest state of a thread, if the thread still exists."""
     thread = await context.find_thread(name)
     if thread is None or thread.head is None:
         return None
@@ -205,7 +208,7 @@ async def link_to(context: Context, name: str) -> ResourceLink | None:
 
 def _listed(thread: ThreadRecord, head: Checkpoint) -> dict[str, Any]:
     return {
-        "uri": str(Address(head.id)),
+        "uri": str(ResourceAddress(head.id)),
         "name": thread.id,
         "description": f"{thread.kind}, step {head.step}",
         "mime_type": JSON,

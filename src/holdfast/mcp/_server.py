@@ -1,4 +1,4 @@
-"""What an MCP server answers: tools that are listed and called, resources read."""
+"""The MCP server: lists and calls tools, lists and reads resources."""
 
 from __future__ import annotations
 
@@ -39,12 +39,13 @@ from holdfast.tools import AsyncToolset
 from holdfast.tools._errors import Refusal, as_result
 
 T = TypeVar("T")
-Asked = ServerRequestContext[None]
+RequestContext = ServerRequestContext[None]
 
-# Who reads checkpoints may read everything: so these tools must be offered as well.
+# A client that reads checkpoints can read everything, so resources are offered only
+# beside both of these tools.
 READERS = frozenset({"agent_load", "conversation_load"})
 
-# The revision of the protocol that first had links to resources in results.
+# The first revision of the protocol with links to resources in results.
 LINKS_SINCE = "2025-06-18"
 
 INSTRUCTIONS = """\
@@ -66,35 +67,37 @@ def make_server(
     read_only: bool = False,
     tools: Iterable[str] | None = None,
 ) -> Server[None]:
-    """An MCP server for a store that is open; ``tools`` names those it shall offer.
+    """An MCP server for an open store; ``tools`` are the names of the tools to offer.
 
     With ``read_only`` it offers the seven that change nothing.
     """
-    answering = Answering(store, AsyncToolset(store, only=tools, read_only=read_only))
+    requests = StoreRequests(
+        store, AsyncToolset(store, only=tools, read_only=read_only)
+    )
     offers: dict[str, Any] = {}
-    if answering.reads_checkpoints:
+    if requests.reads_checkpoints:
         offers = {
-            "on_list_resources": answering.list_resources,
-            "on_list_resource_templates": answering.list_templates,
-            "on_read_resource": answering.read_resource,
+            "on_list_resources": requests.list_resources,
+            "on_list_resource_templates": requests.list_templates,
+            "on_read_resource": requests.read_resource,
         }
     server: Server[None] = Server(
         "holdfast",
         version=__version__,
         instructions=INSTRUCTIONS + (READING if read_only else ""),
-        lifespan=answering.until_settled,
-        on_list_tools=answering.list_tools,
-        on_call_tool=answering.call_tool,
+        lifespan=requests.until_settled,
+        on_list_tools=requests.list_tools,
+        on_call_tool=requests.call_tool,
         **offers,
     )
     server.middleware.append(with_object)
     return server
 
 
-async def with_object(ctx: Asked, call_next: CallNext) -> HandlerResult:
-    """Let a tool refuse arguments that are no object, in words that a model can read.
+async def with_object(ctx: RequestContext, call_next: CallNext) -> HandlerResult:
+    """Let the tool refuse arguments that are not an object, with a readable message.
 
-    The server would refuse them by itself, with an error of the protocol that is blank.
+    The SDK would refuse them with a protocol error that has no text.
     """
     params = ctx.params or {}
     given = params.get("arguments")
@@ -104,8 +107,8 @@ async def with_object(ctx: Asked, call_next: CallNext) -> HandlerResult:
     return await call_next(ctx)
 
 
-class Answering:
-    """The answers of one server."""
+class StoreRequests:
+    """The requests of one server's clients, answered from its store."""
 
     def __init__(self, store: AsyncStore, tools: AsyncToolset) -> None:
         self._runner = store.runner
@@ -117,7 +120,7 @@ class Answering:
 
     @contextlib.asynccontextmanager
     async def until_settled(self, server: Server[None]) -> AsyncGenerator[None]:
-        """Let everything come to its end that was begun, before the store is closed."""
+        """Wait for all operations in progress, before the store is closed."""
         del server
         try:
             yield
@@ -125,9 +128,9 @@ class Answering:
             await asyncio.gather(*self._begun, return_exceptions=True)
 
     async def _settled(self, operation: Coroutine[Any, Any, T]) -> T:
-        """What comes of an operation, which is told only once that nobody waits.
+        """The result of an operation, which is cancelled at most once.
 
-        The server tells a cancelled call so again and again, even while it cleans up.
+        The SDK cancels a call again and again, even while the operation cleans up.
         """
         task = asyncio.ensure_future(operation)
         self._begun.add(task)
@@ -141,23 +144,23 @@ class Answering:
     # --- tools ------------------------------------------------------------------------
 
     async def list_tools(
-        self, asked: Asked, params: PaginatedRequestParams | None
+        self, request: RequestContext, params: PaginatedRequestParams | None
     ) -> ListToolsResult:
-        del asked, params  # fourteen are one page
+        del request, params  # all tools fit on one page
         return ListToolsResult(tools=self._listed)
 
     async def call_tool(
-        self, asked: Asked, params: CallToolRequestParams
+        self, request: RequestContext, params: CallToolRequestParams
     ) -> CallToolResult:
         result = await self._settled(self._called(params))
         if "error" in result:
             return CallToolResult(
-                content=[TextContent(text=_spoken(result["error"]))],
+                content=[TextContent(text=_sentences(result["error"]))],
                 structured_content=result,
                 is_error=True,
             )
         content: list[ContentBlock] = [TextContent(text=_encoded(result))]
-        if self.reads_checkpoints and asked.protocol_version >= LINKS_SINCE:
+        if self.reads_checkpoints and request.protocol_version >= LINKS_SINCE:
             source = _resources.source_of(params.name, result)
             content += await self._settled(self._links(source)) if source else []
         return CallToolResult(content=content, structured_content=result)
@@ -176,23 +179,23 @@ class Answering:
         try:
             found = await self._runner.run(_resources.link_to, source)
         except HoldfastError:
-            return []  # the result is good without it
+            return []  # the result is useful without a link
         return [] if found is None else [found]
 
     # --- resources --------------------------------------------------------------------
 
     async def list_resources(
-        self, asked: Asked, params: PaginatedRequestParams | None
+        self, request: RequestContext, params: PaginatedRequestParams | None
     ) -> ListResourcesResult:
-        del asked
+        del request
         cursor = params.cursor if params else None
         listing = self._runner.run(_resources.list_heads, cursor)
         return await self._settled(self._read(listing, {"cursor": cursor}))
 
     async def list_templates(
-        self, asked: Asked, params: PaginatedRequestParams | None
+        self, request: RequestContext, params: PaginatedRequestParams | None
     ) -> ListResourceTemplatesResult:
-        del asked, params
+        del request, params
         template = ResourceTemplate(
             name="checkpoint",
             uri_template=_resources.TEMPLATE,
@@ -202,9 +205,9 @@ class Answering:
         return ListResourceTemplatesResult(resource_templates=[template])
 
     async def read_resource(
-        self, asked: Asked, params: ReadResourceRequestParams
+        self, request: RequestContext, params: ReadResourceRequestParams
     ) -> ReadResourceResult:
-        del asked
+        del request
         reading = self._runner.run(_resources.read, params.uri)
         result = await self._settled(self._read(reading, {"uri": params.uri}))
         text = TextResourceContents(
@@ -213,14 +216,14 @@ class Answering:
         return ReadResourceResult(contents=[text])
 
     async def _read(self, reading: Coroutine[Any, Any, T], about: dict[str, Any]) -> T:
-        """What is read; here what went wrong can only be an error of the protocol."""
+        """The result of a read; resources can report errors only by the protocol."""
         try:
             return await reading
         except (Refusal, HoldfastError) as error:
             said = as_result(error)["error"]
             raise MCPError(
                 code=INVALID_PARAMS,
-                message=_spoken(said),
+                message=_sentences(said),
                 data={**about, "code": said["code"]},
             ) from error
 
@@ -229,6 +232,6 @@ def _encoded(result: dict[str, Any]) -> str:
     return msgspec.json.encode(result).decode()
 
 
-def _spoken(error: dict[str, str]) -> str:
-    """An error as two sentences."""
+def _sentences(error: dict[str, str]) -> str:
+    """The message and the hint of an error."""
     return f"{error['message'].rstrip('.')}. {error['hint']}"

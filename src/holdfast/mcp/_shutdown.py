@@ -1,4 +1,4 @@
-"""Ending when told to: Ctrl-C and termination stop a server as its client would."""
+"""Ctrl-C and SIGTERM stop a server in the same way as its client does."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @contextlib.contextmanager
 def stopping(stop: Callable[[], None]) -> Generator[list[int]]:
-    """Call ``stop`` at the first signal to end; gives the list of those that came.
+    """Call ``stop`` at the first signal; gives the list of signals that came.
 
-    A second one has its usual effect: whoever is impatient is not kept waiting.
+    A second signal has its usual effect, so that the user can end a slow stop.
     """
     came: list[int] = []
 
@@ -27,7 +27,7 @@ def stopping(stop: Callable[[], None]) -> Generator[list[int]]:
         stop()
 
     if threading.current_thread() is not threading.main_thread():
-        yield came  # only the main thread is told of signals
+        yield came  # only the main thread can receive signals
         return
     before = {number: signal.signal(number, note) for number in SIGNALS}
     try:

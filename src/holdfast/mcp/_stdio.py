@@ -28,28 +28,28 @@ async def serve_stdio(
 ) -> int | None:
     """Serve a store until the input ends; gives the signal that ended it, if one did.
 
-    Nothing but the protocol goes to the output: what else is printed meanwhile, by
-    whomever, goes to standard error. The store stays open.
+    Only the protocol goes to standard output: what other code prints meanwhile goes to
+    standard error. The store stays open.
     """
     server = make_server(store, read_only=read_only, tools=tools)
     options = server.create_initialization_options()
-    with Inlet() as inlet, stopping(inlet.end) as signals:
+    with StdinRelay() as stdin, stopping(stdin.end) as signals:
         try:
-            async with stdio_server(stdin=inlet.lines) as (incoming, outgoing):
+            async with stdio_server(stdin=stdin.lines) as (incoming, outgoing):
                 try:
                     await server.run(incoming, outgoing, options)
                 finally:
-                    inlet.end()  # whoever still waits for a line must not do so
+                    stdin.end()  # ends a read that still waits for a line
         except* BrokenPipeError:
-            pass  # a client that is gone no longer listens: an end like any other
+            pass  # the client is gone, which is a normal end
     return signals[0] if signals else None
 
 
-class Inlet:
-    """Standard input that can be ended from here.
+class StdinRelay:
+    """Standard input that this process can end.
 
-    Reading it blocks a thread for as long as the client says nothing. That thread must
-    be one that nobody waits for, and what it reads is passed on.
+    A read of standard input blocks its thread until the client sends something. So a
+    daemon thread, which the exit does not wait for, reads it and passes it on.
     """
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class Inlet:
             self._passing.shutdown(socket.SHUT_WR)
 
     def _pass_on(self) -> None:
-        # Not through sys.stdin, which could not be closed at exit while it is read.
+        # Not through sys.stdin: Python could not close it at exit during a read.
         with contextlib.suppress(OSError):
             while read := os.read(STDIN, CHUNK):
                 self._passing.sendall(read)

@@ -49,11 +49,7 @@ from holdfast.testing._lifecycle import CompressionTests, LifecycleTests
 from holdfast.testing._listings import ListingTests, NameTests
 from holdfast.testing._load import LoadTests, ReferenceTests
 from holdfast.testing._moves import HardRewindTests, RewindTests, UndoTests
-from holdfast.testing._prune import (
-    HousekeepingTests,
-    PruneTests,
-    RetentionTests,
-)
+from holdfast.testing._prune import HousekeepingTests, PruneTests, RetentionTests
 from holdfast.testing._raises import raises
 from holdfast.testing._references import LogReferenceTests, StepTests
 from holdfast.testing._restore import RestoreTests, RivalTests

@@ -6,13 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from holdfast.errors import (
-    Closed,
-    Conflict,
-    NotFound,
-    Unstorable,
-    Unsupported,
-)
+from holdfast.errors import Closed, Conflict, NotFound, Unstorable, Unsupported
 from holdfast.retention import Retention
 from holdfast.testing._cases import LONG, Cases, steps, untyped
 from holdfast.testing._raises import raises

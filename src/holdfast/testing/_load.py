@@ -7,11 +7,7 @@ from typing import TypedDict
 
 import msgspec
 
-from holdfast.errors import (
-    FormatMismatch,
-    NotFound,
-    Unstorable,
-)
+from holdfast.errors import FormatMismatch, NotFound, Unstorable
 from holdfast.testing._cases import LONG, Cases, untyped
 from holdfast.testing._raises import raises
 

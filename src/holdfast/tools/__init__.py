@@ -1,4 +1,4 @@
-"""The tools with which a model keeps and recalls agents, conversations, checkpoints.
+"""Tools with which a model saves and loads agents, conversations and checkpoints.
 
 Each is described once, for OpenAI, Anthropic, MCP and as a plain function.
 """

@@ -1,4 +1,4 @@
-"""Prints the reference of the tools, which docs/tools.md ends with."""
+"""Prints the reference of the tools, which is the end of docs/tools.md."""
 
 import sys
 

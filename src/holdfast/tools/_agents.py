@@ -43,10 +43,10 @@ from holdfast.tools._tool import (
     Tool,
 )
 
-# Agents that are looked at for names like one that is not there.
+# How many agents are searched for names similar to an unknown one.
 KNOWN = 1000
 MOST_ACTIVE = 20
-# How much of each field is shown, of the state at least.
+# Bytes of JSON for each field; the state gets more if there is room.
 ROOMS = {
     "name": 500,
     "type": 500,
@@ -82,7 +82,7 @@ class AgentSave(Arguments, frozen=True):
 
 
 async def agent_save(context: Context, scope: Scope, given: AgentSave) -> Result:
-    del scope  # settled in the arguments
+    del scope  # already in the arguments
     id_, now = agents.checked_agent(given.agent_id), context.clock()
     found: list[dict[str, Any] | None] = []
 
@@ -92,7 +92,7 @@ async def agent_save(context: Context, scope: Scope, given: AgentSave) -> Result
         values = _values(given, old.get("state"))
         return Amendment({"created_at": old.get("created_at", now), **values})
 
-    # Not loaded and saved again: this way nothing another writer sets can be lost.
+    # An amendment instead of load and save: what another writer sets is not lost.
     draft = AmendDraft(("created_at", "state"), changed)
     how = save.Options(start=Start(kind=agents.KIND, agent=id_, anew=True))
     thread = agents.thread_of(id_)
@@ -116,7 +116,7 @@ def _values(given: AgentSave, state: object) -> dict[str, object]:
     }
     if given.merge_state and given.state is not None and isinstance(state, dict):
         fields["state"] = cast("dict[str, Any]", state) | given.state
-    # What is empty is not kept.
+    # Empty values are removed.
     return {name: value or UNSET for name, value in fields.items() if value is not None}
 
 
@@ -149,7 +149,7 @@ def _shown(agent: Agent, values: Mapping[str, object]) -> Result:
         "created_at": moment(agent.created_at),
         "updated_at": moment(agent.updated_at),
     }
-    # The state is what an agent is loaded for: it gets all the room that is left.
+    # The state is the most important field: it gets all the room that is left.
     room = LARGEST - BRIEF - size({**about, "state": None})
     about["state"] = shortened(values["state"], room)
     cut = cut_fields({name: about[name] for name in ROOMS}, values)
@@ -207,14 +207,14 @@ def _listed(agent: Agent) -> Result:
 
 
 async def known_agent(context: Context, scope: Scope, id_: str) -> None:
-    """Refuse an agent that is not there."""
+    """Refuse an agent that does not exist."""
     thread = await context.find_thread(agents.thread_of(id_))
     if thread is None or thread.head is None:
         raise await missing(context, scope, id_)
 
 
 async def missing(context: Context, scope: Scope, id_: str) -> Refusal:
-    """An agent that is not there, and which there are."""
+    """The refusal of an unknown agent, with similar names."""
     query = ThreadsQuery(kind=agents.KIND, agent=scope.agent, limit=KNOWN)
     threads = await listing.threads(context, query)
     known = [thread.id.removeprefix(agents.PREFIX) for thread in threads]

@@ -1,38 +1,38 @@
-"""Results that fit into a model's context: plain JSON values, shortened where long.
+"""Results that fit into a model's context: plain JSON values, shortened if long.
 
-What is cut says so in its place, and whoever cut it says how to get the rest. Nothing
-is ever cut inside a character.
+A shortened value ends with a mark, and its result has a note how to get the rest. A
+character is never cut in half.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import timedelta
 from math import isfinite
 from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import msgspec
 
-from holdfast._values.records import EPOCH, Page
+from holdfast._values.records import Page
 from holdfast.tools._errors import bad_cursor
+from holdfast.views.documents import utc
 
 T = TypeVar("T")
 Shown: TypeAlias = dict[str, Any]
 
-# Bytes of JSON in a whole result, and in one of its values among others.
+# Bytes of JSON in a whole result, and in one of several values.
 LARGEST = 32_000
 LARGEST_VALUE = 8_000
-# Left over for the cursor, notes and other small fields of a result.
+# Reserved for the cursor, notes and other small fields of a result.
 BRIEF = 2_000
-# Integers that every reader of JSON keeps, and that print at any length allowed.
+# Integers up to here are exact in every JSON reader, and are printed as decimals.
 EXACT_BITS, PRINTED_BITS = 63, 2048
 ELLIPSIS = "…"
 MOST_NOTED = 10
 
 
 class Cut(NamedTuple):
-    """How many characters of a text and how many items of a list or object stay."""
+    """How many characters of a text and items of a list or object are shown."""
 
     characters: int
     items: int
@@ -56,7 +56,7 @@ LADDER = (
 
 
 def plain(value: object, cut: Cut = WHOLE) -> Any:
-    """Any stored value as one of JSON, good to be read and not to be read back."""
+    """Any stored value as a JSON value to read; it cannot be decoded again."""
     if isinstance(value, str):
         return _text(value, cut)
     if isinstance(value, Mapping):
@@ -69,7 +69,7 @@ def plain(value: object, cut: Cut = WHOLE) -> Any:
 def _text(text: str, cut: Cut) -> str:
     more = len(text) - cut.characters
     shown = text if more <= 0 else text[: cut.characters]
-    # Half a surrogate pair can be stored, but is no text that others can read.
+    # Half a surrogate pair can be stored, but other programs cannot read it.
     shown = shown.encode("utf-8", "replace").decode()
     return shown if more <= 0 else f"{shown}{ELLIPSIS} [+{more} characters]"
 
@@ -98,24 +98,21 @@ def _scalar(value: object) -> Any:
 
 
 def moment(at: object) -> Any:
-    """A time in microseconds as text; a clock may go beyond the calendar."""
-    try:
-        time = EPOCH + timedelta(microseconds=cast("int", at))
-    except (OverflowError, TypeError):
-        return plain(at)
-    return f"{time:%Y-%m-%dT%H:%M:%SZ}"
+    """A time in microseconds as text, if it is one and within the calendar."""
+    time = utc(at) if isinstance(at, int | float) else None
+    return plain(at) if time is None else f"{time:%Y-%m-%dT%H:%M:%SZ}"
 
 
 # --- what fits ------------------------------------------------------------------------
 
 
 def size(value: object) -> int:
-    """How many bytes a plain value takes."""
+    """The bytes of JSON that a plain value takes."""
     return len(msgspec.json.encode(value))
 
 
 def shortened(value: object, room: int = LARGEST_VALUE) -> Any:
-    """A value as one of JSON, cut until it fits."""
+    """A value as a JSON value, cut until it fits."""
     for cut in LADDER:
         shown = plain(value, cut)
         if size(shown) <= room:
@@ -125,17 +122,17 @@ def shortened(value: object, room: int = LARGEST_VALUE) -> Any:
 
 
 def shown_fields(values: Mapping[str, object], rooms: Mapping[str, int]) -> Shown:
-    """Some of the fields, each in the room it has."""
+    """The fields named in ``rooms``, each cut to its room."""
     return {name: shortened(values[name], room) for name, room in rooms.items()}
 
 
 def cut_fields(shown: Shown, values: Mapping[str, object]) -> list[str]:
-    """The names of those fields that were shortened."""
+    """The names of the fields that were shortened."""
     return [name for name, value in shown.items() if value != plain(values[name])]
 
 
 def note_of_cuts(tool: str, parts: list[str]) -> Shown:
-    """How to get the whole of what was shortened, where something was."""
+    """A note how to get the values that were shortened, if there are any."""
     if not parts:
         return {}
     more = f" and {len(parts) - MOST_NOTED} more" if len(parts) > MOST_NOTED else ""
@@ -145,12 +142,12 @@ def note_of_cuts(tool: str, parts: list[str]) -> Shown:
 
 
 def as_text(value: object) -> str:
-    """A plain value as a text: itself if it is one, otherwise JSON."""
+    """A plain value as text: a text as it is, any other value as JSON."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def fitting(text: str, start: int, room: int) -> int:
-    """Where a piece of a text that begins at ``start`` must end to fit."""
+    """The end of the longest piece of a text from ``start`` that fits."""
     most = min(len(text) - start, room)
     count = bisect_right(
         range(1, most + 1), room, key=lambda n: size(text[start : start + n])
@@ -159,7 +156,7 @@ def fitting(text: str, start: int, room: int) -> int:
 
 
 def piece(about: Shown, value: object, cursor: str | None) -> Shown:
-    """A value, or as much of its text as fits, from where a cursor says."""
+    """A value, or as much of its text as fits, starting at a cursor."""
     found = plain(value)
     start = 0 if cursor is None else number(cursor)
     room = LARGEST - BRIEF - size(about)
@@ -194,19 +191,19 @@ async def fitting_page(
     show: Callable[[T], Shown],
     limit: int,
 ) -> tuple[list[Shown], str | None]:
-    """As many of the first items as fit, with the cursor behind the last of them."""
+    """As many of the first items as fit, and the cursor after the last of them."""
     while True:
         page = await fetch(limit)
         shown = [show(item) for item in page]
         count = count_fitting(shown, LARGEST - BRIEF)
         if count == len(shown):
             return shown, None if page.cursor is None else str(page.cursor)
-        # Only the store knows the cursor of a page, so that a shorter one is asked for.
+        # Only the store knows the cursor of a page, so a shorter page is fetched.
         limit = count
 
 
 def count_fitting(items: list[Shown], room: int) -> int:
-    """How many of the first items fit; each of them alone does."""
+    """How many of the first items fit; every item fits alone."""
     for count, item in enumerate(items):
         room -= size(item) + 1
         if room < 0:

@@ -1,4 +1,4 @@
-"""Calling a tool: which there are, what was passed, and what comes of it."""
+"""Calls of tools: finding the tool, checking its arguments, running it."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _FIELD = re.compile(
 _STEP = re.compile(r"\.(\w+)|(\[)")
 
 
-class Selection(msgspec.Struct, frozen=True, kw_only=True):
-    """The tools that can be called, and those that are kept back with the reason."""
+class ToolSelection(msgspec.Struct, frozen=True, kw_only=True):
+    """The tools that can be called, and the reasons why the others cannot."""
 
     tools: dict[str, Tool]
     withheld: dict[str, str]
@@ -52,26 +52,26 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def schema(self, tool: Tool) -> Schema:
-        """The schema of a tool's arguments but for those that are settled."""
+        """The schema of a tool's arguments, without those that the scope fixes."""
         return schema_of(tool.arguments, self.scope.bound)
 
 
 async def perform(
-    context: Context, selection: Selection, name: str, given: Given
+    context: Context, selection: ToolSelection, name: str, given: Given
 ) -> Result:
-    """The result of a tool; what the model or the store did wrong is one as well."""
+    """The result of a tool; an error of the model or the store is a result too."""
     try:
         tool = selection.find(name)
         arguments = _converted(tool, _mapping(given), selection)
         return await tool.run(context, selection.scope, arguments)
     except Closed:
-        raise  # the program's mistake: no model can do anything about it
+        raise  # an error of the program: a model cannot correct it
     except (Refusal, HoldfastError) as error:
         return as_result(error)
 
 
 def check_call(name: object, given: object) -> None:
-    """Refuse what a program, and no model, did wrong."""
+    """Raise for errors of the program that calls, which a model cannot correct."""
     if type(name) is not str:
         raise Unstorable("name", f"must be text, not {type(name).__name__}")
     if not isinstance(given, Mapping | str | bytes | None):
@@ -85,7 +85,7 @@ def check_call(name: object, given: object) -> None:
 def _mapping(given: Given) -> dict[str, Any]:
     if isinstance(given, Mapping):
         return dict(given)
-    # For a tool that needs no arguments, some models send nothing.
+    # Some models send an empty text to a tool without arguments.
     if given is None or not given.strip():
         return {}
     try:
@@ -102,20 +102,22 @@ def _broken(message: str) -> Refusal:
     return Refusal("invalid_arguments", message, hint)
 
 
-def _converted(tool: Tool, given: dict[str, Any], selection: Selection) -> Arguments:
-    settled = {
+def _converted(
+    tool: Tool, given: dict[str, Any], selection: ToolSelection
+) -> Arguments:
+    fixed = {
         name: value
         for name, value in selection.scope.bound.items()
         if name in tool.arguments.__struct_fields__
     }
-    for name in settled.keys() & given.keys():
+    for name in fixed.keys() & given.keys():
         raise Refusal(
             "invalid_arguments",
-            f"{name} is settled here and cannot be chosen",
+            f"{name} is fixed here and cannot be chosen",
             f"Leave {name} out.",
         )
     try:
-        return _named(msgspec.convert(given | settled, tool.arguments))
+        return _named(msgspec.convert(given | fixed, tool.arguments))
     except msgspec.ValidationError as error:
         raise _explained(str(error), tool, selection.schema(tool)) from error
     except UnicodeEncodeError as error:
@@ -123,7 +125,7 @@ def _converted(tool: Tool, given: dict[str, Any], selection: Selection) -> Argum
 
 
 def _named(arguments: Arguments) -> Arguments:
-    """Arguments in which every id can be one."""
+    """Arguments, after their ids and names were checked."""
     for name in NAMES.intersection(arguments.__struct_fields__):
         if getattr(arguments, name) is not None:
             checked_name(getattr(arguments, name), name)
@@ -154,7 +156,7 @@ def _choice(names: list[str]) -> str:
 
 
 def _node(path: str, schema: Schema) -> Schema:
-    """What a schema says of the value at a path, such as ``$.messages[0].role``."""
+    """The schema of the value at a path such as ``$.messages[0].role``."""
     for name, index in _STEP.findall(path):
         inside: Schema = schema.get("properties", {}).get(name, schema)
         schema = schema.get("items", schema) if index else inside
@@ -162,7 +164,7 @@ def _node(path: str, schema: Schema) -> Schema:
 
 
 def _about(path: str, schema: Schema) -> str:
-    """What is expected at a path."""
+    """The description of the argument at a path."""
     node, top = _node(path, schema), _STEP.search(path)
     if top is None:
         return _choice(list(schema["properties"]))

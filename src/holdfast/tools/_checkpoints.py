@@ -28,7 +28,7 @@ from holdfast.tools._tool import (
     Tool,
 )
 
-# Checkpoints that are looked at for names like one that is not there.
+# How many checkpoints are searched for names similar to an unknown one.
 KNOWN = 200
 MOST_IDS = 50
 
@@ -118,14 +118,15 @@ async def checkpoint_list(
 
 class CheckpointDelete(Arguments, frozen=True):
     agent_id: AgentId
-    # Not a name: several can have one, and a repeated call would delete the next.
+    # Not a name: several checkpoints may share one, and a repeated call would delete
+    # the next of them.
     checkpoint_id: Annotated[Id, Meta(description="Its whole id, not its name")]
 
 
 async def checkpoint_delete(
     context: Context, scope: Scope, given: CheckpointDelete
 ) -> Result:
-    del scope  # settled in the arguments
+    del scope  # already in the arguments
     agent, id_ = given.agent_id, given.checkpoint_id
     found = await agent_checkpoints.find_whole(context, agent, id_)
     if found is None:
@@ -143,7 +144,7 @@ async def checkpoint_delete(
 async def _missing(
     context: Context, given: CheckpointRestore, error: NotFound
 ) -> Refusal:
-    """A checkpoint that is not there, or not the only one, and which there are."""
+    """The refusal of an unknown or ambiguous checkpoint, with similar names."""
     if error.matches:
         return Refusal(
             error.code,

@@ -1,4 +1,4 @@
-"""The tool that reads a conversation, a page or a value at a time."""
+"""The tool that reads a conversation: a page of messages, or one value."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ from holdfast.tools._tool import (
 
 Message = dict[str, Any]
 
-# Conversations that are looked at for names like one that is not there.
+# How many conversations are searched for names similar to an unknown one.
 KNOWN = 1000
-# How much of each field is shown beside the messages.
+# Bytes of JSON for each field beside the messages.
 ROOMS = {
     "title": 1000,
     "summary": 4000,
@@ -51,7 +51,7 @@ ROOMS = {
     "context": 2000,
     "metadata": 2000,
 }
-# A message with no more than this beside its text can be read as the text alone.
+# A long message with at most this many other bytes is shown as its text alone.
 BESIDE_TEXT = 2000
 
 
@@ -108,7 +108,7 @@ def _unmarked(message: Message) -> Message:
 
 
 def _readable(message: Message) -> object:
-    """A message that takes several pieces as its text, unless there is more to it."""
+    """The text of a message that takes several pieces, if the rest of it is small."""
     content = message.get("content")
     beside = {name: value for name, value in message.items() if name != "content"}
     is_short = size(plain(message)) <= LARGEST - 2 * BRIEF
@@ -118,7 +118,7 @@ def _readable(message: Message) -> object:
 
 
 def _page(messages: Sequence[Message], given: ConversationLoad) -> range:
-    """The positions of the newest messages that are asked for."""
+    """The positions of the messages of a page."""
     end = len(messages) if given.cursor is None else number(given.cursor)
     end = min(end, len(messages))
     return range(max(0, end - (given.limit or DEFAULT_LIMIT)), end)
@@ -151,13 +151,13 @@ def _shown(
 def _newest(
     messages: Sequence[Message], page: range, room: int
 ) -> tuple[list[Message], list[str]]:
-    """The last messages of a page that fit, and which of them were shortened."""
+    """The last messages of a page that fit, and the names of the shortened ones."""
     shown: list[Message] = []
     cut: list[str] = []
     for position in reversed(page):
         brief = shortened(messages[position])
         place: Message = {"position": position}
-        # One with too much in it to be shown field by field is a text.
+        # A message with too many fields was shortened to a text.
         fields: Message = {"shortened": brief} if isinstance(brief, str) else brief
         placed = place | fields | place
         room -= size(placed) + 1

@@ -1,4 +1,4 @@
-"""The tool that makes, changes and extends conversations."""
+"""The tool that creates, changes and extends conversations."""
 
 from __future__ import annotations
 
@@ -139,8 +139,8 @@ async def _change(
     }
     if len(new) < len(wanted):
         result["note"] = (
-            "Messages that are there already were not added again. If they shall be"
-            f" there twice, call again with start={summary.messages}."
+            "Messages that are there already were not added again. To add them a"
+            f" second time, call again with start={summary.messages}."
         )
     return result
 
@@ -148,11 +148,11 @@ async def _change(
 async def _missing(
     context: Context, head: Checkpoint, given: ConversationSave, wanted: list[Message]
 ) -> list[Message]:
-    """Those of the messages that are not there yet."""
+    """The messages that the conversation does not have yet."""
     loaded = await conversations.load(context, given.conversation_id, head)
-    found = [_essence(stored(message)) for message in loaded.messages]
+    found = [_role_and_content(stored(message)) for message in loaded.messages]
     if given.start is None:
-        # A call that is repeated, as clients do after a timeout, finds them there.
+        # A client that repeats a call after a timeout must not add them twice.
         return [] if found[-len(wanted) :] == wanted else wanted
     there = found[given.start : given.start + len(wanted)]
     if given.start > len(found) or there != wanted[: len(there)]:
@@ -160,15 +160,15 @@ async def _missing(
     return wanted[len(there) :]
 
 
-def _essence(message: Message) -> Message:
+def _role_and_content(message: Message) -> Message:
     return {"role": message.get("role"), "content": message.get("content")}
 
 
 def _misplaced(start: int, count: int) -> Refusal:
     if start > count:
-        message = f"start: {start} is behind the end, there are {count} messages"
+        message = f"start: {start} is after the end, there are {count} messages"
     else:
-        message = f"start: other messages stand at {start}, there are {count} in all"
+        message = f"start: there are other messages at {start}, {count} in all"
     hint = f"Pass start={count}, or null, to append. conversation_load shows them."
     return Refusal("conflict", message, hint)
 

@@ -30,7 +30,7 @@ from holdfast.tools._tool import (
     Tool,
 )
 
-# Where a search goes on is a larger number than where a list does.
+# The cursor of a search is a larger number than the cursor of a list.
 SEARCH_BITS = 94
 
 OnlyAgent = Annotated[Id | None, Meta(description="Only with this agent")]
@@ -66,7 +66,7 @@ class ConversationList(Arguments, frozen=True):
 async def conversation_list(
     context: Context, scope: Scope, given: ConversationList
 ) -> Result:
-    del scope  # settled in the arguments
+    del scope  # already in the arguments
     after = None if given.cursor is None else number(given.cursor)
 
     async def fetch(limit: int) -> Page[Summary]:

@@ -20,10 +20,10 @@ from holdfast.errors import (
 LONGEST_ECHO = 120
 LONGEST_MESSAGE = 500
 
-# What to do next, for errors that are not the model's.
+# What to do next, for errors that the model did not cause.
 HINTS: dict[type[HoldfastError], str] = {
-    Busy: "Somebody else is writing; call again in a moment.",
-    Conflict: "Somebody else changed it meanwhile; load it again, then repeat.",
+    Busy: "Another process is writing; call again in a moment.",
+    Conflict: "Another process changed it meanwhile; load it again, then repeat.",
     Corrupt: "Do not retry. Tell the user that the store is damaged.",
     FormatMismatch: "Do not retry. Tell the user that the store cannot be read.",
     NotFound: "Look its id up with the tool that lists them, then call again.",
@@ -33,7 +33,7 @@ HINTS: dict[type[HoldfastError], str] = {
 
 
 class Refusal(Exception):
-    """Why a tool did not do what it was asked, and what to do instead."""
+    """Why a tool refused a call, and what to do instead."""
 
     def __init__(self, code: str, message: str, hint: str) -> None:
         super().__init__(message)
@@ -51,7 +51,7 @@ def as_result(error: Refusal | HoldfastError) -> dict[str, Any]:
 
 
 def bad_cursor() -> Refusal:
-    """A cursor that no result had."""
+    """The refusal of a cursor that is not from a result."""
     return Refusal(
         "invalid_arguments",
         "cursor: it is not one that this tool gave",
@@ -60,7 +60,7 @@ def bad_cursor() -> Refusal:
 
 
 def echo(value: object) -> str:
-    """What was given, as messages show it: quoted, and not too long."""
+    """A given value for a message: quoted, and not too long."""
     return _cut(repr(value), LONGEST_ECHO)
 
 
@@ -70,7 +70,7 @@ def _cut(text: str, longest: int) -> str:
 
 
 def suggestion(wanted: str, known: Sequence[str], *, most: int = 5) -> str:
-    """A sentence that names the nearest of what there is, "" if there is nothing."""
+    """A sentence that lists the most similar known names, "" if none is known."""
     near = nearest(wanted, known, most=most)
     if near:
         return f"Did you mean {listed(near)}? "
@@ -78,7 +78,7 @@ def suggestion(wanted: str, known: Sequence[str], *, most: int = 5) -> str:
 
 
 def nearest(wanted: str, known: Sequence[str], *, most: int = 5) -> list[str]:
-    """The names most like another, and those that hold it or are held by it."""
+    """The names most similar to another, and those that contain it or are in it."""
     asked = wanted.casefold()
     folded = {name.casefold(): name for name in known}
     alike = get_close_matches(asked, folded, most, 0.6)

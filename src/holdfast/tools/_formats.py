@@ -1,4 +1,4 @@
-"""Tools, calls and answers in the words of the providers."""
+"""Tools, calls and answers in the formats of the providers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _function(tool: Tool, schema: Schema, *, strict: bool) -> Form:
         "name": tool.name,
         "description": tool.description,
         "parameters": all_required(schema) if is_strict else schema,
-        # Said in any case: Responses would take it for true.
+        # Always given: Responses would default to true.
         "strict": is_strict,
     }
 
@@ -53,7 +53,7 @@ def for_anthropic(tool: Tool, schema: Schema, *, strict: bool) -> Form:
 
 
 def for_mcp(tool: Tool, schema: Schema) -> Form:
-    """A tool as MCP has it on the wire."""
+    """A tool as the MCP protocol lists it."""
     return {
         "name": tool.name,
         "description": tool.description,
@@ -70,8 +70,8 @@ def for_mcp(tool: Tool, schema: Schema) -> Form:
 # --- calls and answers ----------------------------------------------------------------
 
 
-class Call(msgspec.Struct, frozen=True):
-    """What a model asks for, and how it wants to be answered."""
+class ToolCall(msgspec.Struct, frozen=True):
+    """The call of a model, and the function that formats its answer."""
 
     id: str
     name: str
@@ -79,14 +79,14 @@ class Call(msgspec.Struct, frozen=True):
     answer: Callable[[str, Result], Form]
 
 
-def read_call(call: object) -> Call:
-    """A call in any of the forms that the providers have."""
+def read_call(call: object) -> ToolCall:
+    """A call in the format of any provider."""
     dump = getattr(call, "model_dump", None)
     fields: object = dump() if callable(dump) else call
     read = _READERS.get(_kind(fields))
     if read is None:
         raise Unstorable(
-            "call", "is none of a tool call, a function_call item or a tool_use block"
+            "call", "is not a tool call, a function_call item or a tool_use block"
         )
     try:
         return read(cast("Mapping[str, Any]", fields))
@@ -101,22 +101,22 @@ def _kind(fields: object) -> object:
     return "function" if "function" in named else named.get("type")
 
 
-def answer_to(call: Call, result: Result) -> Form:
-    """The message that gives a call its result."""
+def answer_to(call: ToolCall, result: Result) -> Form:
+    """The message with the result of a call."""
     return call.answer(call.id, result)
 
 
-def _chat(fields: Mapping[str, Any]) -> Call:
+def _chat(fields: Mapping[str, Any]) -> ToolCall:
     function: Mapping[str, Any] = fields["function"]
-    return Call(fields["id"], function["name"], function["arguments"], _chat_answer)
+    return ToolCall(fields["id"], function["name"], function["arguments"], _chat_answer)
 
 
 def _chat_answer(id_: str, result: Result) -> Form:
     return {"role": "tool", "tool_call_id": id_, "content": _text(result)}
 
 
-def _responses(fields: Mapping[str, Any]) -> Call:
-    return Call(
+def _responses(fields: Mapping[str, Any]) -> ToolCall:
+    return ToolCall(
         fields["call_id"], fields["name"], fields["arguments"], _responses_answer
     )
 
@@ -125,8 +125,8 @@ def _responses_answer(id_: str, result: Result) -> Form:
     return {"type": "function_call_output", "call_id": id_, "output": _text(result)}
 
 
-def _anthropic(fields: Mapping[str, Any]) -> Call:
-    return Call(fields["id"], fields["name"], fields["input"], _anthropic_answer)
+def _anthropic(fields: Mapping[str, Any]) -> ToolCall:
+    return ToolCall(fields["id"], fields["name"], fields["input"], _anthropic_answer)
 
 
 def _anthropic_answer(id_: str, result: Result) -> Form:
@@ -138,7 +138,7 @@ def _text(result: Result) -> str:
     return msgspec.json.encode(result).decode()
 
 
-_READERS: dict[object, Callable[[Mapping[str, Any]], Call]] = {
+_READERS: dict[object, Callable[[Mapping[str, Any]], ToolCall]] = {
     "function": _chat,
     "function_call": _responses,
     "tool_use": _anthropic,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from inspect import Parameter, Signature
 from typing import Any, get_type_hints
 
-from holdfast.tools._call import Selection
+from holdfast.tools._call import ToolSelection
 from holdfast.tools._conversation_save import NewMessage
 from holdfast.tools._schemas import Schema
 from holdfast.tools._tool import Result, Tool
@@ -14,8 +14,8 @@ from holdfast.tools._tool import Result, Tool
 INDENT = "    "
 
 
-def signature_of(tool: Tool, selection: Selection) -> Signature:
-    """What a function for a tool is called with."""
+def signature_of(tool: Tool, selection: ToolSelection) -> Signature:
+    """The signature of the function for a tool."""
     schema, hints = selection.schema(tool), get_type_hints(tool.arguments)
     required: list[str] = schema.get("required", [])
     parameters = [
@@ -31,21 +31,21 @@ def signature_of(tool: Tool, selection: Selection) -> Signature:
 
 
 def _annotation(hint: Any) -> Any:
-    # Frameworks know nothing of our struct, and are told by the description.
+    # Frameworks do not know our struct; the description explains its fields.
     return list[dict[str, str]] | None if hint == list[NewMessage] | None else hint
 
 
-def dress(
+def describe(
     function: Callable[..., Any], tool: Tool, signature: Signature, schema: Schema
 ) -> None:
-    """Make a function look as if it had been written by hand."""
+    """Give a function the name, docstring and signature of a tool."""
     function.__name__ = function.__qualname__ = tool.name
     function.__module__ = "holdfast.tools"
     function.__doc__ = _docstring(tool, schema)
     function.__annotations__ = {
         name: parameter.annotation for name, parameter in signature.parameters.items()
     } | {"return": signature.return_annotation}
-    # Where `inspect.signature` looks first, and no checker knows it.
+    # `inspect.signature` looks here first; type checkers do not know the attribute.
     vars(function)["__signature__"] = signature
 
 

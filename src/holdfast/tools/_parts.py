@@ -1,4 +1,4 @@
-"""Naming one value of a record: a field, or a field and what stands in it."""
+"""Parts of a record by name: a field, or one value in a field."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_DIGITS = 12
 
 
 def part_of(fields: Mapping[str, object], part: str) -> object:
-    """What a field such as ``state``, or ``state.key``, or ``messages.12`` holds."""
+    """The value of a part such as ``state``, ``state.key`` or ``messages.12``."""
     name, dot, key = part.partition(".")
     if name not in fields:
         raise _missing(part, list(fields))

@@ -12,12 +12,12 @@ HEAD = "| argument | type | |\n|---|---|---|"
 
 
 def reference(tools: Iterable[Tool]) -> str:
-    """What every tool does and takes, as a page of the documentation shows it."""
+    """The description and the arguments of every tool, as Markdown."""
     return "\n\n".join(map(_section, tools)) + "\n"
 
 
 def overview(tools: Iterable[Tool]) -> str:
-    """A row of a table for every tool, with the first sentence of what it does."""
+    """A row of a table for every tool, with the first sentence of its description."""
     rows = [
         f"| `{tool.name}` | {_marks(tool).lower()} | {_first(tool.description)} |"
         for tool in tools

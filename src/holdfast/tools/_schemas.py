@@ -1,4 +1,4 @@
-"""JSON schemas of arguments, cleaned and in the dialects of strict providers."""
+"""JSON schemas of arguments, in the dialects that the providers accept."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import msgspec
 
 Schema: TypeAlias = dict[str, Any]
 
-# Providers that are strict refuse these; the descriptions name the limits as well, and
+# Strict providers refuse these keywords. The descriptions name the limits too, and
 # every call is checked against them.
 LIMITS = frozenset({"minLength", "maxLength", "minimum", "maximum"})
 NOISE = frozenset({"title", "default", "anyOf"})
 
 
 def schema_of(arguments: type[msgspec.Struct], without: Collection[str] = ()) -> Schema:
-    """The schema of a struct, small and in one piece, without some of its fields."""
+    """The schema of a struct without references, and without some of its fields."""
     _, named = msgspec.json.schema_components([arguments], ref_template="{name}")
     found = _cleaned(named[arguments.__name__], named)
-    # What the struct is called inside and its docstring tell a model nothing.
+    # The docstring of the struct is not meant for a model.
     found.pop("description", None)
     for name in without:
         found["properties"].pop(name, None)
@@ -44,7 +44,7 @@ def _cleaned(node: Schema, named: dict[str, Schema]) -> Schema:
 
 
 def _nullable(choices: list[Schema], named: dict[str, Schema]) -> Schema:
-    """What is one thing or null, shorter than as a choice of two schemas."""
+    """A type or null as a list of types, which is shorter than ``anyOf``."""
     [choice] = [choice for choice in choices if choice != {"type": "null"}]
     found = _cleaned(choice, named)
     found["type"] = [found["type"], "null"]
@@ -54,7 +54,7 @@ def _nullable(choices: list[Schema], named: dict[str, Schema]) -> Schema:
 
 
 def is_closed(schema: Schema) -> bool:
-    """Whether it says everything about what fits: no object is free in its keys."""
+    """Whether no object in it accepts any keys."""
     parts: list[Schema] = [*schema.get("properties", {}).values()]
     parts += [schema["items"]] if "items" in schema else []
     is_free = "object" in schema.get("type", ()) and "properties" not in schema
@@ -62,7 +62,7 @@ def is_closed(schema: Schema) -> bool:
 
 
 def all_required(schema: Schema) -> Schema:
-    """As strict OpenAI wants it: every key there, null for what is left out."""
+    """For OpenAI's strict mode: every key is required, null means left out."""
 
     def change(node: Schema) -> Schema:
         found = _but(node, LIMITS)
@@ -74,7 +74,7 @@ def all_required(schema: Schema) -> Schema:
 
 
 def never_null(schema: Schema) -> Schema:
-    """As strict Anthropic wants it, which allows few choices between types."""
+    """For Anthropic's strict mode, which allows few choices between types."""
 
     def change(node: Schema) -> Schema:
         found = _but(node, LIMITS)
@@ -88,7 +88,7 @@ def never_null(schema: Schema) -> Schema:
 
 
 def single_types(schema: Schema) -> Schema:
-    """As clients of MCP want it, some of which take a list of types for a mistake."""
+    """For MCP: some clients refuse a list of types."""
 
     def change(node: Schema) -> Schema:
         if "null" not in node["type"]:

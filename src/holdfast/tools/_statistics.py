@@ -1,4 +1,4 @@
-"""The tool that counts what is kept."""
+"""The tool that counts what the store holds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class PersistenceStats(Arguments, frozen=True):
 async def persistence_stats(
     context: Context, scope: Scope, given: PersistenceStats
 ) -> Result:
-    del given  # there is nothing to choose
+    del given  # it has no arguments
     if scope.bound:
         return await counted(context, scope)
     found = await statistics.statistics(context)
@@ -35,7 +35,7 @@ async def persistence_stats(
 
 
 async def counted(context: Context, scope: Scope) -> Result:
-    """What there is within a scope; the sizes of the store are everybody's."""
+    """The counts within a scope; sizes are known only for the whole store."""
     query = ListQuery(agent=scope.agent, owner=scope.owner, limit=None)
     found = await conversations.summaries(context, query)
     result: Result = {

@@ -1,4 +1,4 @@
-"""What a tool is: what a model is told of it, its arguments, and what it does."""
+"""What a tool is: its description, its arguments, and the function it runs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from holdfast.tools._schemas import Schema, schema_of
 
 Result: TypeAlias = dict[str, Any]
 
-# A page of any list unless something else is asked for, and the longest there is.
+# The default and the largest size of a page of any list.
 DEFAULT_LIMIT, MOST = 20, 500
 
 
 class Arguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a tool is called with; what is optional accepts null as well."""
+    """The arguments of a tool; an optional one accepts null too."""
 
 
 def _about(description: str) -> msgspec.Meta:
@@ -36,14 +36,14 @@ Cursor = Annotated[str | None, _about("Cursor of the result before")]
 
 
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model is confined to: an agent, a user, both or neither."""
+    """What a model may reach: one agent, one user, both, or everything."""
 
     agent: str | None = None
     owner: str | None = None
 
     @property
     def bound(self) -> dict[str, str]:
-        """The arguments that are settled, and not the model's to choose."""
+        """The arguments that the scope fixes, which the model cannot choose."""
         chosen = {"agent_id": self.agent, "owner": self.owner}
         return {name: value for name, value in chosen.items() if value is not None}
 
@@ -56,9 +56,9 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
     """One of the operations a model can call, described once for every provider.
 
-    A ``destructive`` one takes away what cannot be brought back, an ``idempotent`` one
-    changes nothing more when it is repeated. One that is ``per_owner`` can be confined
-    to what belongs to one user.
+    A ``destructive`` tool removes what cannot be restored. An ``idempotent`` one
+    changes nothing more when it is repeated. A ``per_owner`` one can be limited to the
+    conversations of one user.
     """
 
     run: Callable[[Context, Scope, Any], Coroutine[Any, Any, Result]]
@@ -71,7 +71,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """What a model calls it by."""
+        """The name that a model calls it by."""
         return self.run.__name__
 
     @property

@@ -1,4 +1,4 @@
-"""A store's tools through both doors."""
+"""The tools of a store, for the sync and the async API."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from holdfast._values.records import checked_name
 from holdfast.errors import Unstorable
 from holdfast.tools import _formats
 from holdfast.tools._agents import AGENT_TOOLS
-from holdfast.tools._call import Given, Selection, check_call, perform
+from holdfast.tools._call import Given, ToolSelection, check_call, perform
 from holdfast.tools._checkpoints import CHECKPOINT_TOOLS
 from holdfast.tools._conversations import CONVERSATION_TOOLS
 from holdfast.tools._errors import suggestion
-from holdfast.tools._functions import dress, signature_of
+from holdfast.tools._functions import describe, signature_of
 from holdfast.tools._statistics import STATISTICS_TOOLS
 from holdfast.tools._tool import Result, Scope, Tool
 
@@ -33,15 +33,15 @@ def select(
     read_only: bool,
     agent: str | None,
     owner: str | None,
-) -> Selection:
-    """The tools that all of the conditions leave."""
+) -> ToolSelection:
+    """The tools that meet all conditions."""
     scope = Scope(
         agent=None if agent is None else checked_agent(agent),
         owner=None if owner is None else checked_name(owner, "owner"),
     )
     names = None if only is None else _checked_names(only)
     reasons = {tool.name: _reason(tool, names, read_only, scope) for tool in TOOLS}
-    return Selection(
+    return ToolSelection(
         tools={tool.name: tool for tool in TOOLS if not reasons[tool.name]},
         withheld={name: reason for name, reason in reasons.items() if reason},
         scope=scope,
@@ -61,7 +61,7 @@ def _checked_names(only: Iterable[str]) -> set[str]:
 def _reason(
     tool: Tool, only: set[str] | None, read_only: bool, scope: Scope
 ) -> str | None:
-    """Why a tool cannot be called, if so."""
+    """Why a tool cannot be called, ``None`` if it can."""
     if read_only and not tool.read_only:
         return "only reading is allowed"
     if scope.owner is not None and not tool.per_owner:
@@ -72,9 +72,9 @@ def _reason(
 
 
 class _Tools:
-    """What both doors have in common."""
+    """What `Toolset` and `AsyncToolset` share."""
 
-    def __init__(self, selection: Selection) -> None:
+    def __init__(self, selection: ToolSelection) -> None:
         self._selection = selection
 
     @property
@@ -87,7 +87,7 @@ class _Tools:
     ) -> list[dict[str, Any]]:
         """The tools for OpenAI: for Chat, or for Responses.
 
-        Strict where it can be: a tool that takes an object with any keys cannot.
+        A tool that takes an object with any keys cannot be strict.
         """
         form = _formats.for_responses if responses else _formats.for_chat
         schema = self._selection.schema
@@ -96,8 +96,8 @@ class _Tools:
     def anthropic(self, *, strict: bool = False) -> list[dict[str, Any]]:
         """The tools for Anthropic's messages.
 
-        Strict is not the default: all tools of a request are compiled together there,
-        and some models refuse as many as these. It works for a few of them.
+        ``strict`` is off by default: Anthropic compiles all tools of a request
+        together, and some models refuse this many. It works for a few tools.
         """
         schema = self._selection.schema
         return [
@@ -114,11 +114,11 @@ class _Tools:
 class Toolset(_Tools):
     """The tools of a `Store` for a model to call.
 
-    ``read_only`` leaves the seven that change nothing, ``only`` those it names.
-    ``agent`` confines the model to one agent and its conversations, ``owner`` to the
-    conversations of one user; what is settled so disappears from the arguments. With
-    ``owner`` only tools that can be kept to one user are left: those for conversations
-    and the statistics. All of this is checked when a tool is called.
+    ``read_only`` offers only the seven that change nothing, ``only`` those it names.
+    ``agent`` limits the model to one agent and its conversations, ``owner`` to the
+    conversations of one user; an argument that is fixed so disappears from the
+    schemas. With ``owner``, only tools that can be limited to one user are offered:
+    those for conversations, and the statistics. Every call is checked against this.
     """
 
     def __init__(
@@ -142,14 +142,14 @@ class Toolset(_Tools):
     def call(self, name: str, arguments: Given = None) -> Result:
         """Call a tool; ``arguments`` is a mapping or JSON text as models send it.
 
-        Gives values of JSON, at most 32 kB of it. What went wrong is a result too,
-        ``{"error": {"code", "message", "hint"}}``, which tells the model what to do.
+        Gives JSON values, at most 32 kB. An error is a result too,
+        ``{"error": {"code", "message", "hint"}}``: the hint says what to do.
         """
         check_call(name, arguments)
         return self._runner.run(perform, self._selection, name, arguments)
 
     def answer(self, call: object) -> dict[str, Any]:
-        """Call what a model asks for and give back the message that answers it.
+        """Run the call of a model, and give the message that answers it.
 
         Takes a tool call of OpenAI Chat, a function call item of OpenAI Responses or a
         tool use block of Anthropic, as a mapping or as the object of their libraries.
@@ -158,7 +158,7 @@ class Toolset(_Tools):
         return _formats.answer_to(asked, self.call(asked.name, asked.arguments))
 
     def callables(self) -> dict[str, Callable[..., Result]]:
-        """The tools as functions by name, for frameworks that look at signatures."""
+        """The tools as functions by name, for frameworks that read signatures."""
         return {tool.name: self._function(tool) for tool in self.tools}
 
     def _function(self, tool: Tool) -> Callable[..., Result]:
@@ -168,7 +168,7 @@ class Toolset(_Tools):
             bound = signature.bind(*args, **kwargs)
             return self.call(tool.name, bound.arguments)
 
-        dress(function, tool, signature, self._selection.schema(tool))
+        describe(function, tool, signature, self._selection.schema(tool))
         return function
 
 
@@ -209,5 +209,5 @@ class AsyncToolset(_Tools):
             bound = signature.bind(*args, **kwargs)
             return await self.call(tool.name, bound.arguments)
 
-        dress(function, tool, signature, self._selection.schema(tool))
+        describe(function, tool, signature, self._selection.schema(tool))
         return function

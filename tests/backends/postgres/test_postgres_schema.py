@@ -9,13 +9,7 @@ import psycopg
 import pytest
 
 import holdfast
-from holdfast import (
-    FormatMismatch,
-    HoldfastError,
-    NotFound,
-    Unstorable,
-    Unsupported,
-)
+from holdfast import FormatMismatch, HoldfastError, NotFound, Unstorable, Unsupported
 from holdfast.testing import raises
 from holdfast.testing._deletion import DeletionTests
 from holdfast.testing._forks import ForkTests

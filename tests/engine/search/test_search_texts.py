@@ -7,12 +7,7 @@ from itertools import count
 
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    precondition,
-    rule,
-)
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 import holdfast
 from holdfast._engine.search.text import snippet

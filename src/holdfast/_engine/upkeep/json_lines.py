@@ -20,12 +20,7 @@ from holdfast._engine.upkeep.archive import selected
 from holdfast._port import Saves, Threads
 from holdfast._values.manifest import WHOLE, decode_manifest
 from holdfast._values.paths import Part, index_of, parse_path
-from holdfast._values.records import (
-    PIN,
-    Checkpoint,
-    Progress,
-    ThreadRecord,
-)
+from holdfast._values.records import PIN, Checkpoint, Progress, ThreadRecord
 from holdfast.archive._target import Target, new_file
 from holdfast.errors import NotFound, Unstorable
 

@@ -21,12 +21,7 @@ from holdfast._port import FamilyPlan, Prune, Pruned, Threads
 from holdfast._port.removal import plan_removal
 from holdfast._values.records import Checkpoint, ThreadRecord
 from holdfast.errors import Conflict, HoldfastError
-from holdfast.retention import (
-    Family,
-    Retention,
-    checkpoints_to_remove,
-    threads_to_drop,
-)
+from holdfast.retention import Family, Retention, checkpoints_to_remove, threads_to_drop
 
 # How long the tombstone of a deleted thread turns late writers away.
 TOMBSTONE_LIFE = 30 * 24 * 3600 * 1_000_000

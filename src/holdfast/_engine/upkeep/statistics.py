@@ -8,14 +8,8 @@ import msgspec
 
 from holdfast._engine.cache import Known
 from holdfast._engine.context import Context
-from holdfast._engine.records import (
-    agent_checkpoints as snapshots,
-)
-from holdfast._engine.records import (
-    agents,
-    conversations,
-    documents,
-)
+from holdfast._engine.records import agent_checkpoints as snapshots
+from holdfast._engine.records import agents, conversations, documents
 from holdfast._engine.threads.drafts import read_values
 from holdfast._engine.threads.load import read_listed
 from holdfast._port import Facts, Saves, Threads

@@ -21,18 +21,9 @@ from langgraph.checkpoint.base import (
 from holdfast._api.options import OpenOptions
 from holdfast._api.store import AsyncStore, Store
 from holdfast._engine.context import Context
-from holdfast.adapters.langgraph import (
-    _delete,
-    _delta_channels,
-    _get,
-    _shapes,
-)
-from holdfast.adapters.langgraph import (
-    _list as _listing,
-)
-from holdfast.adapters.langgraph import (
-    _put as _putting,
-)
+from holdfast.adapters.langgraph import _delete, _delta_channels, _get, _shapes
+from holdfast.adapters.langgraph import _list as _listing
+from holdfast.adapters.langgraph import _put as _putting
 from holdfast.adapters.langgraph._runner import (
     Address,
     AnyStore,

@@ -32,12 +32,7 @@ from holdfast.backends.postgres._connections import (
     checked_conninfo,
     use,
 )
-from holdfast.backends.postgres._driver import (
-    Limit,
-    Session,
-    Settings,
-    Sharing,
-)
+from holdfast.backends.postgres._driver import Limit, Session, Settings, Sharing
 from holdfast.backends.postgres._feed import follow
 from holdfast.backends.postgres._inspection import PostgresInspection
 from holdfast.backends.postgres._pools import BlockingConnections, NativeConnections

@@ -8,12 +8,7 @@ from functools import partial
 from holdfast._port import Receipt, Write
 from holdfast.backends.postgres import _outcome, _write
 from holdfast.backends.postgres._batch import Gatherings, Left, can_be_gathered
-from holdfast.backends.postgres._driver import (
-    LEFT_TO_CALLERS,
-    Limit,
-    Lost,
-    Unreached,
-)
+from holdfast.backends.postgres._driver import LEFT_TO_CALLERS, Limit, Lost, Unreached
 from holdfast.backends.postgres._session import Statements
 from holdfast.backends.postgres._sessions import Sessions
 from holdfast.backends.postgres._write import Durable

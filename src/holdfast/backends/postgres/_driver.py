@@ -9,13 +9,7 @@ from __future__ import annotations
 import contextlib
 import enum
 import time
-from collections.abc import (
-    AsyncGenerator,
-    Awaitable,
-    Callable,
-    Generator,
-    Mapping,
-)
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from typing import Any, NoReturn, Protocol, TypeVar
 
 import msgspec

@@ -5,13 +5,7 @@ from __future__ import annotations
 import time
 
 from holdfast.backends.postgres._conflicts import outrun
-from holdfast.backends.postgres._driver import (
-    Limit,
-    Lost,
-    Settings,
-    Unreached,
-    broken,
-)
+from holdfast.backends.postgres._driver import Limit, Lost, Settings, Unreached, broken
 from holdfast.errors import Busy, HoldfastError
 
 # As many broken connections as a pool may have are nothing to wait for; then slowly.

@@ -61,13 +61,7 @@ from holdfast.backends.sqlite._search import (
 )
 from holdfast.backends.sqlite._statements import rows
 from holdfast.backends.sqlite._write import Pruning
-from holdfast.errors import (
-    Conflict,
-    Corrupt,
-    HoldfastError,
-    NotFound,
-    Unsupported,
-)
+from holdfast.errors import Conflict, Corrupt, HoldfastError, NotFound, Unsupported
 
 R = TypeVar("R")
 

@@ -25,11 +25,7 @@ from holdfast.backends._sql.conflicts import (
     taken_id,
     taken_segment,
 )
-from holdfast.backends._sql.rows import (
-    CheckpointRow,
-    Row,
-    new_thread_row,
-)
+from holdfast.backends._sql.rows import CheckpointRow, Row, new_thread_row
 from holdfast.backends.sqlite._rows import CODEC, checkpoint_row, segment_row
 from holdfast.backends.sqlite._statements import QUERIES, row, rows
 from holdfast.errors import Conflict

@@ -1,4 +1,4 @@
-"""`holdfast backup`: a copy of the store while others go on using it."""
+"""`holdfast backup`: a copy of the store while it is in use."""
 
 from __future__ import annotations
 
@@ -11,46 +11,50 @@ from collections.abc import Generator
 import click
 
 import holdfast
-from holdfast.cli import _command, _documents, _exits
-from holdfast.cli._session import Session
-from holdfast.cli.terminal.progress import Progress
+from holdfast.cli import _command, _exit_status
+from holdfast.cli._invocation import Invocation
+from holdfast.cli._text import size
+from holdfast.cli.terminal.progress import ProgressReport
 from holdfast.errors import Corrupt
 
-GLANCE_SECONDS = 0.2
+REPORT_SECONDS = 0.2
 
 
 @_command.command("backup")
 @click.argument("file", type=click.Path())
-@click.option("--check", is_flag=True, help="Verify the copy from end to end.")
-def command(session: Session, *, file: str, check: bool) -> int:
-    """Copy the whole store to a new FILE while others go on writing.
+@click.option("--check", is_flag=True, help="Verify the whole copy.")
+def command(invocation: Invocation, *, file: str, check: bool) -> int:
+    """Copy the whole store to a new FILE while other processes write to it.
 
-    The copy is the store at one moment, and a store itself. It is there when it is
-    whole, or not at all. PostgreSQL has its own tools; `export` works with it as well.
+    The copy is a store with the content of one moment. FILE appears only when the copy
+    is complete. For PostgreSQL, use its own backup tools, or `export`.
     """
     target = os.path.abspath(file)
-    with session.reading() as store:
+    with invocation.reading() as store:
         total = store.stats().file_bytes
-        with session.progress("Copying") as progress, _watched(target, total, progress):
+        with (
+            invocation.progress("Copying") as progress,
+            _watched(target, total, progress),
+        ):
             store.backup(target)
-    place = f"dir:{target}" if os.path.isdir(target) else target
+    address = f"dir:{target}" if os.path.isdir(target) else target
     if check:
-        _check(place)
-    size = _size(target)
-    session.out.done(
+        _check(address)
+    copied = _size(target)
+    invocation.out.done(
         "backup/1",
-        {"file": file, "bytes": size, "checked": check},
+        {"file": file, "bytes": copied, "checked": check},
         (file, "name"),
-        (f"  {_documents.size(size)}{', checked' if check else ''}", "faint"),
+        (f"  {size(copied)}{', checked' if check else ''}", "faint"),
     )
-    return _exits.OK
+    return _exit_status.OK
 
 
-def _check(place: str) -> None:
-    with holdfast.open(place, read_only=True) as copy:
+def _check(address: str) -> None:
+    with holdfast.open(address, read_only=True) as copy:
         found = copy.verify()
     if not found.ok:
-        raise Corrupt(place, str(found.problems[0]))
+        raise Corrupt(address, str(found.problems[0]))
 
 
 def _size(path: str) -> int:
@@ -60,12 +64,12 @@ def _size(path: str) -> int:
 
 
 @contextlib.contextmanager
-def _watched(target: str, total: int, progress: Progress) -> Generator[None]:
-    """Tell how much of a copy is there, by looking at it from time to time."""
+def _watched(target: str, total: int, progress: ProgressReport) -> Generator[None]:
+    """Report the size of the unfinished copy from time to time."""
     done = threading.Event()
 
     def look() -> None:
-        while not done.wait(GLANCE_SECONDS):
+        while not done.wait(REPORT_SECONDS):
             for part in glob.glob(f"{glob.escape(target)}.*.part"):
                 with contextlib.suppress(OSError):
                     progress(min(_size(part), total), total)

@@ -13,15 +13,20 @@ import orjson
 from holdfast._api.store import Store
 from holdfast._api.thread import Thread
 from holdfast._values.records import Checkpoint
-from holdfast.cli import _command, _documents, _exits
+from holdfast.cli import _command, _exit_status
 from holdfast.cli._bisection import Outcome, Verdict, first_bad
-from holdfast.cli._names import THREAD, shown_reference, thread_named
-from holdfast.cli._session import Session
-from holdfast.cli.terminal.output import Line, plain
+from holdfast.cli._completion import THREAD
+from holdfast.cli._invocation import Invocation
+from holdfast.cli._lines import marks
+from holdfast.cli._resolve import thread_named
+from holdfast.cli._text import time
+from holdfast.cli.terminal.tables import Line
+from holdfast.views.documents import checkpoint_document, plain
+from holdfast.views.references import shown_reference
 
 CHUNK = 500
 SKIP = 125
-# Statuses from here on are signals, or say that the command could not be run.
+# Statuses from here on are signals, or mean that the command could not be run.
 ABORTED = 128
 
 
@@ -34,12 +39,14 @@ ABORTED = 128
     required=True,
     metavar="COMMAND...",
 )
-@click.option("--good", metavar="REF", help="A checkpoint known to be good.")
+@click.option("--good", metavar="REF", help="A checkpoint that is known to be good.")
 @click.option(
-    "--bad", metavar="REF", help="One known to be bad; tries the head if not."
+    "--bad",
+    metavar="REF",
+    help="A checkpoint that is known to be bad; by default the head is tested.",
 )
 def command(
-    session: Session,
+    invocation: Invocation,
     *,
     thread: str,
     command_line: tuple[str, ...],
@@ -48,24 +55,24 @@ def command(
 ) -> int:
     """Find the first checkpoint of THREAD for which COMMAND fails.
 
-    COMMAND stands behind `--`. It gets the state as JSON on its standard input, and
+    Write COMMAND after `--`. It gets the state as JSON on its standard input, and
     HOLDFAST_THREAD, HOLDFAST_CHECKPOINT and HOLDFAST_STEP in its environment. Its exit
-    status says what it found: 0 good, 125 cannot tell, any other up to 127 bad; one
-    that is higher stops the search. What it prints goes to standard error. REF is such
-    as @12 or label:x.
+    status is its answer: 0 is good, 125 is unknown, any other up to 127 is bad; a
+    higher status stops the search. Its output goes to standard error. REF is a
+    reference such as @12 or label:x.
     """
-    with session.reading() as store:
+    with invocation.reading() as store:
         found = thread_named(store, thread)
-        trial = _Trial(session, store, found, command_line)
+        trial = _Trials(invocation, store, found, command_line)
         trial.line = _line(found, good, bad)
         last = len(trial.line) - 1
         if bad is None and trial.judge(last) != "bad":
-            session.out.answer("bisect/1", trial.document(None), trial.nothing())
-            return _exits.NEGATIVE
+            invocation.out.answer("bisect/1", trial.document(None), trial.nothing())
+            return _exit_status.NEGATIVE
         outcome = first_bad(last, trial.judge)
         document = trial.document(outcome)
-        session.out.answer("bisect/1", document, list(trial.lines(outcome)))
-    return _exits.NEGATIVE if outcome.unsure else _exits.OK
+        invocation.out.answer("bisect/1", document, list(trial.lines(outcome)))
+    return _exit_status.NEGATIVE if outcome.unsure else _exit_status.OK
 
 
 def _line(thread: Thread, good: str | None, bad: str | None) -> list[str]:
@@ -80,24 +87,28 @@ def _line(thread: Thread, good: str | None, bad: str | None) -> list[str]:
             ids.append(checkpoint.id)
         page = thread.history(CHUNK, before=page[-1])
     if known is not None:
-        text = f"{good} does not lie before {bad or 'the head'}; see holdfast log"
+        text = f"{good} is not an ancestor of {bad or 'the head'}; see holdfast log"
         raise click.UsageError(text)
     return ids[::-1]
 
 
-class _Trial:
+class _Trials:
     """Runs the command on one checkpoint after another."""
 
     def __init__(
-        self, session: Session, store: Store, thread: Thread, command: tuple[str, ...]
+        self,
+        invocation: Invocation,
+        store: Store,
+        thread: Thread,
+        command: tuple[str, ...],
     ) -> None:
-        self._session, self._store, self._thread = session, store, thread
+        self._session, self._store, self._thread = invocation, store, thread
         self._command = command
         self._tested: list[dict[str, object]] = []
         self.line: list[str] = []
 
-    def judge(self, place: int) -> Verdict:
-        checkpoint = self._thread.get(self.line[place])
+    def judge(self, index: int) -> Verdict:
+        checkpoint = self._thread.get(self.line[index])
         status = self._run(checkpoint)
         verdict: Verdict = "good" if status == 0 else "bad"
         verdict = "skip" if status == SKIP else verdict
@@ -145,10 +156,8 @@ class _Trial:
         unsure = () if outcome is None else outcome.unsure
         return {
             "thread": self._thread.id,
-            "first_bad": None
-            if found is None
-            else _documents.checkpoint_document(found),
-            "unsure": [self.line[place] for place in unsure],
+            "first_bad": None if found is None else checkpoint_document(found),
+            "unsure": [self.line[index] for index in unsure],
             "tested": self._tested,
         }
 
@@ -162,12 +171,12 @@ class _Trial:
         yield (
             (self._name(found), "reference"),
             (f" {said}  ", ""),
-            (f"{_documents.time(found.saved_at)}  {found.kind}", "faint"),
-            *(part for mark in _documents.marks(found) for part in ((" ", ""), mark)),
+            (f"{time(found.saved_at)}  {found.kind}", "faint"),
+            *(part for mark in marks(found) for part in ((" ", ""), mark)),
         )
-        for place in outcome.unsure:
-            name = self._name(self._at(place))
-            yield (("  not told: ", "faint"), (name, "reference"))
+        for index in outcome.unsure:
+            name = self._name(self._at(index))
+            yield (("  unknown: ", "faint"), (name, "reference"))
 
-    def _at(self, place: int) -> Checkpoint:
-        return self._thread.get(self.line[place])
+    def _at(self, index: int) -> Checkpoint:
+        return self._thread.get(self.line[index])

@@ -5,45 +5,49 @@ from __future__ import annotations
 import click
 
 from holdfast._engine.threads.blame import Blame
-from holdfast.cli import _command, _documents
-from holdfast.cli._names import REFERENCE, Place, locate, shown_reference
-from holdfast.cli._session import Session
-from holdfast.cli.terminal.output import Cell, plain
-from holdfast.cli.terminal.tables import spaced
+from holdfast.cli import _command
+from holdfast.cli._completion import REFERENCE
+from holdfast.cli._invocation import Invocation
+from holdfast.cli._lines import marks
+from holdfast.cli._resolve import locate
+from holdfast.cli._text import time
+from holdfast.cli.terminal.tables import Cell, spaced
 from holdfast.diff import excerpt
+from holdfast.views.documents import checkpoint_document, plain
+from holdfast.views.references import ResolvedReference, shown_reference
 
 
 @_command.command("blame")
 @click.argument("path")
 @click.argument("ref", type=REFERENCE, default="@")
-def command(session: Session, *, path: str, ref: str) -> None:
-    """Tell which checkpoint last set what stands at PATH.
+def command(invocation: Invocation, *, path: str, ref: str) -> None:
+    """Show which checkpoint last set the value at PATH.
 
-    A path is written as messages[3].content or /messages/3/content; REF is where to
-    look from, the head of the only thread without it.
+    A path is written as messages[3].content or /messages/3/content. The search goes
+    back from the checkpoint REF, which is the head of the only thread by default.
     """
-    with session.reading() as store:
-        place = locate(store, ref)
-        found = place.thread.blame(path, place.checkpoint)
+    with invocation.reading() as store:
+        target = locate(store, ref)
+        found = target.thread.blame(path, target.checkpoint)
         checkpoint = found.checkpoint
-        reference = shown_reference(store, checkpoint, place.thread)
+        reference = shown_reference(store, checkpoint, target.thread)
         row: list[Cell] = [
-            spaced([(reference, "reference"), *_documents.marks(checkpoint)]),
-            (_documents.time(checkpoint.saved_at), "faint"),
+            spaced([(reference, "reference"), *marks(checkpoint)]),
+            (time(checkpoint.saved_at), "faint"),
             (checkpoint.kind, ""),
             (found.path, "name"),
             (excerpt(found.value), ""),
         ]
-        document = {"reference": reference, **_document(place, found)}
-    session.out.answer("blame/1", document, session.out.table([row]))
+        document = {"reference": reference, **_document(target, found)}
+    invocation.out.answer("blame/1", document, invocation.out.table([row]))
 
 
-def _document(place: Place, found: Blame) -> dict[str, object]:
+def _document(target: ResolvedReference, found: Blame) -> dict[str, object]:
     previous = found.previous
     return {
-        "thread": place.thread.id,
+        "thread": target.thread.id,
         "path": found.path,
         "value": plain(found.value),
-        "checkpoint": _documents.checkpoint_document(found.checkpoint),
-        "previous": _documents.checkpoint_document(previous) if previous else None,
+        "checkpoint": checkpoint_document(found.checkpoint),
+        "previous": checkpoint_document(previous) if previous else None,
     }

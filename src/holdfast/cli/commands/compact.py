@@ -1,26 +1,27 @@
-"""`holdfast compact`: give unused space back to the file system."""
+"""`holdfast compact`: return unused space to the file system."""
 
 from __future__ import annotations
 
-from holdfast.cli import _command, _documents
-from holdfast.cli._session import Session
+from holdfast.cli import _command
+from holdfast.cli._invocation import Invocation
+from holdfast.cli._text import size
 
 
 @_command.command("compact")
-def command(session: Session) -> None:
-    """Give the space of what was removed back to the file system.
+def command(invocation: Invocation) -> None:
+    """Return the space of removed checkpoints to the file system.
 
-    Nothing that is there is changed. Others can read meanwhile, and writers wait.
+    No stored content changes. Other processes can read meanwhile; writers wait.
     """
-    with session.writing() as store:
+    with invocation.writing() as store:
         before = store.stats().file_bytes
-        session.out.note(f"writing {_documents.size(before)} anew ...")
+        invocation.out.note(f"rewriting {size(before)} ...")
         store.compact()
         after = store.stats().file_bytes
-    session.out.done(
+    invocation.out.done(
         "compact/1",
         {"before_bytes": before, "after_bytes": after, "freed_bytes": before - after},
-        (f"{_documents.size(before)} {session.out.glyphs.arrow} ", ""),
-        (_documents.size(after), "name"),
-        (f"  {_documents.size(max(0, before - after))} freed", "faint"),
+        (f"{size(before)} {invocation.out.glyphs.arrow} ", ""),
+        (size(after), "name"),
+        (f"  {size(max(0, before - after))} freed", "faint"),
     )

@@ -7,29 +7,37 @@ from collections.abc import Iterator
 import click
 
 from holdfast._api.store import Store
-from holdfast.cli import _changes, _command, _exits
-from holdfast.cli._names import (
-    REFERENCE,
-    Place,
-    locate,
-    locate_fork,
-    locate_range,
-    shown_reference,
+from holdfast.cli import _command, _exit_status
+from holdfast.cli._completion import REFERENCE
+from holdfast.cli._invocation import Invocation
+from holdfast.cli._lines import change_lines
+from holdfast.cli._resolve import head_of, locate, locate_fork, locate_range
+from holdfast.cli.terminal.output import Output
+from holdfast.cli.terminal.tables import Line
+from holdfast.diff import Diff, Op
+from holdfast.views.differences import (
+    change_documents,
+    counts,
+    counts_by_value,
+    only_at,
 )
-from holdfast.cli._session import Session
-from holdfast.cli.terminal.output import Line, Output, plain
-from holdfast.diff import Diff
+from holdfast.views.documents import plain
+from holdfast.views.references import ResolvedReference, shown_reference
+
+SIGNS: dict[Op, str] = {"added": "+", "removed": "-", "changed": "~"}
 
 
 @_command.command("diff")
 @click.argument("a", type=REFERENCE)
 @click.argument("b", type=REFERENCE, required=False)
-@click.option("--stat", is_flag=True, help="Only count, for each value of the state.")
-@click.option("--path", metavar="PATH", help="Only what stands at this path.")
+@click.option(
+    "--stat", is_flag=True, help="Print only counts, for each value of the state."
+)
+@click.option("--path", metavar="PATH", help="Only changes at this path.")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 if there is a difference.")
-@click.option("--json-patch", is_flag=True, help="Print the operations of RFC 6902.")
+@click.option("--json-patch", is_flag=True, help="Print a JSON Patch (RFC 6902).")
 def command(
-    session: Session,
+    invocation: Invocation,
     *,
     a: str,
     b: str | None,
@@ -40,44 +48,50 @@ def command(
 ) -> int:
     """Show what changed from A to B, value by value.
 
-    Without B, from A to the head of its thread; A..B is the same as A B, and A...B is
-    from where both parted to B. A path is written as messages[3].content or
-    /messages/3/content.
+    Without B, A is compared with the head of its thread. A..B is the same as A B; A...B
+    compares the newest checkpoint that A and B share with B. A path is written as
+    messages[3].content or /messages/3/content.
     """
-    with session.reading() as store:
+    with invocation.reading() as store:
         old, new = _ends(store, a, b)
         found = old.thread.diff(old.checkpoint, new.checkpoint)
-        names = [shown_reference(store, p.checkpoint, p.thread) for p in (old, new)]
-    found = _changes.only_at(found, path)
+        names = [
+            shown_reference(store, end.checkpoint, end.thread) for end in (old, new)
+        ]
+    found = only_at(found, path)
     if json_patch:
-        session.out.patch(plain(found.patch()))
+        invocation.out.patch(plain(found.patch()))
     else:
-        session.out.answer(
+        invocation.out.answer(
             "diff/1",
             _document(old, new, found),
-            _lines(session.out, names, found, stat=stat),
+            _lines(invocation.out, names, found, stat=stat),
         )
-    return _exits.NEGATIVE if exit_code and len(found) else _exits.OK
+    return _exit_status.NEGATIVE if exit_code and len(found) else _exit_status.OK
 
 
-def _ends(store: Store, a: str, b: str | None) -> tuple[Place, Place]:
+def _ends(
+    store: Store, a: str, b: str | None
+) -> tuple[ResolvedReference, ResolvedReference]:
     ends = (locate_fork(store, a) or locate_range(store, a)) if b is None else None
     if ends is not None:
         return ends
     old = locate(store, a)
     if b is not None:
         return old, locate(store, b)
-    return old, Place(old.thread, old.thread.get())
+    return old, head_of(old.thread)
 
 
-def _document(old: Place, new: Place, found: Diff) -> dict[str, object]:
+def _document(
+    old: ResolvedReference, new: ResolvedReference, found: Diff
+) -> dict[str, object]:
     return {
         "a": {"thread": old.thread.id, "checkpoint": old.checkpoint.id},
         "b": {"thread": new.thread.id, "checkpoint": new.checkpoint.id},
         "added": len(found.added),
         "removed": len(found.removed),
         "changed": len(found.changed),
-        "changes": list(map(_changes.change_document, found.changes)),
+        "changes": change_documents(found),
     }
 
 
@@ -85,13 +99,13 @@ def _lines(out: Output, names: list[str], found: Diff, *, stat: bool) -> Iterato
     old, new = names
     yield ((f"{old} {out.glyphs.arrow} {new}", "title"),)
     if not stat:
-        yield from _changes.change_lines(found)
+        yield from change_lines(found)
         return
     yield from out.table(
         [
             (name, "name"),
-            *((f"{sign}{tally[op]}", op) for op, sign in _changes.SIGNS.items()),
+            *((f"{sign}{tally[op]}", op) for op, sign in SIGNS.items()),
         ]
-        for name, tally in _changes.tallies(found).items()
+        for name, tally in counts_by_value(found).items()
     )
-    yield ((_changes.counts(found), "faint"),)
+    yield ((counts(found), "faint"),)

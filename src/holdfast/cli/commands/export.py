@@ -13,11 +13,11 @@ import msgspec
 from holdfast._api.store import Store
 from holdfast._values.records import EPOCH
 from holdfast.archive import Contents
-from holdfast.cli import _command, _exits
-from holdfast.cli._counted import counted
-from holdfast.cli._names import THREAD
+from holdfast.cli import _command, _exit_status
+from holdfast.cli._completion import THREAD
+from holdfast.cli._invocation import Invocation
 from holdfast.cli._options import as_time
-from holdfast.cli._session import Session
+from holdfast.cli._text import counted
 
 STREAM = "-"
 
@@ -26,19 +26,26 @@ STREAM = "-"
 @click.argument("file", type=click.Path(allow_dash=True))
 @click.argument("threads", type=THREAD, nargs=-1)
 @click.option(
-    "--since", callback=as_time, metavar="TIME", help="Only what was saved since."
+    "--since",
+    callback=as_time,
+    metavar="TIME",
+    help="Only checkpoints saved since TIME, and the heads.",
 )
-@click.option("--jsonl", is_flag=True, help="A line of JSON for each checkpoint.")
-@click.option("--messages", is_flag=True, help="With --jsonl: not states, messages.")
-@click.option("--heads", is_flag=True, help="With --jsonl: only the heads.")
+@click.option(
+    "--jsonl", is_flag=True, help="Write one line of JSON for each checkpoint."
+)
+@click.option(
+    "--messages", is_flag=True, help="With --jsonl: write messages instead of states."
+)
+@click.option("--heads", is_flag=True, help="With --jsonl: write only the heads.")
 @click.option(
     "--redact",
     multiple=True,
     metavar="PATH",
-    help="With --jsonl: leave out what stands there, such as messages.*.content.",
+    help="With --jsonl: leave out this path, such as messages.*.content.",
 )
 def command(
-    session: Session,
+    invocation: Invocation,
     *,
     file: str,
     threads: tuple[str, ...],
@@ -48,22 +55,22 @@ def command(
     heads: bool,
     redact: tuple[str, ...],
 ) -> int:
-    """Write everything, or some THREADS, to a new FILE; - is standard output.
+    """Write everything, or only THREADS, to a new FILE; - is standard output.
 
-    The archive is the same to the last byte for the same content, whatever keeps it,
-    and `import` takes it into any store. Threads go with all that share history with
-    them; with `--since`, older checkpoints are left out but for the heads. `--jsonl` is
-    for people and other programs, and cannot be imported.
+    The archive of the same content is the same to the last byte on every backend, and
+    `import` reads it into any store. A thread is exported with all threads that share
+    history with it; with `--since`, older checkpoints are left out, except heads.
+    `--jsonl` is for people and other programs, and cannot be imported.
     """
-    _check(session, file, jsonl=jsonl, only=messages or heads or bool(redact))
+    _check(invocation, file, jsonl=jsonl, only=messages or heads or bool(redact))
     wanted = threads or None
     moment = None if since is None else EPOCH + timedelta(microseconds=since)
-    with session.reading() as store:
+    with invocation.reading() as store:
         if not jsonl:
-            contents = _archive(session, store, file, wanted, moment)
-            _tell_archive(session, file, contents)
-            return _exits.OK
-        with session.progress("Exporting") as progress:
+            contents = _archive(invocation, store, file, wanted, moment)
+            _tell_archive(invocation, file, contents)
+            return _exit_status.OK
+        with invocation.progress("Exporting") as progress:
             count = store.export_lines(
                 _target(file),
                 threads=wanted,
@@ -73,15 +80,17 @@ def command(
                 redact=redact,
                 progress=progress,
             )
-    _tell(session, file, {"format": "jsonl", "lines": count}, counted(count, "line"))
-    return _exits.OK
+    _tell(invocation, file, {"format": "jsonl", "lines": count}, counted(count, "line"))
+    return _exit_status.OK
 
 
-def _check(session: Session, file: str, *, jsonl: bool, only: bool) -> None:
+def _check(invocation: Invocation, file: str, *, jsonl: bool, only: bool) -> None:
     if only and not jsonl:
-        raise click.UsageError("--messages, --heads and --redact go with --jsonl")
-    if file == STREAM and session.out.is_json:
-        raise click.UsageError("--json and an export to - would both be printed")
+        raise click.UsageError("--messages, --heads and --redact need --jsonl")
+    if file == STREAM and invocation.out.is_json:
+        raise click.UsageError(
+            "--json and an export to - both write to standard output; leave one out"
+        )
 
 
 def _target(file: str) -> str | BinaryIO:
@@ -89,30 +98,32 @@ def _target(file: str) -> str | BinaryIO:
 
 
 def _archive(
-    session: Session,
+    invocation: Invocation,
     store: Store,
     file: str,
     threads: Sequence[str] | None,
     since: datetime | None,
 ) -> Contents:
-    with session.progress("Exporting") as progress:
+    with invocation.progress("Exporting") as progress:
         return store.export_to(
             _target(file), threads=threads, since=since, progress=progress
         )
 
 
-def _tell_archive(session: Session, file: str, contents: Contents) -> None:
+def _tell_archive(invocation: Invocation, file: str, contents: Contents) -> None:
     document: dict[str, object] = {"format": "archive"}
     document |= msgspec.to_builtins(contents)
     threads = counted(len(contents.threads), "thread")
     checkpoints = counted(contents.checkpoints, "checkpoint")
-    _tell(session, file, document, f"{checkpoints} in {threads}")
+    _tell(invocation, file, document, f"{checkpoints} in {threads}")
 
 
-def _tell(session: Session, file: str, document: dict[str, object], said: str) -> None:
+def _tell(
+    invocation: Invocation, file: str, document: dict[str, object], said: str
+) -> None:
     if file == STREAM:
         sys.stdout.buffer.flush()
-        session.out.note(said)
+        invocation.out.note(said)
         return
     shown = (file, "name"), (f"  {said}", "faint")
-    session.out.done("export/1", {"file": file, **document}, *shown)
+    invocation.out.done("export/1", {"file": file, **document}, *shown)

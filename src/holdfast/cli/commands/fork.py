@@ -7,15 +7,18 @@ from typing import cast
 import click
 import orjson
 
-from holdfast.cli import _command, _documents
-from holdfast.cli._names import REFERENCE, locate, shown_reference
-from holdfast.cli._session import Session
+from holdfast.cli import _command
+from holdfast.cli._completion import REFERENCE
+from holdfast.cli._invocation import Invocation
+from holdfast.cli._resolve import locate
+from holdfast.views.documents import thread_document
+from holdfast.views.references import shown_reference
 
 
 def _assignments(
     ctx: click.Context, param: click.Parameter, given: tuple[str, ...]
 ) -> dict[str, object]:
-    """Each ``KEY=JSON`` as a value; what is no JSON is text."""
+    """The value of each ``KEY=JSON``; a value that is not JSON is text."""
     found: dict[str, object] = {}
     for text in given:
         key, equals, value = text.partition("=")
@@ -37,26 +40,28 @@ def _assignments(
     multiple=True,
     callback=_assignments,
     metavar="KEY=JSON",
-    help="Begin with a save that sets this value of the state; may be repeated.",
+    help="Save this value of the state as the first step of the fork; may be repeated.",
 )
 def command(
-    session: Session, *, ref: str, name: str, values: dict[str, object]
+    invocation: Invocation, *, ref: str, name: str, values: dict[str, object]
 ) -> None:
-    """Begin a thread NAME at REF; nothing is copied."""
-    with session.writing() as store:
-        place = locate(store, ref)
-        state: object = store.load(place.checkpoint) if values else {}
+    """Create a thread NAME that starts at the checkpoint REF; nothing is copied."""
+    with invocation.writing() as store:
+        target = locate(store, ref)
+        state: object = store.load(target.checkpoint) if values else {}
         if not isinstance(state, dict):
-            raise click.UsageError(f"the state of {ref} has no values to --set")
-        origin = shown_reference(store, place.checkpoint, place.thread)
-        fork = place.thread.fork(name, place.checkpoint)
+            raise click.UsageError(
+                f"the state of {ref} is not a mapping; leave --set out"
+            )
+        origin = shown_reference(store, target.checkpoint, target.thread)
+        fork = target.thread.fork(name, target.checkpoint)
         if values:
             fork.save(cast("dict[str, object]", state) | values)
         about = fork.about
         assert about is not None
-    session.out.done(
+    invocation.out.done(
         "fork/1",
-        {"thread": _documents.thread_document(about)},
+        {"thread": thread_document(about)},
         (name, "name"),
         (f"@{about.head.step if about.head else 0}  forked from {origin}", ""),
     )

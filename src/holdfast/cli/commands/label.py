@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import click
 
-from holdfast.cli import _command, _documents
-from holdfast.cli._names import REFERENCE, locate, shown_reference
-from holdfast.cli._session import Session
+from holdfast.cli import _command
+from holdfast.cli._completion import REFERENCE
+from holdfast.cli._invocation import Invocation
+from holdfast.cli._lines import marks
+from holdfast.cli._resolve import locate
 from holdfast.cli.terminal.tables import spaced
+from holdfast.views.documents import checkpoint_document
+from holdfast.views.references import shown_reference
 
 
 @_command.command("label")
 @click.argument("ref", type=REFERENCE)
 @click.argument("label", required=False)
-@click.option("-d", "--delete", is_flag=True, help="Take the label away.")
-def command(session: Session, *, ref: str, label: str | None, delete: bool) -> None:
-    """Give the checkpoint REF a LABEL, take it away, or show what it has."""
+@click.option("-d", "--delete", is_flag=True, help="Remove the label.")
+def command(
+    invocation: Invocation, *, ref: str, label: str | None, delete: bool
+) -> None:
+    """Set the LABEL of the checkpoint REF, remove it, or show it."""
     if delete and label is not None:
-        raise click.UsageError("a label is taken away without naming it")
+        raise click.UsageError("--delete takes no label; leave the label out")
     changes = delete or label is not None
-    with session.writing() if changes else session.reading() as store:
-        place = locate(store, ref)
-        checkpoint = place.checkpoint
+    with invocation.writing() if changes else invocation.reading() as store:
+        target = locate(store, ref)
+        checkpoint = target.checkpoint
         if changes:
-            checkpoint = place.thread.label(label, checkpoint)
-        reference = shown_reference(store, checkpoint, place.thread)
-    line = spaced([(reference, "reference"), *_documents.marks(checkpoint)])
-    session.out.done("label/1", _documents.checkpoint_document(checkpoint), *line)
+            checkpoint = target.thread.label(label, checkpoint)
+        reference = shown_reference(store, checkpoint, target.thread)
+    line = spaced([(reference, "reference"), *marks(checkpoint)])
+    invocation.out.done("label/1", checkpoint_document(checkpoint), *line)

@@ -2,169 +2,207 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import click
 
 from holdfast._api.store import Store
-from holdfast.cli import _changes, _command
-from holdfast.cli import _documents as _shown
-from holdfast.cli._history import Asked, Found, find
-from holdfast.cli._lanes import drawn, laid_out
-from holdfast.cli._lineage import Kin
-from holdfast.cli._messages import gist
-from holdfast.cli._names import REFERENCE, short_id
+from holdfast.cli import _command
+from holdfast.cli._completion import REFERENCE
+from holdfast.cli._error_text import for_command_line
+from holdfast.cli._invocation import Invocation
+from holdfast.cli._lines import change_lines, marks
 from holdfast.cli._options import as_time, limit_option
-from holdfast.cli._session import Session
-from holdfast.cli._wording import worded
-from holdfast.cli.terminal.output import Cell, Line, Output, Span
-from holdfast.cli.terminal.tables import spaced
-from holdfast.diff import Diff, diff
+from holdfast.cli._resolve import last_used, locate, locate_range
+from holdfast.cli._text import pairs, time
+from holdfast.cli.terminal.graph import drawn
+from holdfast.cli.terminal.output import Output
+from holdfast.cli.terminal.tables import Cell, Line, Span, spaced
+from holdfast.diff import Diff
 from holdfast.errors import HoldfastError
+from holdfast.views import history
+from holdfast.views.differences import change_documents, differences_of
+from holdfast.views.documents import checkpoint_document, thread_document
+from holdfast.views.history import HistoryFilter, HistoryListing
+from holdfast.views.lanes import laid_out
+from holdfast.views.lineage import LineageEntry
+from holdfast.views.messages import summary
+from holdfast.views.references import ResolvedReference, short_id
 
 
 @_command.command("log", stream=True)
 @click.argument("what", type=REFERENCE, required=False)
 @click.option(
-    "--graph", is_flag=True, help="Draw the thread with its forks and what was rewound."
+    "--graph",
+    is_flag=True,
+    help="Draw the thread, its forks and the rewound checkpoints as a tree.",
 )
-@click.option("--all", is_flag=True, help="List what was rewound, too.")
-@click.option("--oneline", is_flag=True, help="Only references, labels and tags.")
+@click.option("--all", is_flag=True, help="Include checkpoints that were rewound.")
+@click.option("--oneline", is_flag=True, help="Print only references, labels and tags.")
 @click.option(
-    "--since", callback=as_time, metavar="TIME", help="Up to the first that is older."
+    "--since",
+    callback=as_time,
+    metavar="TIME",
+    help="Stop at the first checkpoint that is older than TIME.",
 )
-@click.option("--tag", metavar="TAG", help="Only those with this tag.")
-@click.option("--label", metavar="LABEL", help="Only those with this label.")
-@click.option("--changes", is_flag=True, help="Show what each of them changed.")
+@click.option("--tag", metavar="TAG", help="Only checkpoints with this tag.")
+@click.option("--label", metavar="LABEL", help="Only checkpoints with this label.")
+@click.option("--changes", is_flag=True, help="Show what each checkpoint changed.")
 @limit_option(50)
-def command(session: Session, *, oneline: bool, changes: bool, **question: Any) -> None:
-    """Show the history of a thread, newest first, each with its last message.
+def command(
+    invocation: Invocation,
+    *,
+    what: str | None,
+    graph: bool,
+    oneline: bool,
+    changes: bool,
+    **given: Any,
+) -> None:
+    """List the checkpoints of a thread, newest first, each with its last message.
 
-    WHAT is a thread, a checkpoint to begin at, or a range A..B: what B has and A has
-    not. Without it, the thread that was used last is shown.
+    WHAT is a thread, a checkpoint to start at, or a range A..B: the checkpoints that
+    lead to B and not to A. Without WHAT, the thread that was used last is listed.
     """
-    asked = Asked(**question)
-    if asked.graph and changes:
+    wanted = HistoryFilter(**given)
+    if graph and changes:
         raise click.UsageError(
             "a graph has no room for --changes; leave one of them out"
         )
-    with session.reading() as store:
-        found = find(session, store, asked)
-        text = Text(session.out, store, oneline=oneline)
-        differences = _differences(store, found.kin) if changes else None
-        session.out.listing(
+    with invocation.reading() as store:
+        listing = _find(invocation, store, what, wanted, graph=graph)
+        text = LogText(invocation.out, store, listing, oneline=oneline)
+        checkpoints = [entry.checkpoint for entry in listing.entries]
+        differences = differences_of(store, checkpoints) if changes else None
+        invocation.out.listing(
             ("checkpoint", "checkpoints"),
-            _documents(found.kin, differences),
-            text.graph(found) if asked.graph else text.lines(found, differences),
+            _documents(listing, differences),
+            text.graph() if graph else text.lines(differences),
             schema="log/1",
-            **_about(found),
+            **_about(listing),
         )
 
 
-def _about(found: Found) -> dict[str, object]:
-    about: dict[str, object] = {"thread": found.thread.id}
-    if found.family is not None:
-        about["threads"] = list(map(_shown.thread_document, found.family))
+def _find(
+    invocation: Invocation,
+    store: Store,
+    what: str | None,
+    wanted: HistoryFilter,
+    *,
+    graph: bool,
+) -> HistoryListing:
+    ends = locate_range(store, what) if what else None
+    _check(wanted, graph=graph, is_range=ends is not None)
+    if ends is not None:
+        return history.difference(*ends, wanted)
+    start = locate(store, what) if what is not None else _last_used(invocation, store)
+    return history.tree(start, wanted) if graph else history.line(start, wanted)
+
+
+def _check(wanted: HistoryFilter, *, graph: bool, is_range: bool) -> None:
+    if graph and (wanted.leaves_gaps or is_range):
+        raise click.UsageError("--graph draws the whole tree; leave the filters out")
+    if is_range and wanted.all:
+        raise click.UsageError("a range is one line; leave --all out")
+    if is_range and wanted.leaves_gaps:
+        raise click.UsageError(
+            "a range lists every checkpoint; leave --tag and --label out"
+        )
+
+
+def _last_used(invocation: Invocation, store: Store) -> ResolvedReference:
+    start, is_one_of_many = last_used(store)
+    if is_one_of_many:
+        invocation.out.note(f"thread {start.thread.id}, which was used last")
+    return start
+
+
+def _about(listing: HistoryListing) -> dict[str, object]:
+    about: dict[str, object] = {"thread": listing.thread}
+    if listing.family is not None:
+        about["threads"] = list(map(thread_document, listing.family))
     return about
 
 
 def _documents(
-    kin: Iterable[Kin], differences: Iterator[Diff] | None
+    listing: HistoryListing, differences: Iterator[Diff] | None
 ) -> Iterator[dict[str, object]]:
-    for one in kin:
-        document = _shown.checkpoint_document(one.checkpoint)
-        document["rewound"] = one.is_rewound
+    for entry in listing.entries:
+        document = checkpoint_document(entry.checkpoint)
+        document["rewound"] = entry.is_rewound
         if differences is not None:
-            found = next(differences).changes
-            document["changes"] = list(map(_changes.change_document, found))
+            document["changes"] = change_documents(next(differences))
         yield document
 
 
-def _differences(store: Store, kin: Iterable[Kin]) -> Iterator[Diff]:
-    """What each changed; a state is loaded once where the next one is its parent."""
-    known: dict[str | None, object] = {}
-    for one in kin:
-        if one.id not in known:
-            known[one.id] = store.load(one.checkpoint)
-        state = known[one.id]
-        before = _changes.state_before(store, one.checkpoint, state)
-        known = {one.parent: before}
-        yield diff(before, state)
-
-
-class Text:
+class LogText:
     """A log for people."""
 
-    def __init__(self, out: Output, store: Store, *, oneline: bool) -> None:
-        self.out, self.store, self.oneline = out, store, oneline
+    def __init__(
+        self, out: Output, store: Store, listing: HistoryListing, *, oneline: bool
+    ) -> None:
+        self.out, self.store = out, store
+        self.listing, self.oneline = listing, oneline
 
-    def lines(self, found: Found, differences: Iterator[Diff] | None) -> Iterator[Line]:
+    def lines(self, differences: Iterator[Diff] | None) -> Iterator[Line]:
         """A line for each checkpoint, with its changes below it."""
-        gists = self._gists(found)
-        for line in self.out.table(self._row(kin, found, gists) for kin in found.kin):
+        summaries = self._summaries()
+        rows = (self._row(entry, summaries) for entry in self.listing.entries)
+        for line in self.out.table(rows):
             yield line
             if differences is not None:
-                changed = _changes.change_lines(next(differences), "    ")
+                changed = change_lines(next(differences), "    ")
                 yield from map(self.out.fitted, changed)
 
-    def graph(self, found: Found) -> Iterator[Line]:
-        """The same, with the tree they stand in."""
-        glyphs, gists = self.out.glyphs, self._gists(found)
+    def graph(self) -> Iterator[Line]:
+        """The same lines beside the tree of the checkpoints."""
+        glyphs, summaries = self.out.glyphs, self._summaries()
         rows: list[Sequence[Cell]] = []
-        for row in laid_out(found.kin):
-            sign = glyphs.rewound if row.node and row.node.is_rewound else glyphs.node
+        for row in laid_out(self.listing.entries):
+            entry = row.node
+            sign = glyphs.rewound if entry and entry.is_rewound else glyphs.node
             lanes: Span = (drawn(row, glyphs, sign), "")
-            rows.append(
-                [lanes, *(self._row(row.node, found, gists) if row.node else ())]
-            )
+            rows.append([lanes, *(self._row(entry, summaries) if entry else ())])
         return self.out.table(rows)
 
-    def _gists(self, found: Found) -> dict[str, str]:
-        """The last message of each, where it is not that of the one before already."""
+    def _summaries(self) -> dict[str, str]:
+        """The last message of each checkpoint, if its parent has another one."""
         if self.oneline:
             return {}
+        checkpoints = [entry.checkpoint for entry in self.listing.entries]
         try:
-            messages = self.store.last_messages([kin.checkpoint for kin in found.kin])
+            messages = self.store.last_messages(checkpoints)
         except HoldfastError as error:
-            # A history can be told without them, of a damaged store above all.
-            self.out.note(f"messages are left out: {worded(str(error))}")
+            # The log of a damaged store is still useful without its messages.
+            self.out.note(f"messages are left out: {for_command_line(str(error))}")
             return {}
-        last = {kin.id: said for kin, said in zip(found.kin, messages, strict=True)}
+        last = {c.id: m for c, m in zip(checkpoints, messages, strict=True)}
         return {
-            kin.id: gist(last[kin.id])
-            for kin in found.kin
-            if last[kin.id] is not None and last[kin.id] != last.get(kin.parent or "")
+            checkpoint.id: summary(message)
+            for checkpoint, message in zip(checkpoints, messages, strict=True)
+            if message is not None and message != last.get(checkpoint.parent or "")
         }
 
-    def _row(self, kin: Kin, found: Found, gists: dict[str, str]) -> list[Cell]:
-        checkpoint = kin.checkpoint
-        faint = "faint" if kin.is_rewound else ""
-        reference: Span = (self._reference(kin, found), faint or "reference")
+    def _row(self, entry: LineageEntry, summaries: Mapping[str, str]) -> list[Cell]:
+        checkpoint = entry.checkpoint
+        faint = "faint" if entry.is_rewound else ""
+        name = short_id(self.store, checkpoint.id) if faint else self._name(entry)
+        reference: Span = (name, faint or "reference")
+        heads = [(f"({name})", "head") for name in entry.heads]
+        marked = [*heads, *marks(checkpoint)]
         if self.oneline:
-            return [reference, spaced(_marks(kin))]
+            return [reference, spaced(marked)]
+        message: Span = (summaries.get(checkpoint.id, ""), faint)
+        metadata: Span = (pairs(checkpoint.metadata), "faint")
         return [
             reference,
-            (_shown.time(checkpoint.saved_at), "faint"),
+            (time(checkpoint.saved_at), "faint"),
             (checkpoint.kind, faint),
-            spaced(
-                [
-                    *_marks(kin),
-                    (gists.get(kin.id, ""), faint),
-                    (_shown.pairs(checkpoint.metadata), "faint"),
-                ]
-            ),
+            spaced([*marked, message, metadata]),
         ]
 
-    def _reference(self, kin: Kin, found: Found) -> str:
-        if kin.is_rewound:
-            return short_id(self.store, kin.id)
-        own = kin.checkpoint.thread
-        names = kin.threads
-        name = next((n for n in (found.thread.id, own) if n in names), names[0])
-        return f"{name}@{kin.checkpoint.step}"
-
-
-def _marks(kin: Kin) -> list[Span]:
-    heads = [(f"({name})", "head") for name in kin.heads]
-    return [*heads, *_shown.marks(kin.checkpoint)]
+    def _name(self, entry: LineageEntry) -> str:
+        names = entry.threads
+        preferred = (self.listing.thread, entry.checkpoint.thread, names[0])
+        thread = next(name for name in preferred if name in names)
+        return f"{thread}@{entry.checkpoint.step}"

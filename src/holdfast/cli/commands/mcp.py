@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, TypeAlias
 
 import click
@@ -13,9 +14,8 @@ import msgspec
 
 import holdfast
 from holdfast.cli import _command
-from holdfast.cli._session import Session
+from holdfast.cli._invocation import Invocation
 from holdfast.errors import NotFound, Unstorable
-from holdfast.mcp._auth import is_loopback
 
 if TYPE_CHECKING:
     from holdfast._api.open import Opening
@@ -33,8 +33,8 @@ EXPOSED = (
 )
 
 
-class Place(msgspec.Struct, frozen=True):
-    """Where to listen, as it was asked for."""
+class HttpOptions(msgspec.Struct, frozen=True):
+    """The options that need ``--http``."""
 
     host: str | None
     port: int | None
@@ -43,79 +43,87 @@ class Place(msgspec.Struct, frozen=True):
 
     @property
     def is_given(self) -> bool:
-        """Whether anything was asked for that makes sense over HTTP only."""
+        """Whether any of them was given."""
         given = (self.host, self.port, self.token_file)
         return bool(self.allow_host) or any(value is not None for value in given)
 
 
 @_command.command("mcp")
-@click.option("--http", is_flag=True, help="Serve over HTTP, to several clients.")
-@click.option("--host", metavar="NAME", help=f"Where to listen, {LOOPBACK} by default.")
+@click.option("--http", is_flag=True, help="Serve several clients over HTTP.")
+@click.option(
+    "--host", metavar="NAME", help=f"Address to listen on, {LOOPBACK} by default."
+)
 @click.option(
     "--port",
     type=click.IntRange(0, 65_535),
     metavar="NUMBER",
-    help="Which port, a free one by default.",
+    help="Port to listen on, a free one by default.",
 )
 @click.option(
     "--token-file",
     type=click.Path(exists=True, dir_okay=False),
     metavar="FILE",
-    help=f"Where the token is that clients need; also in {VARIABLE}.",
+    help=f"File with the token that clients must send; or set {VARIABLE}.",
 )
 @click.option(
     "--allow-host",
     multiple=True,
     metavar="NAME",
-    help="Another name by which clients may call it.",
+    help="Another host name that clients may use for the server.",
 )
-@click.option("--tools", metavar="NAMES", help="Offer only these, such as a,b.")
+@click.option(
+    "--tools",
+    metavar="NAMES",
+    help="Offer only these tools, such as agent_load,agent_list.",
+)
 def command(
-    session: Session,
+    invocation: Invocation,
     *,
     http: bool,
     tools: str | None,
-    **place: str | int | tuple[str, ...] | None,
+    **http_options: str | int | tuple[str, ...] | None,
 ) -> None:
     """Serve the agent tools to a client that speaks MCP.
 
-    Without --http the client starts this command and speaks with it over standard
-    input and output. With it, a token is needed to speak with it: one is made and shown
+    Without --http, the client starts this command and talks to it over standard input
+    and output. With --http, clients must send a token: a new one is created and shown
     if none is given.
 
-    A store that was named with --store or HOLDFAST_STORE is made if it is not there.
+    A store that --store or HOLDFAST_STORE names is created if it does not exist.
     With --read-only, only the seven tools that change nothing are offered.
     """
-    asked = msgspec.convert(place, Place)
+    asked = msgspec.convert(http_options, HttpOptions)
     if asked.is_given and not http:
         text = "--host, --port, --token-file and --allow-host need --http"
         raise click.UsageError(text)
     names = None if tools is None else _names(tools)
-    token = _given_token(session, asked) if http else None
-    # Imported here, as more below: they would slow down every list of commands.
+    token = _given_token(invocation, asked) if http else None
+    # Imported here, as in the functions below: `holdfast --help` loads this module.
     import asyncio  # noqa: PLC0415
 
     serving = (
-        _over_http(session, asked, token, names)
+        _over_http(invocation, asked, token, names)
         if http
-        else _over_stdio(session, names)
+        else _over_stdio(invocation, names)
     )
     if asyncio.run(serving) == signal.SIGINT:
         raise KeyboardInterrupt
 
 
-async def _over_stdio(session: Session, tools: Tools) -> int | None:
+async def _over_stdio(invocation: Invocation, tools: Tools) -> int | None:
     from holdfast.mcp import serve_stdio  # noqa: PLC0415
 
     if sys.stdin.isatty():
-        session.out.note("a client should have started this: it speaks JSON-RPC here")
-    read_only = session.settings.read_only
-    async with _opening(session) as store:
+        invocation.out.note(
+            "this command expects JSON-RPC on its input; an MCP client should start it"
+        )
+    read_only = invocation.options.read_only
+    async with _opening(invocation) as store:
         return await serve_stdio(store, read_only=read_only, tools=tools)
 
 
 async def _over_http(
-    session: Session, asked: Place, token: str | None, tools: Tools
+    invocation: Invocation, asked: HttpOptions, token: str | None, tools: Tools
 ) -> int | None:
     import secrets  # noqa: PLC0415
 
@@ -129,19 +137,19 @@ async def _over_http(
     )
 
     def ready(url: str) -> None:
-        _announce(session, url, token=listening.token if token is None else None)
-        if not is_loopback(listening.host):
-            session.out.note(EXPOSED.format(url))
+        _announce(invocation, url, token=listening.token if token is None else None)
+        if not _is_loopback(listening.host):
+            invocation.out.note(EXPOSED.format(url))
 
-    read_only = session.settings.read_only
-    async with _opening(session) as store:
+    read_only = invocation.options.read_only
+    async with _opening(invocation) as store:
         return await serve_http(
             store, listening, read_only=read_only, tools=tools, ready=ready
         )
 
 
 def _names(tools: str) -> Sequence[str]:
-    """The names of tools that there are, before anything is made for them."""
+    """The names of tools, checked before a store is created."""
     from holdfast.tools._toolset import select  # noqa: PLC0415
 
     names = [name.strip() for name in tools.split(",")]
@@ -152,23 +160,23 @@ def _names(tools: str) -> Sequence[str]:
     return names
 
 
-def _opening(session: Session) -> Opening:
-    settings = session.settings
-    if settings.verbose:
+def _opening(invocation: Invocation) -> Opening:
+    options = invocation.options
+    if options.verbose:
         import logging  # noqa: PLC0415
 
         logging.basicConfig(level=logging.INFO)
     return holdfast.open_async(
-        session.address, read_only=settings.read_only, busy_timeout=settings.wait
+        invocation.address, read_only=options.read_only, busy_timeout=options.wait
     )
 
 
-def _given_token(session: Session, asked: Place) -> str | None:
-    """The token that clients shall send, ``None`` if one has to be made."""
+def _given_token(invocation: Invocation, asked: HttpOptions) -> str | None:
+    """The token that clients must send, ``None`` if one has to be created."""
     token = os.environ.get(VARIABLE) or None
     if asked.token_file is not None:
         token = _read(asked.token_file)
-    if token is None and session.settings.quiet and not session.out.is_json:
+    if token is None and invocation.options.quiet and not invocation.out.is_json:
         text = f"--quiet would hide the token; give one with --token-file or {VARIABLE}"
         raise click.UsageError(text)
     return token
@@ -179,16 +187,24 @@ def _read(file: str) -> str:
         with open(file, encoding="utf-8") as opened:
             return opened.read().strip()
     except (OSError, UnicodeDecodeError) as error:
-        text = f"the token cannot be read from {file}: {error}; see --token-file"
+        text = f"the token cannot be read from {file}: {error}; check --token-file"
         raise NotFound(text) from error
 
 
-def _announce(session: Session, url: str, *, token: str | None) -> None:
-    """Tell where it listens, and with which token if that is new."""
-    out = session.out
+def _announce(invocation: Invocation, url: str, *, token: str | None) -> None:
+    """Print the URL, and the token if it is new."""
+    out = invocation.out
     if out.is_json:
         out.document("mcp/1", {"url": url, "token": token})
     out.note(f"listening on {url}")
     if token is not None:
         out.note(f"token: {token}")
         out.note(f"clients send it as 'Authorization: Bearer ...'; {VARIABLE} sets one")
+
+
+def _is_loopback(host: str) -> bool:
+    """Whether only programs on this machine can reach an address."""
+    try:
+        return ip_address(host.removeprefix("[").removesuffix("]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"

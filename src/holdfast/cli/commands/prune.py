@@ -1,4 +1,4 @@
-"""`holdfast prune`: remove what a retention policy does not keep."""
+"""`holdfast prune`: remove checkpoints and threads by a retention policy."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ import click
 
 from holdfast._engine.upkeep.statistics import Statistics
 from holdfast._port import Pruned
-from holdfast.cli import _command, _documents, _exits
-from holdfast.cli._ages import as_age
-from holdfast.cli._ask import agreed
-from holdfast.cli._counted import counted
-from holdfast.cli._options import dry_run_option, yes_option
-from holdfast.cli._session import Session
-from holdfast.cli.terminal.output import Line
+from holdfast.cli import _command, _exit_status
+from holdfast.cli._confirmation import confirmed
+from holdfast.cli._invocation import Invocation
+from holdfast.cli._options import as_age, dry_run_option, yes_option
+from holdfast.cli._text import counted, size
+from holdfast.cli.terminal.tables import Line
 from holdfast.retention import Retention, Thin
 
 _COUNT = click.IntRange(min=1)
@@ -24,78 +23,96 @@ _COUNT = click.IntRange(min=1)
 
 @_command.command("prune")
 @click.option(
-    "--keep-last", "last", type=_COUNT, metavar="N", help="Of each thread the last N."
+    "--keep-last",
+    "last",
+    type=_COUNT,
+    metavar="N",
+    help="Keep the last N of each thread.",
 )
 @click.option(
     "--keep-within",
     "within",
     callback=as_age,
     metavar="AGE",
-    help="What is not older: 30d, 12h.",
+    help="Keep those younger than AGE: 30d, 12h.",
 )
 @click.option(
-    "--keep-hourly", "hourly", type=_COUNT, metavar="N", help="The last of N hours."
+    "--keep-hourly",
+    "hourly",
+    type=_COUNT,
+    metavar="N",
+    help="Keep the last of each of N hours.",
 )
 @click.option(
-    "--keep-daily", "daily", type=_COUNT, metavar="N", help="The last of N days."
+    "--keep-daily",
+    "daily",
+    type=_COUNT,
+    metavar="N",
+    help="Keep the last of each of N days.",
 )
 @click.option(
-    "--keep-weekly", "weekly", type=_COUNT, metavar="N", help="The last of N weeks."
+    "--keep-weekly",
+    "weekly",
+    type=_COUNT,
+    metavar="N",
+    help="Keep the last of each of N weeks.",
 )
-@click.option("--not-labelled", is_flag=True, help="Labels keep nothing.")
-@click.option("--not-tagged", is_flag=True, help="Tags keep nothing.")
+@click.option("--not-labelled", is_flag=True, help="Also remove labelled checkpoints.")
+@click.option("--not-tagged", is_flag=True, help="Also remove tagged checkpoints.")
 @click.option(
-    "--not-forks", is_flag=True, help="That a fork began there keeps nothing."
+    "--not-forks", is_flag=True, help="Also remove checkpoints at which a fork began."
 )
 @click.option(
     "--drop-idle",
     "idle",
     callback=as_age,
     metavar="AGE",
-    help="Threads not used for so long.",
+    help="Remove threads not used for AGE.",
 )
 @click.option(
     "--drop-beyond",
     "threads_per_owner",
     type=_COUNT,
     metavar="N",
-    help="Of each owner all threads but the N used last.",
+    help="Remove all threads of an owner except the N used last.",
 )
 @click.option(
     "--kind",
     "kinds",
     multiple=True,
     metavar="KIND",
-    help="Drop only threads of this kind.",
+    help="Let --drop rules remove only threads of this kind.",
 )
 @dry_run_option
 @yes_option
-def command(session: Session, *, dry_run: bool, yes: bool, **rules: Any) -> int:
-    """Remove what no rule keeps.
+def command(invocation: Invocation, *, dry_run: bool, yes: bool, **rules: Any) -> int:
+    """Remove the checkpoints that no rule keeps.
 
-    Of each thread's checkpoints everything stays that one of the `--keep` rules keeps;
-    without any, all stay. Heads always stay, and so does what is labelled, tagged or
-    where a fork began, unless a `--not` option says otherwise. `--drop` rules remove
-    whole threads. Shows what would go and asks first; `compact` gives the space back
-    to the file system afterwards.
+    A checkpoint stays if one of the `--keep` rules keeps it; without such a rule, all
+    stay. Heads always stay. Checkpoints that are labelled, tagged or the start of a
+    fork stay unless a `--not` option is given. `--drop` rules remove whole threads.
+    Shows what would be removed and asks first; run `compact` afterwards to return the
+    space to the file system.
     """
     policy = _policy(**rules)
-    with session.writing() as store:
+    with invocation.writing() as store:
         if dry_run or not yes:
             before, going = store.stats(), store.prune(policy, dry_run=True)
             preview = _preview(before, going)
             if dry_run:
                 document = _document(going, dry_run=True)
-                session.out.answer("prune/1", document, preview)
-                return _exits.OK
+                invocation.out.answer("prune/1", document, preview)
+                return _exit_status.OK
             if going == Pruned():
-                session.out.done("prune/1", _document(going), ("nothing to remove", ""))
-                return _exits.OK
-            if not agreed(session, preview, yes=yes):
-                return _exits.NEGATIVE
+                invocation.out.done(
+                    "prune/1", _document(going), ("nothing to remove", "")
+                )
+                return _exit_status.OK
+            if not confirmed(invocation, preview, yes=yes):
+                return _exit_status.NEGATIVE
         gone = store.prune(policy)
-    session.out.done("prune/1", _document(gone), ("removed ", ""), *_counted(gone))
-    return _exits.OK
+    invocation.out.done("prune/1", _document(gone), ("removed ", ""), *_counted(gone))
+    return _exit_status.OK
 
 
 def _policy(
@@ -122,7 +139,7 @@ def _policy(
         **named,
     )
     if not (policy.thins_threads or policy.drops_threads):
-        text = "say what to keep, such as --keep-last 20 or --keep-within 30d"
+        text = "give a rule, such as --keep-last 20 or --keep-within 30d"
         raise click.UsageError(text)
     return policy
 
@@ -150,5 +167,5 @@ def _counted(gone: Pruned) -> Line:
     threads = f" and {counted(gone.threads, 'thread')}" if gone.threads else ""
     return (
         (f"{counted(gone.checkpoints, 'checkpoint')}{threads}", "removed"),
-        (f", {_documents.size(gone.bytes)}", ""),
+        (f", {size(gone.bytes)}", ""),
     )

@@ -11,12 +11,16 @@ from holdfast._api.store import Store
 from holdfast._api.thread import Thread
 from holdfast._engine.threads.references import HEAD_MOVES
 from holdfast._values.records import Move
-from holdfast.cli import _command, _documents
-from holdfast.cli._names import THREAD, shown_reference, thread_named
+from holdfast.cli import _command
+from holdfast.cli._completion import THREAD
+from holdfast.cli._invocation import Invocation
 from holdfast.cli._options import limit_option
-from holdfast.cli._session import Session
-from holdfast.cli.terminal.output import Cell
+from holdfast.cli._resolve import thread_named
+from holdfast.cli._text import time
+from holdfast.cli.terminal.tables import Cell
 from holdfast.errors import NotFound
+from holdfast.views.documents import move_document
+from holdfast.views.references import shown_reference
 
 CHUNK = 200
 
@@ -24,19 +28,19 @@ CHUNK = 200
 @_command.command("reflog", stream=True)
 @click.argument("thread", type=THREAD, required=False)
 @limit_option(50)
-def command(session: Session, *, thread: str | None, limit: int) -> None:
-    """List where the head of a thread has been, newest first.
+def command(invocation: Invocation, *, thread: str | None, limit: int) -> None:
+    """List the moves of the head of THREAD, newest first.
 
-    THREAD@{n} is where it was before its last n moves: nothing that was rewound or
-    undone is out of reach.
+    THREAD@{n} is the head before its last n moves: a checkpoint that was rewound or
+    undone can still be reached with it.
     """
-    with session.reading() as store:
+    with invocation.reading() as store:
         asked = thread_named(store, thread)
         moves = list(islice(_head_moves(asked), limit))
-        session.out.listing(
+        invocation.out.listing(
             ("move", "moves"),
-            map(_documents.move_document, moves),
-            session.out.table(
+            map(move_document, moves),
+            invocation.out.table(
                 _row(store, asked, number, move) for number, move in enumerate(moves)
             ),
             schema="reflog/1",
@@ -57,7 +61,7 @@ def _head_moves(thread: Thread) -> Iterator[Move]:
 def _row(store: Store, thread: Thread, number: int, move: Move) -> list[Cell]:
     return [
         (f"{thread.id}@{{{number}}}", "reference"),
-        (_documents.time(move.moved_at), "faint"),
+        (time(move.moved_at), "faint"),
         (move.kind, ""),
         (_target(store, thread, move), "name"),
     ]

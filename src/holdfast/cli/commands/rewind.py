@@ -7,66 +7,81 @@ from collections.abc import Iterator
 import click
 
 from holdfast._values.records import Checkpoint
-from holdfast.cli import _changes, _command, _documents, _exits
-from holdfast.cli._ask import agreed
-from holdfast.cli._head_moves import tell_move
-from holdfast.cli._names import REFERENCE, Place, locate
+from holdfast.cli import _command, _exit_status
+from holdfast.cli._completion import REFERENCE
+from holdfast.cli._confirmation import confirmed
+from holdfast.cli._head_moves import print_move
+from holdfast.cli._invocation import Invocation
+from holdfast.cli._lines import change_lines
 from holdfast.cli._options import dry_run_option, yes_option
-from holdfast.cli._session import Session
-from holdfast.cli.terminal.output import Line, Output
+from holdfast.cli._resolve import locate
+from holdfast.cli.terminal.output import Output
+from holdfast.cli.terminal.tables import Line
 from holdfast.diff import Diff
+from holdfast.views.differences import change_documents
+from holdfast.views.documents import checkpoint_document
+from holdfast.views.references import ResolvedReference
 
 
 @_command.command("rewind")
 @click.argument("ref", type=REFERENCE)
-@click.option("--hard", is_flag=True, help="Delete for good what was saved after it.")
+@click.option("--hard", is_flag=True, help="Delete what was saved after REF for good.")
 @dry_run_option
 @yes_option
-def command(session: Session, *, ref: str, hard: bool, dry_run: bool, yes: bool) -> int:
+def command(
+    invocation: Invocation, *, ref: str, hard: bool, dry_run: bool, yes: bool
+) -> int:
     """Move the head of a thread to REF.
 
-    What was ahead stays: THREAD@{1} is where the head was, and `undo` goes back there.
-    Shows what would change and asks first.
+    Later checkpoints stay: THREAD@{1} is the head before the rewind, and `undo` goes
+    back to it. Shows what would change and asks first.
     """
-    opened = session.reading if dry_run else session.writing
+    opened = invocation.reading if dry_run else invocation.writing
     with opened() as store:
-        place = locate(store, ref)
-        old = place.thread.get()
+        target = locate(store, ref)
+        old = target.thread.get()
         if dry_run or not yes:
-            changes = place.thread.diff(old, place.checkpoint)
-            preview = _preview(session.out, place, old, changes, hard=hard)
+            changes = target.thread.diff(old, target.checkpoint)
+            preview = _preview(invocation.out, target, old, changes, hard=hard)
             if dry_run:
-                document = _document(place, old, changes)
-                session.out.answer("rewind/1", document, preview)
-                return _exits.OK
-            if not agreed(session, preview, yes=yes):
-                return _exits.NEGATIVE
-        place.thread.rewind(place.checkpoint, hard=hard)
-        tell_move(session, store, place.thread, "rewind", old)
-    return _exits.OK
+                document = _document(target, old, changes)
+                invocation.out.answer("rewind/1", document, preview)
+                return _exit_status.OK
+            if not confirmed(invocation, preview, yes=yes):
+                return _exit_status.NEGATIVE
+        target.thread.rewind(target.checkpoint, hard=hard)
+        print_move(invocation, store, target.thread, "rewind", old)
+    return _exit_status.OK
 
 
-def _document(place: Place, old: Checkpoint, changes: Diff) -> dict[str, object]:
+def _document(
+    target: ResolvedReference, old: Checkpoint, changes: Diff
+) -> dict[str, object]:
     return {
         "dry_run": True,
-        "thread": place.thread.id,
-        "from": _documents.checkpoint_document(old),
-        "to": _documents.checkpoint_document(place.checkpoint),
-        "changes": list(map(_changes.change_document, changes.changes)),
+        "thread": target.thread.id,
+        "from": checkpoint_document(old),
+        "to": checkpoint_document(target.checkpoint),
+        "changes": change_documents(changes),
     }
 
 
 def _preview(
-    out: Output, place: Place, old: Checkpoint, changes: Diff, *, hard: bool
+    out: Output,
+    target: ResolvedReference,
+    old: Checkpoint,
+    changes: Diff,
+    *,
+    hard: bool,
 ) -> Iterator[Line]:
-    name, step = place.thread.id, place.checkpoint.step
+    name, step = target.thread.id, target.checkpoint.step
     yield (
         ("would move ", ""),
         (name, "name"),
         (f" @{old.step} {out.glyphs.arrow} @{step}", ""),
     )
-    yield from map(out.fitted, _changes.change_lines(changes, "  "))
+    yield from map(out.fitted, change_lines(changes, "  "))
     if hard:
-        yield (("what was saved after it is deleted and cannot be undone", "bad"),)
+        yield (("what was saved after it is deleted; this cannot be undone", "bad"),)
     else:
-        yield ((f"the head of now stays within reach as {name}@{{1}}", "faint"),)
+        yield ((f"the current head can still be reached as {name}@{{1}}", "faint"),)

@@ -1,4 +1,4 @@
-"""`holdfast search`: messages that hold a text."""
+"""`holdfast search`: messages that contain a text."""
 
 from __future__ import annotations
 
@@ -7,22 +7,27 @@ import click
 from holdfast._api.store import Store
 from holdfast._engine.search.query import Match
 from holdfast._messages.transcript import text_of
-from holdfast.cli import _command, _documents, _exits
+from holdfast.cli import _command, _exit_status
+from holdfast.cli._invocation import Invocation
 from holdfast.cli._options import limit_option
-from holdfast.cli._session import Session
-from holdfast.cli.terminal.output import Cell
+from holdfast.cli.terminal.tables import Cell
 from holdfast.errors import Unsupported
+from holdfast.views.documents import iso
 
 
 @_command.command("search", stream=True)
 @click.argument("text")
 @click.option("--conversation", metavar="ID", help="Only in this conversation.")
-@click.option("--agent", metavar="NAME", help="Only in those of this agent.")
-@click.option("--owner", metavar="NAME", help="Only in those of this owner.")
-@click.option("--archived/--current", default=None, help="Only in such conversations.")
+@click.option("--agent", metavar="NAME", help="Only in conversations of this agent.")
+@click.option("--owner", metavar="NAME", help="Only in conversations of this owner.")
+@click.option(
+    "--archived/--current",
+    default=None,
+    help="Only in archived, or only in current conversations.",
+)
 @limit_option(20)
 def command(
-    session: Session,
+    invocation: Invocation,
     *,
     text: str,
     conversation: str | None,
@@ -31,11 +36,11 @@ def command(
     archived: bool | None,
     limit: int,
 ) -> int:
-    """Find messages that hold TEXT, in any case, newest first.
+    """Find messages that contain TEXT, newest first; upper and lower case are equal.
 
-    The first search makes an index in the store, unless it may only be read.
+    The first search creates an index in the store, unless the store is read-only.
     """
-    with _opened(session) as store, session.progress("indexing") as progress:
+    with _opened(invocation) as store, invocation.progress("indexing") as progress:
         found = store.search(
             text,
             conversation=conversation,
@@ -45,24 +50,24 @@ def command(
             limit=limit,
             progress=progress,
         )
-    session.out.listing(
+    invocation.out.listing(
         ("match", "matches"),
         map(_document, found),
-        session.out.table(map(_row, found)),
+        invocation.out.table(map(_row, found)),
         schema="search/1",
     )
-    return _exits.OK if found else _exits.NEGATIVE
+    return _exit_status.OK if found else _exit_status.NEGATIVE
 
 
-def _opened(session: Session) -> Store:
-    if session.settings.read_only:
-        return session.reading()
+def _opened(invocation: Invocation) -> Store:
+    if invocation.options.read_only:
+        return invocation.reading()
     try:
-        return session.writing()
+        return invocation.writing()
     except Unsupported as error:
         if error.code != "read_only":
             raise
-        return session.reading()
+        return invocation.reading()
 
 
 def _document(match: Match) -> dict[str, object]:
@@ -75,7 +80,7 @@ def _document(match: Match) -> dict[str, object]:
         "title": match.title,
         "owner": match.owner,
         "agent": match.agent,
-        "updated_at": _documents.iso(match.updated_at),
+        "updated_at": iso(match.updated_at),
     }
 
 

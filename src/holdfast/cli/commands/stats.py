@@ -1,4 +1,4 @@
-"""`holdfast stats`: what there is, and what takes the space."""
+"""`holdfast stats`: counts and sizes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import msgspec
 from holdfast._engine.upkeep.sizes import Heavy
 from holdfast._engine.upkeep.statistics import Statistics
 from holdfast._port import Pruned
-from holdfast.cli import _command, _documents
-from holdfast.cli._counted import counted
+from holdfast.cli import _command
+from holdfast.cli._invocation import Invocation
 from holdfast.cli._options import limit_option
-from holdfast.cli._session import Session
-from holdfast.cli.terminal.output import Line, Output
+from holdfast.cli._text import counted, size
+from holdfast.cli.terminal.output import Output
+from holdfast.cli.terminal.tables import Line
 from holdfast.retention import Retention
 
 MOST_VALUES = 3
@@ -25,27 +26,28 @@ MOST_VALUES = 3
     "--keep-last",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Also tell what `prune --keep-last N` would free.",
+    help="Also show what `prune --keep-last N` would free.",
 )
 @limit_option(10)
-def command(session: Session, *, keep_last: int | None, limit: int) -> None:
+def command(invocation: Invocation, *, keep_last: int | None, limit: int) -> None:
     """Show counts and sizes, and which threads take the most space.
 
-    "saved whole" is what writing each state as a whole would have taken. Below, threads
-    that share history are counted together: what they take, how many times smaller that
-    is, their checkpoints, and the largest values of their heads.
+    "saved whole" is the size that all states would have if each were written in full.
+    In the list of threads, threads that share history are counted together: their size
+    on disk, how many times smaller that is, the number of their checkpoints, and the
+    largest values of their heads.
     """
-    opened = session.reading if keep_last is None else session.writing
+    opened = invocation.reading if keep_last is None else invocation.writing
     with opened() as store:
         found = store.stats()
         heavy = store.heaviest(limit)
         freed = None
         if keep_last is not None:
             freed = store.prune(Retention(last=keep_last), dry_run=True)
-    session.out.answer(
+    invocation.out.answer(
         "stats/1",
         _document(found, heavy, freed),
-        _lines(session.out, found, heavy, freed),
+        _lines(invocation.out, found, heavy, freed),
     )
 
 
@@ -73,7 +75,7 @@ def _lines(
         yield (
             ("prunable     ", "title"),
             (counted(freed.checkpoints, "checkpoint"), ""),
-            (f", {_documents.size(freed.bytes)}", ""),
+            (f", {size(freed.bytes)}", ""),
         )
     if heavy:
         yield ()
@@ -86,17 +88,17 @@ def _counts(found: Statistics) -> Iterator[Line]:
     for name in ("conversations", "messages", "agents", "documents", "journal_entries"):
         if count := getattr(found, name):
             yield (name.replace("_", " "), "title"), (f"{count:,}", "")
-    yield ("saved whole", "title"), (_documents.size(found.logical_bytes), "")
+    yield ("saved whole", "title"), (size(found.logical_bytes), "")
     ratio = _ratio(found.logical_bytes, found.file_bytes) or 0
     smaller = f"  {ratio}x smaller" if ratio > 1 else ""
-    yield ("on disk", "title"), (f"{_documents.size(found.file_bytes)}{smaller}", "")
+    yield ("on disk", "title"), (f"{size(found.file_bytes)}{smaller}", "")
 
 
 def _row(each: Heavy) -> Line:
     values = list(each.values.items())[:MOST_VALUES]
-    shown = ", ".join(f"{name} {_documents.size(size)}" for name, size in values)
+    shown = ", ".join(f"{name} {size(taken)}" for name, taken in values)
     return (
-        (_documents.size(each.stored_bytes), ""),
+        (size(each.stored_bytes), ""),
         (f"{_ratio(each.logical_bytes, each.stored_bytes) or 0}x", "faint"),
         (f"{each.checkpoints:,}", ""),
         (", ".join(each.threads), "name"),

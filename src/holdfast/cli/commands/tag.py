@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import click
 
-from holdfast.cli import _command, _documents
-from holdfast.cli._names import REFERENCE, locate, shown_reference
-from holdfast.cli._session import Session
+from holdfast.cli import _command
+from holdfast.cli._completion import REFERENCE
+from holdfast.cli._invocation import Invocation
+from holdfast.cli._lines import marks
+from holdfast.cli._resolve import locate
 from holdfast.cli.terminal.tables import spaced
+from holdfast.views.documents import checkpoint_document
+from holdfast.views.references import shown_reference
 
 
 @_command.command("tag")
 @click.argument("ref", type=REFERENCE)
 @click.argument("tags", nargs=-1, metavar="[TAG]...")
-@click.option("-d", "--delete", is_flag=True, help="Take the tags away.")
-def command(session: Session, *, ref: str, tags: tuple[str, ...], delete: bool) -> None:
-    """Give the checkpoint REF a TAG or more, take them away, or show what it has."""
+@click.option("-d", "--delete", is_flag=True, help="Remove the tags.")
+def command(
+    invocation: Invocation, *, ref: str, tags: tuple[str, ...], delete: bool
+) -> None:
+    """Add each TAG to the checkpoint REF, remove them, or show the tags it has."""
     if delete and not tags:
-        raise click.UsageError("name the tags to take away")
-    with session.writing() if tags else session.reading() as store:
-        place = locate(store, ref)
-        checkpoint = place.checkpoint
+        raise click.UsageError("name the tags to remove")
+    with invocation.writing() if tags else invocation.reading() as store:
+        target = locate(store, ref)
+        checkpoint = target.checkpoint
         if tags:
-            change = place.thread.untag if delete else place.thread.tag
+            change = target.thread.untag if delete else target.thread.tag
             checkpoint = change(*tags, ref=checkpoint)
-        reference = shown_reference(store, checkpoint, place.thread)
-    line = spaced([(reference, "reference"), *_documents.marks(checkpoint)])
-    session.out.done("tag/1", _documents.checkpoint_document(checkpoint), *line)
+        reference = shown_reference(store, checkpoint, target.thread)
+    line = spaced([(reference, "reference"), *marks(checkpoint)])
+    invocation.out.done("tag/1", checkpoint_document(checkpoint), *line)

@@ -1,4 +1,4 @@
-"""`holdfast threads`: which threads there are."""
+"""`holdfast threads`: the threads of the store."""
 
 from __future__ import annotations
 
@@ -7,20 +7,25 @@ from collections.abc import Iterator
 import click
 
 from holdfast._values.records import Page, ThreadRecord
-from holdfast.cli import _command, _documents
+from holdfast.cli import _command
+from holdfast.cli._invocation import Invocation
 from holdfast.cli._options import limit_option
-from holdfast.cli._session import Session
-from holdfast.cli.terminal.output import Line, Output
+from holdfast.cli._text import size, time
+from holdfast.cli.terminal.output import Output
+from holdfast.cli.terminal.tables import Line
+from holdfast.views.documents import thread_document
 
 
 @_command.command("threads", stream=True)
 @click.option("--kind", help="Only threads of this kind.", metavar="KIND")
 @click.option("--owner", help="Only threads of this owner.", metavar="NAME")
-@click.option("--agent", help="Only those that work for this agent.", metavar="NAME")
-@click.option("--prefix", help="Only those whose name begins so.", metavar="TEXT")
+@click.option("--agent", help="Only threads of this agent.", metavar="NAME")
+@click.option(
+    "--prefix", help="Only threads whose name starts with TEXT.", metavar="TEXT"
+)
 @limit_option(50)
 def command(
-    session: Session,
+    invocation: Invocation,
     *,
     kind: str | None,
     owner: str | None,
@@ -28,15 +33,15 @@ def command(
     prefix: str | None,
     limit: int,
 ) -> None:
-    """List threads, last used first."""
-    with session.reading() as store:
+    """List threads, the last used first."""
+    with invocation.reading() as store:
         found = store.threads(
             kind=kind, owner=owner, agent=agent, prefix=prefix, limit=limit
         )
-    session.out.listing(
+    invocation.out.listing(
         ("thread", "threads"),
-        map(_documents.thread_document, found),
-        lines(session.out, found),
+        map(thread_document, found),
+        lines(invocation.out, found),
     )
 
 
@@ -47,14 +52,14 @@ def lines(out: Output, found: Page[ThreadRecord]) -> Iterator[Line]:
 
 def _row(thread: ThreadRecord) -> Line:
     head = thread.head
-    assert head is not None  # only threads that were saved to are listed
+    assert head is not None  # a thread is listed only once it was saved to
     origin = thread.forked_from
     about = f"forked from {origin.thread}" if origin else ""
     return (
         (thread.id, "name"),
         (f"@{head.step}", "reference"),
-        (_documents.time(head.saved_at), "faint"),
+        (time(head.saved_at), "faint"),
         (thread.kind, ""),
-        (_documents.size(head.size), ""),
+        (size(head.size), ""),
         (about, "faint"),
     )

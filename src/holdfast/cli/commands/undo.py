@@ -1,22 +1,22 @@
-"""`holdfast undo`: take the last move of a head back."""
+"""`holdfast undo`: undo the last move of a head."""
 
 from __future__ import annotations
 
 import click
 
 from holdfast.cli import _command
+from holdfast.cli._completion import THREAD
 from holdfast.cli._head_moves import take_steps
-from holdfast.cli._names import THREAD
+from holdfast.cli._invocation import Invocation
 from holdfast.cli._options import times_option
-from holdfast.cli._session import Session
 
 
 @_command.command("undo")
 @click.argument("thread", type=THREAD, required=False)
 @times_option
-def command(session: Session, *, thread: str | None, times: int) -> None:
-    """Take the last save or rewind of THREAD back; `redo` does it again.
+def command(invocation: Invocation, *, thread: str | None, times: int) -> None:
+    """Undo the last save or rewind of THREAD; `redo` repeats it.
 
-    THREAD may be left out where there is only one.
+    THREAD may be left out if the store has only one.
     """
-    take_steps(session, thread, "undo", times)
+    take_steps(invocation, thread, "undo", times)

@@ -10,10 +10,10 @@ import msgspec
 import holdfast
 from holdfast._engine.upkeep.salvage import Salvaged
 from holdfast._engine.upkeep.verify import Problem, Verification
-from holdfast.cli import _command, _exits
-from holdfast.cli._counted import counted
-from holdfast.cli._session import Session
-from holdfast.cli.terminal.output import Line
+from holdfast.cli import _command, _exit_status
+from holdfast.cli._invocation import Invocation
+from holdfast.cli._text import counted
+from holdfast.cli.terminal.tables import Line
 from holdfast.errors import Corrupt, FormatMismatch
 
 MOST_SHOWN = 20
@@ -23,33 +23,35 @@ MOST_SHOWN = 20
 @click.option(
     "--repair",
     metavar="FILE",
-    help="Save what can still be read to a new store, if something is damaged.",
+    help="If something is damaged, write all that can be read to a new store FILE.",
 )
-@click.option("--quick", is_flag=True, help="Only look at the files as such.")
-def command(session: Session, *, repair: str | None, quick: bool) -> int:
-    """Check that everything is as it was written.
+@click.option(
+    "--quick", is_flag=True, help="Check only the files, not every stored value."
+)
+def command(invocation: Invocation, *, repair: str | None, quick: bool) -> int:
+    """Check every checksum, digest and reference of the store.
 
-    Ends with the status 4 if anything is damaged. The damaged store is never changed:
-    `--repair` writes all that can be read of it to a new FILE (or dir:FOLDER), also if
-    the store is too damaged to be opened.
+    The exit status is 4 if anything is damaged. The damaged store is never changed:
+    `--repair` writes all that can be read to a new FILE (or dir:FOLDER), even if the
+    store is too damaged to be opened.
     """
     try:
-        found = _verified(session, quick=quick)
+        found = _verified(invocation, quick=quick)
     except (Corrupt, FormatMismatch) as error:
         if repair is None:
             raise
         found = Verification(0, 0, 0, (Problem(str(error)),))
     saved = None
     if repair is not None and not found.ok:
-        saved = holdfast.salvage(session.address, repair)
-    session.out.answer(
+        saved = holdfast.salvage(invocation.address, repair)
+    invocation.out.answer(
         "verify/1", _document(found, saved), _lines(found, saved, repair)
     )
-    return _exits.OK if found.ok else _exits.DAMAGED
+    return _exit_status.OK if found.ok else _exit_status.DAMAGED
 
 
-def _verified(session: Session, *, quick: bool) -> Verification:
-    with session.reading() as store, session.progress("Verifying") as progress:
+def _verified(invocation: Invocation, *, quick: bool) -> Verification:
+    with invocation.reading() as store, invocation.progress("Verifying") as progress:
         return store.verify(quick=quick, progress=progress)
 
 
@@ -100,7 +102,7 @@ def _lines(
 
 def _problems(problems: tuple[Problem, ...]) -> Iterator[Line]:
     for problem in problems[:MOST_SHOWN]:
-        # What to do about it is said once, at the end.
+        # The advice of each problem is the same; it is printed once, at the end.
         yield ((f"  {str(problem).partition('; run verify()')[0]}", ""),)
     if len(problems) > MOST_SHOWN:
         rest = len(problems) - MOST_SHOWN

@@ -1,1 +1,1 @@
-"""What a terminal shows: output, tables, colours, progress, pager."""
+"""What a terminal shows: output, tables, colours, graphs, progress, pager."""

@@ -1,4 +1,4 @@
-"""When to colour, and the colours by meaning; rich is loaded only to use them."""
+"""When to use colours, and the colour of each style; rich is loaded only if needed."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TextIO, TypeAlias
 
-from holdfast.cli._settings import When
+from holdfast.cli._shared_options import When
+from holdfast.cli.terminal.tables import Line
 
-Paint: TypeAlias = Callable[[str, str], str]
+Paint: TypeAlias = Callable[[Line], str]
 
 STYLES = MappingProxyType(
     {
@@ -29,7 +30,7 @@ STYLES = MappingProxyType(
 
 
 def painter(when: When, environ: Mapping[str, str], stream: TextIO) -> Paint:
-    """What puts a style around a text, or nothing where nobody wants colour."""
+    """The function that makes a text of a line, with colours if they are wanted."""
     if not wants_colour(when, environ, is_terminal=stream.isatty()):
         return _unpainted
     try:
@@ -38,13 +39,20 @@ def painter(when: When, environ: Mapping[str, str], stream: TextIO) -> Paint:
     except ImportError:
         return _unpainted
     known = {name: Style.parse(style) for name, style in STYLES.items()}
-    return lambda text, style: (
-        known[style].render(text, color_system=ColorSystem.STANDARD) if style else text
-    )
+
+    def painted(line: Line) -> str:
+        return "".join(
+            known[style].render(text, color_system=ColorSystem.STANDARD)
+            if style
+            else text
+            for text, style in line
+        )
+
+    return painted
 
 
 def wants_colour(when: When, environ: Mapping[str, str], *, is_terminal: bool) -> bool:
-    """The flag decides, then NO_COLOR, then what forces colour, then the terminal."""
+    """The option decides, then NO_COLOR, then FORCE_COLOR, then the terminal."""
     if when != "auto":
         return when == "always"
     if environ.get("NO_COLOR"):
@@ -54,5 +62,5 @@ def wants_colour(when: When, environ: Mapping[str, str], *, is_terminal: bool) -
     return is_terminal and environ.get("TERM") != "dumb"
 
 
-def _unpainted(text: str, style: str) -> str:  # noqa: ARG001 - the shape of a `Paint`
-    return text
+def _unpainted(line: Line) -> str:
+    return "".join([text for text, _ in line])

@@ -1,17 +1,17 @@
-"""Stored text made harmless for a terminal; `--json` never comes through here."""
+"""Stored text made harmless for a terminal; `--json` uses only `escaped`."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 
-# Whole sequences that steer a terminal: nothing of them is left over as text.
+# Whole control sequences of a terminal: no part of them is left as text.
 _SEQUENCES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])"  # OSC, DCS, SOS, PM, APC ...
     r"[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # ... up to their end
 )
-# What is left of control characters, and what turns text around or cannot be written.
+# The other control characters, those that reverse text, and lone surrogates.
 _DANGEROUS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e"
     "\u2066-\u2069\ufeff\ud800-\udfff]"
@@ -21,13 +21,19 @@ _LARGEST_BYTE = 0xFF
 
 
 def harmless(text: str) -> str:
-    """Text that cannot steer a terminal; line breaks and tabs stay."""
+    """Text that cannot control a terminal; line breaks and tabs stay."""
     return _DANGEROUS.sub(_name, _SEQUENCES.sub("", text))
 
 
 def one_line(text: str) -> str:
     """Harmless text without line breaks and tabs, which are shown as escapes."""
     return _BREAKS.sub(lambda found: repr(found[0])[1:-1], harmless(text))
+
+
+def one_line_width(text: str) -> tuple[str, int]:
+    """Text on one line, and how many columns it takes."""
+    line = one_line(text)
+    return line, width(line)
 
 
 def escaped(json_text: str) -> str:

@@ -1,4 +1,4 @@
-"""The signs that lines are drawn with, in Unicode or in ASCII."""
+"""The characters that graphs are drawn with, in Unicode or in ASCII."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class Glyphs(msgspec.Struct, frozen=True):
-    """One set of signs."""
+    """One set of characters."""
 
     node: str
     rewound: str

@@ -2,52 +2,34 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-import shlex
+import os
 import shutil
-import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator
+
+import click
 
 LESS = "less -FRX"
 
 
-def page(texts: Iterable[str], environ: Mapping[str, str]) -> None:
-    """Print texts at once if they fit on the screen, else through the pager."""
+def page(texts: Iterable[str]) -> None:
+    """Print lines at once if they fit on the screen, else through the pager."""
     rest = iter(texts)
     rows = shutil.get_terminal_size().lines - 1
     first = list(itertools.islice(rest, rows + 1))
-    if len(first) > rows:
-        pager = _start(environ)
-        if pager is not None:
-            _feed(pager, itertools.chain(first, rest))
-            return
-    for text in itertools.chain(first, rest):
-        sys.stdout.write(text)
+    lines = itertools.chain(first, rest)
+    pager = os.environ.get("HOLDFAST_PAGER", os.environ.get("PAGER", LESS)).strip()
+    if len(first) > rows and pager:
+        os.environ["PAGER"] = pager  # the only way to tell click which one
+        click.echo_via_pager(_without_last_break(lines), color=True)
+    else:
+        sys.stdout.writelines(lines)
 
 
-def _start(environ: Mapping[str, str]) -> subprocess.Popen[str] | None:
-    wanted = environ.get("HOLDFAST_PAGER", environ.get("PAGER", LESS))
-    command = shlex.split(wanted)
-    if not command or command == ["cat"]:
-        return None
-    try:
-        return subprocess.Popen(  # noqa: S603 - what the user chose to page with
-            command, stdin=subprocess.PIPE, text=True, encoding=sys.stdout.encoding
-        )
-    except OSError:
-        return None
-
-
-def _feed(pager: subprocess.Popen[str], texts: Iterable[str]) -> None:
-    assert pager.stdin is not None
-    # Whoever leaves the pager early has seen enough.
-    with contextlib.suppress(BrokenPipeError), pager.stdin:
-        pager.stdin.writelines(texts)
-    while True:
-        try:
-            pager.wait()
-        except KeyboardInterrupt:
-            continue  # it is the pager's own key
-        return
+def _without_last_break(lines: Iterable[str]) -> Iterator[str]:
+    """The same text without the last line break, which click adds."""
+    before = ""
+    for line in lines:
+        yield before + line.removesuffix("\n")
+        before = "\n"

@@ -1,4 +1,4 @@
-"""Progress of long work on standard error: a bar on a terminal, else some lines."""
+"""Progress of long work on standard error: a bar on a terminal, else lines."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ QUIET_SECONDS = 1.0
 LINE_SECONDS = 5.0
 
 
-class Progress:
-    """Called with (done, total); says nothing of what is over within a second."""
+class ProgressReport:
+    """A callback for (done, total); prints nothing in the first second."""
 
     def __init__(self, what: str, *, silent: bool) -> None:
         self._what = what

@@ -1,40 +1,47 @@
-"""Lines made of styled pieces, and rows of them with their columns aligned."""
+"""Lines of styled spans, and rows of cells as lines with aligned columns."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import TypeAlias, TypeGuard, cast
+from typing import NamedTuple, TypeAlias, TypeGuard, cast
 
-from holdfast.cli.terminal.escape import one_line, width
+from holdfast.cli.terminal.escape import one_line_width
 
-# A piece of a line with the name of its style, "" for none.
+# A text with the name of its style, "" for none.
 Span: TypeAlias = tuple[str, str]
 Line: TypeAlias = tuple[Span, ...]
-# Mostly one piece; several stand side by side.
+# Mostly one span; several are printed side by side.
 Cell: TypeAlias = Span | Line
 
 GAP = 2
 
 
+class _Measured(NamedTuple):
+    """A cell of harmless text with the number of its columns."""
+
+    spans: Line
+    width: int
+
+
 def aligned(
     rows: Iterable[Sequence[Cell]], right: Collection[int] = ()
 ) -> Iterator[Line]:
-    """Rows as lines in which each column begins, or ends if ``right``, below another.
+    """Rows as lines with aligned columns; the columns ``right`` are aligned right.
 
-    Of what ends a row, nothing is padded; a row of one cell goes across.
+    The last cell of a row is not padded; a row of one cell may be wider than a column.
     """
-    table = [_trimmed([_spans(cell) for cell in row]) for row in rows]
+    table = [_trimmed(list(map(_measured, row))) for row in rows]
     widths: dict[int, int] = {}
     for row in table:
         for column, cell in enumerate(row):
             if len(row) > 1 and column < len(row) - (column not in right):
-                widths[column] = max(widths.get(column, 0), _width(cell))
+                widths[column] = max(widths.get(column, 0), cell.width)
     for row in table:
         yield tuple(_joined(row, widths, right))
 
 
 def spaced(spans: Iterable[Span]) -> Line:
-    """Pieces side by side, those that are empty left out."""
+    """Spans separated by a space; empty ones are left out."""
     line: list[Span] = []
     for text, style in spans:
         if text:
@@ -43,33 +50,31 @@ def spaced(spans: Iterable[Span]) -> Line:
 
 
 def _joined(
-    row: list[Line], widths: dict[int, int], right: Collection[int]
+    row: list[_Measured], widths: dict[int, int], right: Collection[int]
 ) -> Iterator[Span]:
     last = len(row) - 1
     for column, cell in enumerate(row):
-        room = " " * (widths.get(column, 0) - _width(cell))
-        gap = " " * GAP if column < last else ""
+        padding = " " * (widths.get(column, 0) - cell.width)
         if column in right:
-            yield (room, "")
-            room = ""
-        yield from cell
-        yield (room + gap if column < last else "", "")
+            yield (padding, "")
+            padding = ""
+        yield from cell.spans
+        if column < last:
+            yield (padding + " " * GAP, "")
 
 
-def _trimmed(row: list[Line]) -> list[Line]:
-    while row and not _width(row[-1]):
+def _trimmed(row: list[_Measured]) -> list[_Measured]:
+    while row and not row[-1].width:
         row.pop()
     return row
 
 
-def _spans(cell: Cell) -> Line:
+def _measured(cell: Cell) -> _Measured:
     line = (cell,) if _is_span(cell) else cast("Line", cell)
-    return tuple((one_line(text), style) for text, style in line)
+    measured = [one_line_width(text) for text, _ in line]
+    spans = [(text, line[i][1]) for i, (text, _) in enumerate(measured)]
+    return _Measured(tuple(spans), sum([width for _, width in measured]))
 
 
 def _is_span(cell: Cell) -> TypeGuard[Span]:
     return bool(cell) and isinstance(cell[0], str)
-
-
-def _width(cell: Line) -> int:
-    return sum(width(text) for text, _ in cell)

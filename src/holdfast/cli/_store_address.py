@@ -1,4 +1,4 @@
-"""Where the store is, and opening it; a command line never makes one by accident."""
+"""Finding and opening the store; a command never creates one by accident."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 
 import holdfast
 from holdfast._api.store import Store
-from holdfast.cli._settings import Settings
+from holdfast.cli._shared_options import SharedOptions
 from holdfast.errors import NotFound, Unsupported
 
 VARIABLE = "HOLDFAST_STORE"
@@ -20,40 +20,40 @@ _PASSWORD = re.compile(r"(://[^/@:]*:)[^@]*(?=@)|([?&]password=)[^&]*")
 _MAGIC, _OURS, _ID_AT, _HEADER = b"SQLite format 3\0", b"HOLD", 68, 100
 
 
-def find_store(settings: Settings) -> str:
+def find_store(options: SharedOptions) -> str:
     """The address of the store: option, variable, ``.holdfast`` above, a file here."""
-    given = settings.store or os.environ.get(VARIABLE)
+    given = options.store or os.environ.get(VARIABLE)
     found = _address(given) if given else _above(os.getcwd()) or _here()
     if found is None:
         raise NotFound(
-            f"there is no store here; name one with --store PATH or {VARIABLE}, or go"
-            f" where a {FOLDER} folder or {FILES[0]} is",
+            f"there is no store here; name one with --store PATH or {VARIABLE}, or"
+            f" change to a folder with {FOLDER} or {FILES[0]}",
             code="store_not_found",
         )
     return found
 
 
 def without_password(address: str) -> str:
-    """An address as it may be shown."""
+    """An address without its password, to be shown."""
     return _PASSWORD.sub(r"\1\2***", address)
 
 
-def open_store(settings: Settings, *, write: bool) -> Store:
+def open_store(options: SharedOptions, *, write: bool) -> Store:
     """Open a store that exists, for reading only unless ``write``."""
-    address = find_store(settings)
-    if write and settings.read_only:
+    address = find_store(options)
+    if write and options.read_only:
         raise Unsupported(
             "this command changes the store; leave --read-only out", code="read_only"
         )
     _must_exist(address)
-    return holdfast.open(address, read_only=not write, busy_timeout=settings.wait)
+    return holdfast.open(address, read_only=not write, busy_timeout=options.wait)
 
 
 def _must_exist(address: str) -> None:
-    """Refuse to open, and thereby make, a file or folder that is not there."""
+    """Raise unless the file or folder exists: opening it would create it."""
     scheme = _SCHEME.match(address)
     if scheme is not None and scheme[1] not in {"sqlite", "dir"}:
-        return  # not here to be looked at
+        return  # a server, which cannot be looked at here
     path = address[scheme.end() :] if scheme else address
     if os.path.exists(os.path.expanduser(path)):
         return
@@ -85,7 +85,8 @@ def _here() -> str | None:
 
 
 def _is_ours(path: str) -> bool:
-    # Before the store is opened: SQLite's locks do not survive another descriptor.
+    # Read before the store is opened: closing another descriptor of the same file
+    # drops SQLite's locks.
     try:
         with open(path, "rb") as file:
             header = file.read(_HEADER)

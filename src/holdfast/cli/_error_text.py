@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-# What the library tells a program to call, and what to type instead.
+# What the library tells a program to call, and the command to type instead.
 _CALLS = MappingProxyType(
     {
         "history()": "holdfast log --all",
@@ -19,8 +19,8 @@ _CALLS = MappingProxyType(
 )
 
 
-def worded(message: str) -> str:
-    """A message that says what to type next."""
+def for_command_line(message: str) -> str:
+    """A message that names commands instead of calls of the library."""
     for call, typed in _CALLS.items():
         message = message.replace(call, typed)
     return message

@@ -1,4 +1,4 @@
-"""The commands, by what they are for; each is loaded when it is used."""
+"""The group of all commands, by purpose; each is loaded when it is used."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 
 from holdfast.cli._command import HELP, json_options, shared_options, write_options
 
-# A command stands in a module of its name, as `command`.
+# Each command is `command` in the module of its name.
 SECTIONS = MappingProxyType(
     {
         "Look": (
@@ -68,7 +68,7 @@ def load(name: str) -> click.Command:
 @click.pass_context
 def _overview(context: click.Context) -> None:
     if context.invoked_subcommand is None:
-        from holdfast.cli._overview import overview  # noqa: PLC0415 - often not needed
+        from holdfast.cli._overview import overview  # noqa: PLC0415 - not needed by a command
 
         overview(context.obj)
 
@@ -91,8 +91,8 @@ VERSION = click.Option(
 )
 ABOUT = """Keeps the state of AI agents: every step saved, any step restorable.
 
-Without a command, it shows where everything stands: the threads that were used last,
-their heads, and what was forked from what.
+Without a command, it lists the threads that were used last, with their heads and
+forks.
 """
 ROOT = Commands(
     "holdfast",

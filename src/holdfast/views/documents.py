@@ -1,20 +1,14 @@
-"""Threads and checkpoints as documents for programs and as text for people."""
+"""Threads, checkpoints and moves of heads as documents for programs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+import orjson
+
+from holdfast._values import codec
 from holdfast._values.records import EPOCH, Checkpoint, Move, ThreadRecord
-from holdfast.cli.terminal.output import Span, plain
-from holdfast.diff import excerpt
-
-_UNITS = ("B", "kB", "MB", "GB", "TB")
-_STEP = 1000
-
-
-# --- documents ------------------------------------------------------------------------
 
 
 def checkpoint_document(checkpoint: Checkpoint) -> dict[str, Any]:
@@ -63,44 +57,20 @@ def move_document(move: Move) -> dict[str, Any]:
     }
 
 
+def plain(value: object) -> Any:
+    """A stored value for a document, exactly as the store writes it, tags included."""
+    return orjson.loads(codec.encode(value))
+
+
 def iso(at: int) -> str | int:
-    """A time as ISO 8601; a clock may go beyond the calendar and stays a number."""
-    found = moment(at)
+    """A time as ISO 8601; a time beyond the calendar stays a number."""
+    found = utc(at)
     return at if found is None else f"{found:%Y-%m-%dT%H:%M:%S.%fZ}"
 
 
-# --- text -----------------------------------------------------------------------------
-
-
-def time(at: int) -> str:
-    """A time for people, to the second."""
-    found = moment(at)
-    return str(at) if found is None else f"{found:%Y-%m-%d %H:%M:%SZ}"
-
-
-def moment(at: int) -> datetime | None:
+def utc(at: float) -> datetime | None:
     """A time in UTC, ``None`` beyond the calendar."""
     try:
         return EPOCH + timedelta(microseconds=at)
     except OverflowError:
         return None
-
-
-def size(count: float) -> str:
-    """A number of bytes for people."""
-    for unit in _UNITS[:-1]:
-        if count < _STEP:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= _STEP
-    return f"{count:.1f} {_UNITS[-1]}"
-
-
-def marks(checkpoint: Checkpoint) -> list[Span]:
-    """The label and the tags of a checkpoint."""
-    label = [(f"[{checkpoint.label}]", "label")] if checkpoint.label else []
-    return label + [(f"#{tag}", "tag") for tag in checkpoint.tags]
-
-
-def pairs(values: Mapping[str, object]) -> str:
-    """A small mapping on one line."""
-    return " ".join(f"{name}={excerpt(value)}" for name, value in values.items())

@@ -1,4 +1,4 @@
-"""What `holdfast doctor` looks at: the installation, and the place of the store."""
+"""The checks of `holdfast doctor`: the installation, and the disk around the store."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import msgspec
 import holdfast
 from holdfast._api.plugins import sqlite_build
 from holdfast._values.clock import now
-from holdfast.cli import _documents
+from holdfast.cli._text import size, time
 
 State = Literal["good", "note", "bad"]
 
@@ -31,7 +31,7 @@ NETWORK = frozenset({
     "fuse.rclone", "fuse.glusterfs", "gfs", "gfs2", "glusterfs", "lustre", "ncpfs",
     "nfs", "nfs4", "ocfs2", "smb", "smb2", "smb3", "smbfs",
 })  # fmt: skip
-FLEETING = frozenset({"ramfs", "tmpfs"})
+VOLATILE = frozenset({"ramfs", "tmpfs"})
 EXTRAS = {
     "zstd": ("backports.zstd",),
     "cli": ("rich",),
@@ -42,8 +42,8 @@ EXTRAS = {
 }
 
 
-class Finding(msgspec.Struct, frozen=True):
-    """One thing that was looked at; ``hint`` is what to do about it."""
+class Diagnostic(msgspec.Struct, frozen=True):
+    """The result of one check; ``hint`` is what to do about it."""
 
     what: str
     state: State
@@ -51,26 +51,26 @@ class Finding(msgspec.Struct, frozen=True):
     hint: str = ""
 
 
-def installation() -> Iterator[Finding]:
-    """Versions, and what the build of SQLite can do."""
-    yield Finding("holdfast", "good", holdfast.__version__)
-    yield Finding("python", "good", platform.python_version())
+def installation() -> Iterator[Diagnostic]:
+    """Versions, and the abilities of the SQLite build."""
+    yield Diagnostic("holdfast", "good", holdfast.__version__)
+    yield Diagnostic("python", "good", platform.python_version())
     yield from _sqlite()
     present = [name for name in EXTRAS if any(map(_version, EXTRAS[name]))]
-    yield Finding("extras", "good", ", ".join(present) or "none")
+    yield Diagnostic("extras", "good", ", ".join(present) or "none")
 
 
-def _sqlite() -> Iterator[Finding]:
+def _sqlite() -> Iterator[Diagnostic]:
     build = sqlite_build()
     sound = tuple(int(part) for part in build.sqlite.split(".")) >= SOUND_SQLITE
-    yield Finding(
+    yield Diagnostic(
         "sqlite",
         "good" if sound else "bad",
         f"{build.sqlite} in apsw {build.apsw}",
         "" if sound else "it can damage WAL files; run: pip install --upgrade apsw",
     )
     checked = build.page_checksums
-    yield Finding(
+    yield Diagnostic(
         "page checksums",
         "good" if checked else "note",
         "available" if checked else "not in this build",
@@ -85,10 +85,10 @@ def _version(distribution: str) -> str | None:
         return None
 
 
-# --- the place ------------------------------------------------------------------------
+# --- the disk -------------------------------------------------------------------------
 
 
-def place(path: str) -> Iterator[Finding]:
+def disk(path: str) -> Iterator[Diagnostic]:
     """The file system around a file or folder, and its permissions."""
     folder = path if os.path.isdir(path) else os.path.dirname(os.path.abspath(path))
     yield _file_system(folder)
@@ -96,74 +96,82 @@ def place(path: str) -> Iterator[Finding]:
     yield _permissions(path)
 
 
-def _file_system(folder: str) -> Finding:
+def _file_system(folder: str) -> Diagnostic:
     kind = file_system(folder)
     if kind is None:
-        return Finding("file system", "note", "unknown", "keep it on a local disk")
+        return Diagnostic("file system", "note", "unknown", "keep it on a local disk")
     if kind in NETWORK:
         hint = "locks do not work between machines: use a local disk or PostgreSQL"
-        return Finding("file system", "bad", f"{kind}, over a network", hint)
-    if kind in FLEETING:
-        hint = "what is saved is lost when the machine restarts"
-        return Finding("file system", "note", f"{kind}, in memory", hint)
-    return Finding("file system", "good", kind)
+        return Diagnostic("file system", "bad", f"{kind}, over a network", hint)
+    if kind in VOLATILE:
+        hint = "the store is lost when the machine restarts"
+        return Diagnostic("file system", "note", f"{kind}, in memory", hint)
+    return Diagnostic("file system", "good", kind)
 
 
 def file_system(folder: str, mounts: str = "/proc/self/mounts") -> str | None:
-    """The type of the file system a folder is on, ``None`` where it cannot be told."""
+    """The type of the file system a folder is on, ``None`` if unknown."""
     folder = os.path.realpath(folder)
     best, kind = "", None
     try:
         with open(mounts, encoding="utf-8", errors="surrogateescape") as file:
             for line in file:
-                _, place, found, *_ = line.split(" ")
-                place = place.replace("\\040", " ")
-                inside = folder == place or folder.startswith(place.rstrip("/") + "/")
-                if inside and len(place) >= len(best):
-                    best, kind = place, found
+                _, mount, found, *_ = line.split(" ")
+                mount = mount.replace("\\040", " ")
+                inside = folder == mount or folder.startswith(mount.rstrip("/") + "/")
+                if inside and len(mount) >= len(best):
+                    best, kind = mount, found
     except (OSError, ValueError):
         return None
     return kind
 
 
-def _space(folder: str, path: str) -> Finding:
+def _space(folder: str, path: str) -> Diagnostic:
     free = shutil.disk_usage(folder).free
     taken = 0 if os.path.isdir(path) else os.path.getsize(path)
     enough = free > max(LITTLE_SPACE, taken)
-    hint = "" if enough else "compact and backup need as much as the store takes"
+    hint = (
+        ""
+        if enough
+        else "compact and backup need as much free space as the store takes"
+    )
     state: State = "good" if enough else "note"
-    return Finding("free space", state, _documents.size(free), hint)
+    return Diagnostic("free space", state, size(free), hint)
 
 
-def _permissions(path: str) -> Finding:
+def _permissions(path: str) -> Diagnostic:
     mode = stat.S_IMODE(os.stat(path).st_mode)
     if not os.access(path, os.R_OK):
-        return Finding("permissions", "bad", f"{mode:04o}", "you may not read it")
+        return Diagnostic(
+            "permissions", "bad", f"{mode:04o}", "you have no permission to read it"
+        )
     if mode & 0o077:
         hint = f"others can read it; run: chmod go= {path}"
-        return Finding("permissions", "note", f"{mode:04o}", hint)
+        return Diagnostic("permissions", "note", f"{mode:04o}", hint)
     if not os.access(path, os.W_OK):
-        return Finding("permissions", "note", f"{mode:04o}", "you may only read it")
-    return Finding("permissions", "good", f"{mode:04o}")
+        return Diagnostic(
+            "permissions", "note", f"{mode:04o}", "you have no permission to write it"
+        )
+    return Diagnostic("permissions", "good", f"{mode:04o}")
 
 
-def log_left(path: str) -> Finding:
+def log_left(path: str) -> Diagnostic:
     """The write-ahead log beside a SQLite file."""
     try:
-        size = os.path.getsize(f"{path}-wal")
+        left = os.path.getsize(f"{path}-wal")
     except OSError:
-        return Finding("log", "good", "none")
-    if size > LARGE_LOG:
-        hint = "somebody reads for very long, or died; the next to open it tidies up"
-        return Finding("log", "note", _documents.size(size), hint)
-    return Finding("log", "good", _documents.size(size))
+        return Diagnostic("log", "good", "none")
+    if left > LARGE_LOG:
+        hint = "a reader is open for long, or a process died; the next open shortens it"
+        return Diagnostic("log", "note", size(left), hint)
+    return Diagnostic("log", "good", size(left))
 
 
-def clock(newest: int | None) -> Finding:
-    """This machine's clock beside the newest time in the store."""
+def clock(newest: int | None) -> Diagnostic:
+    """This machine's clock compared with the newest time in the store."""
     ahead = 0 if newest is None else newest - now()
     if ahead > MINUTE:
-        hint = "set the clock: ages and --keep-within go by it"
+        hint = "set the clock: ages and --keep-within depend on it"
         text = f"{ahead // MINUTE:,} minutes behind the newest checkpoint"
-        return Finding("clock", "note", text, hint)
-    return Finding("clock", "good", _documents.time(now()))
+        return Diagnostic("clock", "note", text, hint)
+    return Diagnostic("clock", "good", time(now()))

@@ -1,6 +1,6 @@
-"""Completion in shells: click's, but for what bash makes of references.
+"""Completion in shells: click's, with an own script for bash.
 
-Bash takes ``@`` and ``:`` for ends of words, so that `chat@label:x` would be three.
+Bash splits words at ``@`` and ``:``, so that `chat@label:x` would be three words.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from click.shell_completion import (
     split_arg_string,
 )
 
-from holdfast.cli._session import Session
+from holdfast.cli._invocation import Invocation
 
 SHELLS = ("bash", "zsh", "fish")
 PROGRAM, VARIABLE = "holdfast", "_HOLDFAST_COMPLETE"
@@ -46,7 +46,7 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 
 
 class Bash(BashComplete):
-    """Reads the line as a whole, as it stands before the cursor."""
+    """Reads the whole line up to the cursor."""
 
     source_template: ClassVar[str] = _BASH
 
@@ -61,13 +61,13 @@ add_completion_class(Bash)
 
 
 def script(root: click.Command, shell: str) -> str:
-    """What a shell has to run once to complete."""
+    """The script that makes a shell complete."""
     kind = get_completion_class(shell)
     assert kind is not None  # one of SHELLS
     made: ShellComplete = kind(root, {}, PROGRAM, VARIABLE)
     return made.source()
 
 
-def complete(root: click.Command, session: Session, instruction: str) -> int:
-    """Answer a shell."""
-    return shell_complete(root, {"obj": session}, PROGRAM, VARIABLE, instruction)
+def complete(root: click.Command, invocation: Invocation, instruction: str) -> int:
+    """Print the completions that a shell asked for."""
+    return shell_complete(root, {"obj": invocation}, PROGRAM, VARIABLE, instruction)

@@ -9,10 +9,10 @@ import msgspec
 from holdfast._values.records import Checkpoint, ThreadRecord
 
 
-class Kin(msgspec.Struct, frozen=True):
-    """A checkpoint with the threads it is the head of, and those it leads to.
+class LineageEntry(msgspec.Struct, frozen=True):
+    """A checkpoint, the threads it is the head of, and the threads it leads to.
 
-    One that leads to no head was rewound.
+    A checkpoint that leads to no head was rewound.
     """
 
     checkpoint: Checkpoint
@@ -33,20 +33,20 @@ class Kin(msgspec.Struct, frozen=True):
         return not self.threads
 
 
-def related(
+def lineage_of(
     checkpoints: Iterable[Checkpoint], threads: Sequence[ThreadRecord]
-) -> list[Kin]:
-    """Checkpoints, newest first and without gaps, with what builds on them."""
+) -> list[LineageEntry]:
+    """Entries for checkpoints that are given newest first and without gaps."""
     leading: dict[str, list[str]] = {}
     heads: dict[str, list[str]] = {}
     for thread in threads:
         if thread.head is not None:
             heads.setdefault(thread.head.id, []).append(thread.id)
-    found: list[Kin] = []
+    found: list[LineageEntry] = []
     for checkpoint in checkpoints:
         here = heads.get(checkpoint.id, [])
         names = here + leading.pop(checkpoint.id, [])
         if checkpoint.parent is not None and names:
             leading.setdefault(checkpoint.parent, []).extend(names)
-        found.append(Kin(checkpoint, tuple(here), tuple(names)))
+        found.append(LineageEntry(checkpoint, tuple(here), tuple(names)))
     return found

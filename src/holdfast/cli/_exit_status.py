@@ -1,4 +1,4 @@
-"""Exit statuses: what each means, and which error ends with which."""
+"""Exit statuses: their meanings, and the status of each error."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ MEANINGS = MappingProxyType(
     {
         OK: "done",
         NEGATIVE: "done, and the answer is no: `diff --exit-code` found a difference,"
-        " `search` found nothing, a question was answered with no",
-        USAGE: "the command line cannot be understood, or needs `--yes`",
+        " `search` found nothing, the user answered a question with no",
+        USAGE: "the command line is wrong, or needs `--yes`",
         NOT_FOUND: "no such store, thread or checkpoint, or more than one",
         DAMAGED: "stored bytes are damaged",
-        CONFLICT: "somebody else was first, or holds the lock; nothing was changed",
-        DENIED: "not allowed, or not possible with this store or installation",
+        CONFLICT: "another process was first, or holds the lock; nothing was changed",
+        DENIED: "not allowed, or not supported by this store or installation",
         FORMAT: "not a Holdfast store, or its format is newer than this program",
-        INTERNAL: "a mistake in Holdfast; `-v` shows where",
+        INTERNAL: "an internal error of Holdfast; `-v` shows where",
         DISK: "the disk is full or fails",
         INTERRUPTED: "interrupted with Ctrl-C",
-        PIPE: "whoever read the output stopped reading",
+        PIPE: "the program that read the output stopped reading",
     }
 )
 
-# The first that fits decides; of one class, the code.
+# The first class that fits decides; the code decides for errors of no such class.
 _CLASSES: tuple[tuple[type[HoldfastError], int], ...] = (
     (NotFound, NOT_FOUND),
     (Conflict, CONFLICT),

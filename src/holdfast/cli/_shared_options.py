@@ -1,4 +1,4 @@
-"""The options that every command has, as they were given."""
+"""The values of the options that every command has."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ When: TypeAlias = Literal["auto", "always", "never"]
 BUSY_TIMEOUT = 5.0
 
 
-class Settings(msgspec.Struct):
-    """What was asked for beside the command itself."""
+class SharedOptions(msgspec.Struct):
+    """The values, before a command runs the defaults."""
 
     store: str | None = None
     directory: str | None = None

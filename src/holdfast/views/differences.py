@@ -1,0 +1,87 @@
+"""Differences of states: which to show, their counts, and each as a document."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from holdfast._api.store import Store
+from holdfast._values.paths import Part, parse_path
+from holdfast._values.records import Checkpoint
+from holdfast.diff import Change, Diff, Op, diff
+from holdfast.views.documents import plain
+
+OPS: tuple[Op, ...] = ("added", "removed", "changed")
+
+
+def state_before(store: Store, checkpoint: Checkpoint, state: object) -> object:
+    """The state of a checkpoint's parent, or an empty one for the first checkpoint."""
+    if checkpoint.parent is not None:
+        return store.load(store.get(checkpoint.parent))
+    return {} if type(state) is dict else None
+
+
+def differences_of(store: Store, checkpoints: Iterable[Checkpoint]) -> Iterator[Diff]:
+    """What each checkpoint changed; the state of a parent that follows is reused."""
+    known: dict[str | None, object] = {}
+    for checkpoint in checkpoints:
+        if checkpoint.id not in known:
+            known[checkpoint.id] = store.load(checkpoint)
+        state = known[checkpoint.id]
+        before = state_before(store, checkpoint, state)
+        known = {checkpoint.parent: before}
+        yield diff(before, state)
+
+
+def only_at(found: Diff, path: str | None) -> Diff:
+    """The changes at a path, inside it, or of a value that contains it."""
+    if path is None:
+        return found
+    parts = _texts(parse_path(path))
+    return Diff(
+        tuple(c for c in found.changes if _touches(_texts(c.path), parts)),
+        tuple(o for o in found.operations if _touches(_pointed(o[1]), parts)),
+    )
+
+
+def change_documents(found: Diff) -> list[dict[str, Any]]:
+    """A document for each change."""
+    return [_change_document(change) for change in found.changes]
+
+
+def _change_document(change: Change) -> dict[str, Any]:
+    return {
+        "op": change.op,
+        "path": plain(list(change.path)),
+        "old": plain(change.old),
+        "new": plain(change.new),
+    }
+
+
+def counts(found: Diff) -> str:
+    """How many values were added, removed and changed."""
+    seen = Counter(change.op for change in found.changes)
+    return ", ".join(f"{seen[op]} {op}" for op in OPS)
+
+
+def counts_by_value(found: Diff) -> dict[str, Counter[Op]]:
+    """The counts for each top-level value of the state."""
+    counted: dict[str, Counter[Op]] = {}
+    for change in found.changes:
+        name = str(change.path[0]) if change.path else "(root)"
+        counted.setdefault(name, Counter())[change.op] += 1
+    return counted
+
+
+def _texts(parts: Iterable[Part | Any]) -> tuple[str, ...]:
+    return tuple(map(str, parts))
+
+
+def _pointed(pointer: str) -> tuple[str, ...]:
+    return _texts(parse_path(pointer))
+
+
+def _touches(path: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    shared = min(len(path), len(other))
+    return path[:shared] == other[:shared]

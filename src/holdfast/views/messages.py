@@ -1,0 +1,38 @@
+"""Messages as people read them: the role, the text and the calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from holdfast._messages.transcript import calls_of, fields_of, role_of, text_of
+from holdfast.diff import excerpt
+
+LONGEST = 100
+
+
+def message_documents(messages: Iterable[object]) -> Iterator[dict[str, object]]:
+    """Each message with its position, whatever format it was saved in."""
+    for position, message in enumerate(messages):
+        yield {
+            "position": position,
+            "role": role_of(message),
+            "text": text_of(message),
+            "calls": [call.name for call in calls_of(message, position)],
+        }
+
+
+def one_line_text(message: object, position: int = 0) -> str:
+    """The text and the calls of a message on one line."""
+    text = " ".join(text_of(message).split())
+    calls = [
+        f"{call.name}({excerpt(call.arguments)})"
+        for call in calls_of(message, position)
+    ]
+    shown = " ".join([text, *calls] if text else calls)
+    return shown or excerpt(fields_of(message).get("content", message))
+
+
+def summary(message: object) -> str:
+    """The role and the text of a message, cut to 100 characters."""
+    text = ": ".join(filter(None, [role_of(message), one_line_text(message)]))
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
