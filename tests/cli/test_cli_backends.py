@@ -6,7 +6,6 @@ import contextlib
 
 import pytest
 import stores
-from holdfast.cli._place import without_password
 
 from holdfast.cli import main
 from holdfast.cli._store_address import without_password

@@ -10,8 +10,6 @@ import sys
 import pytest
 import shell
 import stores
-from holdfast.cli._checks import file_system
-from holdfast.cli._counted import counted
 
 import holdfast
 from holdfast.cli import main
