@@ -9,7 +9,6 @@ from holdfast import (
 )
 from holdfast._engine.cache import Cache
 
-LONG = "a value too long for the manifest " * 20
 DAY = timedelta(days=1)
 
 

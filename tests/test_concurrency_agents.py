@@ -27,6 +27,7 @@ from programs.scenario import (
     copy_folder,
     problems_of,
 )
+from samples import LONG
 
 
 class Interrupted:
@@ -225,7 +226,6 @@ def test_one_made_by_hand_begins_anew_what_is_deleted_meanwhile(memory):
         assert found is None or found.title == "new"
 
 
-LONG = "longer than what stands in a manifest " * 10
 LISTINGS = {
     "agents": lambda store: [a.id for a in store.agents.list()],
     "conversations": lambda store: [c.id for c in store.conversations.list()],

@@ -21,7 +21,7 @@ from conftest import (
     open_file,
     open_memory,
 )
-from earlier import DAY, LONG, damage, steps, watched
+from earlier import DAY, damage, steps, watched
 from holdfast import (
     Agent,
     Attachment,
@@ -34,6 +34,7 @@ from holdfast import (
     Unstorable,
 )
 from holdfast.testing import FakeClock, ids, raises
+from samples import LONG
 
 
 @pytest.fixture

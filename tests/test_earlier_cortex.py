@@ -14,7 +14,7 @@ import pydantic
 import pytest
 
 import holdfast
-from earlier import DAY, LONG, steps, watched
+from earlier import DAY, steps, watched
 from holdfast import (
     Conflict,
     FormatMismatch,
@@ -24,6 +24,7 @@ from holdfast import (
     Unstorable,
 )
 from holdfast.testing import raises
+from samples import LONG
 
 
 def test_1_1_tags_and_metadata_that_were_given_are_found(store):

@@ -15,7 +15,7 @@ import apsw
 import pytest
 
 import holdfast
-from earlier import DAY, LONG, steps
+from earlier import DAY, steps
 from holdfast import (
     Conflict,
     Corrupt,
@@ -26,6 +26,7 @@ from holdfast import (
 from holdfast.backends.sqlite import _connection
 from holdfast.faults import Fault, FaultyDisk, disk_full
 from holdfast.testing import raises
+from samples import LONG
 
 
 @pytest.mark.parametrize(

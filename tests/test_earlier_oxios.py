@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import holdfast
-from earlier import DAY, LONG, damage, steps, watched
+from earlier import DAY, damage, steps, watched
 from holdfast import (
     Conflict,
     Conversation,
@@ -27,6 +27,7 @@ from holdfast import (
 )
 from holdfast._values.records import LONGEST_NAME
 from holdfast.testing import FakeClock, raises
+from samples import LONG
 
 
 def test_4_1_deleting_a_hostile_id_deletes_no_file(tmp_path):

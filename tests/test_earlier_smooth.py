@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 import holdfast
-from earlier import LONG, watched
+from earlier import watched
 from holdfast import (
     Conflict,
     FormatMismatch,
@@ -19,6 +19,7 @@ from holdfast import (
     Unstorable,
 )
 from holdfast.testing import raises
+from samples import LONG
 
 
 def test_2_3_ten_saves_in_one_second_resume_from_the_newest(store):

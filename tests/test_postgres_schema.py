@@ -217,9 +217,7 @@ def divided():
     emptied.close()
 
 
-class TestPartitioned(
-    SaveTests, ForkTests, PruneTests, DeletionTests, JournalTests
-):
+class TestPartitioned(SaveTests, ForkTests, PruneTests, DeletionTests, JournalTests):
     """What touches every table once more, on tables of four parts."""
 
     # Parts with nothing in them take room too.
