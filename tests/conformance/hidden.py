@@ -1,4 +1,4 @@
-"""A layer under which nothing that was saved stands in the file as it was saved.
+"""A layer that stores nothing in the form in which it was saved.
 
 It is what an encrypting layer is, without the cryptography: every content gets a mark
 and a checksum of its location, and none of its bytes stays what it was.
@@ -36,7 +36,7 @@ class Hidden(ContentLayer):
         return content[START:].translate(FLIPPED)
 
     def encode_text(self, text):
-        # The neighbour of each letter, so that what holds a text still holds it.
+        # Character by character, so that a part of a text stays a part of it.
         return "".join(chr(ord(c) ^ 1) if ord(c) > LAST_CONTROL else c for c in text)
 
     def _head(self, location):

@@ -115,7 +115,7 @@ def test_what_can_be_decoded_is_salvaged_into_a_store_of_the_same_form(tmp_path)
 
 
 def test_content_that_cannot_be_decoded_is_damage_and_is_not_given_out(tmp_path):
-    """As with a wrong key, or after somebody has put content into the file."""
+    """As with a wrong key, or when another program has written to the file."""
     with holdfast.open(tmp_path / "store.db") as plain:
         fill(plain)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.backends import Backend
+from holdfast.testing import StoreTests
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "writing-a-backend.md").read_text()
@@ -89,3 +90,9 @@ def test_every_verb_of_the_port_is_in_the_checklist():
     verbs = {name for name in vars(Backend) if not name.startswith("_")} - stated
 
     assert {verb for verb in verbs if f"`{verb}`" not in checklist} == set()
+
+
+def test_the_rule_that_the_page_switches_off_is_one_of_the_suite():
+    [rule] = re.findall(r"`(test_\w+) = None`", PAGE)
+
+    assert callable(getattr(StoreTests, rule))

@@ -80,7 +80,7 @@ class ListingTests(Cases):
 
         assert names(self.store.threads()) == ["c", "b", "a"]
 
-    def test_a_record_tells_about_its_thread(self) -> None:
+    def test_a_record_describes_its_thread(self) -> None:
         chat = self.store.thread("chat", kind="agent", owner="me", metadata={"k": [1]})
         self.clock.now = 1000
         chat.save({"n": 1})
