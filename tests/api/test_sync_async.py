@@ -19,8 +19,7 @@ from holdfast._api.documents import AsyncDocuments, Documents
 from holdfast._engine.packing import _zstd
 from holdfast._port import run
 from holdfast.testing import FakeClock, blocking, ids, raises
-
-LONG = "a value too long for the manifest " * 20
+from support.samples import LONG
 
 
 def public(kind):

@@ -29,8 +29,8 @@ from holdfast.archive._frames import FrameReader, FrameWriter
 from holdfast.archive._records import FORMS, Forms, family_of
 from holdfast.testing import FakeClock, blocking, ids, raises
 from support.folders import PROGRAMS
+from support.samples import LONGER
 
-LONG = "a long text that fills a segment " * 40
 PROGRAM = PROGRAMS / "import_archive.py"
 KINDS = ("archive", "family", "thread", "checkpoint", "entry", "move", "segment")
 PLURALS = {k: f"{k}s" for k in KINDS} | {"entry": "entries"}
@@ -38,12 +38,12 @@ PLURALS = {k: f"{k}s" for k in KINDS} | {"entry": "entries"}
 
 def filled(store):
     chat = store.thread("chat", owner="ann", metadata={"k": [1]})
-    chat.save({"messages": [LONG], "n": 1}, label="first", tags=["a"])
-    chat.append(messages=["more", LONG])
-    chat.save({"messages": [LONG], "n": 2}, metadata={"by": "me"})
+    chat.save({"messages": [LONGER], "n": 1}, label="first", tags=["a"])
+    chat.append(messages=["more", LONGER])
+    chat.save({"messages": [LONGER], "n": 2}, metadata={"by": "me"})
     chat.record("call", {"refunded": 129})
     chat.rewind("@1")
-    chat.fork("what if").save({"text": LONG})
+    chat.fork("what if").save({"text": LONGER})
     store.thread("other").save({"n": 1})
 
 
@@ -180,7 +180,7 @@ class TestFiles:
         with holdfast.open(tmp_path / "a.db", durability="normal") as store:
             for n in range(24):
                 store.thread("big").save(
-                    {"n": [f"{n} {i} " + LONG for i in range(700)]}
+                    {"n": [f"{n} {i} " + LONGER for i in range(700)]}
                 )
         size = (tmp_path / "a.db").stat().st_size
 
@@ -351,7 +351,7 @@ class TestImporting:
     def test_a_process_killed_while_importing_leaves_nothing(self, tmp_path, done):
         with holdfast.open(":memory:") as store:
             filled(store)
-            texts = [f"{n} {LONG}" for n in range(900)]
+            texts = [f"{n} {LONGER}" for n in range(900)]
             store.thread("long").save({"texts": texts})
             store.export_to(tmp_path / "a.hfa")
         target = str(tmp_path / "b.db")
@@ -426,7 +426,7 @@ class TestRandomLives:
             for _ in range(data.draw(st.integers(1, 25))):
                 clock.now += 1_000_000
                 live_a_little(store, data.draw)
-            other.thread("mine").save({"text": LONG})
+            other.thread("mine").save({"text": LONGER})
             first, second = io.BytesIO(), io.BytesIO()
             contents = store.export_to(first)
             store.copy_to(third)
@@ -454,8 +454,8 @@ def live_a_little(store, draw):
 
 
 EVENTS_DONE = {
-    "save": lambda store, t, at, draw: t.save({"n": draw(st.integers()), "x": LONG}),
-    "append": lambda store, t, at, draw: t.append(list=[draw(st.text()), LONG]),
+    "save": lambda store, t, at, draw: t.save({"n": draw(st.integers()), "x": LONGER}),
+    "append": lambda store, t, at, draw: t.append(list=[draw(st.text()), LONGER]),
     "rewind": lambda store, t, at, draw: t.rewind(at),
     "undo": lambda store, t, at, draw: t.undo(),
     "label": lambda store, t, at, draw: t.label(draw(st.sampled_from("xy")), at),
@@ -502,7 +502,7 @@ class TestLines:
             ("what if", 2),
             ("other", 1),
         ]
-        assert found[1]["state"] == {"messages": [LONG, "more", LONG], "n": 1}
+        assert found[1]["state"] == {"messages": [LONGER, "more", LONGER], "n": 1}
         assert found[0]["label"] == "first"
         assert found[2]["metadata"] == {"by": "me"}
 

@@ -10,8 +10,7 @@ import holdfast
 from holdfast import Conflict
 from holdfast.testing import raises
 from support import databases, servers
-
-LONG = "a long text that fills a segment " * 40
+from support.samples import LONGER
 
 
 @pytest.fixture
@@ -25,7 +24,7 @@ def archive():
     file = io.BytesIO()
     with holdfast.open(":memory:") as store:
         for n in range(3):
-            store.thread("chat").append(texts=[f"{n} {LONG}"])
+            store.thread("chat").append(texts=[f"{n} {LONGER}"])
         store.thread("chat").fork("fork").save({"n": 1})
         store.export_to(file)
     return file

@@ -49,7 +49,7 @@ class RecordTests(
     BlameTests,
     MomentTests,
 ):
-    """The rules about what is made of threads and checkpoints."""
+    """The rules about records that are made of threads and checkpoints."""
 
 
 class ConformanceTests(StoreTests, RecordTests):

@@ -21,7 +21,7 @@ NEVER = timedelta(0)
 class AgentCheckpointTests(AgentCases):
     """A checkpoint holds an agent and all its conversations, and copies nothing."""
 
-    def test_a_checkpoint_tells_what_it_holds(self) -> None:
+    def test_a_checkpoint_says_what_it_holds(self) -> None:
         self.busy_agent()
         self.store.conversations.create("not its own", messages=[Message.user("x")])
 
@@ -200,13 +200,13 @@ class AgentCheckpointTests(AgentCases):
 
 
 class CheckpointRetentionTests(AgentCases):
-    """Checkpoints go one by one or by kind, and nothing else takes them away."""
+    """Checkpoints are deleted one by one or by kind, and in no other way."""
 
     def facts(self) -> Statistics:
         """Everything that can be counted but the size of a file."""
         return msgspec.structs.replace(self.store.stats(), file_bytes=0)
 
-    def test_with_a_checkpoint_goes_what_only_it_held(self) -> None:
+    def test_deleting_a_checkpoint_frees_what_only_it_held(self) -> None:
         self.busy_agent()
         before = self.facts()
         first = self.store.agents.checkpoint("a")

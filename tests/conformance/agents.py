@@ -1,4 +1,4 @@
-"""Agents: saving, finding, listing, deleting with all that is theirs."""
+"""Agents: saving, finding, listing, deleting."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class AgentTests(Cases):
 
         assert self.reopen().agents.load("a") == saved
 
-    def test_saving_tells_version_times_and_checkpoint(self) -> None:
+    def test_saving_gives_version_times_and_checkpoint(self) -> None:
         agent = self.store.agents.save(Agent(id="a"))
         begun = self.clock.now
         self.clock.advance(timedelta(hours=1))
@@ -104,7 +104,7 @@ class AgentTests(Cases):
         for n in range(9):
             store.agents.save(Agent(id="a", name=f"{n}"))
         store.prune(Retention(last=1))
-        # The id of what is left begins like the one that is gone.
+        # The id of the agent that is left begins like that of the deleted one.
         assert (stale.checkpoint, store.agents.thread("a").get().id) == ("1", "10")
 
         with raises(Conflict, "head_moved"):
@@ -284,7 +284,7 @@ class AgentListingTests(Cases):
 
 
 class AgentDeletionTests(Cases):
-    """With an agent goes all that is its own."""
+    """Deleting an agent deletes everything that belongs to it."""
 
     def test_its_conversations_and_checkpoints_go_with_it(self) -> None:
         store = self.store
@@ -308,7 +308,7 @@ class AgentDeletionTests(Cases):
         assert store.agents.restore("b", "manual").revived == ()
         assert store.verify()
 
-    def test_nothing_of_it_is_left(self) -> None:
+    def test_nothing_of_a_deleted_agent_is_left(self) -> None:
         store = self.store
         store.agents.save(Agent(id="a", state={"text": LONG}))
         store.conversations.create("c", agent="a", messages=[Message.user(LONG)])
@@ -329,7 +329,7 @@ class AgentDeletionTests(Cases):
         assert self.store.agents.delete() == 0
         assert [agent.id for agent in self.store.agents.list()] == ["c"]
 
-    def test_a_deleted_agent_begins_anew_by_hand(self) -> None:
+    def test_a_deleted_agent_can_be_made_again_by_hand(self) -> None:
         self.store.agents.save(Agent(id="a", name="old"))
         self.store.conversations.create("c", agent="a")
         self.store.agents.checkpoint("a", "old")

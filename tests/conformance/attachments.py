@@ -1,4 +1,4 @@
-"""What comes with messages: given back as it was, and stored once if it is large."""
+"""Attachments of messages: unchanged, and stored once if they are large."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from holdfast.agents import Agent
 from holdfast.messages import AnyMessage, Attachment, Message
 from holdfast.testing._cases import Cases
 
-# Nothing can be saved by compressing it.
+# Random bytes, which cannot be compressed.
 NOISE = Random(1).randbytes(60_000)
 TEXT = b64encode(NOISE).decode()
 LARGE = 40_000
@@ -66,7 +66,7 @@ class AttachmentTests(Cases):
 
         assert self.attachments() == files
 
-    def test_a_fork_does_not_store_it_again(self) -> None:
+    def test_a_fork_does_not_store_an_attachment_again(self) -> None:
         talks = self.store.conversations
         file = Attachment(content=TEXT)
         talks.create("c", messages=[Message.user("m", attachments=[file])])
@@ -79,7 +79,7 @@ class AttachmentTests(Cases):
         assert self.stored() - before < 3000
         assert self.attachments("c") == self.attachments("d") == [file, file]
 
-    def test_saving_the_whole_again_does_not_store_it_again(self) -> None:
+    def test_saving_the_whole_again_does_not_store_an_attachment_again(self) -> None:
         talks = self.store.conversations
         file = Attachment(content=NOISE)
         talks.create("c", messages=[Message.user("m", attachments=[file])])
@@ -96,7 +96,7 @@ class AttachmentTests(Cases):
         assert self.stored() - before < 10_000
         assert [a.content for a in self.attachments()] == [NOISE] * 6
 
-    def test_editing_around_it_does_not_store_it_again(self) -> None:
+    def test_editing_around_an_attachment_does_not_store_it_again(self) -> None:
         talks = self.store.conversations
         noises = [Random(n).randbytes(30_000) for n in range(5)]
         files = [Attachment(content=noise) for noise in noises]
@@ -120,7 +120,7 @@ class AttachmentTests(Cases):
         assert kept == [noises[n] for n in (4, 3, 1, 0)]
         assert talks.load("c", "@^").messages == messages
 
-    def test_an_agents_checkpoint_does_not_store_it_again(self) -> None:
+    def test_an_agents_checkpoint_does_not_store_an_attachment_again(self) -> None:
         talks = self.store.conversations
         self.store.agents.save(Agent(id="a"))
         file = Attachment(content=TEXT)
@@ -151,7 +151,7 @@ class AttachmentTests(Cases):
         assert talks.thread("c").load().keys() == {"messages", "counts", "created_at"}
         assert self.store.verify()
 
-    def test_it_is_there_after_rewinding_and_adding_it_again(self) -> None:
+    def test_an_attachment_is_there_after_rewinding_and_adding_it_again(self) -> None:
         talks = self.store.conversations
         one, two = Attachment(content=TEXT), Attachment(content=NOISE)
         talks.create("c")

@@ -1,4 +1,4 @@
-"""Automatic checkpoints by time: one loop, bounded, and no error goes unheard."""
+"""Automatic checkpoints by time: one loop, bounded, and every error is reported."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from holdfast.testing._raises import raises
 
 SOON = 0.001
 NEVER = timedelta(days=365)
-PATIENCE = 20.0  # seconds, of which a test that passes needs next to none
+PATIENCE = 20.0  # seconds; a test that passes needs almost none of them
 
 
 def loops() -> int:
-    """How many loops run in threads; those of the async door are tasks."""
+    """How many loops run in threads; those of the async API are tasks."""
     return sum(thread.name == "holdfast-autosave" for thread in living_threads())
 
 
@@ -50,7 +50,7 @@ class AutosaveTests(Cases):
             if any(change.thread == "checkpoints:a" for change in page):
                 return after
 
-    def test_checkpoints_are_taken_while_it_runs(self) -> None:
+    def test_checkpoints_are_taken_while_autosave_runs(self) -> None:
         self.agent()
         seen = self.store.changes().cursor or 0
 
@@ -105,7 +105,7 @@ class AutosaveTests(Cases):
         assert loops() == 0
         assert len(self.taken()) == 1
 
-    def test_it_can_be_started_again_after_a_stop(self) -> None:
+    def test_autosave_can_be_started_again_after_a_stop(self) -> None:
         self.agent()
         saving = self.store.agents.autosave("a", every=SOON)
 

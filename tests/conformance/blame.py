@@ -9,7 +9,7 @@ from holdfast.testing._raises import raises
 
 
 class BlameTests(Cases):
-    """The first of the checkpoints that have had a value ever since."""
+    """The checkpoint since which a value has not changed."""
 
     def _set_by(self, path: str, at: str = "@") -> tuple[int, int | None]:
         """The steps of the checkpoint that set a value and of the one before it."""
@@ -76,7 +76,7 @@ class BlameTests(Cases):
 
         assert self._set_by("text") == (3, 2)
 
-    def test_blame_does_not_take_equal_values_written_anew_for_changes(self) -> None:
+    def test_blame_does_not_take_equal_values_written_again_for_changes(self) -> None:
         chat = self.thread()
         chat.save({"a": LONG})
         chat.save({"a": LONG, "b": 1})

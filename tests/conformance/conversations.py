@@ -62,7 +62,7 @@ class ConversationTests(Cases):
 
         assert self.store.conversations.load("c").title == "first"
 
-    def test_a_deleted_one_can_be_created_anew(self) -> None:
+    def test_a_deleted_conversation_can_be_created_again(self) -> None:
         talks = self.store.conversations
         talks.create("c", owner="ann", messages=[Message.user(LONG)])
         talks.delete("c")
@@ -144,7 +144,7 @@ class ConversationTests(Cases):
 
 
 class AddMessageTests(Cases):
-    """Messages are added one after the other, whoever adds them."""
+    """Messages of several writers are added one after the other."""
 
     def test_messages_are_added_at_the_end_and_counted(self) -> None:
         talks = self.store.conversations
@@ -233,7 +233,7 @@ class AddMessageTests(Cases):
 
 
 class SaveConversationTests(Cases):
-    """Saving a whole conversation, or what is said about it."""
+    """Saving a whole conversation, or some of its fields."""
 
     def test_a_loaded_conversation_is_changed_and_saved(self) -> None:
         talks = self.store.conversations
@@ -302,7 +302,9 @@ class SaveConversationTests(Cases):
         assert talks.load("c").title is None
         assert talks.save(Conversation(id="c", owner="ann", agent="a", title="mine"))
 
-    def test_a_new_one_can_be_saved_and_a_deleted_one_begun_anew(self) -> None:
+    def test_a_new_conversation_can_be_saved_and_a_deleted_one_started_again(
+        self,
+    ) -> None:
         talks = self.store.conversations
         talks.save(Conversation(id="c", title="first"))
         talks.delete("c")
@@ -312,7 +314,7 @@ class SaveConversationTests(Cases):
         assert talks.load("c").title == "second"
         assert talks.save(Conversation(title="third")).id
 
-    def test_what_is_said_about_it_is_set_and_taken_back(self) -> None:
+    def test_the_fields_of_a_conversation_are_set_and_taken_back(self) -> None:
         talks = self.store.conversations
         talks.create("c", messages=[Message.user(LONG)])
         before = talks.load("c")

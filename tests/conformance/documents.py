@@ -12,7 +12,7 @@ HOUR = timedelta(hours=1)
 
 
 class DocumentTests(Cases):
-    """A document holds whatever can be stored."""
+    """A document holds any value that can be stored."""
 
     def test_text_and_json_are_given_back(self) -> None:
         contents = ["", "# Rust\n\n" + LONG, {"a": [1, None]}, [], [LONG] * 9, 5, None]
@@ -31,7 +31,7 @@ class DocumentTests(Cases):
 
         assert self.reopen().documents.load("a/b") == saved
 
-    def test_saving_tells_version_and_times(self) -> None:
+    def test_saving_gives_version_and_times(self) -> None:
         first = self.store.documents.save("notes/rust", "one")
         begun = self.clock.now
         self.clock.advance(HOUR)
@@ -135,7 +135,7 @@ class DocumentTests(Cases):
 
 
 class CategoryTests(Cases):
-    """Categories are what stands before a slash, and nothing more."""
+    """The category of a document is the part of its name before the slash."""
 
     def names(self, category: str | None = None, *, nested: bool = False) -> set[str]:
         """The names of the documents in a category."""
@@ -156,7 +156,7 @@ class CategoryTests(Cases):
         assert self.names("") == {"top", "a"}
         assert self.names("nothing") == self.names("A") == self.names("a/") == set()
 
-    def test_a_summary_tells_everything_but_the_content(self) -> None:
+    def test_a_summary_has_everything_but_the_content(self) -> None:
         self.store.documents.save("a/d", "old")
         self.clock.advance(HOUR)
         saved = self.store.documents.save("a/d", LONG, metadata={"k": 1})

@@ -10,7 +10,7 @@ def _message(number: int, size: int = 10) -> dict[str, object]:
 
 
 class LastMessageTests(Cases):
-    """What a history is about, without its states."""
+    """The last message of each checkpoint, without loading whole states."""
 
     def test_each_checkpoint_has_its_own_last_message(self) -> None:
         chat = self.thread()

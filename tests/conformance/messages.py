@@ -1,4 +1,4 @@
-"""Messages: ours and everybody else's, given back exactly as they came."""
+"""Messages, ours and those of other formats, are given back unchanged."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ STRANGE: list[dict[str, Any]] = [
 class MessageTests(Cases):
     """A message is a record, or a mapping that is kept as it is."""
 
-    def told(self, *messages: AnyMessage) -> list[AnyMessage]:
-        """The messages after a round through the store, each in its own way."""
+    def round_trip(self, *messages: AnyMessage) -> list[AnyMessage]:
+        """The messages as the store gives them back."""
         talks = self.store.conversations
         created = talks.create(messages=messages).id
         added = talks.create().id
@@ -157,31 +157,31 @@ class MessageTests(Cases):
             extra={"mood": "good"},
         )
 
-        assert self.told(message) == [message]
-        assert self.told(Message(role="user", content=None)) != [Message.user("")]
+        assert self.round_trip(message) == [message]
+        assert self.round_trip(Message(role="user", content=None)) != [Message.user("")]
 
     def test_the_least_of_a_message_is_given_back(self) -> None:
         least = Message(role="user", id="", at=0)
 
-        [found] = self.told(least)
+        [found] = self.round_trip(least)
 
         assert found == least
         assert isinstance(found, Message)
 
     def test_mappings_of_others_are_given_back_as_they_came(self) -> None:
         for dialect in (OPENAI_CHAT, OPENAI_RESPONSES, ANTHROPIC, STRANGE):
-            assert alike(self.told(*dialect), dialect)
+            assert alike(self.round_trip(*dialect), dialect)
 
     def test_ours_and_others_can_be_mixed(self) -> None:
         mixed: list[AnyMessage] = [Message.user("ours"), *ANTHROPIC, *OPENAI_CHAT]
 
-        assert alike(self.told(*mixed), mixed)
+        assert alike(self.round_trip(*mixed), mixed)
 
     def test_storing_does_not_change_what_was_given(self) -> None:
         file = Attachment(content="x" * 5000)
         message, mapping = Message.user("m", attachments=[file]), dict(ANTHROPIC[1])
 
-        self.told(message, mapping)
+        self.round_trip(message, mapping)
 
         assert message.attachments[0].content == "x" * 5000
         assert mapping == ANTHROPIC[1]
@@ -202,7 +202,7 @@ class MessageTests(Cases):
         values = [float("nan"), float("inf"), -0.0, 2**64, -(2**63) - 1, 10**700]
         message = Message.user("m", metadata={"values": values}, tokens=2**70)
 
-        [found] = self.told(message)
+        [found] = self.round_trip(message)
 
         assert isinstance(found, Message)
         assert repr(found.metadata) == repr(message.metadata)
@@ -212,7 +212,7 @@ class MessageTests(Cases):
         texts = ["\0", "a\0b", "\ud800", "\udfff\ud800", "\u2028", "$hf.", '{"$hf.']
         messages = [Message.user(text, name=text, reasoning=text) for text in texts]
 
-        assert self.told(*messages) == messages
+        assert self.round_trip(*messages) == messages
 
     def test_words_of_a_newer_writer_survive(self) -> None:
         stored: dict[str, Any] = {

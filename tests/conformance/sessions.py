@@ -1,4 +1,4 @@
-"""Sessions: conversations of users, and how long they stay."""
+"""Sessions: conversations of users, and how long they are kept."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class SessionTests(Cases):
             assert talks.delete(id_, owner="bob") == 0
         assert talks.load("s", owner="ann").title == "secret"
 
-    def test_nobody_has_no_sessions(self) -> None:
+    def test_an_unknown_user_has_no_sessions(self) -> None:
         talks = self.store.conversations
         talks.create("s", owner="ann", title="secret")
 
@@ -60,7 +60,7 @@ class SessionTests(Cases):
             with raises(Unstorable):
                 talks.get_or_create(wrong)
 
-    def test_of_many_who_want_it_one_makes_it(self) -> None:
+    def test_of_many_callers_one_makes_the_session(self) -> None:
         talks = self.store.conversations
 
         def want(user: str) -> Conversation:
@@ -72,7 +72,7 @@ class SessionTests(Cases):
         assert {talk.checkpoint for talk in got} == {talks.thread("s").get().id}
         assert talks.thread("s").step == 1
 
-    def test_of_two_users_who_want_it_one_gets_it(self) -> None:
+    def test_of_two_users_one_gets_the_session(self) -> None:
         talks = self.store.conversations
 
         def want(user: str) -> str | None:
@@ -90,7 +90,7 @@ class SessionTests(Cases):
 
 
 class SessionRetentionTests(Cases):
-    """Sessions that nobody uses go, and all but the newest of a user."""
+    """Retention removes unused sessions, and all but the newest of a user."""
 
     def test_an_idle_session_goes(self) -> None:
         talks = self.store.conversations
@@ -145,7 +145,7 @@ class SessionRetentionTests(Cases):
         store.thread("mine", owner="ann").save({})
         for n in range(5):
             store.conversations.create(f"{n}", owner="ann")
-        # It was done after the first save, and is not due again.
+        # It was done after the first save and is not due again.
         assert len(store.conversations.list()) == 5
 
         self.clock.advance(HOUR)

@@ -1,4 +1,4 @@
-"""Conversations in listings, their titles, and the windows a model gets to see."""
+"""Conversations in listings, their titles, and the windows for a model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DOTTED, HANGUL = "e\u0301\u0323", "\u1112\u1161\u11ab"
 class SummaryTests(Cases):
     """Listings show conversations without their messages."""
 
-    def test_a_summary_tells_everything_but_the_messages(self) -> None:
+    def test_a_summary_has_everything_but_the_messages(self) -> None:
         self.store.conversations.create(
             "c",
             owner="ann",
@@ -158,7 +158,7 @@ class SummaryTests(Cases):
 
 
 class TitleTests(Cases):
-    """A title of what the user said first, cut between characters."""
+    """A title is made of the first user message, cut between characters."""
 
     def title(self, *messages: AnyMessage) -> str | None:
         """What a conversation of these messages would be called."""
@@ -169,7 +169,7 @@ class TitleTests(Cases):
         assert Conversation(messages=list(messages)).auto_title() == title
         return title
 
-    def test_it_is_the_first_user_message_in_one_line(self) -> None:
+    def test_a_title_is_the_first_user_message_in_one_line(self) -> None:
         assert self.title(Message.system("S"), Message.user(" a\n\tb  c ")) == "a b c"
         assert self.title({"role": "user", "content": "a dict"}) == "a dict"
         parts = [{"type": "image"}, {"type": "text", "text": "look"}]
@@ -230,22 +230,25 @@ class TitleTests(Cases):
 
 
 class WindowTests(Cases):
-    """The newest messages that fit, and the system's always."""
+    """The newest messages that fit, and always the system message."""
 
     def test_the_newest_that_fit_are_taken(self) -> None:
         system = Message.system("rules")
-        told = [Message.user(f"{n}", tokens=10) for n in range(20)]
-        self.store.conversations.create("c", messages=[system, *told], budget=40)
+        messages = [Message.user(f"{n}", tokens=10) for n in range(20)]
+        self.store.conversations.create("c", messages=[system, *messages], budget=40)
 
         window = self.store.conversations.context_window("c", count=lambda _: 10)
 
-        assert window == [system, *told[-3:]]
+        assert window == [system, *messages[-3:]]
         all_ = self.store.conversations.context_window("c", 10_000)
-        assert all_ == [system, *told]
+        assert all_ == [system, *messages]
 
     def test_a_counter_is_given_the_messages_as_they_came(self) -> None:
-        told: list[AnyMessage] = [Message.user("a"), {"role": "user", "content": "b"}]
-        self.store.conversations.create("c", messages=told)
+        messages: list[AnyMessage] = [
+            Message.user("a"),
+            {"role": "user", "content": "b"},
+        ]
+        self.store.conversations.create("c", messages=messages)
         seen: list[AnyMessage] = []
 
         def count(message: AnyMessage) -> int:
@@ -254,26 +257,26 @@ class WindowTests(Cases):
 
         self.store.conversations.context_window("c", 9, count=count)
 
-        assert all(message in told for message in seen)
+        assert all(message in messages for message in seen)
         assert {type(message) for message in seen} == {Message, dict}
 
     def test_a_call_and_its_result_are_not_parted(self) -> None:
         call = ToolCall(id="1", name="look")
-        told = [
+        messages = [
             Message.user("old"),
             Message.assistant(tool_calls=[call]),
             Message.tool_result(call, "seen"),
             Message.assistant("done"),
         ]
-        self.store.conversations.create("c", messages=told)
+        self.store.conversations.create("c", messages=messages)
 
         def window(budget: int) -> list[AnyMessage]:
             talks = self.store.conversations
             return talks.context_window("c", budget, count=lambda _: 1)
 
-        assert window(4) == told
-        assert window(3) == told[1:]
-        assert window(2) == window(1) == told[3:]
+        assert window(4) == messages
+        assert window(3) == messages[1:]
+        assert window(2) == window(1) == messages[3:]
 
     def test_a_budget_is_needed(self) -> None:
         self.store.conversations.create("c")

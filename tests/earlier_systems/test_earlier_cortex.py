@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import apsw
 import pydantic
 import pytest
+from earlier import DAY, steps, watched
 
 import holdfast
 from holdfast import (
@@ -24,6 +25,7 @@ from holdfast import (
 )
 from holdfast.testing import raises
 from support.earlier_systems import DAY, LONG, steps, watched
+from support.samples import LONG
 
 
 def test_1_1_tags_and_metadata_that_were_given_are_found(store):

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
+from earlier import DAY, damage, steps, watched
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,6 +28,7 @@ from holdfast import (
 from holdfast._values.records import LONGEST_NAME
 from holdfast.testing import FakeClock, raises
 from support.earlier_systems import DAY, LONG, damage, steps, watched
+from support.samples import LONG
 
 
 def test_4_1_deleting_a_hostile_id_deletes_no_file(tmp_path):

@@ -8,11 +8,13 @@ import os
 
 import apsw
 import pytest
+from earlier import watched
 
 import holdfast
 from holdfast import Conflict, FormatMismatch, NotFound, Retention, Unstorable
 from holdfast.testing import raises
 from support.earlier_systems import LONG, watched
+from support.samples import LONG
 
 
 def test_2_3_ten_saves_in_one_second_resume_from_the_newest(store):

@@ -20,6 +20,7 @@ from holdfast import (
 )
 from holdfast._engine.cache import Cache
 from holdfast.testing import raises
+from support.samples import LONG
 from support.scenario import (
     AGENT_OPERATIONS,
     FILE,
@@ -225,7 +226,6 @@ def test_one_made_by_hand_begins_anew_what_is_deleted_meanwhile(memory):
         assert found is None or found.title == "new"
 
 
-LONG = "longer than what stands in a manifest " * 10
 LISTINGS = {
     "agents": lambda store: [a.id for a in store.agents.list()],
     "conversations": lambda store: [c.id for c in store.conversations.list()],

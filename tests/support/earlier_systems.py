@@ -7,7 +7,6 @@ from msgspec.structs import replace
 from holdfast import Store
 from holdfast._engine.cache import Cache
 
-LONG = "a value too long for the manifest " * 20
 DAY = timedelta(days=1)
 
 

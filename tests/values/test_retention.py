@@ -13,8 +13,8 @@ from holdfast._port.removal import ancestry, merged, plan_removal, subtract
 from holdfast._values.records import Run
 from holdfast.retention import Family, checkpoints_to_remove, threads_to_drop
 from holdfast.testing import FakeClock, ids, raises
+from support.samples import LONG
 
-LONG = "a value too long for the manifest " * 20
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 SPANS = st.integers(0, 60).map(lambda hours: hours * HOUR)
 COUNTS = st.integers(0, 4)

@@ -31,8 +31,8 @@ class Layer:
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        # The sync API calls the one and the async API the other: with only one of them
-        # overridden, half of the commits would pass the layer unseen.
+        # The sync API saves with the one and the async API with the other. If a layer
+        # overrides only one, half of the saves pass it unseen.
         if ("commit" in vars(cls)) is not ("commit_each" in vars(cls)):
             text = f"{cls.__name__} must override commit and commit_each together"
             raise TypeError(text)

@@ -1,5 +1,5 @@
 # ruff: noqa: PLR2004 - a test states its numbers where it uses them
-"""Archives: the same bytes for the same content, and everything back from them."""
+"""Archives: equal content gives equal bytes, and an import brings everything back."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ArchiveTests(Cases):
         store.prune(Retention(last=1))
 
     def _elsewhere(self) -> Store:
-        """The same life in memory."""
+        """The same in a store in memory."""
         self.setup_method_again()
         store = open_another(":memory:", clock=self.clock, new_id=self.new_id)
         self._lived(store)
@@ -142,9 +142,9 @@ class ArchiveTests(Cases):
         with self._elsewhere() as other:
             archive = exported(other)
 
-        told = self.store.import_archive(io.BytesIO(archive), dry_run=True)
+        reported = self.store.import_archive(io.BytesIO(archive), dry_run=True)
 
-        assert told.checkpoints > 0
+        assert reported.checkpoints > 0
         assert list(self.store.threads()) == []
 
     def test_a_damaged_archive_brings_nothing(self) -> None:

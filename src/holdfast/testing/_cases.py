@@ -1,4 +1,4 @@
-"""What every group of the conformance suite works with."""
+"""What all tests of the conformance suite use."""
 
 from __future__ import annotations
 
@@ -24,26 +24,29 @@ class Cases:
     A subclass says how, with `open_store`.
     """
 
-    # Whether a place that was closed can be opened again with what was saved in it.
-    # The tests that need it are skipped where it cannot, as with ":memory:".
+    # Whether a store that was closed can be opened again with what was saved in it.
+    # Set it to False for stores such as ":memory:"; the tests that need it are skipped.
     reopens = True
+    # The bytes that are stored with every segment beside its own, for example the nonce
+    # and the tag of an encrypting layer.
+    segment_overhead = 0
 
     clock: FakeClock
     new_id: Callable[[], str]
     _opened: list[Store]
 
     def open_store(self, **options: Unpack[OpenOptions]) -> Store:
-        """Open the place of this test, the same one at every call within a test."""
+        """Open the store of this test: the same one at every call within a test."""
         raise NotImplementedError
 
     def setup_method(self) -> None:
-        """Called by pytest before every test."""
+        """Pytest calls it before every test."""
         self.clock = FakeClock()
         self.new_id = ids()
         self._opened = []
 
     def teardown_method(self) -> None:
-        """Called by pytest after every test."""
+        """Pytest calls it after every test."""
         for store in self._opened:
             store.close()
 
@@ -59,7 +62,7 @@ class Cases:
         return store
 
     def reopen(self, **options: Unpack[OpenOptions]) -> Store:
-        """What was saved so far, opened anew; every older store is closed."""
+        """The store, closed and opened again."""
         self.must_reopen()
         for store in self._opened:
             store.close()
@@ -67,23 +70,23 @@ class Cases:
         return self.open(**options)
 
     def rival(self, **options: Unpack[OpenOptions]) -> Store:
-        """A second store on the same place, as another process would have it."""
+        """A second `Store` on the same files, as another process would open it."""
         self.must_reopen()
         _ = self.store
         return self.open(**options)
 
     def must_reopen(self) -> None:
-        """Skip the test where a place has only one store."""
+        """Skip the test if the store cannot be opened twice."""
         if not self.reopens:
-            raise SkipTest("this place cannot be opened twice")
+            raise SkipTest("this store cannot be opened twice")
 
     def must_be_able(self, ability: str) -> None:
-        """Skip the test where the backend does not have an ability."""
+        """Skip the test if the backend does not have an ability."""
         if ability not in self.store.stats().abilities:
             raise SkipTest(f"this backend has no ability to {ability}")
 
     def compressed(self) -> Store:
-        """A store that compresses; the test is skipped where nothing can."""
+        """A store that compresses; the test is skipped if the extra is missing."""
         try:
             return self.open(compress=True)
         except Unsupported as missing:
@@ -99,16 +102,16 @@ class Cases:
         return self.store.thread(name)
 
     def filled(self, count: int, name: str = "chat") -> list[Checkpoint]:
-        """The checkpoints of a thread that was saved to so many times, oldest first.
+        """Save to a thread ``count`` times; the checkpoints, oldest first.
 
-        The state of the n-th is ``{"n": n}``.
+        The n-th state is ``{"n": n}``.
         """
         thread = self.thread(name)
         return [thread.save({"n": n}) for n in range(1, count + 1)]
 
 
 class AgentCases(Cases):
-    """Has an agent with conversations, and a view of all that can be restored."""
+    """Makes an agent with conversations, and reads all that a restore brings back."""
 
     def busy_agent(self, owner: str | None = None) -> None:
         """The agent ``a`` with two conversations and seven messages."""
@@ -121,14 +124,14 @@ class AgentCases(Cases):
             self.store.conversations.add(id_, Message.assistant("answer"))
 
     def long(self) -> Message:
-        """One more message."""
+        """A new message."""
         return Message.user(f"{self.new_id()} {LONG}")
 
     def world(self) -> object:
         """All agents and conversations, as records."""
         agents = [self.store.agents.load(a.id) for a in self.store.agents.list()]
         for agent in agents:
-            # In the order of their last use, which going back in time is.
+            # They come in the order of their last use, and a restore is a use.
             agent.active_conversations = tuple(sorted(agent.active_conversations))
         talks = self.store.conversations.list(limit=None)
         return (
@@ -147,11 +150,11 @@ def steps(checkpoints: Iterable[Checkpoint]) -> list[int]:
 
 
 def alike(one: object, other: object) -> bool:
-    """Whether two values are the same down to the types of all parts, NaN included."""
+    """Whether two values are equal including the types of all parts, and NaN is NaN."""
     return repr(one) == repr(other)
 
 
-# Ids that would be trouble as paths, queries, patterns or references.
+# Ids that would go wrong as paths, queries, patterns or references.
 HOSTILE = (
     "../../etc/passwd",
     "/absolute",
@@ -179,5 +182,5 @@ HOSTILE = (
 
 
 def untyped(*values: Any) -> tuple[Any, ...]:
-    """Arguments that a type checker would not let through."""
+    """Arguments that a type checker would refuse."""
     return values

@@ -21,7 +21,7 @@ class ExpectationTests(Cases):
         assert chat.save({"n": 2}, expect=first).parent == first.id
         assert chat.save({"n": 3}, expect="@").step == 3
 
-    def test_a_save_on_another_head_is_a_conflict_that_tells_it(self) -> None:
+    def test_a_save_on_another_head_is_a_conflict_that_carries_the_head(self) -> None:
         first, second = self.filled(2)
         chat = self.thread()
 
@@ -73,7 +73,7 @@ class ExpectationTests(Cases):
         with raises(NotFound):
             self.thread("new").save({}, expect="nobody")
 
-    def test_without_it_a_save_goes_on_top_of_the_head_of_others(self) -> None:
+    def test_without_expect_a_save_follows_the_head_of_other_writers(self) -> None:
         chat, same = self.thread(), self.rival().thread("chat")
         first = chat.save({"n": 1, "text": LONG})
         second = same.save({"n": 2, "text": LONG})
@@ -105,7 +105,7 @@ class RepetitionTests(Cases):
         assert again == first
         assert self.store.stats().checkpoints == 1
 
-    def test_it_gives_back_the_first_after_the_head_moved_on(self) -> None:
+    def test_a_repeated_save_gives_the_first_after_the_head_moved_on(self) -> None:
         chat = self.thread()
         chat.save({"n": 0})
         first = chat.save({"n": 1}, id="a", expect="@")
@@ -115,7 +115,7 @@ class RepetitionTests(Cases):
         assert chat.save({"n": 1}, id="a", expect=first.parent) == first
         assert chat.head == head
 
-    def test_it_gives_back_the_first_after_reopening(self) -> None:
+    def test_a_repeated_save_gives_the_first_after_reopening(self) -> None:
         first = self.thread().save({"text": LONG}, id="a", expect=None)
 
         chat = self.reopen().thread("chat")
@@ -200,7 +200,7 @@ class RepetitionTests(Cases):
 
 
 class TombstoneTests(Cases):
-    """A deleted thread stays deleted until somebody means to begin it anew."""
+    """A deleted thread stays deleted until a caller asks to start it again."""
 
     def test_a_late_writer_is_turned_away(self) -> None:
         chat = self.thread()
@@ -235,7 +235,7 @@ class TombstoneTests(Cases):
         with raises(Conflict, "thread_deleted"):
             chat.save({"n": 2})
 
-    def test_expecting_nothing_begins_a_deleted_thread_anew(self) -> None:
+    def test_expecting_nothing_starts_a_deleted_thread_again(self) -> None:
         chat = self.thread()
         old = chat.save({"old": LONG}, label="mine", tags=["t"])
         chat.record("key", "old")
@@ -250,7 +250,7 @@ class TombstoneTests(Cases):
         with raises(NotFound):
             chat.load(old)
 
-    def test_a_thread_begun_anew_with_the_same_id_has_its_own_state(self) -> None:
+    def test_a_thread_started_again_with_the_same_id_has_its_own_state(self) -> None:
         chat, same = self.thread(), self.rival().thread("chat")
         chat.save({"text": "old" + LONG}, id="first")
         chat.load()

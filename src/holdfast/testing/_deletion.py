@@ -9,7 +9,7 @@ from holdfast.testing._raises import raises
 
 
 class DeletionTests(Cases):
-    """Deleting is repeatable and says how many went."""
+    """Deleting can be repeated and says how many were deleted."""
 
     def test_deleting_a_thread_twice_is_fine(self) -> None:
         self.filled(3)
@@ -61,7 +61,7 @@ class DeletionTests(Cases):
         assert self.store.delete("a", owner="me") == 2
         assert [thread.id for thread in self.store.threads()] == ["c"]
 
-    def test_deleting_needs_to_be_told_what(self) -> None:
+    def test_deleting_needs_at_least_one_name(self) -> None:
         self.filled(1)
 
         with raises(Unstorable):
@@ -79,7 +79,7 @@ class DeletionTests(Cases):
 
 
 class CheckpointDeletionTests(Cases):
-    """One checkpoint of a thread goes; those around it are joined."""
+    """One checkpoint of a thread is removed; its child gets its parent."""
 
     def test_a_checkpoint_in_the_middle_goes(self) -> None:
         chat = self.thread()
@@ -139,7 +139,7 @@ class CheckpointDeletionTests(Cases):
         assert chat.delete(first) == 0
         assert chat.delete(first.id) == 0
 
-    def test_only_what_nobody_shares_is_freed(self) -> None:
+    def test_only_what_no_other_checkpoint_shares_is_freed(self) -> None:
         chat = self.thread()
         first = chat.save({"a": LONG, "b": "one" + LONG})
         chat.save({"a": LONG, "b": "two" + LONG})

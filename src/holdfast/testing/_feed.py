@@ -26,7 +26,7 @@ class FeedTests(Cases):
         ]
         assert [c.seq for c in changes] == [s.seq for s in saved]
 
-    def test_every_kind_of_change_is_told(self) -> None:
+    def test_every_kind_of_change_is_in_the_feed(self) -> None:
         first, second = self.filled(2)
         chat = self.thread()
         chat.rewind(first)
@@ -55,7 +55,7 @@ class FeedTests(Cases):
         ]
         assert after[-2:] == ["prune", "delete"]
 
-    def test_a_change_tells_what_when_and_where(self) -> None:
+    def test_a_change_says_what_when_and_where(self) -> None:
         self.clock.now = 1000
         saved = self.thread().save({})
         self.clock.now = 2000
@@ -63,9 +63,9 @@ class FeedTests(Cases):
         self.clock.now = 3000
         self.thread().fork("fork")
 
-        told = [(c.kind, c.thread, c.subject, c.at) for c in self.store.changes()]
+        reported = [(c.kind, c.thread, c.subject, c.at) for c in self.store.changes()]
 
-        assert told == [
+        assert reported == [
             ("save", "chat", saved.id, 1000),
             ("record", "chat", "key", 2000),
             ("fork", "fork", saved.id, 3000),
@@ -107,7 +107,7 @@ class FeedTests(Cases):
 
         assert (len(page), page.cursor) == (0, cursor)
 
-    def test_nothing_is_told_twice(self) -> None:
+    def test_no_change_comes_twice(self) -> None:
         cursor = 0
         seen: list[int] = []
         for n in range(20):
@@ -166,7 +166,7 @@ class FeedTests(Cases):
         saver.join()
         assert [change.kind for change in page] == ["save"]
 
-    def test_changes_of_others_are_told_as_well(self) -> None:
+    def test_changes_of_another_process_are_in_the_feed(self) -> None:
         rival = self.rival()
         saved = rival.thread("theirs").save({})
 

@@ -1,5 +1,5 @@
 # ruff: noqa: PLR2004 - a test states its numbers where it uses them
-"""Forks share their history, and go their own way from there."""
+"""Forks share the history up to where they start."""
 
 from __future__ import annotations
 
@@ -249,7 +249,7 @@ class ForkTests(Cases):
 
 
 class ForkedDeletionTests(Cases):
-    """The source may go: forks keep what they share."""
+    """The source can be deleted: forks keep what they share with it."""
 
     def test_a_fork_outlives_its_source(self) -> None:
         chat = self.thread()

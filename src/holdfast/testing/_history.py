@@ -167,7 +167,7 @@ class HistoryTests(Cases):
 
 
 class MatchTests(Cases):
-    """The newest with a label or tag, or nothing."""
+    """The newest checkpoint with a label or a tag, or nothing."""
 
     def test_find_gives_the_newest_or_nothing(self) -> None:
         chat = self.thread()

@@ -1,5 +1,5 @@
 # ruff: noqa: PLR2004 - a test states its numbers where it uses them
-"""Labels, tags and descriptions of what is there."""
+"""Labels, tags and descriptions of stored threads and checkpoints."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from holdfast.testing._raises import raises
 
 
 class MarkTests(Cases):
-    """Labels and tags of what is there; nothing else of a checkpoint changes."""
+    """Labels and tags change; nothing else of a checkpoint does."""
 
     def test_a_checkpoint_can_be_labelled_later(self) -> None:
         first, second = self.filled(2)

@@ -13,7 +13,7 @@ from holdfast.testing._raises import raises
 
 
 def giving(value: Any) -> Callable[[], Any]:
-    """A source that always gives the same."""
+    """A callable that always gives the same value."""
     return lambda: value
 
 
@@ -175,7 +175,7 @@ class CompressionTests(Cases):
         assert [message["n"] for message in loaded["m"]] == list(range(150))
         assert loaded["text"] == LONG * 50
 
-    def test_it_is_smaller(self) -> None:
+    def test_a_compressed_store_is_smaller(self) -> None:
         store = self.compressed()
         chat = store.thread("chat")
         for n in range(150):
@@ -183,7 +183,7 @@ class CompressionTests(Cases):
 
         assert store.stats().stored_bytes < 0.5 * chat.get().size
 
-    def test_it_is_read_whatever_the_store_was_opened_with(self) -> None:
+    def test_a_compressed_state_is_read_with_and_without_the_option(self) -> None:
         self.compressed()
         for compress in (True, False, True, False):
             chat = self.reopen(compress=compress).thread("chat")

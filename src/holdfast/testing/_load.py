@@ -150,7 +150,7 @@ class LoadTests(Cases):
 
 
 class ReferenceTests(Cases):
-    """What may be written where a checkpoint is expected."""
+    """The texts that name a checkpoint."""
 
     def test_the_head_and_those_before_it(self) -> None:
         self.filled(4)
@@ -177,14 +177,16 @@ class ReferenceTests(Cases):
         assert chat.get("abcdef") == chat.get("abc") == saved
         assert self.store.get("abc") == saved
 
-    def test_a_whole_id_is_meant_before_a_beginning(self) -> None:
+    def test_a_whole_id_comes_before_a_prefix(self) -> None:
         chat = self.thread()
         short = chat.save({}, id="ab")
         chat.save({}, id="abc")
 
         assert chat.get("ab") == self.store.get("ab") == short
 
-    def test_an_ambiguous_beginning_is_not_found_and_tells_the_matches(self) -> None:
+    def test_an_ambiguous_prefix_is_not_found_and_the_error_lists_the_matches(
+        self,
+    ) -> None:
         chat = self.thread()
         for name in ("abc", "abd", "xyz"):
             chat.save({}, id=name)

@@ -74,7 +74,7 @@ class RewindTests(Cases):
 
 
 class UndoTests(Cases):
-    """Undo takes the last save or rewind back, redo does it again."""
+    """Undo reverts the last save or rewind, redo repeats it."""
 
     def test_undo_takes_a_save_back(self) -> None:
         first, second = self.filled(2)
@@ -243,7 +243,7 @@ class UndoTests(Cases):
 
 
 class HardRewindTests(Cases):
-    """``rewind(hard=True)`` deletes what was saved after."""
+    """``rewind(hard=True)`` deletes the checkpoints after the target."""
 
     def test_a_hard_rewind_deletes_what_was_ahead(self) -> None:
         chat = self.thread()

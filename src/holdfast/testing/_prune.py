@@ -191,7 +191,7 @@ class RetentionTests(Cases):
 
 
 class PruneTests(Cases):
-    """What a prune leaves is whole."""
+    """What a prune leaves is complete."""
 
     def test_what_is_left_is_as_it_was(self) -> None:
         chat = self.thread()
@@ -233,7 +233,7 @@ class PruneTests(Cases):
             (c.id, c.step, c.digest) for c in saved[:3:-1]
         ]
 
-    def test_a_dry_run_tells_exactly_what_would_go(self) -> None:
+    def test_a_dry_run_counts_exactly_what_would_be_removed(self) -> None:
         chat = self.thread()
         for n in range(10):
             chat.append(m=[f"{n} {LONG}"])
@@ -327,7 +327,7 @@ class HousekeepingTests(Cases):
 
         assert steps(chat.history()) == [10, 9, 8]
 
-    def test_it_is_applied_only_so_often(self) -> None:
+    def test_a_policy_of_the_store_is_applied_only_so_often(self) -> None:
         store = self.open(retention=Retention(last=1), prune_every=HOUR)
         chat = store.thread("chat")
         for _ in range(5):
@@ -339,7 +339,7 @@ class HousekeepingTests(Cases):
 
         assert steps(chat.history()) == [6]
 
-    def test_it_is_applied_after_a_clock_went_back(self) -> None:
+    def test_a_policy_of_the_store_is_applied_after_a_clock_went_back(self) -> None:
         store = self.open(retention=Retention(last=1), prune_every=HOUR)
         chat = store.thread("chat")
         chat.save({})

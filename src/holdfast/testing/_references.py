@@ -44,7 +44,7 @@ class StepTests(Cases):
                 self.thread().get(wrong)
             assert "chat" in str(refused.error)
 
-    def test_a_step_that_was_pruned_is_not_found_and_the_nearest_is_told(self) -> None:
+    def test_a_pruned_step_is_not_found_and_the_error_names_the_nearest(self) -> None:
         chat = self.thread()
         chat.save({"n": 1}, label="first")
         for n in range(2, 6):

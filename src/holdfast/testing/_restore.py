@@ -79,7 +79,7 @@ class RestoreTests(AgentCases):
                 talks.add("one", self.long())
         assert self.store.verify()
 
-    def test_a_conversation_made_anew_under_its_id_gives_way_and_comes_back(
+    def test_a_restore_replaces_a_new_conversation_with_the_same_id(
         self,
     ) -> None:
         talks = self.store.conversations
@@ -98,7 +98,9 @@ class RestoreTests(AgentCases):
         assert self.world() == new
         assert talks.load("one").owner == "bob"
 
-    def test_one_made_anew_with_the_same_ids_is_not_taken_for_the_old(self) -> None:
+    def test_a_new_conversation_with_the_same_ids_is_not_taken_for_the_old(
+        self,
+    ) -> None:
         made: list[AgentCheckpoint] = []
         worlds: list[object] = []
         talks = self.store.conversations
@@ -152,7 +154,7 @@ class RestoreTests(AgentCases):
 
 
 class RivalTests(AgentCases):
-    """Others go on working while checkpoints are made and restored."""
+    """Other writers work while checkpoints are made and restored."""
 
     def test_a_checkpoint_made_while_others_write_is_of_one_moment(self) -> None:
         talks = self.store.conversations
@@ -162,7 +164,7 @@ class RivalTests(AgentCases):
 
         def write() -> None:
             for n in range(30):
-                # First the one, then the other: y never has more than x.
+                # x before y, so that y never has more messages than x.
                 talks.add("x", Message.user(f"{n}"))
                 talks.add("y", Message.user(f"{n}"))
 

@@ -1,5 +1,5 @@
 # ruff: noqa: PLR2004 - a test states its numbers where it uses them
-"""Searching messages: what is found, in which order, whatever happened before."""
+"""Searching messages: what is found, and in which order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from holdfast.messages import Attachment, Message, ToolCall
 from holdfast.testing._cases import Cases, untyped
 from holdfast.testing._raises import raises
 
-# Longer than what an index puts together, so that there are several parts of it.
+# Longer than one stretch of the index, so that a conversation has several.
 PADDING = "The quick brown fox jumps over the lazy dog, and over it again. " * 10
 PLAIN = [
     "100% of a_b",
@@ -30,7 +30,7 @@ PLAIN = [
 
 
 def places(found: Iterable[Match]) -> list[tuple[str, int]]:
-    """Where the matches stand, in their order."""
+    """Conversation and position of each match, in their order."""
     return [(match.conversation, match.position) for match in found]
 
 
@@ -63,7 +63,7 @@ class SearchTests(SearchCases):
         assert self.found("uick r") == [("c", 2)]
         assert self.found("quick  brown") == []
 
-    def test_a_match_tells_where_it_stands(self) -> None:
+    def test_a_match_says_where_it_is(self) -> None:
         self.clock.now = 1000
         self.talk("c", "one", "two hundred", title="Numbers", owner="me", agent="a")
 
@@ -125,7 +125,7 @@ class SearchTests(SearchCases):
         assert self.found("σίσυφος") == [("c", 2)]
         assert self.found("FINE") == [("c", 3)]
         assert self.found("CAFÉ") == [("c", 4)]
-        assert self.found("cafe\u0301") == []  # another text, though it looks alike
+        assert self.found("cafe\u0301") == []  # looks alike and is another text
 
     def test_odd_characters_hide_nothing(self) -> None:
         odd = ["nul \0 inside", "half \ud83d pair", "\ufffe and \uffff", "\u202etxet"]
@@ -238,7 +238,7 @@ class SearchTests(SearchCases):
 
 
 class SearchOrderTests(SearchCases):
-    """Newest first, in pages, and only where one looks."""
+    """Newest first, in pages, and only in the conversations asked for."""
 
     def test_the_conversation_used_last_comes_first(self) -> None:
         for name in "abc":

@@ -1,4 +1,4 @@
-"""Searching messages after whatever has happened to them since the last search."""
+"""The search index follows what happened since the last search."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from holdfast.testing._search import PADDING, SearchCases, places, user
 
 
 class SearchUpkeepTests(SearchCases):
-    """Whatever happened since the last search, what is there now is found."""
+    """A search finds what is stored now."""
 
     def begin(self) -> None:
         """A long conversation and a short one that were searched already."""
@@ -90,7 +90,7 @@ class SearchUpkeepTests(SearchCases):
         self.store.conversations.delete("d")
         assert self.found("needle") == []
 
-    def test_one_made_anew_under_the_same_id_is_found(self) -> None:
+    def test_a_new_conversation_with_an_old_id_is_found(self) -> None:
         self.begin()
         self.store.conversations.delete("c")
         self.talk("c", "other", "fresh needle")
@@ -130,7 +130,7 @@ class SearchUpkeepTests(SearchCases):
             assert self.found("small") == [("d", n) for n in range(20, 0, -1)]
             assert self.store.verify().problems == ()
 
-    def test_it_is_found_after_reopening(self) -> None:
+    def test_a_message_is_found_after_reopening(self) -> None:
         self.begin()
         store = self.reopen()
 
@@ -154,21 +154,21 @@ class SearchUpkeepTests(SearchCases):
         assert places(reader.search("needle")) == [("c", 40), ("d", 0)]
         assert places(reader.search("not searched")) == [("c", 41)]
 
-    def test_progress_is_told_while_the_index_is_made(self) -> None:
+    def test_progress_is_reported_while_the_index_is_made(self) -> None:
         self.must_be_able("search")
         self.begin()
-        told: list[tuple[int, int]] = []
+        reported: list[tuple[int, int]] = []
         for n in range(3):
             self.talk(f"{n}", "text")
 
         def tell(done: int, total: int) -> None:
-            told.append((done, total))
+            reported.append((done, total))
 
         self.store.search("text", progress=tell)
         self.store.search("text", progress=tell)
 
-        assert told[-1] == (3, 3)
-        assert told == sorted(told)
+        assert reported[-1] == (3, 3)
+        assert reported == sorted(reported)
 
     def test_a_search_can_be_given_up_and_repeated(self) -> None:
         self.must_be_able("search")

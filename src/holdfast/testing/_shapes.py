@@ -14,7 +14,7 @@ from holdfast.errors import Unstorable
 from holdfast.testing._cases import LONG, Cases
 from holdfast.testing._raises import raises
 
-BLOCK = 4096  # segment numbers are handed out in blocks of so many
+BLOCK = 4096  # how many segment numbers are given to a writer at once
 
 SHAPES: list[object] = [
     {},
@@ -52,7 +52,7 @@ VALUES: list[object] = [
 
 
 class ShapeTests(Cases):
-    """What goes in comes out, with the same types."""
+    """A state is loaded as it was saved, with the same types."""
 
     def test_a_state_of_any_shape_comes_back(self) -> None:
         for n, shape in enumerate(SHAPES):

@@ -1,4 +1,4 @@
-"""What takes the space."""
+"""The space that threads take, and the check of everything stored."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from holdfast.testing._cases import LONG, Cases
 
 
 class WeightTests(Cases):
-    """Threads by the space that they take with all that share their history."""
+    """Threads by the space that they and their forks take."""
 
     def test_the_heaviest_come_first_with_their_forks(self) -> None:
         self.thread("light").save({"n": 1})
@@ -35,16 +35,16 @@ class WeightTests(Cases):
 class VerifyTests(Cases):
     """Checking that everything is as it was written."""
 
-    def test_verifying_tells_how_far_it_is(self) -> None:
+    def test_verifying_reports_its_progress(self) -> None:
         self.filled(3)
         self.filled(2, "other")
-        told: list[tuple[int, int]] = []
+        reported: list[tuple[int, int]] = []
 
-        found = self.store.verify(progress=lambda done, of: told.append((done, of)))
+        found = self.store.verify(progress=lambda done, of: reported.append((done, of)))
 
         assert found.ok
-        assert told[0] == (0, 5)
-        assert told[-1] == (5, 5)
+        assert reported[0] == (0, 5)
+        assert reported[-1] == (5, 5)
 
     def test_a_quick_look_counts_the_same(self) -> None:
         self.thread().save({"text": LONG})

@@ -1,4 +1,4 @@
-"""Time and ids that a test decides about."""
+"""A clock and ids that a test controls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MIDNIGHT = 1_700_006_400_000_000  # 2023-11-15 00:00 UTC, a Wednesday
 
 
 class FakeClock:
-    """A clock for `holdfast.open` that stands still until it is told otherwise.
+    """A clock for `holdfast.open` that stands still until the test moves it.
 
     ``now`` is in microseconds UTC and can be set, to an earlier time as well.
     """
@@ -28,7 +28,7 @@ class FakeClock:
 
 
 def ids(prefix: str = "id-") -> Callable[[], str]:
-    """A source of ids for `holdfast.open`: the same ones in every run, none twice."""
+    """A source of ids for `holdfast.open`: the same in every run, each one once."""
     numbers = count(1)
     lock = Lock()
 

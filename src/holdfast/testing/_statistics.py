@@ -1,5 +1,5 @@
 # ruff: noqa: PLR2004 - a test states its numbers where it uses them
-"""Statistics: counts that are true whatever was done, and the same everywhere."""
+"""Statistics: the counts are right, and the same on every backend."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from holdfast.testing._cases import AgentCases
 
 
 class StatisticsTests(AgentCases):
-    """The typed records are counted as well."""
+    """Agents, conversations and documents are counted too."""
 
     def counts(self) -> tuple[int, ...]:
         """Agents, conversations, messages, documents, checkpoints of agents."""

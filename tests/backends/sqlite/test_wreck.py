@@ -12,7 +12,7 @@ import holdfast
 from holdfast import FormatMismatch, NotFound
 from holdfast.testing import raises
 
-LONG = "a value too long for one page " * 2000
+PAGES = "a value too long for one page " * 2000
 
 
 def filled(path, **options):
@@ -20,11 +20,11 @@ def filled(path, **options):
         chat = store.thread("chat", owner="ann", metadata={"k": 1})
         for n in range(40):
             chat.append(messages=[f"{n} " + "x" * 50 * n])
-        chat.save({**chat.load(), "long": LONG}, label="long", tags=["t"])
+        chat.save({**chat.load(), "long": PAGES}, label="long", tags=["t"])
         chat.record("call", {"refunded": 129})
         chat.rewind("@20")
         chat.fork("fork", at="label:long").save({"n": 1})
-        store.thread("other").save([LONG, 1])
+        store.thread("other").save([PAGES, 1])
         store.compact()
 
 
@@ -99,9 +99,9 @@ def test_a_compressed_store_is_saved_with_its_dictionary(tmp_path):
 def test_what_is_only_in_the_log_is_saved_too(tmp_path):
     path = tmp_path / "a.db"
     with holdfast.open(path) as store:
-        store.thread("chat").save({"n": 1, "text": LONG})
+        store.thread("chat").save({"n": 1, "text": PAGES})
         store.compact()
-        store.thread("chat").save({"n": 2, "text": LONG})
+        store.thread("chat").save({"n": 2, "text": PAGES})
         for end in ("", "-wal"):
             shutil.copyfile(f"{path}{end}", tmp_path / f"b.db{end}")
     overwrite(tmp_path / "b.db", 0, b"\0" * 8192)
@@ -116,7 +116,7 @@ def test_what_is_only_in_the_log_is_saved_too(tmp_path):
     saved = holdfast.salvage(tmp_path / "b.db", str(tmp_path / "c.db"))
 
     assert saved.checkpoints == 2
-    assert seen(tmp_path / "c.db")["chat"][1] == {"n": 2, "text": LONG}
+    assert seen(tmp_path / "c.db")["chat"][1] == {"n": 2, "text": PAGES}
 
 
 def test_more_than_the_first_page_costs_only_what_was_there(tmp_path):

@@ -14,27 +14,27 @@ from holdfast import Agent, Message
 from holdfast.testing import blocking, raises
 from support import databases, servers
 from support.folders import PROGRAMS
+from support.samples import LONGER
 
 PROGRAM = PROGRAMS / "copy_store.py"
-LONG = "a long text that fills a segment " * 40
 
 
 def fill(store):
     """A bit of everything that a store can hold."""
     store.agents.save(Agent(id="planner", name="Planner"))
     for n in range(6):
-        messages = [Message.user(f"{n} {LONG}")]
+        messages = [Message.user(f"{n} {LONGER}")]
         store.conversations.create(f"talk {n}", agent="planner", messages=messages)
     store.agents.checkpoint("planner", "before")
     store.conversations.delete("talk 3")
-    store.documents.save("notes/rust", LONG)
+    store.documents.save("notes/rust", LONGER)
     chat = store.thread("chat", owner="ann", metadata={"k": [1]})
-    chat.save({"messages": [LONG], "n": 1}, label="first", tags=["a", "b"])
+    chat.save({"messages": [LONGER], "n": 1}, label="first", tags=["a", "b"])
     chat.append(messages=["more"])
     chat.record("call", {"refunded": 129})
     chat.rewind("@~1")
-    chat.fork("what if").save({"messages": [LONG, "else"]})
-    store.thread("gone").save({"text": LONG})
+    chat.fork("what if").save({"messages": [LONGER, "else"]})
+    store.thread("gone").save({"text": LONGER})
     store.thread("gone").delete()
     store.prune(holdfast.Retention(last=2))
 
@@ -264,7 +264,7 @@ def test_a_damaged_store_is_not_copied_but_told_of(tmp_path):
     with holdfast.open(source) as store:
         fill(store)
     damaged = bytearray(source.read_bytes())
-    place = damaged.rindex(b"a long text")
+    place = damaged.rindex(LONGER[:20].encode())
     damaged[place] ^= 1
     source.write_bytes(damaged)
 

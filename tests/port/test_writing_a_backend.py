@@ -1,4 +1,4 @@
-"""docs/writing-a-backend.md: its backend passes the suite, which finds a broken one."""
+"""docs/writing-a-backend.md: its layers pass the suite, which finds a broken one."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast._port import Backend
+from holdfast.backends import Backend
+from holdfast.testing import StoreTests
 
-PAGE = (Path(__file__).parent.parent / "docs" / "writing-a-backend.md").read_text()
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "writing-a-backend.md").read_text()
 FILES = dict(re.findall(r"```py\n# (\S+\.py)\n(.*?)```", PAGE, re.DOTALL))
 # Rules of all kinds, but few: the suite itself is tried on every backend of ours.
 SOME = "label or conflict or feed"
@@ -47,7 +49,22 @@ def _suite(package):
     )
 
 
-def test_the_backend_of_the_page_passes_the_suite(package):
+def _change(package, old, new):
+    """Put something else into the first file of the page."""
+    module = package / "counting.py"
+    text = module.read_text()
+    assert old in text
+    imports = "from masking import Masking\nfrom msgspec.structs import replace\n"
+    module.write_text(imports + text.replace(old, new))
+
+
+SQLITE = 'SqliteBackend(address.removeprefix("counting:"), **options)'
+
+
+@pytest.mark.parametrize("below", [SQLITE, f"Masking({SQLITE})"], ids=["one", "two"])
+def test_the_layers_of_the_page_pass_the_suite(package, below):
+    _change(package, SQLITE, below)
+
     ran = _suite(package)
 
     assert ran.returncode == 0, ran.stdout
@@ -58,15 +75,8 @@ def test_the_backend_of_the_page_passes_the_suite(package):
 
 
 def test_a_backend_that_breaks_a_promise_does_not_pass(package):
-    module = package / "counting.py"
-    module.write_text(
-        module.read_text().replace(
-            "        return await self._backend.commit(writes)",
-            "        from msgspec.structs import replace\n"
-            "        return await self._backend.commit(\n"
-            "            [replace(write, marks=()) for write in writes])",
-        )
-    )
+    broken = "super().commit([replace(write, marks=()) for write in writes])"
+    _change(package, "super().commit(writes)", broken)
 
     ran = _suite(package)
 
@@ -80,3 +90,9 @@ def test_every_verb_of_the_port_is_in_the_checklist():
     verbs = {name for name in vars(Backend) if not name.startswith("_")} - stated
 
     assert {verb for verb in verbs if f"`{verb}`" not in checklist} == set()
+
+
+def test_the_rule_that_the_page_switches_off_is_one_of_the_suite():
+    [rule] = re.findall(r"`(test_\w+) = None`", PAGE)
+
+    assert callable(getattr(StoreTests, rule))

@@ -1,0 +1,143 @@
+"""The conformance suite over a layer that changes all content."""
+
+from __future__ import annotations
+
+import pytest
+
+import holdfast
+from conformance import ConformanceTests, hidden
+from conformance.hidden import ENCODED, START, Hidden
+from holdfast import Corrupt
+from holdfast.messages import Message
+from holdfast.testing import blocking, raises
+
+# Shorter contents may stand in a file by chance. Longer ones are not looked for as a
+# whole, because SQLite divides them among pages.
+SHORTEST, LONGEST = 24, 64
+MOST = 300
+
+
+@pytest.fixture(scope="module", autouse=True)
+def installed(tmp_path_factory):
+    """The layer as an installed package offers it."""
+    folder = tmp_path_factory.mktemp("installed")
+    about = folder / "hidden-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: hidden\nVersion: 1\n")
+    target = f"{hidden.__name__}:open_hidden"
+    (about / "entry_points.txt").write_text(f"[holdfast.backends]\nhidden = {target}\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(folder)
+        yield
+
+
+class TestHidden(ConformanceTests):
+    segment_overhead = START
+
+    @pytest.fixture(autouse=True)
+    def place(self, tmp_path):
+        self.path = tmp_path / "store.db"
+        self.url = f"hidden:{self.path}"
+
+    def open_store(self, **options):
+        return holdfast.open(self.url, **options)
+
+    def setup_method(self):
+        super().setup_method()
+        ENCODED.clear()
+
+    def teardown_method(self):
+        super().teardown_method()
+        stored = self.path.read_bytes() if self.path.exists() else b""
+        long = [content for content in ENCODED if len(content) >= SHORTEST]
+        assert [c for c in long[:MOST] if c[:LONGEST] in stored] == []
+
+
+class TestHiddenAsync(TestHidden):
+    def open_store(self, **options):
+        return blocking(holdfast.open_async(self.url, **options))
+
+
+def fill(store):
+    """A store that has content of every kind."""
+    chat = store.thread("chat", metadata={"about": "whales " * 9})
+    for n in range(5):
+        chat.append(messages=[f"{n} whales " * 99])
+    chat.save({**chat.load(), "n": 1}, metadata={"by": "me"}, journal={"k": "v"})
+    chat.fork("other", at="@2").record("call", {"refunded": 129})
+    store.prune(holdfast.Retention(last=2))
+
+
+def seen(store):
+    """All content of a store, with the digests of its states."""
+    return [
+        (
+            record.metadata,
+            store.thread(record.id).load(),
+            store.thread(record.id).journal(),
+            [(c.id, c.digest, c.metadata) for c in store.thread(record.id).history()],
+        )
+        for record in store.threads()
+    ]
+
+
+FORMS = [("hidden", "sqlite"), ("sqlite", "hidden")]
+
+
+@pytest.mark.parametrize(("source", "target"), FORMS)
+def test_a_copy_has_the_form_of_its_own_store(tmp_path, source, target):
+    with (
+        holdfast.open(f"{source}:{tmp_path}/one.db") as one,
+        holdfast.open(f"{target}:{tmp_path}/two.db") as two,
+    ):
+        fill(one)
+
+        one.copy_to(two)
+
+        assert seen(two) == seen(one)
+        assert two.verify().ok
+    for path, form in (("one.db", source), ("two.db", target)):
+        plain = b"whales" in (tmp_path / path).read_bytes()
+        assert plain == (form == "sqlite")
+
+
+def test_what_can_be_decoded_is_salvaged_into_a_store_of_the_same_form(tmp_path):
+    with holdfast.open(f"hidden:{tmp_path}/one.db") as one:
+        fill(one)
+
+        salvaged = one.salvage(f"hidden:{tmp_path}/two.db")
+
+        assert salvaged.lost == ()
+        with holdfast.open(f"hidden:{tmp_path}/two.db") as two:
+            assert two.thread("chat").load() == one.thread("chat").load()
+            assert two.thread("other").journal() == one.thread("other").journal()
+    assert b"whales" not in (tmp_path / "two.db").read_bytes()
+
+
+def test_content_that_cannot_be_decoded_is_damage_and_is_not_given_out(tmp_path):
+    """As with a wrong key, or when another program has written to the file."""
+    with holdfast.open(tmp_path / "store.db") as plain:
+        fill(plain)
+
+    with holdfast.open(f"hidden:{tmp_path}/store.db") as store:
+        with raises(Corrupt):
+            store.thread("chat").load()
+        found = store.verify()
+        salvaged = store.salvage(str(tmp_path / "saved.db"))
+
+    damaged = {str(problem) for problem in found.problems}
+    assert any("thread', 'chat'" in problem for problem in damaged)
+    assert any("the head of thread 'chat'" in problem for problem in damaged)
+    assert any("'journal'" in problem for problem in damaged)
+    assert (salvaged.checkpoints, salvaged.journal_entries) == (0, 0)
+
+
+def test_a_layer_that_cannot_encode_texts_has_no_search_index(tmp_path, monkeypatch):
+    monkeypatch.setattr(Hidden, "searches", False)
+    with holdfast.open(f"hidden:{tmp_path}/store.db") as store:
+        store.conversations.create("a", messages=[Message.user("about whales")])
+
+        found = store.conversations.search("whales")
+
+        assert [match.conversation for match in found] == ["a"]
+        assert "search" not in store.stats().abilities
