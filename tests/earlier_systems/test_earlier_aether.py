@@ -11,17 +11,9 @@ from datetime import timedelta
 from queue import Queue
 
 import pytest
-from earlier import DAY, damage, steps, watched
 from msgspec.structs import replace
 
 import holdfast
-from conftest import (
-    open_awaited,
-    open_compressed,
-    open_compressed_awaited,
-    open_file,
-    open_memory,
-)
 from holdfast import (
     Agent,
     Attachment,
@@ -34,7 +26,7 @@ from holdfast import (
     Unstorable,
 )
 from holdfast.testing import FakeClock, ids, raises
-from support.earlier_systems import DAY, LONG, damage, steps, watched
+from support.earlier_systems import DAY, damage, steps, watched
 from support.samples import LONG
 from support.stores import (
     open_awaited,

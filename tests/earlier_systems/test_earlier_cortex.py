@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 import apsw
 import pydantic
 import pytest
-from earlier import DAY, steps, watched
 
 import holdfast
 from holdfast import (
@@ -24,7 +23,7 @@ from holdfast import (
     Unstorable,
 )
 from holdfast.testing import raises
-from support.earlier_systems import DAY, LONG, steps, watched
+from support.earlier_systems import DAY, steps, watched
 from support.samples import LONG
 
 

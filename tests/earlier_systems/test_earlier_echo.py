@@ -13,14 +13,13 @@ from datetime import timedelta
 
 import apsw
 import pytest
-from earlier import DAY, steps
 
 import holdfast
 from holdfast import Conflict, Corrupt, FormatMismatch, HoldfastError, Retention
 from holdfast.backends.sqlite import _connection
 from holdfast.faults import Fault, FaultyDisk, disk_full
 from holdfast.testing import raises
-from support.earlier_systems import DAY, LONG, steps
+from support.earlier_systems import DAY, steps
 from support.samples import LONG
 
 

@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
-from earlier import DAY, damage, steps, watched
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,7 +26,7 @@ from holdfast import (
 )
 from holdfast._values.records import LONGEST_NAME
 from holdfast.testing import FakeClock, raises
-from support.earlier_systems import DAY, LONG, damage, steps, watched
+from support.earlier_systems import DAY, damage, steps, watched
 from support.samples import LONG
 
 

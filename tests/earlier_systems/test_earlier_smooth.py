@@ -8,12 +8,11 @@ import os
 
 import apsw
 import pytest
-from earlier import watched
 
 import holdfast
 from holdfast import Conflict, FormatMismatch, NotFound, Retention, Unstorable
 from holdfast.testing import raises
-from support.earlier_systems import LONG, watched
+from support.earlier_systems import watched
 from support.samples import LONG
 
 
