@@ -1,4 +1,4 @@
-"""Opening a store through either door."""
+"""Opening a store for the sync or the async API."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Callable, Generator
 from types import TracebackType
 from typing import Any, Unpack
 
-from holdfast._api.options import Options, open_context, open_damaged, open_new
-from holdfast._api.runner import Passage, Worker
+from holdfast._api.options import OpenOptions, open_context, open_damaged, open_new
 from holdfast._api.store import AsyncStore, Store
 from holdfast._engine.context import Context
 from holdfast._engine.upkeep import salvage as salvaging
@@ -16,7 +15,7 @@ from holdfast._engine.upkeep.salvage import Salvaged
 from holdfast._port import run
 
 
-def open(url: str | os.PathLike[str], **options: Unpack[Options]) -> Store:  # noqa: A001
+def open(url: str | os.PathLike[str], **options: Unpack[OpenOptions]) -> Store:  # noqa: A001
     """Open a store, and make it if it is not there.
 
     ``url`` is a path, ``sqlite:path``, ``:memory:``, ``dir:path`` (a folder of text)
@@ -41,7 +40,7 @@ def open(url: str | os.PathLike[str], **options: Unpack[Options]) -> Store:  # n
     return Store(context)
 
 
-def open_async(url: str | os.PathLike[str], **options: Unpack[Options]) -> Opening:
+def open_async(url: str | os.PathLike[str], **options: Unpack[OpenOptions]) -> Opening:
     """As `open`, for ``async with`` or ``await``; gives an `AsyncStore`."""
     return Opening(lambda: open_context(url, options, native=True))
 
@@ -83,10 +82,11 @@ class Opening:
         await self._store.close()
 
     async def _open(self) -> AsyncStore:
-        worker = Worker()
-        context = await worker.call(self._make)
+        import asyncio  # noqa: PLC0415 - the sync API does not need it
+
+        context = await asyncio.to_thread(self._make)
         if context.backend.blocking:
-            await worker.call(lambda: run(context.backend.ready()))
+            await asyncio.to_thread(run, context.backend.ready())
         else:
             await context.backend.ready()
-        return AsyncStore(Passage(context, worker))
+        return AsyncStore(context)

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypedDict, cast
 
 from msgspec.structs import replace
 
-from holdfast._api.address import open_backend, open_wreck
+from holdfast._api.address import open_backend, open_damaged_backend
 from holdfast._engine.cache import Cache
 from holdfast._engine.context import Context
 from holdfast._engine.packing import Packer
@@ -25,8 +25,8 @@ CACHE_SIZE = 64 << 20
 SPECIAL = frozenset({"schema", "pool", "partitions", "pgbouncer"})
 
 
-class Options(TypedDict, total=False):
-    """How to open a store; `holdfast.open` says what each means."""
+class OpenOptions(TypedDict, total=False):
+    """How to open a store; `holdfast.open` explains each."""
 
     durability: Literal["full", "normal"]
     compress: bool
@@ -44,7 +44,7 @@ class Options(TypedDict, total=False):
 
 
 def open_context(
-    url: str | os.PathLike[str], options: Options, *, native: bool = False
+    url: str | os.PathLike[str], options: OpenOptions, *, native: bool = False
 ) -> Context:
     """Open the backend an address names; ``native`` prefers one that is awaited."""
     _check(options)
@@ -61,7 +61,7 @@ def open_context(
     return context_over(backend, options)
 
 
-def context_over(backend: Backend, options: Options) -> Context:
+def context_over(backend: Backend, options: OpenOptions) -> Context:
     """What the operations work with, over a backend that is open."""
     policy = options.get("retention")
     every = options.get("prune_every", timedelta(hours=1))
@@ -103,13 +103,13 @@ def open_damaged(url: str | os.PathLike[str]) -> Context:
     try:
         return open_context(url, {"read_only": True})
     except (Corrupt, FormatMismatch):
-        backend = open_wreck(url)
+        backend = open_damaged_backend(url)
         if backend is None:
             raise
         return context_over(backend, {})
 
 
-def _check(options: Options) -> None:
+def _check(options: OpenOptions) -> None:
     unknown = options.keys() - _MEANINGS.keys()
     if unknown:
         raise Unstorable("open", f"does not know the option {min(unknown)!r}")

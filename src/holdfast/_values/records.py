@@ -7,9 +7,9 @@ text, and know nothing of files, SQL or frameworks.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Final, NamedTuple, TypeVar, cast, overload
+from typing import Final, NamedTuple, TypeAlias, TypeVar, cast, overload
 
 import msgspec
 from xxhash import xxh3_64_intdigest
@@ -34,6 +34,9 @@ class Unset(enum.Enum):
 
 
 UNSET: Final = Unset.UNSET
+
+# Called during long work with how much is done, of how much.
+Progress: TypeAlias = Callable[[int, int], object]
 
 
 class Run(NamedTuple):

@@ -18,19 +18,16 @@ from langgraph.checkpoint.base import (
     CheckpointTuple,
 )
 
-from holdfast._api.options import Options
+from holdfast._api.options import OpenOptions
 from holdfast._api.store import AsyncStore, Store
+from holdfast._engine.context import Context
 from holdfast.adapters.langgraph import (
     _delete,
     _delta_channels,
     _get,
+    _list,
+    _put,
     _shapes,
-)
-from holdfast.adapters.langgraph import (
-    _list as _listing,
-)
-from holdfast.adapters.langgraph import (
-    _put as _putting,
 )
 from holdfast.adapters.langgraph._runner import (
     Address,
@@ -39,7 +36,6 @@ from holdfast.adapters.langgraph._runner import (
     Runner,
     opened,
 )
-from holdfast.adapters.langgraph._task_writes import task_writes
 from holdfast.adapters.langgraph._types import Types
 
 if TYPE_CHECKING:
@@ -66,7 +62,7 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         store: Address | AnyStore,
         *,
         allow: Iterable[type] = (),
-        **options: Unpack[Options],
+        **options: Unpack[OpenOptions],
     ) -> None:
         super().__init__()
         self._types = Types(allow)
@@ -81,7 +77,7 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         address: Address,
         *,
         allow: Iterable[type] = (),
-        **options: Unpack[Options],
+        **options: Unpack[OpenOptions],
     ) -> Opening[Self]:
         """A saver for ``with`` or ``async with``, closed at the end of the block."""
         return Opening(lambda store: cls(store, allow=allow), address, options)
@@ -109,14 +105,11 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """The checkpoint that a config names, or the newest of its thread."""
-        return self._runner.run(self._get_tuple(config))
+        return self._runner.run(_get.get_tuple, self._types, config)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """As `get_tuple`, awaited."""
-        return await self._runner.arun(self._get_tuple(config))
-
-    async def _get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        return await _get.get_tuple(self._runner.context, self._types, config)
+        return await self._runner.arun(_get.get_tuple, self._types, config)
 
     def list(
         self,
@@ -131,7 +124,8 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         ``filter`` compares metadata by any key; ``before`` continues after a
         checkpoint. No transaction is open during the loop, which may call any method.
         """
-        return self._runner.each(self._list(config, filter, before, limit))
+        query = _list.ListQuery(config, filter, before, limit)
+        return self._runner.each(self._tuples(query))
 
     async def alist(
         self,
@@ -142,21 +136,12 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
         """As `list`, awaited."""
-        items = self._list(config, filter, before, limit)
-        async for item in self._runner.aeach(items):
+        query = _list.ListQuery(config, filter, before, limit)
+        async for item in self._runner.aeach(self._tuples(query)):
             yield item
 
-    def _list(
-        self,
-        config: RunnableConfig | None,
-        wanted: dict[str, Any] | None,
-        before: RunnableConfig | None,
-        limit: int | None,
-    ) -> AsyncIterator[CheckpointTuple]:
-        asked = _listing.ListQuery(
-            config=config, filter=wanted, before=before, limit=limit
-        )
-        return _listing.tuples(self._runner.context, self._types, asked)
+    def _tuples(self, query: _list.ListQuery) -> AsyncIterator[CheckpointTuple]:
+        return _list.tuples(self._runner.context, self._types, query)
 
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
@@ -165,19 +150,14 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
 
         Raises `NotFound` if checkpoints that they are computed from were removed.
         """
-        return self._runner.run(self._history(config, channels))
+        return self._runner.run(_delta_channels.history, self._types, config, channels)
 
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> dict[str, Any]:
         """As `get_delta_channel_history`, awaited."""
-        return await self._runner.arun(self._history(config, channels))
-
-    async def _history(
-        self, config: RunnableConfig, channels: Sequence[str]
-    ) -> dict[str, Any]:
-        return await _delta_channels.history(
-            self._runner.context, self._types, config, channels
+        return await self._runner.arun(
+            _delta_channels.history, self._types, config, channels
         )
 
     # --- writing ----------------------------------------------------------------------
@@ -194,7 +174,9 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         Raises `Conflict` if another run has saved to the thread since this one read
         it, or if the thread was deleted.
         """
-        return self._runner.run(self._put(config, checkpoint, metadata, new_versions))
+        return self._runner.run(
+            _put.put, self._types, config, checkpoint, metadata, new_versions
+        )
 
     async def aput(
         self,
@@ -204,21 +186,9 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """As `put`, awaited."""
-        operation = self._put(config, checkpoint, metadata, new_versions)
-        return await self._runner.arun(operation)
-
-    async def _put(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
-        asked = _putting.put_request(
-            self._types, config, checkpoint, metadata, new_versions
+        return await self._runner.arun(
+            _put.put, self._types, config, checkpoint, metadata, new_versions
         )
-        await _putting.put(self._runner.context, asked)
-        return asked.namespace.config(asked.id)
 
     def put_writes(
         self,
@@ -228,7 +198,8 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         task_path: str = "",
     ) -> None:
         """Save what a task wrote on a checkpoint, which may be saved later."""
-        self._runner.run(self._put_writes(config, writes, task_id, task_path))
+        task = task_id, task_path
+        self._runner.run(_put.put_writes, self._types, config, writes, task)
 
     async def aput_writes(
         self,
@@ -238,51 +209,36 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         task_path: str = "",
     ) -> None:
         """As `put_writes`, awaited."""
-        operation = self._put_writes(config, writes, task_id, task_path)
-        await self._runner.arun(operation)
-
-    async def _put_writes(
-        self,
-        config: RunnableConfig,
-        writes: Sequence[tuple[str, Any]],
-        task_id: str,
-        task_path: str,
-    ) -> None:
-        call = task_writes(self._types, config, writes, (task_id, task_path))
-        await _putting.put_writes(self._runner.context, call)
+        task = task_id, task_path
+        await self._runner.arun(_put.put_writes, self._types, config, writes, task)
 
     # --- removing and copying ---------------------------------------------------------
 
     def delete_thread(self, thread_id: str) -> None:
         """Delete a thread with its subgraphs; later saves of its runs are refused."""
-        self._runner.run(_delete.delete_thread(self._runner.context, str(thread_id)))
+        self._runner.run(_delete.delete_thread, str(thread_id))
 
     async def adelete_thread(self, thread_id: str) -> None:
         """As `delete_thread`, awaited."""
-        operation = _delete.delete_thread(self._runner.context, str(thread_id))
-        await self._runner.arun(operation)
+        await self._runner.arun(_delete.delete_thread, str(thread_id))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Remove what runs saved, except what delta channels still need."""
-        operation = _delete.delete_for_runs(self._runner.context, set(run_ids))
-        self._runner.run(operation)
+        self._runner.run(_delete.delete_for_runs, set(run_ids))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """As `delete_for_runs`, awaited."""
-        operation = _delete.delete_for_runs(self._runner.context, set(run_ids))
-        await self._runner.arun(operation)
+        await self._runner.arun(_delete.delete_for_runs, set(run_ids))
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy a thread with its subgraphs and writes; ids are unchanged."""
-        context = self._runner.context
         names = str(source_thread_id), str(target_thread_id)
-        self._runner.run(_delete.copy_thread(context, *names))
+        self._runner.run(_delete.copy_thread, *names)
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """As `copy_thread`, awaited."""
-        context = self._runner.context
         names = str(source_thread_id), str(target_thread_id)
-        await self._runner.arun(_delete.copy_thread(context, *names))
+        await self._runner.arun(_delete.copy_thread, *names)
 
     def prune(
         self, thread_ids: Sequence[str], *, strategy: str = "keep_latest"
@@ -293,15 +249,14 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         and those with a label or a tag; ``"delete"`` deletes the threads.
         """
         names = [str(name) for name in thread_ids]
-        self._runner.run(_delete.prune(self._runner.context, names, strategy))
+        self._runner.run(_delete.prune, names, strategy)
 
     async def aprune(
         self, thread_ids: Sequence[str], *, strategy: str = "keep_latest"
     ) -> None:
         """As `prune`, awaited."""
         names = [str(name) for name in thread_ids]
-        operation = _delete.prune(self._runner.context, names, strategy)
-        await self._runner.arun(operation)
+        await self._runner.arun(_delete.prune, names, strategy)
 
     def import_from(
         self,
@@ -316,7 +271,7 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         never changed. All threads, namespaces, checkpoints and writes keep their ids; a
         second import adds what is new. With ``dry_run`` nothing is written.
         """
-        return self._runner.run(self._import_from(source, dry_run, progress))
+        return self._runner.run(self._import_from, source, dry_run, progress)
 
     async def aimport_from(
         self,
@@ -326,16 +281,20 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         progress: Progress | None = None,
     ) -> Report:
         """As `import_from`, awaited."""
-        return await self._runner.arun(self._import_from(source, dry_run, progress))
+        return await self._runner.arun(self._import_from, source, dry_run, progress)
 
     async def _import_from(
-        self, source: Address, dry_run: bool, progress: Progress | None
+        self,
+        context: Context,
+        source: Address,
+        dry_run: bool,
+        progress: Progress | None,
     ) -> Report:
         # Imported here: few programs ever need it.
         from holdfast.adapters.langgraph import _import  # noqa: PLC0415
 
         return await _import.import_from(
-            self._runner.context,
+            context,
             self._types,
             source,
             dry_run=dry_run,

@@ -54,10 +54,7 @@ class CompactionSnapshot:
             kind="compaction",
         )
         try:
-            await self._runner.save(
-                lambda context: _changes.change(context, self._key, wanted),
-                self._key.thread,
-            )
+            await self._runner.save(_changes.change, self._key, wanted)
         except Untouched:
             return False
         return True
@@ -70,7 +67,5 @@ async def snapshot(
     expired: Callable[[Any], bool] | None,
 ) -> CompactionSnapshot:
     """The last items of a session now."""
-    found = await runner.read(
-        lambda context: transcript_tail.newest(context, key.thread, limit)
-    )
+    found = await runner.read(transcript_tail.newest, key.thread, limit)
     return CompactionSnapshot(runner, key, found, expired)

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Any, Self, Unpack, cast
+from typing import Any, Concatenate, Self, Unpack, cast
 
 from agents import Agent, FunctionTool, RunState, TResponseInputItem
 from agents.memory import SessionSettings
 from agents.run_context import RunContextWrapper
 
 import holdfast
-from holdfast._api.options import Options
+from holdfast._api.options import OpenOptions
 from holdfast._api.store import AsyncStore, Store
 from holdfast._engine.context import Context
 from holdfast._engine.records.transcript_tail import Untouched
@@ -34,7 +41,7 @@ from holdfast.adapters.openai_agents._compaction import CompactionSnapshot, snap
 from holdfast.adapters.openai_agents._once import CurrentItems, once
 from holdfast.adapters.openai_agents._paused_run import ResumedRun, SessionChange
 from holdfast.adapters.openai_agents._run_state import LoadOptions, SaveOptions
-from holdfast.adapters.openai_agents._runner import AnyStore, Operation, Runner, T
+from holdfast.adapters.openai_agents._runner import AnyStore, P, Runner, T
 from holdfast.adapters.openai_agents._transaction import PendingChanges
 from holdfast.errors import Closed, Conflict
 
@@ -66,14 +73,14 @@ class HoldfastSession:
         owner: str | None = None,
         agent: str | None = None,
         metadata: Callable[[Wrapper], Mapping[str, object]] | None = None,
-        **options: Unpack[Options],
+        **options: Unpack[OpenOptions],
     ) -> None:
-        self._place = ConversationKey(
+        self._conversation = ConversationKey(
             session_id,
             None if owner is None else checked_name(owner, "owner"),
             None if agent is None else checked_name(agent, "agent"),
         )
-        self._thread = self._place.thread
+        self._thread = self._conversation.thread
         self.session_id = session_id
         self.session_settings = _settings(session_settings)
         self._metadata = metadata
@@ -151,10 +158,7 @@ class HoldfastSession:
         if self._held is not None:
             popped = await self._held.pop(self._read)
         else:
-            popped = await self._runner.save(
-                lambda context: _changes.pop(context, self._place, about),
-                self._thread,
-            )
+            popped = await self._runner.save(_changes.pop, self._conversation, about)
         return cast("TResponseInputItem | None", popped)
 
     async def clear_session(self, *, wrapper: Wrapper | None = None) -> None:
@@ -166,9 +170,7 @@ class HoldfastSession:
         if self._held is not None:
             self._held.clear()
             return
-        await self._runner.save(
-            lambda context: _changes.clear(context, self._place, about), self._thread
-        )
+        await self._runner.save(_changes.clear, self._conversation, about)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[Self]:
@@ -200,9 +202,7 @@ class HoldfastSession:
     ) -> Page[Checkpoint]:
         """The checkpoints of the conversation, newest first."""
         query = HistoryQuery(limit=limit, before=before)
-        return await self._runner.read(
-            self._mine(lambda context: lineage.history(context, self._thread, query))
-        )
+        return await self._runner.read(self._mine(lineage.history), self._thread, query)
 
     async def fork(self, new_id: str, *, at: Reference = HEAD) -> HoldfastSession:
         """A new session that shares the items up to a checkpoint.
@@ -210,10 +210,9 @@ class HoldfastSession:
         Nothing is copied. A run that is paused there is paused in both sessions.
         """
         self._be_alone()
-        new = ConversationKey(new_id, self._place.owner, self._place.agent)
-        await self._runner.save(
-            lambda context: _changes.fork(context, self._place, new, at), new.thread
-        )
+        old = self._conversation
+        new = ConversationKey(new_id, old.owner, old.agent)
+        await self._runner.save(_changes.fork, old, new, at)
         return HoldfastSession(
             new_id,
             self._store,
@@ -229,14 +228,12 @@ class HoldfastSession:
         A run that was paused at that checkpoint is paused again.
         """
         self._be_alone()
-        rewound = self._mine(lambda c: moves.rewind(c, self._thread, ref))
-        return await self._runner.save(rewound, self._thread)
+        return await self._runner.save(self._mine(moves.rewind), self._thread, ref)
 
     async def undo(self) -> Checkpoint:
         """Undo the last change or rewind; a second call undoes the one before."""
         self._be_alone()
-        undone = self._mine(lambda c: moves.undo(c, self._thread))
-        return await self._runner.save(undone, self._thread)
+        return await self._runner.save(self._mine(moves.undo), self._thread)
 
     async def delete(self) -> bool:
         """Delete the conversation with its history; returns whether there was one.
@@ -244,8 +241,8 @@ class HoldfastSession:
         Adding to it afterwards raises `Conflict`; `clear_session` creates it again.
         """
         self._be_alone()
-        deleted = self._mine(lambda c: removal.delete(c, self._thread, None))
-        return await self._runner.change(deleted) > 0
+        delete = self._mine(removal.delete)
+        return await self._runner.change(delete, self._thread, None) > 0
 
     # --- paused runs ------------------------------------------------------------------
 
@@ -284,9 +281,7 @@ class HoldfastSession:
         """
         held = self._held.run if self._held is not None else UNSET
         if held is UNSET:
-            held = await self._runner.read(
-                lambda context: _run_state.find(context, self._place)
-            )
+            held = await self._runner.read(_run_state.find, self._conversation)
         if held is None:
             return None
         self._resumed = ResumedRun(held["id"], frozenset(held["calls"]))
@@ -311,10 +306,12 @@ class HoldfastSession:
         """
 
         def read(call: str) -> Awaitable[Items]:
-            now = CurrentItems(self._runner, self._place, self._resumed, self._held)
-            return now.items(call)
+            current = CurrentItems(
+                self._runner, self._conversation, self._resumed, self._held
+            )
+            return current.items(call)
 
-        return once(tool, self._runner, self._place, read, again=again)
+        return once(tool, self._runner, self._conversation, read, again=again)
 
     # --- compaction -------------------------------------------------------------------
 
@@ -336,29 +333,26 @@ class HoldfastSession:
         """The last items, which the result can replace if they are still the last."""
         if type(self) is not HoldfastSession or self._held is not None:
             return None
-        return await snapshot(self._runner, self._place, limit, prune_prefix)
+        return await snapshot(self._runner, self._conversation, limit, prune_prefix)
 
     # --- within -----------------------------------------------------------------------
 
     async def _read(self, limit: int | None) -> Items:
-        return await self._runner.read(
-            lambda context: _changes.items(context, self._place, limit)
-        )
+        return await self._runner.read(_changes.items, self._conversation, limit)
 
-    def _mine(self, operation: Operation[T]) -> Operation[T]:
+    def _mine(
+        self, operation: Callable[Concatenate[Context, P], Coroutine[Any, Any, T]]
+    ) -> Callable[Concatenate[Context, P], Coroutine[Any, Any, T]]:
         """An operation that first checks the owner of the conversation."""
 
-        async def admitted(context: Context) -> T:
-            await _changes.admit(context, self._place)
-            return await operation(context)
+        async def admitted(context: Context, /, *args: P.args, **kwargs: P.kwargs) -> T:
+            await _changes.admit(context, self._conversation)
+            return await operation(context, *args, **kwargs)
 
         return admitted
 
     async def _change(self, wanted: SessionChange) -> None:
-        await self._runner.save(
-            lambda context: _changes.change(context, self._place, wanted),
-            self._thread,
-        )
+        await self._runner.save(_changes.change, self._conversation, wanted)
         if self._resumed is not None and self._resumed.is_answered_by(wanted.added):
             self._resumed = None  # the run is not stored any more
 
