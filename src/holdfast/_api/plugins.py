@@ -34,7 +34,7 @@ _NATIVE = {"postgresql": "holdfast.backends.postgres:open_native"}
 _DAMAGED_SQLITE = "holdfast.backends.sqlite._damaged_file:find_wreck"
 _PAGE_CHECKSUMS = "holdfast.backends.sqlite._connection:page_checksums"
 _IMPORT = "holdfast.importers:import_into"
-_LANGGRAPH_IMPORT = "holdfast.adapters.langgraph._import"
+_LANGGRAPH_IMPORT = "holdfast.adapters.langgraph._import:import_into"
 # The kinds of threads with messages, in which `store.search` looks. A table, and not a
 # call that an adapter makes when it is imported: a search must also find the threads of
 # an adapter that this process has not imported.
@@ -92,9 +92,14 @@ async def import_into(
     return report
 
 
-def langgraph_importer() -> Any:
-    """The module that imports from LangGraph's own savers; it needs LangGraph."""
-    return import_module(_LANGGRAPH_IMPORT)
+async def import_from_langgraph(
+    context: Context, path: str, *, dry_run: bool, progress: Progress | None
+) -> Report:
+    """Import the checkpoints of LangGraph's own savers; it needs LangGraph."""
+    report: Report = await _load(_LANGGRAPH_IMPORT)(
+        context, path, dry_run=dry_run, progress=progress
+    )
+    return report
 
 
 class SqliteBuild(msgspec.Struct, frozen=True):

@@ -13,6 +13,7 @@ from collections.abc import Coroutine
 from typing import Any, overload
 
 from holdfast._api.store import AsyncStore, Store
+from holdfast._values.records import Progress
 from holdfast.importers._import import formats, import_into
 from holdfast.importers._reader import (
     Bundle,
@@ -25,7 +26,6 @@ from holdfast.importers._reader import (
     later,
 )
 from holdfast.importers._report import Counts, Report
-from holdfast.importers._write import Progress
 
 __all__ = [
     "Bundle",

@@ -9,12 +9,13 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import cast
 
 from holdfast._engine.context import Context
+from holdfast._values.records import Progress
 from holdfast.errors import FormatMismatch, NotFound, Unstorable, Unsupported
 from holdfast.importers import langgraph
 from holdfast.importers._files import shown
 from holdfast.importers._reader import Reader
 from holdfast.importers._report import Counts, Report
-from holdfast.importers._write import ImportWriter, Progress
+from holdfast.importers._write import ImportWriter
 
 GROUP = "holdfast.importers"
 _OURS = {

@@ -7,7 +7,7 @@ first one ended, and does not change a thread that was used in between.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -19,7 +19,7 @@ from holdfast._engine.threads import save as saving
 from holdfast._engine.threads.drafts import StateDraft
 from holdfast._messages.attachments import kept
 from holdfast._port import CheckpointKey, Saves, Start, ThreadKey
-from holdfast._values.records import ThreadRecord, encode_metadata
+from holdfast._values.records import Progress, ThreadRecord, encode_metadata
 from holdfast.conversations import counts_of, tally
 from holdfast.errors import Conflict
 from holdfast.importers._bundles import BundleWriter
@@ -39,9 +39,6 @@ from holdfast.importers._targets import (
     origin_of,
     owner_of,
 )
-
-# Called with the number of checkpoints that are finished, and of all.
-Progress = Callable[[int, int], object]
 
 
 class TargetThread(msgspec.Struct, frozen=True):

@@ -5,13 +5,11 @@ The LangGraph adapter reads them, because it knows LangGraph's types.
 
 from __future__ import annotations
 
-from typing import cast
-
 from holdfast._api import plugins
 from holdfast._engine.context import Context
+from holdfast._values.records import Progress
 from holdfast.importers._report import Report
 from holdfast.importers._sqlite import has_columns
-from holdfast.importers._write import Progress
 
 FORMAT = "langgraph"
 
@@ -31,8 +29,6 @@ async def import_into(
     context: Context, path: str, *, dry_run: bool, progress: Progress | None
 ) -> Report:
     """Put all checkpoints and writes of another saver into a store."""
-    importer = plugins.langgraph_importer()
-    return cast(
-        "Report",
-        await importer.import_into(context, path, dry_run=dry_run, progress=progress),
+    return await plugins.import_from_langgraph(
+        context, path, dry_run=dry_run, progress=progress
     )

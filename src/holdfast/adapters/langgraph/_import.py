@@ -210,7 +210,7 @@ class _Import:
         if self.dry_run:
             self.types.plain(checkpoint["channel_values"], "channel_values")
         else:
-            await _put.put(self._then(at), asked)
+            await _put.save_checkpoint(self._then(at), asked)
         self.imported["checkpoints"] += 1
 
     def _then(self, at: int | None) -> Context:
@@ -240,7 +240,7 @@ class _Import:
             return
         for (task, path), writes in tasks.items():
             call = TaskWrites(namespace, checked_id(id_), task, path, writes)
-            await _put.put_writes(self.context, call)
+            await _put.save_writes(self.context, call)
 
     def _value(self, write: ForeignWrite) -> Any:
         return self.decoder.read(write.kind, write.data)

@@ -39,7 +39,7 @@ from holdfast.adapters.langgraph._types import Types
 PAGE = 50
 
 
-class ListQuery(msgspec.Struct, frozen=True, kw_only=True):
+class ListQuery(msgspec.Struct, frozen=True):
     """Which checkpoints to list; their metadata must have the items of ``filter``."""
 
     config: RunnableConfig | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 from langchain_core.runnables import RunnableConfig
@@ -34,7 +35,7 @@ from holdfast.adapters.langgraph._namespace import (
     made_at,
     namespace_of,
 )
-from holdfast.adapters.langgraph._task_writes import TaskWrites
+from holdfast.adapters.langgraph._task_writes import TaskWrites, task_writes
 from holdfast.adapters.langgraph._types import Types
 from holdfast.errors import Conflict
 
@@ -62,7 +63,7 @@ class PutRequest(msgspec.Struct, frozen=True):
         return self.how.id
 
 
-def put_request(
+def _request(
     types: Types,
     config: RunnableConfig,
     checkpoint: Put,
@@ -95,7 +96,21 @@ def _follows(config: RunnableConfig, namespace: Namespace, parent: str | None) -
     return parent is None or parent not in (asked, by_namespace.get(namespace.ns))
 
 
-async def put(context: Context, asked: PutRequest) -> Checkpoint:
+async def put(
+    context: Context,
+    types: Types,
+    config: RunnableConfig,
+    checkpoint: Put,
+    metadata: CheckpointMetadata,
+    new_versions: ChannelVersions,
+) -> RunnableConfig:
+    """Save a checkpoint as the newest of its thread; returns its config."""
+    asked = _request(types, config, checkpoint, metadata, new_versions)
+    await save_checkpoint(context, asked)
+    return asked.namespace.config(asked.id)
+
+
+async def save_checkpoint(context: Context, asked: PutRequest) -> Checkpoint:
     """Save a checkpoint as the newest of its thread."""
     how = _on_known(context, asked) or await _on_found(context, asked)
     while True:
@@ -214,7 +229,18 @@ def _moved(asked: PutRequest, head: Checkpoint) -> Conflict:
 # --- the writes of tasks --------------------------------------------------------------
 
 
-async def put_writes(context: Context, call: TaskWrites) -> None:
+async def put_writes(
+    context: Context,
+    types: Types,
+    config: RunnableConfig,
+    writes: Sequence[tuple[str, Any]],
+    task: tuple[str, str],
+) -> None:
+    """Save what a task wrote; a task is its id and its path."""
+    await save_writes(context, task_writes(types, config, writes, task))
+
+
+async def save_writes(context: Context, call: TaskWrites) -> None:
     """Save what a task wrote on a checkpoint, which may be saved later.
 
     Writes that are stored already stay, except special ones, which are replaced.

@@ -1,7 +1,7 @@
-"""Paused runs as values: what the SDK's `RunState` writes, and reads back.
+"""Paused runs as values: the JSON that the SDK's `RunState` writes and reads.
 
-A snapshot is data: JSON that the SDK wrote. Classes and functions it names are never
-imported, looked up or called here; agents, tools and context come from the caller.
+Classes and functions that the JSON names are never imported, looked up or called here;
+agents, tools and context come from the caller.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from holdfast._messages.transcript import fields_of, parts_of
 from holdfast._values.clock import uuid7
 from holdfast._values.manifest import decode_manifest
 from holdfast._values.records import ThreadRecord
-from holdfast.adapters.openai_agents._changes import Place, admit
-from holdfast.adapters.openai_agents._paused import RUN
+from holdfast.adapters.openai_agents._changes import ConversationKey, admit
+from holdfast.adapters.openai_agents._paused_run import RUN
 from holdfast.errors import FormatMismatch
 
 SDK = "openai-agents"
@@ -31,7 +31,7 @@ _CALLS = frozenset({"call_id", "callId"})
 
 
 class SaveOptions(TypedDict, total=False):
-    """What `RunState.to_json` takes."""
+    """The options of `RunState.to_json`."""
 
     context_serializer: Any
     strict_context: bool
@@ -39,7 +39,7 @@ class SaveOptions(TypedDict, total=False):
 
 
 class LoadOptions(TypedDict, total=False):
-    """What `RunState.from_json` takes."""
+    """The options of `RunState.from_json`."""
 
     context_override: Any
     context_deserializer: Any
@@ -60,7 +60,7 @@ def written(state: RunState[Any, Any], options: SaveOptions) -> dict[str, Any]:
 
 
 def _pending(state: RunState[Any, Any], snapshot: Mapping[str, Any]) -> set[str]:
-    """The calls the run waits for; of agents that are tools, the inner ones too."""
+    """The calls the run waits for, also those of agents that are used as tools."""
     response = snapshot.get("last_processed_response")
     found = set(_called(response))
     for item in state.get_interruptions():
@@ -80,10 +80,10 @@ def _called(value: object) -> Iterator[object]:
         yield from _called(part)
 
 
-async def find(context: Context, place: Place) -> Mapping[str, Any] | None:
-    """The run that is kept, ``None`` if there is none."""
-    await admit(context, place)
-    record = await context.find_thread(place.thread)
+async def find(context: Context, key: ConversationKey) -> Mapping[str, Any] | None:
+    """The stored run, ``None`` if there is none."""
+    await admit(context, key)
+    record = await context.find_thread(key.thread)
     if record is None or record.head is None:
         return None
 
@@ -98,7 +98,7 @@ async def find(context: Context, place: Place) -> Mapping[str, Any] | None:
 async def read(
     id_: str, run: Mapping[str, Any], agent: Agent[Any], options: LoadOptions
 ) -> RunState[Any, Any]:
-    """The run as the SDK reads it; `FormatMismatch` if it cannot."""
+    """The run as an object of the SDK; `FormatMismatch` if the SDK cannot read it."""
     try:
         return await RunState.from_json(agent, run["state"], **options)
     except UserError as error:

@@ -1,4 +1,4 @@
-"""What is to become of a conversation, and of the run that is paused in it."""
+"""A change of a conversation, and what it means for the run that is paused there."""
 
 from __future__ import annotations
 
@@ -15,30 +15,31 @@ from holdfast.errors import Conflict
 RUN = "paused_run"
 
 
-class Resumed(msgspec.Struct, frozen=True):
-    """A paused run that somebody goes on with, and the calls it waits for."""
+class ResumedRun(msgspec.Struct, frozen=True):
+    """A paused run that this worker resumed, and the calls it waits for."""
 
     id: str
     calls: frozenset[str]
 
     def is_answered_by(self, items: Sequence[object]) -> bool:
-        """Whether these items are what it was waiting for."""
+        """Whether items answer a call that the run waits for."""
         return bool(self.calls & _answered(items))
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """What becomes of a conversation in one checkpoint.
+class SessionChange(msgspec.Struct, frozen=True, kw_only=True):
+    """The change of a conversation in one checkpoint.
 
-    ``dropped`` are the items expected at the end, which go, ``None`` for all there
-    are; ``at`` is how many items there must be. Then others are ``added``; what they
-    answer must be waited for by the run that they resume. ``run`` is a paused run to be
-    kept, ``None`` if none shall be. ``expired`` tells which items go from the front.
+    ``dropped`` are the items to remove from the end, where they are expected, or
+    ``None`` to remove all; ``at`` is the expected number of items. Then items are
+    ``added``. If these answer calls of the run that the session ``resumes``, that run
+    must still be stored. ``run`` is a paused run to store, ``None`` to remove the
+    stored one. ``expired`` selects items to remove from the front.
     """
 
     dropped: Sequence[object] | None = ()
     at: int | None = None
     added: Sequence[Mapping[str, Any]] = ()
-    resumes: Resumed | None = None
+    resumes: ResumedRun | None = None
     run: Mapping[str, Any] | Unset | None = UNSET
     expired: Callable[[Any], bool] | None = None
     kind: str = "save"
@@ -46,25 +47,25 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def only_adds(self) -> bool:
-        """Whether nothing that is there has to be looked at."""
+        """Whether the change does not depend on the stored items."""
         return self.dropped == () and self.expired is None
 
 
 def next_run(
-    wanted: Change, open_: Sequence[str], before: Mapping[str, Any]
+    wanted: SessionChange, open_: Sequence[str], before: Mapping[str, Any]
 ) -> dict[str, object]:
-    """The paused run of a changed conversation, in which these calls are open."""
+    """The paused run after a change; ``open_`` are the calls without an answer."""
     _refuse_second(wanted, before)
     if isinstance(wanted.run, Unset):
         return run_after(before.get(RUN), wanted.dropped or (), wanted.added)
     if wanted.run is None:
         return {RUN: UNSET}
-    # The answers to its calls are what will make it history.
+    # The answer to one of these calls will remove the run.
     return {RUN: {**wanted.run, "calls": sorted({*wanted.run["calls"], *open_})}}
 
 
-def _refuse_second(wanted: Change, before: Mapping[str, Any]) -> None:
-    """Of two workers that resume a run, one can add what came of it."""
+def _refuse_second(wanted: SessionChange, before: Mapping[str, Any]) -> None:
+    """`Conflict` if another worker resumed the same run and added its items first."""
     resumed = wanted.resumes
     if resumed is None or not resumed.is_answered_by(wanted.added):
         return
@@ -73,7 +74,7 @@ def _refuse_second(wanted: Change, before: Mapping[str, Any]) -> None:
 
 
 def resumed_by_another() -> Conflict:
-    """What a worker gets who goes on with a run behind somebody's back."""
+    """The error of a worker that resumes a run which is not stored any more."""
     return Conflict(
         "this run has been resumed, or given up, by somebody else; nothing was added:"
         " look at the session's items before you go on",
@@ -84,10 +85,10 @@ def resumed_by_another() -> Conflict:
 def run_after(
     run: object, dropped: Sequence[object], added: Sequence[object]
 ) -> dict[str, object]:
-    """What becomes of a paused run when items come or go.
+    """The paused run after items were dropped and added; `UNSET` removes it.
 
-    Once one of its calls is answered, or taken back, it has gone on, or cannot. To
-    resume what was saved would make the calls a second time.
+    It is removed when one of its calls is answered or dropped: then it was continued,
+    or cannot be. Resuming it once more would make the calls a second time.
     """
     calls = set(cast("list[str]", fields_of(run).get("calls", [])))
     taken_back = {call.id for item in dropped for call in calls_of(item)}
@@ -95,7 +96,7 @@ def run_after(
 
 
 def _answered(items: Sequence[object]) -> set[str]:
-    """The calls that items answer, and the requests for approval of hosted tools."""
+    """The ids of the calls and of the approval requests that items answer."""
     approved = {fields_of(item).get("approval_request_id") for item in items}
     answers = {id_ for item in items for id_ in answers_of(item)}
     return answers | {id_ for id_ in approved if isinstance(id_, str)}
