@@ -17,9 +17,10 @@ from msgspec.structs import replace
 
 import holdfast
 from holdfast import Busy, Conflict, Retention, Store
+from support.effort import seed_of
 from support.folders import PROGRAMS
 from support.many_processes import CrowdTests, by_writer, is_one_line, swarm
-from support.programs import ENVIRONMENT, run_program, seed_of
+from support.programs import ENVIRONMENT, run_program
 from support.scenario import (
     FILE,
     build,

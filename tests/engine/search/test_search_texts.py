@@ -17,7 +17,7 @@ from hypothesis.stateful import (
 import holdfast
 from holdfast._engine.search.text import snippet
 from holdfast.testing._searching import places, user
-from support.programs import seed_of
+from support.effort import seed_of
 
 # Letters whose cases differ in length or number, scripts without cases, marks, what
 # FTS5 and SQL could take for syntax, and what cannot be encoded.
