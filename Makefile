@@ -3,8 +3,15 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: test thorough demo bench lint types mypy pyright check format reference clean
+.PHONY: help quick test thorough coverage demo bench lint types mypy pyright check format reference clean
+
+help: ## list what can be made
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
+
+quick: $(VENV)/tests-ready ## the tests that need no killed process, server or framework: a minute
+	HOLDFAST_QUICK=1 $(BIN)/python -m pytest -n 2 -q -r fE
 
 test: $(VENV)/ready ## run all tests
 	$(BIN)/python -m pytest -n 3 -q
@@ -14,17 +21,17 @@ thorough: $(VENV)/ready ## every combination of call, place and breakdown, and s
 		$(BIN)/python -m pytest -n 3 -q
 	$(BIN)/python -m pytest -q --override-ini addopts= tests/thorough
 
-demo: $(VENV)/ready ## watch an agent being killed and resumed
+demo: $(VENV)/run-ready ## watch an agent being killed and resumed
 	$(BIN)/python demo/run.py
 
 bench: $(VENV)/bench-ready ## measure against the peers, print the table
 	$(BIN)/python benchmarks/run.py
 
-lint: $(VENV)/ready
+lint: $(VENV)/tests-ready ## check style and formatting
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: mypy pyright
+types: mypy pyright ## check the types of the source, strictly, and of the tests
 
 mypy: $(VENV)/ready
 	$(BIN)/mypy
@@ -34,22 +41,31 @@ pyright: $(VENV)/ready
 
 check: lint types test ## what the continuous integration runs
 
-format: $(VENV)/ready
+format: $(VENV)/tests-ready ## repair style and formatting
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-reference: $(VENV)/ready ## write the commands' help into docs/cli.md
+reference: $(VENV)/run-ready ## write the commands' help into docs/cli.md
 	$(BIN)/python -m holdfast.cli._reference docs/cli.md
 
-clean:
+clean: ## remove what was set up and built
 	rm -rf $(VENV) build dist
 
-$(VENV)/ready: requirements-dev.txt requirements-adapters.txt pyproject.toml
+# Holdfast and what it needs to run; each further marker adds packages to the same place.
+$(VENV)/run-ready: requirements-run.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt -r requirements-adapters.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(INSTALL) -r requirements-run.txt
+	$(INSTALL) --no-deps --no-build-isolation --editable .
+	touch $@
+
+$(VENV)/tests-ready: $(VENV)/run-ready requirements-dev.txt
+	$(INSTALL) -r requirements-dev.txt
+	touch $@
+
+$(VENV)/ready: $(VENV)/tests-ready requirements-adapters.txt
+	$(INSTALL) -r requirements-adapters.txt
 	touch $@
 
 $(VENV)/bench-ready: $(VENV)/ready requirements-bench.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-bench.txt
+	$(INSTALL) -r requirements-bench.txt
 	touch $@

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, Phase, settings
 
 import holdfast
 from holdfast.testing import FakeClock
+from support.effort import QUICK, THOROUGH
 from support.stores import (
     open_awaited,
     open_compressed,
@@ -37,8 +38,13 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile("thorough", settings.get_profile("ci"), max_examples=1000)
-PROFILE = "ci" if os.environ.get("CI") else "dev"
-settings.load_profile("thorough" if os.environ.get("HOLDFAST_THOROUGH") else PROFILE)
+settings.register_profile("quick", settings.get_profile("ci"), max_examples=10)
+USUAL = "ci" if os.environ.get("CI") else "dev"
+settings.load_profile("quick" if QUICK else "thorough" if THOROUGH else USUAL)
+
+# With every test elsewhere that starts a server or a program, this is what `make quick`
+# leaves out: frameworks and servers.
+collect_ignore = ["adapters", "backends/postgres", "mcp"] if QUICK else []
 
 
 @pytest.fixture

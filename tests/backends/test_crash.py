@@ -16,7 +16,8 @@ import pytest
 import holdfast
 from holdfast import Agent, Conflict, HoldfastError, Message, NotFound, Retention
 from holdfast.faults import Fault, FaultyDisk, Platter, disk_full, io_error
-from support.programs import ROUNDS, THOROUGH, run_program, seed_of
+from support.effort import ROUNDS, THOROUGH, seed_of
+from support.programs import run_program
 from support.scenario import (
     FILE,
     FOLDER,

@@ -19,7 +19,7 @@ from holdfast.faults import (
     disk_full,
     io_error,
 )
-from support.programs import seed_of
+from support.effort import seed_of
 
 HOUR = 3_600_000_000
 

@@ -20,7 +20,7 @@ import holdfast
 from holdfast import HoldfastError, Store
 from holdfast.faults import Call, Fault, FaultyDisk, kill
 from support.children import Child, report
-from support.programs import THOROUGH
+from support.effort import THOROUGH
 from support.scenario import (
     OPERATIONS,
     STEPS,

@@ -1,11 +1,8 @@
 """Damage to the bytes of a store, and what can still be read of it."""
 
-import os
-
 import holdfast
 from holdfast import HoldfastError
-
-FLIPS = int(os.environ.get("HOLDFAST_BITROT_FLIPS", "100"))
+from support.effort import FLIPS
 
 
 def reads_of_store(store):

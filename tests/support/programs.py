@@ -1,4 +1,4 @@
-"""Starts the programs of tests/programs, and says how hard to try."""
+"""Starts the programs of tests/programs, which kill processes or run many of them."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import json
 import os
 import subprocess
 import sys
-import zlib
 from typing import Any
 
+import pytest
+
+from support.effort import QUICK
 from support.folders import PROGRAMS, TESTS
 
 # So that a program finds `support`.
 PATHS = [str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(PATHS)}
 TIMEOUT = 200
-# `make thorough`: every combination, where the tests else take some.
-THOROUGH = bool(os.environ.get("HOLDFAST_THOROUGH"))
-# How often the tests of crashes kill a writer at random.
-ROUNDS = int(os.environ.get("HOLDFAST_CRASH_ROUNDS", "100"))
 
 
 def run_program(name: str, *arguments: object) -> list[Any]:
     """The lines of JSON a program prints; it must end well."""
+    if QUICK:
+        pytest.skip("starts processes: make test")
     program = str(PROGRAMS / f"{name}.py")
     ended = subprocess.run(
         [sys.executable, "-W", "error", program, *map(str, arguments)],
@@ -36,9 +36,3 @@ def run_program(name: str, *arguments: object) -> list[Any]:
     # Shown when a test fails: what went wrong in children.
     sys.stderr.write(ended.stderr)
     return [json.loads(line) for line in ended.stdout.splitlines()]
-
-
-def seed_of(name: str, number: int = 0) -> int:
-    """The seed of a test: fixed, or with HOLDFAST_SEED another one."""
-    shift = int(os.environ.get("HOLDFAST_SEED", "0"))
-    return zlib.crc32(name.encode()) + number + 1000 * shift

@@ -17,6 +17,9 @@ import time
 from pathlib import Path
 
 import psycopg
+import pytest
+
+from support.effort import QUICK
 
 # Instead of a server of our own; it must let us create databases and roles.
 GIVEN = os.environ.get("HOLDFAST_TEST_POSTGRES")
@@ -61,6 +64,7 @@ class Server:
     """One server with its data in a temporary folder."""
 
     def __init__(self, binaries: Path, settings: dict[str, str] | None = None) -> None:
+        _leave_out_when_quick()
         self.binaries = binaries
         self.folder = Path(tempfile.mkdtemp(prefix="holdfast-pg-"))
         self.port = free_port()
@@ -165,6 +169,11 @@ class Server:
         self.janitor.communicate()
 
 
+def _leave_out_when_quick() -> None:
+    if QUICK:
+        pytest.skip("needs a server: make test")
+
+
 def _is_running(process: int) -> bool:
     try:
         status = Path(f"/proc/{process}/stat").read_text()
@@ -192,6 +201,7 @@ def unprivileged() -> str | None:
 @functools.cache
 def shared(name: str) -> str:
     """The address of a server for all tests of this process, started when needed."""
+    _leave_out_when_quick()
     if GIVEN:
         return GIVEN
     private = Server(installations()[name])

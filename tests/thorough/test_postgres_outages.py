@@ -19,8 +19,8 @@ import holdfast
 from holdfast import Busy, HoldfastError
 from holdfast.testing import raises
 from support import databases, outages, servers
+from support.effort import seed_of
 from support.outages import OURS, SLACK, SOON
-from support.programs import seed_of
 
 
 @pytest.fixture(scope="module", params=servers.installations())

@@ -15,8 +15,8 @@ from holdfast.backends.directory._file_scan import Mark, survey
 from holdfast.backends.directory._lines import Part, Writer
 from holdfast.faults import Fault, FaultyDisk, Platter, io_error, kill
 from support.children import Child
-from support.damage import DAMAGES, FLIPS, Outcome, missing_from, reads_of_store
-from support.programs import seed_of
+from support.damage import DAMAGES, Outcome, missing_from, reads_of_store
+from support.effort import FLIPS, seed_of
 from support.scenario import (
     OPERATIONS,
     STEPS,

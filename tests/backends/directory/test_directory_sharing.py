@@ -15,8 +15,9 @@ from msgspec.structs import replace
 
 import holdfast
 from holdfast import Busy, Conflict, Store
+from support.effort import ROUNDS, seed_of
 from support.many_processes import CrowdTests, by_writer, is_one_line, swarm
-from support.programs import ROUNDS, run_program, seed_of
+from support.programs import run_program
 from support.scenario import dump, problems_of
 from support.two_calls import Interrupted
 

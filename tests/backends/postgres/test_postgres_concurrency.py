@@ -18,9 +18,10 @@ import holdfast
 from holdfast import Conflict
 from holdfast.testing import raises
 from support import databases, servers
+from support.effort import seed_of
 from support.folders import PROGRAMS
 from support.many_processes import PROCESSES, CrowdTests, by_writer, is_one_line
-from support.programs import ENVIRONMENT, run_program, seed_of
+from support.programs import ENVIRONMENT, run_program
 from support.scenario import problems_of
 
 

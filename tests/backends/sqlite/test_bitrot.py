@@ -8,8 +8,8 @@ import random
 import pytest
 
 import holdfast
-from support.damage import DAMAGES, FLIPS, Outcome, missing_from, reads_of_store
-from support.programs import seed_of
+from support.damage import DAMAGES, Outcome, missing_from, reads_of_store
+from support.effort import FLIPS, seed_of
 from support.scenario import FILE, OPERATIONS, Source, build
 
 

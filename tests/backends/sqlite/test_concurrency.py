@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 import holdfast
 from holdfast import Busy, Conflict, Retention, Store
+from support.effort import seed_of
 from support.folders import PROGRAMS
 from support.many_processes import CrowdTests, by_writer, is_one_line, swarm
 from support.programs import ENVIRONMENT, run_program, seed_of

@@ -10,7 +10,8 @@ from holdfast import Conflict, NotFound, Store, Unstorable
 from holdfast.strategy import before
 from holdfast.testing import raises
 from support.earlier_systems import watched
-from support.programs import THOROUGH, run_program
+from support.effort import THOROUGH
+from support.programs import run_program
 from support.recorders import HI, Tool, asking, called, messages_of, recorder, saves
 from support.transcripts import DIALECTS
 
