@@ -296,7 +296,7 @@ class Thread:
         The key belongs to the thread or to a checkpoint, which need not be saved yet.
         The first value stays unless ``replace`` is given.
         """
-        where = recording.Place(self.id, self._start, checkpoint, replace)
+        where = recording.JournalPlace(self.id, self._start, checkpoint, replace)
         entries = where.entries(self._context, {key: value})
         return run(recording.record(self._context, where, entries))[key]
 
@@ -308,7 +308,7 @@ class Thread:
         replace: bool = False,
     ) -> dict[str, Any]:
         """`record` for several keys in one transaction."""
-        where = recording.Place(self.id, self._start, checkpoint, replace)
+        where = recording.JournalPlace(self.id, self._start, checkpoint, replace)
         entries = where.entries(self._context, values)
         return run(recording.record(self._context, where, entries))
 
@@ -543,7 +543,7 @@ class AsyncThread:
         checkpoint: Checkpoint | str | None = None,
         replace: bool = False,
     ) -> Any:
-        where = recording.Place(self.id, self._start, checkpoint, replace)
+        where = recording.JournalPlace(self.id, self._start, checkpoint, replace)
         entries = where.entries(self._passage.saving, {key: value})
         in_force = await self._save(
             recording.record(self._passage.saving, where, entries)
@@ -557,7 +557,7 @@ class AsyncThread:
         checkpoint: Checkpoint | str | None = None,
         replace: bool = False,
     ) -> dict[str, Any]:
-        where = recording.Place(self.id, self._start, checkpoint, replace)
+        where = recording.JournalPlace(self.id, self._start, checkpoint, replace)
         entries = where.entries(self._passage.saving, values)
         return await self._save(recording.record(self._passage.saving, where, entries))
 

@@ -22,7 +22,7 @@ LARGE = 1024
 Stored = dict[str, Any]
 
 
-class Kept(msgspec.Struct, frozen=True):
+class StoredMessages(msgspec.Struct, frozen=True):
     """Messages as stored, and what was taken out of them by its digest."""
 
     messages: list[Stored]
@@ -42,7 +42,7 @@ class Kept(msgspec.Struct, frozen=True):
         return {"content_ids": ids, "contents": contents} if ids else {}
 
 
-def kept(messages: Iterable[AnyMessage]) -> Kept:
+def kept(messages: Iterable[AnyMessage]) -> StoredMessages:
     """Messages as they go into a state."""
     contents: dict[str, object] = {}
 
@@ -54,7 +54,8 @@ def kept(messages: Iterable[AnyMessage]) -> Kept:
         contents[digest] = content
         return {**attachment, "content": {"stored": digest}}
 
-    return Kept([_each(stored(message), take_out) for message in messages], contents)
+    kept = [_each(stored(message), take_out) for message in messages]
+    return StoredMessages(kept, contents)
 
 
 def whole(state: Mapping[str, Any]) -> list[Stored]:

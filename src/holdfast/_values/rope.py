@@ -177,7 +177,7 @@ _COMMA = ord(",")
 
 def _pieces(body: Body, text: bytes, start: int, end: int) -> Iterator[Piece]:
     """``text[start:end]`` as kept old segments and new bytes, in order."""
-    search = _Search(body, text, start, end)
+    search = _SegmentSearch(body, text, start, end)
     search.match_front()
     search.match_back()
     search.match_middle()
@@ -193,7 +193,7 @@ def _pieces(body: Body, text: bytes, start: int, end: int) -> Iterator[Piece]:
         yield from _cut(text[position:end], as_list=as_list, fine=FINE_ELEMENTS)
 
 
-class _Search:
+class _SegmentSearch:
     """Finds old segments in a new text, in order, on element boundaries."""
 
     def __init__(self, body: Body, text: bytes, start: int, end: int) -> None:

@@ -138,7 +138,9 @@ async def _refresh(context: Context, items: Iterable[Kept]) -> None:
     """Let the time of items that have one begin again."""
     for kept in items:
         if "ttl" in kept.about:
-            where = journal.Place(kept.thread.id, _BEGINNING, kept.head, replace=True)
+            where = journal.JournalPlace(
+                kept.thread.id, _BEGINNING, kept.head, replace=True
+            )
             entries = where.entries(context, {READ: context.clock()})
             await journal.record(context, where, entries)
 
