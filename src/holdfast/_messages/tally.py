@@ -1,4 +1,4 @@
-"""The counts of a transcript whose end is taken away, told without reading it all."""
+"""The counts of a transcript without its last message, from its last messages only."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from holdfast._messages.transcript import Tally, answers_of, calls_of, role_of
 
 
 def without_last(tally: Tally, message: object, earlier: Iterable[object]) -> Tally:
-    """The counts in front of the last message.
+    """The counts before the last message.
 
-    ``earlier`` are the messages in front of it, newest first, of which only as many
-    are looked at as it takes.
+    ``earlier`` are the messages before it, newest first; only as many are read as are
+    needed.
     """
     awaiting = _is_awaiting(earlier)
     return Tally(
@@ -23,7 +23,7 @@ def without_last(tally: Tally, message: object, earlier: Iterable[object]) -> Ta
 
 
 def _is_awaiting(earlier: Iterable[object]) -> bool:
-    """Whether the last one who said something was the user."""
+    """Whether the last message of the user or the assistant is the user's."""
     roles = map(role_of, earlier)
     return next((role == "user" for role in roles if role in _SPEAKERS), False)
 
@@ -45,10 +45,10 @@ def _open_before(
 
 
 def _place_of(id_: str, answered: list[str], earlier: Iterable[object]) -> int | None:
-    """How many calls were open behind the newest open one with an id.
+    """How many open calls came after the newest open call with an id.
 
-    ``answered`` are ids that were answered after all the earlier messages. ``None`` if
-    no call with this id was open.
+    ``answered`` are ids that were answered after the earlier messages. ``None`` if no
+    call with this id was open.
     """
     taken = list(answered)
     behind = 0

@@ -22,7 +22,6 @@ from holdfast._port.removal import plan_removal
 from holdfast._values.records import Checkpoint, ThreadRecord
 from holdfast.errors import Conflict, HoldfastError
 from holdfast.retention import (
-    Family,
     Retention,
     checkpoints_to_remove,
     threads_to_drop,
@@ -146,7 +145,7 @@ def _also_thinned(
 ) -> list[Checkpoint]:
     gone = {checkpoint.id for checkpoint in unneeded}
     left = [checkpoint for checkpoint in checkpoints if checkpoint.id not in gone]
-    thinned = checkpoints_to_remove(policy, Family(threads, left), now)
+    thinned = checkpoints_to_remove(policy, threads, left, now)
     gone.update(checkpoint.id for checkpoint in thinned)
     return [checkpoint for checkpoint in checkpoints if checkpoint.id in gone]
 
