@@ -15,7 +15,7 @@ import msgspec
 from holdfast._messages import transcript
 from holdfast._messages.fields import from_plain, to_plain
 from holdfast._messages.repair import Repair
-from holdfast._messages.transcript import Tally
+from holdfast._messages.tally import Tally
 from holdfast.errors import Unstorable
 from holdfast.messages import AnyMessage, restored, stored
 

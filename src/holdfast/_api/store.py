@@ -116,9 +116,9 @@ def telling(
     progress: Progress | None,
 ) -> Coroutine[Any, Any, int]:
     """An export as JSON Lines that is about to be made."""
-    from holdfast._engine.upkeep.json_lines import tell, wanted_lines  # noqa: PLC0415
+    from holdfast._engine.upkeep.json_lines import export_lines, wanted_lines  # noqa: PLC0415
 
-    return tell(context, to, wanted_lines(*wanted), progress)
+    return export_lines(context, to, wanted_lines(*wanted), progress)
 
 
 def taking_in(

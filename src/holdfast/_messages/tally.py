@@ -1,10 +1,49 @@
-"""The counts of a transcript without its last message, from its last messages only."""
+"""The counts of a transcript: with more messages, and without its last one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from holdfast._messages.transcript import Tally, answers_of, calls_of, role_of
+import msgspec
+
+from holdfast._messages.transcript import answers_of, calls_of, role_of
+
+
+class Tally(msgspec.Struct, frozen=True):
+    """Counts of a transcript, updated by each new message without reading the others.
+
+    An exchange is a user message with a reply before the next user message.
+    ``awaiting`` means that a user message has no reply yet; ``open`` are the ids of
+    calls without a result.
+    """
+
+    messages: int = 0
+    exchanges: int = 0
+    awaiting: bool = False
+    open: tuple[str, ...] = ()
+
+    def after(self, messages: Iterable[object]) -> Tally:
+        """The counts after more messages."""
+        count, exchanges, awaiting = self.messages, self.exchanges, self.awaiting
+        pending = list(self.open)
+        for message in messages:
+            count += 1
+            role = role_of(message)
+            if role == "assistant":
+                exchanges += awaiting
+            awaiting = role == "user" or (awaiting and role != "assistant")
+            for answer in answers_of(message):
+                _answer(pending, answer)
+            pending += [call.id for call in calls_of(message) if not call.answered]
+        return Tally(count, exchanges, awaiting, tuple(pending))
+
+
+def _answer(pending: list[str], answer: str) -> None:
+    """Remove the newest call with an id; some models use the same ids in every turn."""
+    for index in reversed(range(len(pending))):
+        if pending[index] == answer:
+            del pending[index]
+            return
 
 
 def without_last(tally: Tally, message: object, earlier: Iterable[object]) -> Tally:

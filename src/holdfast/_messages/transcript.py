@@ -47,43 +47,6 @@ class Call(msgspec.Struct, frozen=True):
     answered: bool = False
 
 
-class Tally(msgspec.Struct, frozen=True):
-    """Counts of a transcript, updated by each new message without reading the others.
-
-    An exchange is a user message with a reply before the next user message.
-    ``awaiting`` means that a user message has no reply yet; ``open`` are the ids of
-    calls without a result.
-    """
-
-    messages: int = 0
-    exchanges: int = 0
-    awaiting: bool = False
-    open: tuple[str, ...] = ()
-
-    def after(self, messages: Iterable[object]) -> Tally:
-        """The counts after more messages."""
-        count, exchanges, awaiting = self.messages, self.exchanges, self.awaiting
-        pending = list(self.open)
-        for message in messages:
-            count += 1
-            role = role_of(message)
-            if role == "assistant":
-                exchanges += awaiting
-            awaiting = role == "user" or (awaiting and role != "assistant")
-            for answer in answers_of(message):
-                _answer(pending, answer)
-            pending += [call.id for call in calls_of(message) if not call.answered]
-        return Tally(count, exchanges, awaiting, tuple(pending))
-
-
-def _answer(pending: list[str], answer: str) -> None:
-    """Remove the newest call with an id; some models use the same ids in every turn."""
-    for index in reversed(range(len(pending))):
-        if pending[index] == answer:
-            del pending[index]
-            return
-
-
 def role_of(message: object) -> str:
     """The role: ``system``, ``user``, ``assistant``, ``tool``, or as it is stored.
 

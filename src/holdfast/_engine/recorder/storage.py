@@ -24,7 +24,8 @@ from holdfast._engine.threads.drafts import (
 from holdfast._engine.threads.lineage import Reference
 from holdfast._engine.threads.load import loaded
 from holdfast._messages.attachments import Stored, kept, whole
-from holdfast._messages.transcript import Tally, open_calls
+from holdfast._messages.tally import Tally
+from holdfast._messages.transcript import open_calls
 from holdfast._port import CheckpointKey, Start
 from holdfast._values.manifest import Value, decode_manifest
 from holdfast._values.records import UNSET, Checkpoint

@@ -23,7 +23,7 @@ from holdfast._engine.threads.save import Options, seen
 from holdfast._engine.threads.save import save as save_thread
 from holdfast._messages.attachments import StoredMessages, kept, whole
 from holdfast._messages.repair import How, repaired
-from holdfast._messages.transcript import Tally
+from holdfast._messages.tally import Tally
 from holdfast._port import Start, Threads
 from holdfast._values.records import (
     LONGEST_NAME,

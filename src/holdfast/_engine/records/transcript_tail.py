@@ -18,8 +18,7 @@ from holdfast._engine.threads.drafts import (
     read_values,
 )
 from holdfast._engine.threads.load import read_listed
-from holdfast._messages.tally import without_last
-from holdfast._messages.transcript import Tally
+from holdfast._messages.tally import Tally, without_last
 from holdfast._values import codec
 from holdfast._values.list_tail import Tail, last_runs, parts_backwards, shortened
 from holdfast._values.manifest import INLINE_SIZE, Value

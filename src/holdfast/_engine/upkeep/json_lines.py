@@ -61,7 +61,7 @@ def wanted_lines(
     )
 
 
-async def tell(
+async def export_lines(
     context: Context, to: Target, request: LinesRequest, progress: Progress | None
 ) -> int:
     """Write a line for each checkpoint, thread by thread; returns how many."""
