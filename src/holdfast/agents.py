@@ -1,6 +1,6 @@
 """Agents as typed records, and their checkpoints.
 
-The records are plain values; a store's ``agents`` keeps them.
+The records are plain values; ``store.agents`` saves and loads them.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ KINDS: Final = (AUTOMATIC, MANUAL, PRE_OPERATION, RECOVERY)
 
 
 class Agent(msgspec.Struct, kw_only=True):
-    """An agent: who it is, how it is set up, and what it keeps for itself.
+    """An agent: its identity, its configuration, and its own state.
 
-    ``version`` counts its saves. ``active_conversations`` are the ids of those that are
-    not archived, as they were when it was loaded. ``checkpoint`` is the one it was
-    loaded from or saved as: saving it again raises `Conflict` if another came after it.
+    ``version`` counts its saves. ``active_conversations`` are the ids of conversations
+    that were not archived when it was loaded. ``checkpoint`` is the one it was loaded
+    from or saved as: saving it again raises `Conflict` if there is a newer one.
     """
 
     id: str = ""
@@ -40,20 +40,20 @@ class Agent(msgspec.Struct, kw_only=True):
     extra: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
 
     def set_state(self, key: str, value: Any) -> None:
-        """Keep a value of the agent's own under a key."""
+        """Set a value of the agent's state."""
         self.state[key] = value
 
     def get_state(self, key: str, default: Any = None) -> Any:
-        """The value kept under a key, or the default."""
+        """A value of the agent's state, or the default."""
         return self.state.get(key, default)
 
 
-# Fields that follow from the thread and are not in its state.
+# Fields that come from the thread and are not stored in its state.
 ABOUT_THREAD = ("id", "updated_at", "version", "active_conversations", "checkpoint")
 
 
 class AgentCheckpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent and all its conversations as they were together.
+    """An agent and all its conversations at one moment.
 
     ``kind`` is automatic, manual, pre_operation or recovery; ``conversations`` and
     ``messages`` say how many it holds, ``size`` how many bytes of state.
@@ -74,8 +74,8 @@ class AgentCheckpoint(msgspec.Struct, frozen=True, kw_only=True):
 class Restored(msgspec.Struct, frozen=True, kw_only=True):
     """What a restore did; restoring ``recovery`` undoes it.
 
-    ``rewound`` existed and went back, ``revived`` had been deleted, ``removed`` came
-    after the checkpoint: conversations by id.
+    The ids of conversations: ``rewound`` were moved back to the checkpoint, ``revived``
+    had been deleted and exist again, ``removed`` were created after the checkpoint.
     """
 
     checkpoint: AgentCheckpoint

@@ -1,7 +1,7 @@
-"""Conversations as typed records: messages and what is said about them.
+"""Conversations as typed records: messages, and fields about them.
 
-A session is a conversation with an owner. The records are plain values; a store's
-``conversations`` keeps them.
+A session is a conversation with an owner. The records are plain values;
+``store.conversations`` saves and loads them.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import msgspec
 from holdfast._messages import transcript
 from holdfast._messages.fields import from_plain, to_plain
 from holdfast._messages.repair import Repair
-from holdfast._messages.transcript import Tally
+from holdfast._messages.tally import Tally
 from holdfast.errors import Unstorable
 from holdfast.messages import AnyMessage, restored, stored
 
 LONGEST_TITLE = 50
 
-# Fields that are kept with the thread and not in its state.
+# Fields that belong to the thread and are not stored in its state.
 ABOUT_THREAD = ("id", "agent", "owner", "updated_at", "checkpoint", "repairs")
 
 Counter = Callable[[Any], int]
@@ -30,10 +30,10 @@ Counter = Callable[[Any], int]
 class Conversation(msgspec.Struct, kw_only=True):
     """A conversation of a user with an agent.
 
-    ``owner`` is the user, ``agent`` whom the user talks to, ``context`` what is active,
-    such as a persona or a task, ``budget`` how many tokens a context window may take.
-    ``run`` is what a recorder keeps for resuming. ``checkpoint`` is the one it was
-    loaded from or saved as: saving it again raises `Conflict` if another came after it.
+    ``owner`` is the user, ``agent`` the agent the user talks to, ``context`` what is
+    active, such as a persona or a task, ``budget`` how many tokens a context window may
+    have. ``run`` is what a recorder needs to resume. ``checkpoint`` is the one it was
+    loaded from or saved as: saving it again raises `Conflict` if there is a newer one.
     """
 
     id: str = ""
@@ -61,16 +61,16 @@ class Conversation(msgspec.Struct, kw_only=True):
 
     @property
     def exchange_count(self) -> int:
-        """How many user messages were answered."""
+        """How many user messages have a reply."""
         return tally(map(stored, self.messages)).exchanges
 
     @property
     def is_empty(self) -> bool:
-        """Whether the user has not said anything yet."""
+        """Whether there is no message of the user yet."""
         return not any(transcript.role_of(stored(m)) == "user" for m in self.messages)
 
     def add(self, *messages: AnyMessage) -> None:
-        """Put messages at the end."""
+        """Append messages."""
         self.messages += messages
 
     def auto_title(self) -> str | None:
@@ -83,9 +83,9 @@ class Conversation(msgspec.Struct, kw_only=True):
     ) -> list[AnyMessage]:
         """The system messages and the newest others that fit into so many tokens.
 
-        A tool call and its results are taken together or not at all. ``count`` tells
+        A tool call and its results are taken together or not at all. ``count`` gives
         the tokens of a message, by default an estimate; the default of ``budget`` is
-        the conversation's.
+        that of the conversation.
         """
         chosen = self.budget if budget is None else budget
         if chosen is None:
@@ -122,7 +122,7 @@ SUMMARIZED = ("title", "tags", "archived", "context", "counts", "created_at")
 
 
 def to_state(conversation: Conversation) -> dict[str, Any]:
-    """What of a conversation is kept in the state of its thread, but its messages."""
+    """The fields of a conversation in the state of its thread, without its messages."""
     check_tags(conversation.tags)
     derived = DERIVED.intersection(conversation.extra)
     if derived:
@@ -131,7 +131,7 @@ def to_state(conversation: Conversation) -> dict[str, Any]:
 
 
 def check_tags(tags: object) -> None:
-    """Refuse the tag that was passed for a list of tags."""
+    """Refuse a text where a list of tags is needed."""
     if isinstance(tags, str):
         raise Unstorable("tags", f"must be a list of tags; pass [{tags!r}]")
 
@@ -156,7 +156,7 @@ def tally(messages: Iterable[object]) -> Tally:
 
 
 def counts_of(counted: Tally) -> dict[str, Any]:
-    """A tally as it stands in a state."""
+    """A tally as it is stored in a state."""
     kept: dict[str, Any] = {
         "messages": counted.messages,
         "exchanges": counted.exchanges,
@@ -192,7 +192,7 @@ def title_of(messages: Iterable[object]) -> str | None:
 
 
 def _cut(text: str) -> str:
-    """As much of a text as leaves room for an ellipsis, whole characters only."""
+    """The beginning of a text, with room for an ellipsis, whole characters only."""
     end = LONGEST_TITLE - 1
     while end > 1 and _continues(text, end):
         end -= 1
@@ -200,7 +200,7 @@ def _cut(text: str) -> str:
 
 
 def _continues(text: str, place: int) -> bool:
-    """Whether what people see as one character goes on at a place."""
+    """Whether a position is inside what people see as one character."""
     before, here = text[place - 1], text[place]
     if ZERO_WIDTH_JOINER in (before, here):
         return True
@@ -215,7 +215,7 @@ def _flags_before(text: str, place: int) -> int:
 
 
 ZERO_WIDTH_JOINER = "\u200d"
-# Skin tones, the letters behind a flag's tag, and what a Hangul syllable goes on with.
+# Skin tones, tag letters after a flag, and the later parts of a Hangul syllable.
 CONTINUING = frozenset(
     map(
         chr,

@@ -1,6 +1,6 @@
 """The structural difference of two states: what was added, removed or changed, where.
 
-Pure: it compares values that are already loaded and knows nothing of stores.
+Pure: it compares values that have been loaded already.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from msgspec.structs import replace
 __all__ = ["Change", "Diff", "diff", "excerpt", "render_path"]
 
 Op: TypeAlias = Literal["added", "removed", "changed"]
-# Text keys and list indexes; a dict key that is not text stands for itself.
+# Text keys and list indexes; a dict key that is not text is used as it is.
 Path: TypeAlias = tuple[Hashable, ...]
 
 _SIGNS: dict[Op, str] = {"added": "+", "removed": "-", "changed": "~"}
 _VERBS: dict[Op, str] = {"added": "add", "removed": "remove", "changed": "replace"}
 _WIDTH = 60  # characters of a printed value
-_CONTEXT = 20  # characters shown of what two long texts share before they part
-_LONGEST_DECIMAL = 1_024  # bits of an integer; Python refuses to print much longer ones
-_ALIGNMENT_LIMIT = 1_000_000  # pairs; the worst of them take SequenceMatcher 0.1 s
+_CONTEXT = 20  # characters shown before the first difference of two long texts
+_LONGEST_DECIMAL = 1_024  # bits; Python refuses to print much longer integers
+_ALIGNMENT_LIMIT = 1_000_000  # pairs; SequenceMatcher takes up to 0.1 s for them
 # Equal values of these types can differ (-0.0, 1.00, another zone), and NaN != NaN.
 _LOOSELY_EQUAL = frozenset({float, complex, Decimal, datetime, time})
-# What a cut must not split: an escape, a flag, a letter or emoji with what joins it.
+# What a cut must not split: an escape, a flag, a letter or emoji with its marks.
 _CHARACTER = re.compile(
     r"\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|.)|[\U0001f1e6-\U0001f1ff]{2}"
     r"|.(?:[\u0300-\u036f\u20d0-\u20ff\ufe00-\ufe0f\U0001f3fb-\U0001f3ff]|\u200d.)*",
     re.DOTALL,
 )
-# Called unprintable, but part of ordinary text: the joiners, the wide space of CJK.
+# Not printable for Python, but part of ordinary text: joiners, the wide space of CJK.
 _HARMLESS = str.maketrans("", "", "\u200c\u200d\u3000")
 _MISSING = object()
 
@@ -67,7 +67,7 @@ class Diff(msgspec.Struct, frozen=True):
     """The changes that lead from one state to another, in the order of the state."""
 
     changes: tuple[Change, ...]
-    # Not derived from the changes: a pointer counts the insertions and removals before.
+    # Pointers count the insertions and removals before them; changes do not.
     operations: tuple[tuple[Op, str, object], ...] = ()
 
     def __repr__(self) -> str:
@@ -91,8 +91,8 @@ class Diff(msgspec.Struct, frozen=True):
     def patch(self) -> list[dict[str, object]]:
         """RFC 6902 operations that, applied in order to the old state, give the new.
 
-        What a JSON pointer cannot reach (below a key that is not text) or change (in a
-        tuple) is replaced together with the nearest value around it.
+        What a JSON pointer cannot address (below a key that is not text) or change (in
+        a tuple) is replaced together with the nearest value around it.
         """
         return [
             {"op": _VERBS[op], "path": pointer}
@@ -114,7 +114,7 @@ class Diff(msgspec.Struct, frozen=True):
 
 
 def diff(old: object, new: object) -> Diff:
-    """What changed from ``old`` to ``new``, type-exactly: 1, 1.0 and True all differ.
+    """What changed from ``old`` to ``new``; 1, 1.0 and True are all different.
 
     Dicts, lists and tuples are compared inside, anything else is one value. The order
     of a dict's keys does not count, and NaN equals NaN.
@@ -163,7 +163,7 @@ def _is_set(value: object) -> TypeGuard[AbstractSet[Hashable]]:
 
 
 def _edits(root: _Pair) -> Iterator[_Edit]:
-    # A stack of our own, so that a deep state cannot exhaust Python's.
+    # Not recursive, so that a deep state cannot exhaust the stack.
     pairs = [root]
     while pairs:
         pair = pairs.pop()
@@ -263,7 +263,7 @@ def _anchors(old: _List, new: _List) -> Iterable[tuple[int, int]]:
     old_marks, new_marks = [*map(_mark, old)], [*map(_mark, new)]
     old_kept, new_kept = _kept(old_marks, {*new_marks}), _kept(new_marks, {*old_marks})
     a, b = [old_marks[i] for i in old_kept], [new_marks[j] for j in new_kept]
-    if a == b:  # nothing moved or was repeated, however long the lists
+    if a == b:  # nothing was moved or repeated: no alignment is needed
         return zip(old_kept, new_kept, strict=True)
     if len(a) * len(b) > _ALIGNMENT_LIMIT:
         return ()
@@ -280,7 +280,7 @@ def _kept(marks: list[int], others: set[int]) -> list[int]:
 
 
 def _mark(value: object) -> int:
-    # Only a hint: elements with equal marks are paired, and then compared all the same.
+    # Only a hint: elements with equal marks are paired, and compared afterwards.
     try:
         return hash(_identity(value))
     except (TypeError, RecursionError):
@@ -305,7 +305,7 @@ def _same(old: object, new: object) -> bool:
 
 
 def _identity(value: object) -> object:
-    """Equal for two values exactly if they are the same, type for type."""
+    """Equal for two values exactly if they are equal and of equal types."""
     kind = type(value)
     if kind is str:
         return value
@@ -327,7 +327,7 @@ def _render_part(part: Hashable) -> str:
 
 
 def _excerpts(old: object, new: object) -> list[str]:
-    """Both values cut to fit, long texts from shortly before the place they part."""
+    """Both values cut to fit, long texts from shortly before they differ."""
     if isinstance(old, str) and isinstance(new, str):
         a, b = _CHARACTER.findall(old), _CHARACTER.findall(new)
         start = [*map(eq, a, b), False].index(False) - _CONTEXT
@@ -347,9 +347,9 @@ def excerpt(value: object) -> str:
 
 
 def _pieces(value: object) -> Iterator[str]:
-    """The value's text, in parts not to be cut; JSON where it can be, else Python.
+    """The value's text, in parts that must not be cut; JSON if possible, else Python.
 
-    Lazy, so that a reader who stops early never walks a large or a deep value.
+    Lazy, so that a caller that stops early does not walk a large or deep value.
     """
     if _is_dict(value):
         items = (chain(_pieces(k), [": "], _pieces(v)) for k, v in value.items())

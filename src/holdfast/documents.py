@@ -10,9 +10,8 @@ import msgspec
 class Document(msgspec.Struct, kw_only=True):
     """A text or any other storable value under a name.
 
-    What stands before the last slash of the name is its ``category``, which may have
-    slashes of its own; names are data and never become paths. ``version`` counts the
-    saves.
+    The part of the name before the last slash is its ``category``, which may contain
+    slashes too; names are never used as paths. ``version`` counts the saves.
     """
 
     name: str
@@ -25,7 +24,7 @@ class Document(msgspec.Struct, kw_only=True):
 
     @property
     def category(self) -> str:
-        """What stands before the last slash, "" without one."""
+        """The part of the name before the last slash, "" without one."""
         return self.name.rpartition("/")[0]
 
     @property

@@ -2,12 +2,12 @@
 
     HoldfastError
     ├── NotFound        (LookupError)   no such thread, checkpoint, label, tag or file
-    ├── Conflict                        somebody else was first; nothing was changed
+    ├── Conflict                        another writer was first; nothing was changed
     ├── Busy            (TimeoutError)  the store stayed locked past the timeout
     ├── Closed                          the store was closed
     ├── Corrupt                         stored bytes are not what was written
-    ├── FormatMismatch                  not ours, too new, or not the type asked for
-    ├── Unstorable      (TypeError)     a value, id or argument that cannot be kept
+    ├── FormatMismatch                  not a store, too new, or not the requested type
+    ├── Unstorable      (TypeError)     a value, id or argument that cannot be stored
     └── Unsupported                     a missing extra, ability or permission
 
 Each carries a stable ``code`` (used for exit statuses and tool results) and a message
@@ -51,7 +51,7 @@ class HoldfastError(Exception):
 
 
 class NotFound(HoldfastError, LookupError):
-    """What was named is not there; ``matches`` lists the candidates when ambiguous."""
+    """What was named does not exist; ``matches`` are the candidates if ambiguous."""
 
     default_code = "not_found"
 
@@ -71,7 +71,7 @@ class NotFound(HoldfastError, LookupError):
 
 
 class Conflict(HoldfastError):
-    """The condition of a write did not hold; ``found`` is the head that was there."""
+    """The condition of a write failed; ``found`` is the head that the thread has."""
 
     default_code = "conflict"
 
@@ -121,13 +121,13 @@ class Corrupt(HoldfastError):
 
 
 class FormatMismatch(HoldfastError):
-    """A file that is not ours or is newer than us, or a state of another type."""
+    """A file that is not a store or of a newer format, or a state of another type."""
 
     default_code = "format_mismatch"
 
 
 class Unstorable(HoldfastError, TypeError):
-    """A value or an argument that cannot be kept; ``path`` says where it stands."""
+    """A value or an argument that cannot be stored; ``path`` says where it is."""
 
     default_code = "unstorable"
 
@@ -138,6 +138,6 @@ class Unstorable(HoldfastError, TypeError):
 
 
 class Unsupported(HoldfastError):
-    """Something this store, build or permission does not offer."""
+    """Something that this store, installation or permission does not allow."""
 
     default_code = "unsupported"

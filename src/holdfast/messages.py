@@ -1,7 +1,7 @@
 """Messages, tool calls and attachments as typed records.
 
-They are for programs that have no message type of their own. Mappings in the shapes of
-OpenAI and Anthropic are kept as they are, wherever a `Message` is accepted.
+They are for programs without a message type of their own. Wherever a `Message` is
+accepted, a mapping in the format of OpenAI or Anthropic is too, and is stored as it is.
 """
 
 from __future__ import annotations
@@ -17,17 +17,16 @@ from holdfast._messages.transcript import parts_of
 from holdfast._values.clock import now, uuid7
 from holdfast.errors import Unstorable
 
-# Marks the mapping of a `Message` among those of other origin; the number is the
-# version of its shape.
+# The key that marks the mapping of a `Message`; its value is the version of the format.
 MARK = "holdfast"
 VERSION = 1
 
-# What happens to a tool call. A newer writer's words are kept as well.
+# The status of a tool call. Others, of a newer version, are kept as they are.
 PENDING, RUNNING, COMPLETED, FAILED = "pending", "running", "completed", "failed"
 
 
 class ToolCall(msgspec.Struct, kw_only=True):
-    """A call the model asks for; ``status`` pending, running, completed or failed."""
+    """A tool call of the model; ``status`` pending, running, completed or failed."""
 
     id: str = msgspec.field(default_factory=uuid7)
     name: str
@@ -38,10 +37,10 @@ class ToolCall(msgspec.Struct, kw_only=True):
 
 
 class Attachment(msgspec.Struct, kw_only=True):
-    """Something that comes with a message: an image, audio, video, file or code.
+    """Something that belongs to a message: an image, audio, video, file or code.
 
-    ``content`` is text or bytes, or ``None`` where it stands at a ``url``. A
-    conversation stores equal large contents once.
+    ``content`` is text or bytes, or ``None`` if it is at a ``url``. A conversation
+    stores equal large contents once.
     """
 
     kind: str = "file"
@@ -55,7 +54,7 @@ class Attachment(msgspec.Struct, kw_only=True):
 
 
 class Message(msgspec.Struct, kw_only=True):
-    """One message: its role, its text or parts, and what comes with it.
+    """One message: its role, its text or parts, its tool calls and attachments.
 
     ``parent`` is the id of the message it answers, ``at`` microseconds UTC.
     """
@@ -76,7 +75,7 @@ class Message(msgspec.Struct, kw_only=True):
 
     @classmethod
     def user(cls, content: str | list[Any], **fields: Any) -> Self:
-        """What the user said."""
+        """A message of the user."""
         return cls(role="user", content=content, **fields)
 
     @classmethod
@@ -87,41 +86,41 @@ class Message(msgspec.Struct, kw_only=True):
         tool_calls: Sequence[ToolCall] = (),
         **fields: Any,
     ) -> Self:
-        """What the model answered, and the tools it wants called."""
+        """A reply of the model, with the tool calls it makes."""
         return cls(
             role="assistant", content=content, tool_calls=list(tool_calls), **fields
         )
 
     @classmethod
     def system(cls, content: str | list[Any], **fields: Any) -> Self:
-        """What the model is told before everything else."""
+        """A message with instructions for the model."""
         return cls(role="system", content=content, **fields)
 
     @classmethod
     def tool_result(cls, call: ToolCall | str, content: Any, **fields: Any) -> Self:
-        """What a tool gave for a call."""
+        """The result of a tool call."""
         id_ = call.id if isinstance(call, ToolCall) else call
         return cls(role="tool", tool_call_id=id_, content=content, **fields)
 
     @property
     def text(self) -> str:
-        """What a person would read of it."""
+        """The text that a person would read."""
         return transcript.text_of(stored(self))
 
 
-# What conversations hold: our messages, and others' mappings as they came.
+# What conversations hold: `Message` records, and mappings as they were given.
 AnyMessage: TypeAlias = Message | dict[str, Any]
 
 
 def stored(message: object) -> dict[str, Any]:
-    """A message as the mapping that is kept."""
+    """A message as the mapping that is stored."""
     if isinstance(message, Message):
         return _stored(message)
     if type(message) is dict:
         return cast("dict[str, Any]", message)
     kind = type(message).__name__
     raise Unstorable(
-        "message", f"{kind} is neither a Message nor a dict; pass .model_dump() or so"
+        "message", f"{kind} is neither a Message nor a dict; pass its .model_dump()"
     )
 
 
@@ -135,7 +134,7 @@ def _stored(message: Message) -> dict[str, Any]:
 
 def _stored_parts(parts: Any) -> Any:
     if not any(isinstance(part, ToolCall | Attachment) for part in parts_of(parts)):
-        return parts  # as a newer writer left it
+        return parts  # of a newer version
     return [
         to_plain(part) if isinstance(part, ToolCall | Attachment) else part
         for part in parts
@@ -143,7 +142,7 @@ def _stored_parts(parts: Any) -> Any:
 
 
 def restored(kept: Mapping[str, Any] | str) -> AnyMessage:
-    """What `stored` was given; plain threads may keep texts among their messages."""
+    """The inverse of `stored`; plain threads may have texts among their messages."""
     if isinstance(kept, str):
         return cast("AnyMessage", kept)
     if kept.get(MARK) != VERSION or not isinstance(kept.get("role"), str):

@@ -1,4 +1,4 @@
-"""What to keep: retention policies as values, and the pure choice they make."""
+"""Retention policies as values, and the pure functions that apply them."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ WEEK = 7 * DAY
 MONDAY = 3 * DAY
 # The kind of the threads that keep the checkpoints of agents.
 AGENT_CHECKPOINTS = "checkpoints"
-# Threads of these kinds go when they are deleted, never for being idle or too many.
+# Threads of these kinds are removed only by deleting them, not for being idle or many.
 LASTING = frozenset({"agent", AGENT_CHECKPOINTS, PIN, "document"})
-# These go with an agent or its checkpoints only, whatever a policy says.
+# These are removed only with an agent or its checkpoints, whatever a policy says.
 HELD = frozenset({AGENT_CHECKPOINTS, PIN})
 
 
 class Thin(msgspec.Struct, frozen=True, kw_only=True):
-    """Keep the newest checkpoint of each of the last so many hours, days and weeks.
+    """Keep the newest checkpoint of each of the last hours, days and weeks.
 
-    Only hours, days and weeks (UTC) in which something was saved are counted.
+    The numbers are how many of them; only hours, days and weeks (UTC) in which
+    something was saved are counted.
     """
 
     hourly: int = 0
@@ -46,16 +47,18 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
 
     Of each thread's checkpoints: the ``last`` n, those saved ``within`` an age, and a
     ``thin`` selection; without any of the three, all of them. A thread's head is always
-    kept, and so are labelled, tagged and fork points unless that is switched off here.
+    kept, and so are labelled and tagged checkpoints and fork points, unless that is
+    switched off here.
 
     Of the threads: those used within ``idle``, and of each owner the
-    ``threads_per_owner`` used last; a thread that breaks either rule goes as a whole.
-    Without ``kinds`` these two rules look at threads of every kind but those that are
-    not lines of work: agents, their checkpoints and documents. Agents' checkpoints, and
-    what they pin, stay whatever ``kinds`` says.
+    ``threads_per_owner`` used last; a thread that breaks either rule is removed as a
+    whole. Without ``kinds`` these two rules apply to threads of every kind except
+    agents, their checkpoints and documents. Agents' checkpoints, and what they pin, are
+    kept whatever ``kinds`` says.
 
-    ``at_most`` is the share (0 to 1) of the checkpoints that one prune may remove: more
-    is refused, since a clock that jumped would otherwise empty the store.
+    ``at_most`` is the share (0 to 1) of the checkpoints that one prune may remove. A
+    prune that would remove more is refused: a clock that jumped would otherwise empty
+    the store.
     """
 
     last: int | None = None
@@ -83,21 +86,21 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def thins_threads(self) -> bool:
-        """Whether checkpoints of surviving threads may go."""
+        """Whether checkpoints of threads that stay may be removed."""
         return (self.last, self.within, self.thin) != (None, None, None)
 
     def may_thin(self, kind: str) -> bool:
-        """Whether checkpoints of surviving threads of a kind may go."""
-        # An agent's checkpoint keeps pins, which only deleting the checkpoint lets go.
+        """Whether checkpoints of a thread of a kind may be removed."""
+        # An agent's checkpoint has pins, which are removed only by deleting it.
         return self.thins_threads and kind != AGENT_CHECKPOINTS
 
     @property
     def drops_threads(self) -> bool:
-        """Whether whole threads may go."""
+        """Whether whole threads may be removed."""
         return (self.idle, self.threads_per_owner) != (None, None)
 
     def may_drop(self, kind: str) -> bool:
-        """Whether threads of a kind may go."""
+        """Whether threads of a kind may be removed."""
         if self.kinds is None:
             return kind not in LASTING
         return kind in self.kinds and kind not in HELD
@@ -132,37 +135,36 @@ def threads_to_drop(
     return dropped
 
 
-class Family(msgspec.Struct, frozen=True):
-    """A family's living threads and all of its checkpoints, oldest first."""
-
-    threads: Sequence[ThreadRecord]
-    checkpoints: Sequence[Checkpoint]
-
-    def by_thread(self) -> Iterable[list[Checkpoint]]:
-        """The checkpoints of each thread, living or not."""
-        groups: dict[int, list[Checkpoint]] = defaultdict(list)
-        for checkpoint in self.checkpoints:
-            groups[checkpoint.thread_number].append(checkpoint)
-        return groups.values()
-
-
 def checkpoints_to_remove(
-    policy: Retention, family: Family, now: int
+    policy: Retention,
+    threads: Sequence[ThreadRecord],
+    checkpoints: Sequence[Checkpoint],
+    now: int,
 ) -> list[Checkpoint]:
-    """The checkpoints of a family that no rule of a policy keeps."""
-    kept = set(_pinned(policy, family))
-    for checkpoints in family.by_thread():
-        kept.update(c.id for c in _chosen(policy, checkpoints, now))
-    return [c for c in family.checkpoints if c.id not in kept]
+    """The checkpoints of a family that no rule of a policy keeps.
+
+    ``threads`` are its threads that stay, ``checkpoints`` come oldest first.
+    """
+    kept = set(_always_kept(policy, threads, checkpoints))
+    saved_in: dict[int, list[Checkpoint]] = defaultdict(list)
+    for checkpoint in checkpoints:
+        saved_in[checkpoint.thread_number].append(checkpoint)
+    for own in saved_in.values():
+        kept.update(c.id for c in _chosen(policy, own, now))
+    return [c for c in checkpoints if c.id not in kept]
 
 
-def _pinned(policy: Retention, family: Family) -> Iterator[str]:
-    for thread in family.threads:
+def _always_kept(
+    policy: Retention,
+    threads: Sequence[ThreadRecord],
+    checkpoints: Sequence[Checkpoint],
+) -> Iterator[str]:
+    for thread in threads:
         if thread.head is not None:
             yield thread.head.id
         if policy.forks and thread.forked_from is not None:
             yield thread.forked_from.checkpoint
-    for checkpoint in family.checkpoints:
+    for checkpoint in checkpoints:
         if policy.labelled and checkpoint.label is not None:
             yield checkpoint.id
         if policy.tagged and checkpoint.tags:
@@ -186,7 +188,7 @@ def _chosen(
 def _newest_by(
     checkpoints: list[Checkpoint], period: int, shift: int, count: int
 ) -> list[Checkpoint]:
-    """The newest of each of the last ``count`` periods, by order and not by time."""
+    """The newest of each of the last ``count`` periods, in the order of saving."""
     newest: dict[int, Checkpoint] = {}
     for checkpoint in reversed(checkpoints):
         newest.setdefault((checkpoint.saved_at + shift) // period, checkpoint)

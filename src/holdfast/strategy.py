@@ -1,6 +1,6 @@
 """When a recorder saves, as values: ``after_tool_batch() | every(5)``.
 
-Pure: a strategy is told what happens in an agent's loop and says whether to save now.
+Pure: a strategy gets the events of an agent's loop and decides whether to save now.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SECOND = 1_000_000
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that happened in the loop, or with ``tool_call`` is about to.
+    """Something that happened in the loop, or with ``tool_call`` is about to happen.
 
     ``at`` is the time in microseconds and ``iteration`` the number of the turn of the
     loop; ``saved_at`` and ``saved_iteration`` are those of the last save, or of the
@@ -79,7 +79,7 @@ class Strategy(msgspec.Struct, frozen=True):
 
 
 def after_tool_batch() -> Strategy:
-    """Save when all calls of a reply have their results, or when it calls nothing.
+    """Save when all calls of a reply have their results, or when it has no calls.
 
     The default: what it saves can always be sent to the model again.
     """
@@ -104,7 +104,7 @@ def every(n: int) -> Strategy:
 
 
 def every_seconds(seconds: float) -> Strategy:
-    """Save when something happens and the last save is so much time ago."""
+    """Save at the first event after so many seconds since the last save."""
     if type(seconds) not in {int, float} or not 0 < seconds < math.inf:
         raise Unstorable("seconds", f"must be a time above 0, not {seconds!r}")
     return Strategy((_EverySeconds(seconds),))
@@ -134,8 +134,8 @@ class _After(msgspec.Struct, frozen=True):
 
 class _AfterToolBatch(msgspec.Struct, frozen=True):
     def wants(self, event: Event) -> Wish | None:
-        is_said = event.kind in {"tool_result", "llm_response"}
-        return "save" if is_said and not event.open_calls else None
+        is_answer = event.kind in {"tool_result", "llm_response"}
+        return "save" if is_answer and not event.open_calls else None
 
     def __repr__(self) -> str:
         return "after_tool_batch()"
@@ -156,7 +156,7 @@ class _EverySeconds(msgspec.Struct, frozen=True):
     seconds: float
 
     def wants(self, event: Event) -> Wish | None:
-        # A clock that was set back must not keep saves from being made.
+        # After a clock was set back, saves must not stop.
         is_recent = 0 <= event.at - event.saved_at < self.seconds * SECOND
         return None if is_recent else "save"
 

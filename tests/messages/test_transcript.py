@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast._messages.tally import Tally
 from holdfast._messages.transcript import (
-    Tally,
     answers_of,
     calls_of,
     is_safe,

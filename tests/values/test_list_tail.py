@@ -15,8 +15,7 @@ from holdfast._engine.records.transcript_tail import (
     newest,
 )
 from holdfast._engine.threads import save
-from holdfast._messages.tally import without_last
-from holdfast._messages.transcript import Tally
+from holdfast._messages.tally import Tally, without_last
 from holdfast._port import run
 from holdfast._values import codec
 from holdfast._values.list_tail import Tail, last_runs, parts_backwards, shortened

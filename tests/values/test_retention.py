@@ -11,7 +11,7 @@ import holdfast
 from holdfast import Retention, Thin, Unstorable
 from holdfast._port.removal import ancestry, merged, plan_removal, subtract
 from holdfast._values.records import Run
-from holdfast.retention import Family, checkpoints_to_remove, threads_to_drop
+from holdfast.retention import checkpoints_to_remove, threads_to_drop
 from holdfast.testing import FakeClock, ids, raises
 from support.samples import LONG
 
@@ -161,11 +161,10 @@ class TestChoice:
                 clock.now = hour * HOUR // timedelta(microseconds=1)
                 label = "x" if n % 4 == 1 else None
                 store.thread("chat").save({}, label=label, tags=["t"] * (n % 5 == 2))
-            family = Family(
-                store.threads(), store.thread("chat").history(order="oldest")
-            )
-        removed = {c.id for c in checkpoints_to_remove(policy, family, clock.now)}
-        saved = list(family.checkpoints)
+            threads = store.threads()
+            saved = list(store.thread("chat").history(order="oldest"))
+        found = checkpoints_to_remove(policy, threads, saved, clock.now)
+        removed = {c.id for c in found}
         kept = {saved[-1].id}
         kept |= {c.id for c in saved if policy.labelled and c.label}
         kept |= {c.id for c in saved if policy.tagged and c.tags}

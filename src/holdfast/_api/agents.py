@@ -12,7 +12,7 @@ from holdfast._api.autosave import AsyncAutoCheckpoints, AutoCheckpoints, OnErro
 from holdfast._api.runner import AsyncRunner, Runner
 from holdfast._api.thread import AsyncThread, Thread
 from holdfast._engine.records import agent_checkpoints, agents, restore
-from holdfast._engine.records.agent_checkpoints import Wanted
+from holdfast._engine.records.agent_checkpoints import CheckpointRequest
 from holdfast._engine.records.agents import KIND, thread_of
 from holdfast._engine.threads.lineage import Reference
 from holdfast._port import Start
@@ -87,7 +87,7 @@ class Agents:
         with ``keep`` only so many of this kind stay, other kinds are not touched. A
         conversation that cannot be read raises `Corrupt`.
         """
-        wanted = Wanted(
+        wanted = CheckpointRequest(
             name=name,
             kind=kind,
             description=description,
@@ -198,7 +198,7 @@ class AsyncAgents:
         id: str | None = None,  # noqa: A002 - public name
         keep: int | None = None,
     ) -> AgentCheckpoint:
-        wanted = Wanted(
+        wanted = CheckpointRequest(
             name=name,
             kind=kind,
             description=description,

@@ -287,7 +287,7 @@ class Thread:
         replace: bool = False,
     ) -> dict[str, Any]:
         """`record` for several keys in one transaction."""
-        where = journal.Place(self.id, self._start, checkpoint, replace)
+        where = journal.JournalPlace(self.id, self._start, checkpoint, replace)
         entries = where.entries(self._runner.context, values)
         return self._runner.save(journal.record, where, entries)
 
@@ -471,7 +471,7 @@ class AsyncThread:
         checkpoint: Checkpoint | str | None = None,
         replace: bool = False,
     ) -> dict[str, Any]:
-        where = journal.Place(self.id, self._start, checkpoint, replace)
+        where = journal.JournalPlace(self.id, self._start, checkpoint, replace)
         entries = where.entries(self._runner.context, values)
         return await self._runner.save(journal.record, where, entries)
 

@@ -1,68 +1,74 @@
 """The heads this store saved or loaded last, with their bytes, within a budget.
 
-An entry is taken out while it is used: whoever changes its bytes in place is their
-only owner, and a rival reads from the backend instead.
+An operation takes an entry out while it uses it, so that it may change the bytes in
+place; a concurrent operation on the same thread reads from the backend instead.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from typing import Self
 
 import msgspec
 
-from holdfast._values.manifest import Manifest
+from holdfast._values.manifest import Manifest, decode_manifest
 from holdfast._values.records import Checkpoint
 from holdfast._values.rope import Body
 
 ENTRY_COST = 2048
 
 
-class Known(msgspec.Struct):
-    """A checkpoint with its manifest and as many of its bodies as are in memory."""
+class OpenedCheckpoint(msgspec.Struct):
+    """A checkpoint with its manifest and the values' bytes that have been read yet."""
 
     head: Checkpoint
     manifest: Manifest
     bodies: dict[str, Body] = msgspec.field(default_factory=dict[str, Body])
 
+    @classmethod
+    def of(cls, checkpoint: Checkpoint) -> Self:
+        """A checkpoint of which nothing but its manifest is in memory."""
+        return cls(checkpoint, decode_manifest(checkpoint))
+
     @property
     def cost(self) -> int:
-        """About how many bytes of memory this takes."""
+        """About how many bytes of memory it takes."""
         return ENTRY_COST + sum(len(body.text) for body in self.bodies.values())
 
 
 class Cache:
-    """Least recently used entries go when the budget is spent."""
+    """Entries by thread; the least recently used are dropped beyond the budget."""
 
     def __init__(self, budget: int) -> None:
         self._budget = budget
         self._spent = 0
-        self._known: OrderedDict[str, tuple[Known, int]] = OrderedDict()
+        self._entries: OrderedDict[str, tuple[OpenedCheckpoint, int]] = OrderedDict()
 
-    def take(self, thread: str) -> Known | None:
-        """What is known of a thread's head, no longer in the cache."""
-        entry = self._known.pop(thread, None)
+    def take(self, thread: str) -> OpenedCheckpoint | None:
+        """Remove and return the entry of a thread."""
+        entry = self._entries.pop(thread, None)
         if entry is None:
             return None
         known, cost = entry
         self._spent -= cost
         return known
 
-    def give(self, thread: str, known: Known) -> None:
-        """Keep this for the next operation on the thread."""
+    def give(self, thread: str, known: OpenedCheckpoint) -> None:
+        """Keep an entry for the next operation on the thread."""
         self.take(thread)
         cost = known.cost
         if cost > self._budget:
             return
-        self._known[thread] = known, cost
+        self._entries[thread] = known, cost
         self._spent += cost
         while self._spent > self._budget:
             try:
-                _, (_, cost) = self._known.popitem(last=False)
+                _, (_, cost) = self._entries.popitem(last=False)
             except KeyError:
                 return
             self._spent -= cost
 
     def clear(self) -> None:
-        """Forget everything."""
-        self._known.clear()
+        """Drop all entries."""
+        self._entries.clear()
         self._spent = 0

@@ -1,7 +1,7 @@
-"""Optional compression of segments with zstd and a dictionary of the store's own.
+"""Optional compression of segments by zstd with a dictionary of the store's own.
 
-What is stored says how it is packed, so a store can be read whatever it was opened
-with; ``compress`` only decides about what is saved from now on.
+Each segment says how it is packed, so a store can be read with either setting;
+``compress`` only decides how new segments are stored.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from holdfast.errors import Corrupt, Unsupported
 
 PLAIN, ALONE, WITH_DICTIONARY = 0, 1, 2
 LEVEL = 6
-# A dictionary is trained once, from the first segments seen: enough to be typical,
-# early enough to matter.
+# A dictionary is trained once, from the first segments: enough of them to be typical,
+# and early enough that most of the store is compressed with it.
 TRAINING_SEGMENTS = 64
 TRAINING_BYTES = 48 << 10
 DICTIONARY_SIZE = 16 << 10
@@ -26,7 +26,7 @@ SMALLEST = 64
 
 
 class Packer:
-    """Packs what is saved and unpacks what is read."""
+    """Compresses segments that are saved and decompresses those that are read."""
 
     def __init__(self, backend: Backend, *, compress: bool) -> None:
         self._backend = backend
@@ -37,7 +37,7 @@ class Packer:
             _zstd()
 
     async def pack(self, segments: Sequence[Segment]) -> tuple[Segment, ...]:
-        """Segments as they are stored."""
+        """The segments as they are stored."""
         if not self._compress or not segments:
             return tuple(segments)
         if self._dictionary is None:
@@ -45,7 +45,7 @@ class Packer:
         return tuple(self._packed(segment) for segment in segments)
 
     async def packing(self) -> Callable[[Segment], Segment]:
-        """How one segment is packed, with the dictionary there is, if there is one."""
+        """A function that packs one segment, with the dictionary if there is one."""
         if self._compress and self._dictionary is None:
             await self._stored_dictionary()
         return self._packed if self._compress else lambda segment: segment
@@ -60,7 +60,7 @@ class Packer:
     def _packed(self, segment: Segment) -> Segment:
         if len(segment.data) < SMALLEST:
             return segment
-        dictionary = self._dictionary  # once: another thread may just be training it
+        dictionary = self._dictionary  # read once: another thread may set it meanwhile
         digested = dictionary and dictionary.as_digested_dict
         data = _zstd().compress(segment.data, LEVEL, zstd_dict=digested)
         if len(data) >= len(segment.data):
@@ -93,7 +93,7 @@ class Packer:
         zstd = _zstd()
         self._samples = []
         trained = zstd.train_dict(tuple(samples), DICTIONARY_SIZE).dict_content
-        # Whoever is first decides, for all processes and for good.
+        # The first process to store a dictionary decides for all, and for good.
         decided = await self._backend.setting(_SETTING, trained)
         assert decided is not None
         self._dictionary = zstd.ZstdDict(decided)
@@ -108,7 +108,7 @@ class Packer:
 _SETTING = f"zstd dictionary {WITH_DICTIONARY}"
 
 
-@cache  # looking in vain for a module takes longer than compressing with it
+@cache  # looking for a module that is missing takes longer than compressing
 def _zstd() -> Any:
     for module in ("compression.zstd", "backports.zstd"):
         try:

@@ -1,7 +1,7 @@
-"""Messages as a conversation keeps them: large contents of attachments apart, once.
+"""Messages as a conversation stores them, with large attachments in a separate list.
 
-The state of a conversation has a list of contents and one of their digests; a message
-that brings a content which is there already adds nothing but a reference.
+The state of a conversation has a list of contents and a list of their digests. Its
+messages have only the digests, so that equal contents are stored once.
 """
 
 from __future__ import annotations
@@ -16,34 +16,34 @@ from holdfast._messages.transcript import fields_of, parts_of
 from holdfast._values import codec
 from holdfast.messages import MARK, AnyMessage, stored
 
-# Contents at least this long are kept apart.
+# Contents of at least this length are stored in the separate list.
 LARGE = 1024
 
 Stored = dict[str, Any]
 
 
-class Kept(msgspec.Struct, frozen=True):
-    """Messages as stored, and what was taken out of them by its digest."""
+class StoredMessages(msgspec.Struct, frozen=True):
+    """Messages as stored, and the contents taken out of them, by digest."""
 
     messages: list[Stored]
     contents: dict[str, object]
 
     def apart(self, known: Sequence[object]) -> dict[str, list[object]]:
-        """Elements for the lists of contents that do not hold them yet."""
+        """Elements to append to the lists of contents, without the ``known`` ones."""
         new = {key: data for key, data in self.contents.items() if key not in known}
         return {"content_ids": list(new), "contents": list(new.values())} if new else {}
 
     def all_apart(self, known: Sequence[str]) -> dict[str, object]:
-        """The lists of contents, in the known order as far as there is one."""
-        # What keeps its place among the old ones is found there and not stored again.
+        """The complete lists of contents, in the order of the ``known`` digests."""
+        # A content at its old position in the list is not stored again.
         ids = [key for key in known if key in self.contents]
         ids += [key for key in self.contents if key not in ids]
         contents = [self.contents[key] for key in ids]
         return {"content_ids": ids, "contents": contents} if ids else {}
 
 
-def kept(messages: Iterable[AnyMessage]) -> Kept:
-    """Messages as they go into a state."""
+def kept(messages: Iterable[AnyMessage]) -> StoredMessages:
+    """Messages as they are stored in a state."""
     contents: dict[str, object] = {}
 
     def take_out(attachment: Mapping[str, object]) -> object:
@@ -54,11 +54,12 @@ def kept(messages: Iterable[AnyMessage]) -> Kept:
         contents[digest] = content
         return {**attachment, "content": {"stored": digest}}
 
-    return Kept([_each(stored(message), take_out) for message in messages], contents)
+    kept = [_each(stored(message), take_out) for message in messages]
+    return StoredMessages(kept, contents)
 
 
 def whole(state: Mapping[str, Any]) -> list[Stored]:
-    """The messages of a state with their contents put back."""
+    """The messages of a state with the contents of their attachments."""
     messages: list[Stored] = state.get("messages", [])
     known = dict(
         zip(state.get("content_ids", ()), state.get("contents", ()), strict=False)
@@ -74,7 +75,7 @@ def whole(state: Mapping[str, Any]) -> list[Stored]:
 
 
 def _each(message: Stored, change: Callable[[Mapping[str, object]], object]) -> Stored:
-    """A message of ours with its attachments changed; any other as it is."""
+    """A `Message` with its attachments changed; any other message as it is."""
     attachments = message.get("attachments")
     if MARK not in message or type(attachments) is not list:
         return message

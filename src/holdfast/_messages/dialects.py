@@ -1,7 +1,8 @@
-"""What the dialects of messages want of a call without an answer.
+"""Tool calls and their results in the message formats of each provider.
 
-OpenAI Chat and we list calls beside the content and answer with messages, OpenAI
-Responses has an item for each call and answer, Anthropic blocks in the content.
+OpenAI Chat and Holdfast list calls beside the content, and a result is a message.
+OpenAI Responses has an item for each call and for each result. Anthropic has blocks for
+both in the content.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ INTERRUPTED = (
     " It may or may not have taken effect: check before calling again."
 )
 
-# Items of OpenAI Responses whose output is text, so that one can be made up.
+# Items of OpenAI Responses whose output is text, so that a result can be created.
 _OUTPUTS = {
     "function_call": "function_call_output",
     "custom_tool_call": "custom_tool_call_output",
@@ -37,7 +38,7 @@ _SUBSTANCE = ("refusal", "audio", "function_call", "attachments", "tool_calls")
 
 
 def is_item(message: object) -> bool:
-    """Whether a message is one of several items of a turn in OpenAI Responses."""
+    """Whether a message is an item of an assistant turn in OpenAI Responses."""
     fields = fields_of(message)
     if role_of(fields) != "assistant" or not kind_of(fields):
         return False
@@ -45,7 +46,7 @@ def is_item(message: object) -> bool:
 
 
 def can_answer(message: object) -> bool:
-    """Whether results of a message's calls can be made up."""
+    """Whether results for the calls of a message can be created."""
     fields = fields_of(message)
     return not is_call_item(fields) or kind_of(fields) in _OUTPUTS
 
@@ -69,18 +70,18 @@ def _has_id(part: object, ids: set[str]) -> bool:
 
 
 def _framed(fields: Fields, role: object) -> dict[str, object]:
-    """The beginning of another message in the same dialect."""
+    """The first fields of another message in the same format."""
     mark = {"holdfast": fields["holdfast"]} if "holdfast" in fields else {}
     return {**mark, "role": role}
 
 
 def is_block(part: Fields) -> bool:
-    """Whether a result is a block, which needs a message around it."""
+    """Whether a result is a block, which has to be put into a message."""
     return kind_of(part) == "tool_result"
 
 
 def new_host(fields: Fields, parts: list[object]) -> Fields:
-    """A user message for results of another message's calls."""
+    """A user message for the results of another message's calls."""
     return {**_framed(fields, "user"), "content": parts}
 
 
@@ -90,9 +91,9 @@ def interruption(fields: Fields, call: Call) -> Fields:
 
 
 def result_of(fields: Fields, call: Call, content: object, *, is_error: bool) -> Fields:
-    """The result of a call of a message: a message, or a block where those have them.
+    """The result of a call, in the format of the message with the call.
 
-    Only blocks can say that it is an error.
+    It is a message or a block. Only a block can say that the result is an error.
     """
     if is_call_item(fields):
         kind = _OUTPUTS.get(kind_of(fields), f"{kind_of(fields)}_output")
@@ -108,7 +109,7 @@ def result_of(fields: Fields, call: Call, content: object, *, is_error: bool) ->
 
 
 def _plain(content: object) -> object:
-    """A result as the providers take it: text, or parts with a type."""
+    """A result as the providers accept it: text, or parts with a type."""
     parts = parts_of(content)
     if isinstance(content, str) or (parts and all(map(kind_of, map(fields_of, parts)))):
         return content
@@ -116,23 +117,23 @@ def _plain(content: object) -> object:
 
 
 def proposal(fields: Fields, call: Call) -> Fields:
-    """A message that makes nothing but one call of another one."""
+    """A message with only one of another message's calls."""
     if is_call_item(fields):
-        # With its id, OpenAI would want the reasoning that led to it.
+        # With the id, OpenAI would require the reasoning item before it.
         return {name: value for name, value in fields.items() if name != "id"}
     frame = _framed(fields, fields.get("role"))
     entries = _entries(fields, call.id)
     if entries:
         silent = {} if "holdfast" in fields else {"content": None}
         return {**frame, **silent, "tool_calls": entries}
-    # Anthropic wants a turn that thought to begin with the thinking.
+    # Anthropic requires a turn with thinking to begin with it.
     parts = parts_of(fields.get("content"))
     thinking = [part for part in parts if kind_of(fields_of(part)) in _THINKING]
     return {**frame, "content": [*thinking, *_blocks(fields, call.id)]}
 
 
 def without(fields: Fields, ids: set[str]) -> Fields | None:
-    """A message without some of its calls, ``None`` if nothing is left of it."""
+    """A message without some of its calls, ``None`` if nothing else is in it."""
     if is_call_item(fields):
         return None
     left = dict(fields)
@@ -144,18 +145,18 @@ def without(fields: Fields, ids: set[str]) -> Fields | None:
             del left["tool_calls"]
     if parts:
         left["content"] = [part for part in parts if not _is_use(part, ids)]
-    return left if _says_something(left) else None
+    return left if _has_content(left) else None
 
 
-def _says_something(fields: Fields) -> bool:
+def _has_content(fields: Fields) -> bool:
     content = fields.get("content")
-    says = any(map(_is_said, parts_of(content)))
+    found = any(map(_is_shown, parts_of(content)))
     if not isinstance(content, list | tuple):
-        says = content not in (None, "")
-    return says or any(fields.get(name) for name in _SUBSTANCE)
+        found = content not in (None, "")
+    return found or any(fields.get(name) for name in _SUBSTANCE)
 
 
-def _is_said(part: object) -> bool:
+def _is_shown(part: object) -> bool:
     fields = fields_of(part)
     kind = kind_of(fields)
     return kind not in _THINKING and not (kind == "text" and not fields.get("text"))

@@ -1,7 +1,8 @@
-"""Making a transcript that was cut anywhere acceptable to the providers again.
+"""Repairing a transcript that was cut at any point, so that providers accept it.
 
-They refuse a request with a call that is not answered right after its message, with a
-result of no call, or with two of one call. Pure; the input is never changed.
+They refuse a transcript with a call whose result does not follow right after its
+message, a result without a call, or two results of one call. Pure; the input is never
+changed.
 """
 
 from __future__ import annotations
@@ -44,17 +45,17 @@ Kind: TypeAlias = Literal[
 class Repair(msgspec.Struct, frozen=True):
     """One thing that was wrong with a transcript, and what was done about it.
 
-    - ``interrupted``: a call without an answer, which got one that says so.
-    - ``recorded``: likewise, but what it gave is known from the journal.
-    - ``dropped``: a call without an answer, taken out of its message.
-    - ``proposed``: likewise; ``message`` proposes it again, to be appended together
+    - ``interrupted``: a call without a result got one that says it was interrupted.
+    - ``recorded``: a call without a result got the result from the journal.
+    - ``dropped``: a call without a result was removed from its message.
+    - ``proposed``: likewise; ``message`` makes the call again, to be appended together
       with its result.
-    - ``moved``: a result that did not stand right behind its call.
-    - ``orphan`` and ``duplicate``: a result without a call, or of a call that had one,
+    - ``moved``: a result that did not follow right after its call.
+    - ``orphan`` and ``duplicate``: a result without a call, a second result of a call,
       or a call made twice in a turn; ``message`` is what was left out.
 
-    ``position`` is the index of the message with the call, or for the last three of the
-    one with the result, before the repair.
+    ``position`` is the index, before the repair, of the message with the call, or for
+    the last three kinds of the message with the result.
     """
 
     kind: Kind
@@ -66,7 +67,7 @@ class Repair(msgspec.Struct, frozen=True):
 
 
 class Repaired(msgspec.Struct, frozen=True):
-    """A valid transcript, and what had to be done for it."""
+    """A valid transcript, and the repairs that were made."""
 
     messages: list[object]
     repairs: tuple[Repair, ...] = ()
@@ -77,14 +78,15 @@ def repaired(
     how: How = "interrupted",
     known: Mapping[str, object] | None = None,
 ) -> Repaired:
-    """The transcript with every call answered once, right behind its message.
+    """The transcript with one result for every call, right after its message.
 
-    ``how`` says what becomes of a call without an answer: ``"interrupted"`` gives it
-    one that says so, ``"drop"`` takes it out, and the message with it if nothing else
-    is left, ``"propose"`` takes it out and hands it back. A call whose result cannot be
-    made up (OpenAI's computer and shell) is dropped. Results are moved back to their
-    call; those of no call, and second ones, are left out. A valid transcript comes back
-    as it is. ``known`` are results by call, for calls that would have none.
+    ``how`` decides about a call without a result: ``"interrupted"`` adds a result that
+    says so, ``"drop"`` removes the call, and its message if nothing else is in it,
+    ``"propose"`` removes the call and returns it in the repairs. A call for which no
+    result can be created (OpenAI's computer and shell) is dropped. Results are moved to
+    their call; results without a call and second results are left out. A valid
+    transcript is returned unchanged. ``known`` are results by the id of the call, for
+    calls that have none.
     """
     if how not in get_args(How):
         raise Unstorable("repair", f"is one of {get_args(How)}, not {how!r}")
@@ -95,7 +97,7 @@ def repaired(
 
 
 class _Result(msgspec.Struct, eq=False):
-    """A result where it stands: a whole message, or the block ``index`` of one."""
+    """A result and its position: a whole message, or the block ``index`` of one."""
 
     id: str
     position: int
@@ -150,9 +152,9 @@ class _Matching:
             self._match(result, otherwise="orphan")
 
     def _match(self, result: _Result, otherwise: Kind = "duplicate") -> None:
-        """Give a result to the newest call with its id that wants one.
+        """Assign a result to the newest call with its id that has none.
 
-        Ids are not unique: some models use the same ones every turn.
+        Ids are not unique: some models use the same ids in every turn.
         """
         called = self._called[result.id]
         free = [slot for slot in called if slot.result is None]
@@ -162,7 +164,7 @@ class _Matching:
         elif called or otherwise == "orphan":
             self.surplus.append((result, otherwise))
         else:
-            # Perhaps it only stands before its call.
+            # Its call may come later in the transcript.
             self._early.append(result)
 
 
@@ -170,10 +172,10 @@ class _Matching:
 
 
 class _Repairing:
-    """One transcript on its way to a valid one.
+    """The repair of one transcript.
 
-    A run is a message, or the items of OpenAI Responses that one turn of the model is
-    made of: the results of its calls come right behind it.
+    A run is a message, or the items of OpenAI Responses that form one turn of the
+    model; the results of its calls follow right after it.
     """
 
     def __init__(
@@ -186,7 +188,7 @@ class _Repairing:
         self.results = self.matching.results
         self.dropped = self._calls_to_drop()
         self.repairs: list[Repair] = []
-        # Messages that are emitted with a run and not in their own place.
+        # Messages that are written after a run instead of at their own position.
         self.hosts: set[int] = set()
         kept = (not self._is_only_results(n) for n in range(len(self.messages)))
         self.kept_before = [0, *accumulate(kept)]
@@ -194,9 +196,9 @@ class _Repairing:
     def run(self) -> Repaired:
         out: list[object] = []
         for run in self.runs:
-            unfounded = self._unfounded(run)
+            lone = self._lone_reasoning(run)
             for position in run:
-                if position not in self.hosts and position not in unfounded:
+                if position not in self.hosts and position not in lone:
                     out += self._remaining(position)
             out += self._answers(run)
         self._report_surplus()
@@ -225,7 +227,7 @@ class _Repairing:
                 start = position + 1
 
     def _repeated(self, run: range) -> Iterator[int]:
-        """The items of a run that make a call another one made before."""
+        """The items of a run that repeat a call of an earlier item."""
         made: set[str] = set()
         for position in run if len(run) > 1 else ():
             ids = {call.id for call in calls_of(self.messages[position])}
@@ -238,7 +240,7 @@ class _Repairing:
         return bool(results) and not self._rest(position)
 
     def _rest(self, position: int) -> list[object]:
-        """The blocks of a message that are no results."""
+        """The blocks of a message that are not results."""
         results = self.results[position]
         if results[0].index is None:
             return []
@@ -247,7 +249,7 @@ class _Repairing:
         return [part for index, part in enumerate(parts) if index not in indexes]
 
     def _remaining(self, position: int) -> list[object]:
-        """What stays of a message in its place: it or another one, or nothing."""
+        """What is left of a message at its position: none or one message."""
         message = self.messages[position]
         if self.results[position]:
             rest = self._rest(position)
@@ -262,8 +264,8 @@ class _Repairing:
             message = without(fields_of(message), ids)
         return [] if message is None else [message]
 
-    def _unfounded(self, run: range) -> set[int]:
-        """Reasoning that led to dropped calls only: OpenAI wants what followed it."""
+    def _lone_reasoning(self, run: range) -> set[int]:
+        """Reasoning items followed only by dropped calls: OpenAI refuses them alone."""
         groups = [list(group) for _, group in groupby(run, self._is_reasoning)]
         return {
             position
@@ -284,7 +286,7 @@ class _Repairing:
         found.sort(key=lambda result: (result.position, result.index or 0))
         blocks = [result for result in found if result.index is not None]
         whole = [result for result in found if result.index is None]
-        made = [self._made_up(slot.call) for slot in slots if self._is_unanswered(slot)]
+        made = [self._created(slot.call) for slot in slots if self._is_unanswered(slot)]
         made_blocks = [part for part in made if is_block(part)]
         self._report_moved(run, blocks, whole)
         out: list[object] = []
@@ -298,7 +300,7 @@ class _Repairing:
         call = slot.call
         return slot.is_dangling and call.id not in self.dropped[call.position]
 
-    def _made_up(self, call: Call) -> Fields:
+    def _created(self, call: Call) -> Fields:
         fields = fields_of(self.messages[call.position])
         if call.id in self.known:
             self._report("recorded", call, call.position)
@@ -309,9 +311,10 @@ class _Repairing:
     def _host(
         self, run: range, blocks: list[_Result], parts: list[object], *, is_last: bool
     ) -> object:
-        """The user message with all block results of a run, before what else it says.
+        """The user message with all block results of a run, before its other blocks.
 
-        The first that has some of them, unless it has more to say somewhere else.
+        It is the first message with one of the results, unless that message has other
+        blocks and must stay at another position.
         """
         position = blocks[0].position if blocks else None
         if position is None or position in self.hosts:
@@ -323,7 +326,7 @@ class _Repairing:
         return {**fields_of(self.messages[position]), "content": parts + rest}
 
     def _is_next(self, run: range, position: int) -> bool:
-        """Whether nothing but results stands between a run and a message."""
+        """Whether there are only results between a run and a message."""
         before = self.kept_before
         return position in range(run.stop, len(self.messages)) and (
             before[position] == before[run.stop]
@@ -345,7 +348,7 @@ class _Repairing:
                 self._report("moved", result.call, result.position)
 
     def _is_first(self, result: _Result) -> bool:
-        """Whether only results stand before a block."""
+        """Whether there are only results before a block."""
         return self.results[result.position].index(result) == result.index
 
     def _report_dropped(self, position: int) -> None:

@@ -1,17 +1,56 @@
-"""The counts of a transcript whose end is taken away, told without reading it all."""
+"""The counts of a transcript: with more messages, and without its last one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from holdfast._messages.transcript import Tally, answers_of, calls_of, role_of
+import msgspec
+
+from holdfast._messages.transcript import answers_of, calls_of, role_of
+
+
+class Tally(msgspec.Struct, frozen=True):
+    """Counts of a transcript, updated by each new message without reading the others.
+
+    An exchange is a user message with a reply before the next user message.
+    ``awaiting`` means that a user message has no reply yet; ``open`` are the ids of
+    calls without a result.
+    """
+
+    messages: int = 0
+    exchanges: int = 0
+    awaiting: bool = False
+    open: tuple[str, ...] = ()
+
+    def after(self, messages: Iterable[object]) -> Tally:
+        """The counts after more messages."""
+        count, exchanges, awaiting = self.messages, self.exchanges, self.awaiting
+        pending = list(self.open)
+        for message in messages:
+            count += 1
+            role = role_of(message)
+            if role == "assistant":
+                exchanges += awaiting
+            awaiting = role == "user" or (awaiting and role != "assistant")
+            for answer in answers_of(message):
+                _answer(pending, answer)
+            pending += [call.id for call in calls_of(message) if not call.answered]
+        return Tally(count, exchanges, awaiting, tuple(pending))
+
+
+def _answer(pending: list[str], answer: str) -> None:
+    """Remove the newest call with an id; some models use the same ids in every turn."""
+    for index in reversed(range(len(pending))):
+        if pending[index] == answer:
+            del pending[index]
+            return
 
 
 def without_last(tally: Tally, message: object, earlier: Iterable[object]) -> Tally:
-    """The counts in front of the last message.
+    """The counts before the last message.
 
-    ``earlier`` are the messages in front of it, newest first, of which only as many
-    are looked at as it takes.
+    ``earlier`` are the messages before it, newest first; only as many are read as are
+    needed.
     """
     awaiting = _is_awaiting(earlier)
     return Tally(
@@ -23,7 +62,7 @@ def without_last(tally: Tally, message: object, earlier: Iterable[object]) -> Ta
 
 
 def _is_awaiting(earlier: Iterable[object]) -> bool:
-    """Whether the last one who said something was the user."""
+    """Whether the last message of the user or the assistant is the user's."""
     roles = map(role_of, earlier)
     return next((role == "user" for role in roles if role in _SPEAKERS), False)
 
@@ -45,10 +84,10 @@ def _open_before(
 
 
 def _place_of(id_: str, answered: list[str], earlier: Iterable[object]) -> int | None:
-    """How many calls were open behind the newest open one with an id.
+    """How many open calls came after the newest open call with an id.
 
-    ``answered`` are ids that were answered after all the earlier messages. ``None`` if
-    no call with this id was open.
+    ``answered`` are ids that were answered after the earlier messages. ``None`` if no
+    call with this id was open.
     """
     taken = list(answered)
     behind = 0

@@ -1,8 +1,7 @@
-"""Reading stored messages, whatever their dialect: roles, text, calls and answers.
+"""Reading stored messages in any provider's format: roles, text, calls and results.
 
-Pure, and deaf to nonsense: messages are the users' data and may be shaped like those of
-OpenAI (Chat or Responses), Anthropic, Holdfast itself or nobody, so that nothing here
-raises on any of them.
+Pure. Messages are data of the caller, in the format of OpenAI (Chat or Responses),
+Anthropic, Holdfast or any other, so nothing here raises on any message.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ _ANSWERED = frozenset({"completed", "failed"})
 _UNREAD = frozenset({"thinking", "redacted_thinking", "reasoning", "summary_text"})
 _TEXTS = ("text", "refusal", "content", "output")
 
-# The estimate of `tokens_of`. English runs at about four characters a token; text in
-# other scripts at about one; a picture costs the providers 800 to 1,600.
+# The estimate of `tokens_of`. English has about four characters a token, other scripts
+# about one; for a picture the providers count 800 to 1,600 tokens.
 _CHARACTERS_PER_TOKEN = 4
 _TOKENS_PER_MESSAGE = 4
 _TOKENS_PER_PICTURE = 1_000
@@ -35,10 +34,10 @@ _PICTURES = frozenset({"image", "image_url", "input_image", "document", "input_f
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A tool call a message makes; ``position`` is the index of that message.
+    """A tool call in a message; ``position`` is the index of that message.
 
-    ``arguments`` are decoded where they are JSON text; ``answered`` says that the call
-    itself holds how it ended.
+    ``arguments`` are decoded if they are JSON text. ``answered`` means that the call
+    itself has its result, so that no message with it follows.
     """
 
     id: str
@@ -48,47 +47,11 @@ class Call(msgspec.Struct, frozen=True):
     answered: bool = False
 
 
-class Tally(msgspec.Struct, frozen=True):
-    """Counts of a transcript that grow with it, without reading it again.
-
-    An exchange is a user message that got a reply before the next one; ``awaiting``
-    says that one waits for its reply, ``open`` are the ids called and not answered yet.
-    """
-
-    messages: int = 0
-    exchanges: int = 0
-    awaiting: bool = False
-    open: tuple[str, ...] = ()
-
-    def after(self, messages: Iterable[object]) -> Tally:
-        """The counts with more messages at the end."""
-        count, exchanges, awaiting = self.messages, self.exchanges, self.awaiting
-        pending = list(self.open)
-        for message in messages:
-            count += 1
-            role = role_of(message)
-            if role == "assistant":
-                exchanges += awaiting
-            awaiting = role == "user" or (awaiting and role != "assistant")
-            for answer in answers_of(message):
-                _answer(pending, answer)
-            pending += [call.id for call in calls_of(message) if not call.answered]
-        return Tally(count, exchanges, awaiting, tuple(pending))
-
-
-def _answer(pending: list[str], answer: str) -> None:
-    """Take away the newest call with an id; some models use the same ids every turn."""
-    for index in reversed(range(len(pending))):
-        if pending[index] == answer:
-            del pending[index]
-            return
-
-
 def role_of(message: object) -> str:
-    """Who speaks: ``system``, ``user``, ``assistant``, ``tool``, or as it is.
+    """The role: ``system``, ``user``, ``assistant``, ``tool``, or as it is stored.
 
-    A user message that only hands back tool results is ``tool``. Without a role it is
-    told from the type; "" where there is no telling.
+    A user message with nothing but tool results is ``tool``. A message without a role
+    gets one from its type, "" if that is unknown.
     """
     fields = fields_of(message)
     role = fields.get("role")
@@ -110,7 +73,7 @@ def _role_of_item(fields: Mapping[str, object]) -> str:
 
 
 def text_of(message: object) -> str:
-    """What a person would read and search: text and results, without reasoning."""
+    """The text that a person would read and search: without reasoning."""
     if isinstance(message, str):
         return message
     fields = fields_of(message)
@@ -124,7 +87,7 @@ def text_of(message: object) -> str:
 
 
 def _texts(value: object) -> Iterator[str]:
-    # Not recursive: stored values may be nested deeper than Python goes.
+    # Not recursive: stored values may be nested deeper than Python's stack allows.
     waiting = [value]
     while waiting:
         value = waiting.pop()
@@ -141,7 +104,7 @@ def _is_unread(fields: Mapping[str, object]) -> bool:
 
 
 def calls_of(message: object, position: int = 0) -> list[Call]:
-    """The tool calls a message makes; one without an id could never be answered."""
+    """The tool calls of a message; calls without an id cannot be answered: left out."""
     fields = fields_of(message)
     if role_of(fields) in _NEVER_CALLING:
         return []
@@ -151,12 +114,12 @@ def calls_of(message: object, position: int = 0) -> list[Call]:
         *(_flat_call(part, position) for part in parts_of(fields.get("tool_calls"))),
         *(_block_call(part, position) for part in parts_of(fields.get("content"))),
     ]
-    # Some libraries keep a call both as a block and in the list.
+    # Some libraries store a call both as a block and in the list.
     return list({call.id: call for call in reversed(found) if call}.values())[::-1]
 
 
 def _flat_call(part: object, position: int) -> Call | None:
-    """A call of OpenAI Chat, or one of ours."""
+    """A call of OpenAI Chat or of Holdfast."""
     fields = fields_of(part)
     function = fields_of(fields.get("function") or fields.get("custom")) or fields
     arguments = next((function[n] for n in _ARGUMENTS if n in function), None)
@@ -184,7 +147,7 @@ def _item_call(fields: Mapping[str, object], position: int) -> Call:
 
 
 def call_in(part: object) -> Call | None:
-    """The call that an entry of ``tool_calls``, a block or an item is."""
+    """The call in an entry of ``tool_calls``, a block or an item."""
     fields = fields_of(part)
     if is_call_item(fields):
         return _item_call(fields, 0)
@@ -192,7 +155,7 @@ def call_in(part: object) -> Call | None:
 
 
 def is_call_item(fields: Mapping[str, object]) -> bool:
-    """Whether a message is a call of OpenAI Responses; hosted ones have no call_id."""
+    """Whether a message is a call of OpenAI Responses; hosted tools have no call_id."""
     id_, kind = fields.get("call_id"), kind_of(fields)
     is_item = not isinstance(fields.get("role"), str) and kind.endswith("_call")
     return is_item and isinstance(id_, str) and bool(id_)
@@ -208,7 +171,7 @@ def _call(
 
 
 def answers_of(message: object) -> list[str]:
-    """The ids of the calls a message answers, in its order."""
+    """The ids of the calls that a message has results of, in order."""
     fields = fields_of(message)
     found: list[object] = []
     role = fields.get("role")
@@ -223,7 +186,7 @@ def answers_of(message: object) -> list[str]:
 
 
 def open_calls(messages: Iterable[object]) -> list[Call]:
-    """The calls that were never answered, in order."""
+    """The calls without a result, in order."""
     found: list[Call] = []
     for position, message in enumerate(messages):
         for answer in answers_of(message):
@@ -235,7 +198,7 @@ def open_calls(messages: Iterable[object]) -> list[Call]:
 
 
 def is_safe(messages: Iterable[object]) -> bool:
-    """Whether every call has its answer: a model can go on from here."""
+    """Whether every call has its result, so that a model can continue from here."""
     return not open_calls(messages)
 
 
@@ -243,11 +206,11 @@ def is_safe(messages: Iterable[object]) -> bool:
 
 
 def tokens_of(message: object) -> int:
-    """About how many tokens a message costs; what is stored as its ``tokens`` counts.
+    """An estimate of a message's tokens, or its ``tokens`` field if it has one.
 
-    A token for four characters of ASCII or one other character of its text and calls,
-    1,000 for a picture or file, 4 for the message itself. Good to a third or so: give
-    the model's own counter where that is not enough.
+    One token for four characters of ASCII or one other character of its text and calls,
+    1,000 for a picture or file, 4 for the message itself. It may be wrong by a third:
+    pass the model's own counter where that matters.
     """
     fields = fields_of(message)
     known = fields.get("tokens")
@@ -269,9 +232,9 @@ def window(
 ) -> list[M]:
     """All system messages and the newest others within a budget of tokens, in order.
 
-    ``count`` tells the tokens of a message. A call and its results are taken together
-    or not at all, and a result without its call is not what a window begins with.
-    System messages stay even where they alone pass the budget.
+    ``count`` gives the tokens of a message. A call and its results are taken together
+    or not at all, and a window does not begin with a result without its call. System
+    messages are always taken, even if they alone exceed the budget.
     """
     if type(budget) is not int or budget < 1:
         raise Unstorable("budget", f"must be a positive number of tokens: {budget!r}")
@@ -288,7 +251,7 @@ def window(
 
 
 def _groups(messages: Sequence[object]) -> list[range]:
-    """The messages in order, those together that must not be parted."""
+    """The messages in order, grouped with the messages they need."""
     last = _last_needed(messages)
     groups: list[range] = []
     start = end = 0
@@ -301,7 +264,7 @@ def _groups(messages: Sequence[object]) -> list[range]:
 
 
 def _last_needed(messages: Sequence[object]) -> list[int]:
-    """For each message the last one that must come with it."""
+    """For each message the last one that must be taken with it."""
     last = list(range(len(messages)))
     pending: dict[str, int] = {}
     for position, message in enumerate(messages):
@@ -314,7 +277,7 @@ def _last_needed(messages: Sequence[object]) -> list[int]:
 
 
 def _behind_orphans(messages: Sequence[object], first: int, system: set[int]) -> int:
-    """Where a window can begin: whatever answers there has lost its call."""
+    """Where a window can begin: after results whose calls are not in it."""
     while first < len(messages) and (first in system or answers_of(messages[first])):
         first += 1
     return first
@@ -324,8 +287,8 @@ def _behind_orphans(messages: Sequence[object], first: int, system: set[int]) ->
 
 
 def fields_of(value: object) -> Mapping[str, object]:
-    """The fields of a message or a part of one, none if it is something else."""
-    # Keys that are not text are stored, but no dialect has any.
+    """The fields of a message or of a part of one, none if it is not a mapping."""
+    # Keys that are not text can be stored, but no format has any.
     return cast("dict[str, object]", value) if isinstance(value, dict) else EMPTY
 
 
@@ -341,17 +304,17 @@ def kind_of(fields: Mapping[str, object]) -> str:
 
 
 def decoded(arguments: object) -> object:
-    """The arguments of a call: what a JSON text says, or as they are."""
+    """The arguments of a call, decoded if they are JSON text."""
     if not isinstance(arguments, str):
         return arguments
     try:
         return orjson.loads(arguments)
-    except ValueError:  # a model may have written anything
+    except ValueError:  # a model can write anything
         return arguments
 
 
 def as_text(value: object) -> str:
-    """A value as JSON, as far as it is any."""
+    """A value as JSON, or as Python's text if it has no JSON."""
     try:
         return orjson.dumps(value).decode()
     except (TypeError, ValueError):

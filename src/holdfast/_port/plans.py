@@ -1,4 +1,4 @@
-"""What a prune removes, and what takes over whole families from elsewhere."""
+"""Plans: removing checkpoints and threads, indexing, taking over whole families."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ Renumber: TypeAlias = Callable[[int], int]
 
 
 class Indexing(msgspec.Struct, frozen=True, kw_only=True):
-    """What the index shall hold of a thread instead of what was ``found`` in it.
+    """An update of the index: it has ``found`` of a thread and gets ``becomes``.
 
-    ``texts`` are those of the last stretches; the stretches before are in the index.
-    Where something else is found, somebody was faster, and nothing is changed.
+    ``texts`` are the texts of the last stretches; the earlier stretches are in the
+    index. If the index has something else by now, another writer updated it first, and
+    nothing is changed. Without ``becomes`` the thread is removed from the index.
     """
 
     number: int
@@ -29,7 +30,7 @@ class Indexing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Relink(msgspec.Struct, frozen=True):
-    """A surviving child of a removed checkpoint and the ancestor that adopts it."""
+    """A child of a removed checkpoint that stays, and its new parent."""
 
     child: Checkpoint
     parent: Checkpoint | None
@@ -39,10 +40,10 @@ class Relink(msgspec.Struct, frozen=True):
 class FamilyPlan(msgspec.Struct, frozen=True):
     """What to remove from one family.
 
-    The backend refuses the plan with `Conflict` (code ``plan_stale``) when one of the
-    checkpoints has meanwhile gone, become a head, gained a child that is not in the
-    plan, or a label or tag, or when a child or its new parent is not as it was: then
-    nothing is changed and the plan is made anew.
+    The backend changes nothing and raises `Conflict` (code ``plan_stale``) if one of
+    the checkpoints meanwhile was removed, became a head, or got a label, a tag, or a
+    child that is not in the plan, or if a child or its new parent has changed. The
+    engine then plans again.
     """
 
     family: int
@@ -55,10 +56,9 @@ class Prune(msgspec.Struct, frozen=True, kw_only=True):
     """Threads to drop, checkpoints to remove and segments to free, in one transaction.
 
     ``threads`` are dropped if their ``changed`` is still the one in the record; a
-    family that loses its last thread goes as a whole. Tombstones older than
-    ``forget_before`` go too. ``first`` and ``then`` are writes of the same transaction,
-    made before anything is removed and after it. With ``dry_run`` only the counts are
-    made.
+    family that loses its last thread is removed as a whole, and so are tombstones older
+    than ``forget_before``. ``first`` and ``then`` are writes of the same transaction,
+    made before and after the removal. With ``dry_run`` everything is only counted.
     """
 
     at: int
@@ -80,9 +80,9 @@ class Pruned(msgspec.Struct, frozen=True):
 
 
 class Adoption(msgspec.Struct, frozen=True, kw_only=True):
-    """Records of one family as they are in another store, numbers included.
+    """Records of one family of another store, with their numbers.
 
-    Segments may come before the records that need them, and in several parts.
+    Segments may come before the records that use them, and in several parts.
     """
 
     family: int
@@ -93,7 +93,7 @@ class Adoption(msgspec.Struct, frozen=True, kw_only=True):
     segments: tuple[Segment, ...] = ()
 
     def renumbered(self, seq: Renumber, number: Renumber) -> Adoption:
-        """The same records with other numbers: of changes, and of threads."""
+        """The same records with other numbers for changes and threads."""
         family = number(self.family)
         checkpoints = {c.id: _moved(c, seq, number) for c in self.checkpoints}
         return replace(
@@ -125,12 +125,12 @@ def _moved(checkpoint: Checkpoint, seq: Renumber, number: Renumber) -> Checkpoin
 
 
 class Admission(msgspec.Struct, frozen=True, kw_only=True):
-    """Families of another store that come to stand beside what is there.
+    """Families of another store to add to this one.
 
-    Their numbers say only what comes before what: changes are numbered from 1 to
-    ``changes``, threads from 1 to ``threads``, and all get new ones. ``families`` gives
-    each family and its segments, which are read while they are written; it is called
-    again if the transaction has to be.
+    Their numbers only give an order: changes are numbered from 1 to ``changes``,
+    threads from 1 to ``threads``, and all get new numbers. ``families`` gives each
+    family with its segments, which are read while they are written; it is called again
+    if the transaction is repeated.
     """
 
     changes: int

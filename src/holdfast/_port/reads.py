@@ -1,4 +1,4 @@
-"""What can be read by key: the values that `Backend.read` takes and gives."""
+"""Keys: the values that `Backend.read` takes, and the records it returns."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ R = TypeVar("R")
 
 
 class Key(msgspec.Struct, Generic[R], frozen=True):
-    """Something that can be read; the parameter is what comes back."""
+    """Something that can be read; the type parameter is the type of the result."""
 
 
 class ThreadKey(Key[ThreadRecord], frozen=True):
-    """A thread by name; its tombstone when it was deleted."""
+    """A thread by name; its tombstone if it was deleted."""
 
     name: str
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """A living thread and the segments of its head, in the order of its runs.
+    """A thread that is not deleted, and the segments of its head in order.
 
-    Without segments the head is the one the caller knows.
+    ``segments`` is ``None`` if the head is the one that the caller knows.
     """
 
     thread: ThreadRecord
@@ -32,9 +32,9 @@ class Stored(msgspec.Struct, frozen=True):
 
 
 class StateKey(Key[Stored], frozen=True):
-    """A living thread that was saved to, with its whole state, in one view.
+    """A thread with a head, and its whole state, in one consistent view.
 
-    The segments are left out if the head is still the one with the number ``known``.
+    The segments are left out if the head still has the sequence number ``known``.
     """
 
     name: str
@@ -42,14 +42,14 @@ class StateKey(Key[Stored], frozen=True):
 
 
 class CheckpointKey(Key[Checkpoint], frozen=True):
-    """A checkpoint of a family by its whole id."""
+    """A checkpoint of a family by its complete id."""
 
     family: int
     id: str
 
 
 class Stretch(NamedTuple):
-    """Neighbouring texts of a thread that are indexed as one, both ends included."""
+    """Neighbouring texts of a thread that are one entry of the index, ends included."""
 
     first: int
     last: int
@@ -58,10 +58,10 @@ class Stretch(NamedTuple):
 
 
 class Indexed(msgspec.Struct, frozen=True):
-    """What the index holds of a thread: its texts as they were at a ``changed``.
+    """What the index has of a thread: its texts when the thread had this ``changed``.
 
-    ``form`` says how the texts were prepared. No thread is ever at the ``changed`` -1,
-    of which there may be nothing, or not everything yet.
+    ``form`` says how the texts were prepared. No thread has the ``changed`` -1: it
+    stands for a thread that is not indexed, or not completely yet.
     """
 
     changed: int = -1
@@ -70,6 +70,6 @@ class Indexed(msgspec.Struct, frozen=True):
 
 
 class IndexKey(Key[Indexed], frozen=True):
-    """What the index holds of the thread with a number."""
+    """What the index has of the thread with a number."""
 
     number: int

@@ -1,4 +1,4 @@
-"""What removing checkpoints means for those that stay: new parents, freed segments."""
+"""Planning a removal: new parents for children that stay, and segments to free."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from holdfast._values.records import Checkpoint, Run
 def plan_removal(
     family: int, checkpoints: Sequence[Checkpoint], doomed: Sequence[Checkpoint]
 ) -> FamilyPlan:
-    """A plan that leaves no dangling parent and no unused segment."""
+    """A plan after which every parent exists and every segment is in use."""
     gone = {checkpoint.id for checkpoint in doomed}
     staying = [checkpoint for checkpoint in checkpoints if checkpoint.id not in gone]
     return FamilyPlan(
@@ -38,7 +38,7 @@ def _relinks(
 
 
 def ancestry(checkpoints: Sequence[Checkpoint], ids: Iterable[str]) -> set[str]:
-    """The ids of the given checkpoints and of all that lie before them."""
+    """The given ids and those of all ancestors."""
     parents = {checkpoint.id: checkpoint.parent for checkpoint in checkpoints}
     found: set[str] = set()
     for start in ids:
@@ -68,7 +68,7 @@ def subtract(runs: Iterable[Run], kept: Iterable[Run]) -> Iterator[Run]:
 
 
 def merged(runs: Iterable[Run]) -> list[Run]:
-    """The same numbers in ascending runs that neither touch nor overlap."""
+    """The same numbers in ascending runs that are neither adjacent nor overlap."""
     result: list[Run] = []
     for run in sorted(runs):
         if result and run.first <= result[-1].last + 1:

@@ -1,4 +1,4 @@
-"""Finishing an operation over a blocking backend without an event loop."""
+"""Running an operation over a blocking backend, without an event loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one transaction changes: the values that `Backend.commit` takes and gives."""
+"""Writes: the values that `Backend.commit` takes, and the receipts it returns."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from holdfast.errors import HoldfastError
 
 
 class Start(msgspec.Struct, frozen=True):
-    """How to make the thread of a write if it is not there.
+    """How to create the thread of a write if it does not exist.
 
     ``head`` is the checkpoint a fork starts from; the new thread joins its family.
-    ``anew`` says that taking the name of a deleted thread is meant.
+    ``anew`` allows to use the name of a deleted thread again.
     """
 
     kind: str = "thread"
@@ -27,7 +27,7 @@ class Start(msgspec.Struct, frozen=True):
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """A new label of a checkpoint, tags to add to it and tags to take from it."""
+    """A new label for a checkpoint, tags to add to it and tags to remove."""
 
     checkpoint: Checkpoint
     label: str | Unset | None = UNSET
@@ -35,7 +35,7 @@ class Mark(msgspec.Struct, frozen=True):
     remove: tuple[str, ...] = ()
 
     def applied(self, stored: Checkpoint) -> Checkpoint:
-        """The checkpoint as it shall be from now on."""
+        """The stored checkpoint with this mark."""
         kept = (tag for tag in stored.tags if tag not in self.remove)
         label = stored.label if isinstance(self.label, Unset) else self.label
         return msgspec.structs.replace(
@@ -60,12 +60,12 @@ class Details(msgspec.Struct, frozen=True):
 class Write(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Everything one transaction changes in one thread.
 
-    ``expect`` is the head that must be found: a checkpoint, ``None`` for a thread
-    without one, `UNSET` for any. A new checkpoint's parent is the expected head. A
-    write of nothing but an expected head changes nothing and makes sure of it. Where
-    a condition fails the backend raises `Conflict` with one of the codes
-    ``head_moved``, ``id_taken``, ``segment_taken``, ``thread_exists``,
-    ``thread_missing``, ``thread_deleted`` and changes nothing.
+    ``expect`` is the head that the thread must have: a checkpoint, ``None`` for a
+    thread without one, `UNSET` for any. It is the parent of a new checkpoint. A write
+    with nothing but an expected head changes nothing and only checks the head. If a
+    condition fails, the backend changes nothing and raises `Conflict` with one of the
+    codes ``head_moved``, ``id_taken``, ``segment_taken``, ``thread_exists``,
+    ``thread_missing`` and ``thread_deleted``.
     """
 
     thread: str
@@ -82,7 +82,7 @@ class Write(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Receipt(msgspec.Struct, frozen=True):
-    """What a write became: its place in the order and the journal entries in force."""
+    """The result of a write: its sequence number and the journal entries in force."""
 
     seq: int
     family: int

@@ -1,4 +1,4 @@
-"""The end of a long list: reading it without the rest, and cutting it off.
+"""The end of a long list: reading it without the rest, and removing it.
 
 Pure: segments and their bytes in, elements and ropes out.
 """
@@ -27,20 +27,20 @@ from holdfast.errors import Corrupt
 
 
 class Tail:
-    """The elements of a list from its last one on, decoded as far as they are needed.
+    """The elements of a list, the last one first, decoded only as far as needed.
 
-    ``parts`` are the bytes of its segments, from the last one on.
+    ``parts`` are the bytes of its segments, the last one first.
     """
 
     def __init__(self, parts: Iterable[bytes]) -> None:
         self._parts = iter(parts)
         self._found: list[object] = []
-        # How many elements and how many segments were taken together.
+        # The numbers of elements and of segments that were decoded together.
         self._groups: list[tuple[int, int]] = []
 
     @classmethod
     def of(cls, elements: Sequence[object]) -> Tail:
-        """The tail of a list that is decoded already."""
+        """The tail of a list that has been decoded already."""
         tail = cls(())
         tail._found = list(reversed(elements))
         return tail
@@ -50,19 +50,20 @@ class Tail:
         return self.after(0)
 
     def after(self, count: int) -> Iterator[object]:
-        """The elements in front of the last few, newest first."""
+        """The elements before the last ``count``, newest first."""
         while self._reaches(count + 1):
             yield self._found[count]
             count += 1
 
     def newest(self, count: int) -> list[object]:
-        """The last few elements, or as many as there are, in their order."""
+        """The last ``count`` elements, or all if there are fewer, in their order."""
         return list(islice(self, max(count, 0)))[::-1]
 
     def boundary(self, count: int) -> tuple[int, list[object]]:
-        """Where a list without its last few elements ends.
+        """How to cut the last ``count`` elements off.
 
-        So many segments at the end hold them, together with these elements in front.
+        The number of segments at the end that hold them, and the elements that these
+        segments have before them.
         """
         self._reaches(count)
         elements = segments = 0
@@ -79,7 +80,7 @@ class Tail:
         return True
 
     def _take(self) -> bool:
-        """Decode one more segment, together with those it can only be read with."""
+        """Decode one more segment, with the segments before it that it continues."""
         taken = b""
         for number, part in enumerate(self._parts, 1):
             taken = b"%b,%b" % (part, taken) if taken else part
@@ -89,15 +90,15 @@ class Tail:
                 self._groups.append((len(elements), number))
                 return True
         if taken:
-            raise Corrupt("a stored list", "its end is no list")
+            raise Corrupt("a stored list", "its end cannot be read as elements")
         return False
 
 
 def elements_of(text: bytes) -> list[object] | None:
-    """The elements of comma-joined JSON, none if it begins inside of one.
+    """The elements of comma-joined JSON, ``None`` if it begins inside an element.
 
-    After edits a segment may end anywhere. What begins inside an element closes what it
-    has not opened, so that it cannot be mistaken for elements of its own.
+    After edits a segment may begin anywhere. Text from the middle of an element closes
+    a bracket or a quote that it has not opened, so it is never valid by itself.
     """
     try:
         return cast("list[object]", codec.decode(b"[%b]" % text))
@@ -106,7 +107,7 @@ def elements_of(text: bytes) -> list[object] | None:
 
 
 def parts_backwards(body: Body) -> Iterator[bytes]:
-    """The bytes of a list's segments, from the last one on."""
+    """The bytes of a list's segments, the last one first."""
     end = len(body.text)
     for size in reversed(body.sizes):
         yield bytes(body.text[end - size : end])
@@ -114,7 +115,7 @@ def parts_backwards(body: Body) -> Iterator[bytes]:
 
 
 def last_runs(runs: Sequence[Run], skip: int, count: int) -> list[Run]:
-    """The runs of some segments in front of the last few."""
+    """The runs of the ``count`` segments before the last ``skip``."""
     found: list[Run] = []
     for run in reversed(runs):
         last = run.last - skip
@@ -132,7 +133,7 @@ def last_runs(runs: Sequence[Run], skip: int, count: int) -> list[Run]:
 def shortened(
     old: Rope, body: Body, segments: int, added: bytes, blocks: Blocks
 ) -> Spliced:
-    """A list without its last segments, then more elements as comma-joined JSON.
+    """A list without its last segments, and with elements given as comma-joined JSON.
 
     At least one segment must stay. ``body`` is changed in place.
     """
@@ -154,7 +155,7 @@ def shortened(
 
 
 def _cut(body: Body, stay: int) -> None:
-    """Leave the first segments only, and have the hashes of all of them."""
+    """Keep only the first segments, and complete their hashes."""
     assert stay > 0
     del body.sizes[stay:], body.hashes[stay:]
     del body.text[sum(body.sizes) + stay - 1 :]

@@ -1,6 +1,6 @@
 """A checkpoint's manifest: its values by name, inline or as ropes, to and from bytes.
 
-The manifest is JSON that a person can read. The runs of its ropes stand apart, in the
+The manifest is JSON that a person can read. The runs of its ropes are in the
 checkpoint's ``runs``, because backends have to know which segments are in use.
 """
 
@@ -26,7 +26,7 @@ Value = Rope | bytes
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """The values of a state; ``next_block`` is where new segment numbers come from."""
+    """The values of a state; ``next_block`` is the next unused block of numbers."""
 
     is_mapping: bool
     values: dict[str, Value] = msgspec.field(default_factory=dict[str, Value])
@@ -40,13 +40,13 @@ class Manifest(msgspec.Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """The bytes of the values as JSON."""
+        """The size of the values as JSON, in bytes."""
         return sum(
             v.size if isinstance(v, Rope) else len(v) for v in self.values.values()
         )
 
     def encoded(self) -> bytes:
-        """As bytes."""
+        """The manifest as bytes."""
         values = {name: _entry(value) for name, value in self.values.items()}
         shape = "mapping" if self.is_mapping else "single"
         return orjson.dumps({shape: values, "block": self.next_block})
@@ -86,7 +86,7 @@ def _decoded(checkpoint: Checkpoint) -> Manifest:
 
 def _value(entry: list[object], runs: Iterator[Run]) -> Value:
     if entry[0] == "json":
-        # orjson writes what it reads back to the same bytes.
+        # orjson writes back the same bytes that it wrote and read.
         return orjson.dumps(entry[1])
     kind, count, size, chain, next_appended, next_replaced = entry
     assert isinstance(count, int)
@@ -101,7 +101,7 @@ def _value(entry: list[object], runs: Iterator[Run]) -> Value:
 
 
 def digest(checkpoint: Checkpoint, parent: bytes) -> bytes:
-    """SHA-256 over what never changes of a checkpoint, and its parent's digest."""
+    """SHA-256 over the parent's digest and what never changes in a checkpoint."""
     text = orjson.dumps([
         checkpoint.id,
         checkpoint.thread,

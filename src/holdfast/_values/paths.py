@@ -1,7 +1,7 @@
-"""Places inside a state as people write them: ``messages[3].content`` or a pointer.
+"""Paths to a value inside a state: ``messages[3].content``, or a JSON pointer.
 
 A JSON pointer (RFC 6901) begins with a slash: ``/messages/3/content``. In the dotted
-form a key that is no plain word stands in brackets, as JSON: ``["a b"]``.
+form a key that is not a plain word is written in brackets, as JSON: ``["a b"]``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import orjson
 
 from holdfast.errors import Unstorable
 
-# A key, or an index of a list; digits may turn out to be either.
+# A key, or an index of a list; digits can be either.
 Part = str | int
 
 _DOTTED = re.compile(
@@ -62,11 +62,11 @@ def _unquoted(text: str) -> str:
     try:
         return cast("str", orjson.loads(text))
     except orjson.JSONDecodeError as error:
-        raise Unstorable("path", f"{text} is no JSON: {error}") from None
+        raise Unstorable("path", f"{text} is not JSON: {error}") from None
 
 
 def find_at(value: object, parts: Iterable[Part]) -> object:
-    """What stands at a path; raises `KeyError` if nothing does."""
+    """The value at a path; raises `KeyError` if there is none."""
     for part in parts:
         value = _inside(value, part)
         if value is _NOTHING:
@@ -87,7 +87,7 @@ def _inside(value: object, part: Part) -> object:
         found = mapping.get(part, _NOTHING)
         if found is not _NOTHING:
             return found
-        # ``[3]`` may be meant for the key "3", and ``.3`` for the key 3.
+        # ``[3]`` can mean the key "3", and ``.3`` the key 3.
         other = str(part) if isinstance(part, int) else index_of(part)
         return mapping.get(other, _NOTHING)
     index = index_of(part)

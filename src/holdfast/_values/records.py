@@ -1,7 +1,7 @@
-"""The nouns as frozen records, with the ids, times and checksums they are made of.
+"""The nouns as frozen records, with their ids, times and checksums.
 
-Records travel between the operations and the backends; they hold bytes, numbers and
-text, and know nothing of files, SQL or frameworks.
+Records are passed between the operations and the backends. They consist of bytes,
+numbers and text, and do not depend on files, SQL or frameworks.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ T = TypeVar("T")
 # Called by long operations with how much is done, and of how much.
 Progress: TypeAlias = Callable[[int, int], object]
 
-# What kind of thread holds on to a checkpoint of another on behalf of an agent's.
+# The kind of the threads that keep states of other threads for an agent's checkpoint.
 PIN = "pin"
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -31,7 +31,7 @@ LARGEST = 1 << 62
 
 
 class Unset(enum.Enum):
-    """The default of arguments for which ``None`` means something."""
+    """The default of arguments for which ``None`` has a meaning."""
 
     UNSET = enum.auto()
 
@@ -50,15 +50,15 @@ class Run(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """An immutable piece of a value; ``packing`` 0 means the bytes as they are."""
+    """An immutable piece of a value; ``packing`` 0 means that it is not compressed."""
 
     number: int
     data: bytes
     packing: int = 0
 
 
-# Records are msgspec structs: dataclasses cost ten times as much to copy, which every
-# save does, and took half of the time of `import holdfast`.
+# Records are msgspec structs: to copy a dataclass, as every save does, takes ten times
+# as long, and defining dataclasses took half of the time of `import holdfast`.
 
 
 class Checkpoint(msgspec.Struct, frozen=True, gc=False):
@@ -81,12 +81,12 @@ class Checkpoint(msgspec.Struct, frozen=True, gc=False):
     size: int
     sha256: bytes
     family: int
-    # A name can be used again after deletion; a thread's number never is.
+    # A name can be used again after deletion, the number of a thread cannot.
     thread_number: int
     runs: tuple[Run, ...]
     manifest: bytes
     encoded_metadata: bytes
-    # The digest of a parent that retention removed: it keeps the chain checkable.
+    # The digest of a parent that retention removed, to verify the chain of digests.
     link: bytes | None = None
 
     def __repr__(self) -> str:
@@ -100,13 +100,13 @@ class Checkpoint(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def metadata(self) -> dict[str, object]:
-        """What was given as ``metadata`` when saving."""
+        """The ``metadata`` that was given when saving."""
         return decode_metadata(self.encoded_metadata)
 
     def _shown_time(self) -> str:
         try:
             return f"{self.time:%Y-%m-%dT%H:%M:%S.%fZ}"
-        except OverflowError:  # a clock may go beyond the calendar
+        except OverflowError:  # a clock may give times beyond year 9999
             return str(self.saved_at)
 
     @property
@@ -130,7 +130,7 @@ class Origin(NamedTuple):
 class ThreadRecord(msgspec.Struct, frozen=True):
     """A thread as listings show it; ``changed`` is the sequence number of its last use.
 
-    ``deleted_at`` is set on the tombstone of a thread that is gone.
+    ``deleted_at`` is set on the tombstone of a deleted thread.
     """
 
     id: str
@@ -149,7 +149,7 @@ class ThreadRecord(msgspec.Struct, frozen=True):
 
     @property
     def metadata(self) -> dict[str, object]:
-        """What the thread was given as metadata."""
+        """The metadata of the thread."""
         return decode_metadata(self.encoded_metadata)
 
 
@@ -169,7 +169,7 @@ class Entry(msgspec.Struct, frozen=True):
 
     @property
     def value(self) -> object:
-        """What was recorded."""
+        """The recorded value."""
         return codec.decode(self.data)
 
 
@@ -195,7 +195,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Page(Sequence[T]):
-    """Some of a listing; ``cursor`` continues it, ``None`` when this was the last."""
+    """Part of a listing; ``cursor`` continues it, ``None`` after the last page."""
 
     __slots__ = ("cursor", "items")
 
@@ -236,14 +236,14 @@ def encode_metadata(metadata: object, path: str = "metadata") -> bytes:
 
 def decode_metadata(data: bytes) -> dict[str, object]:
     """The inverse of `encode_metadata`."""
-    # Only dicts are encoded, and checksums vouch for the bytes.
+    # `encode_metadata` accepts dicts only, and checksums cover the bytes.
     return cast("dict[str, object]", codec.decode(data)) if data else {}
 
 
 def checked_name(
     name: object, what: str = "thread id", longest: int = LONGEST_NAME
 ) -> str:
-    """``name`` if it can name something: text without NUL, 1 to 512 bytes of UTF-8."""
+    """``name`` if it is valid: text without NUL, 1 to 512 bytes of UTF-8."""
     if type(name) is not str:
         raise Unstorable(what, f"must be text, not {type(name).__name__}")
     if not name or "\0" in name:
@@ -258,21 +258,21 @@ def checked_name(
 
 
 def checked_limit(limit: int | None) -> int | None:
-    """``limit`` if it can bound a page: a positive number, or ``None`` for no bound."""
+    """``limit`` if it is valid: a positive number, or ``None`` for no limit."""
     if limit is not None and (type(limit) is not int or not 0 < limit < LARGEST):
         raise Unstorable("limit", f"must be a positive number or None, not {limit!r}")
     return limit
 
 
 def check_cursor(cursor: object) -> None:
-    """Refuse what cannot be where a page ended."""
+    """Refuse what cannot be the cursor of a page."""
     if cursor is not None and (type(cursor) is not int or abs(cursor) > LARGEST):
         text = f"must be the cursor of a page or None, not {cursor!r}"
         raise Unstorable("cursor", text)
 
 
 def check_filter(text: object, what: str) -> None:
-    """Refuse what no name, kind or owner can be, or begin with."""
+    """Refuse what cannot be a name, kind or owner, or the beginning of one."""
     if text is None:
         return
     if type(text) is not str:

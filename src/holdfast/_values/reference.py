@@ -2,9 +2,9 @@
 
 ``@`` is the head, ``@~3`` three before it, ``@^`` one, ``@12`` step 12 on its line;
 ``@{1}`` where the head was before its last move, ``@{5 minutes ago}`` or
-``@{2026-11-15 10:00}`` where its line was then, ``@{upstream}`` where a fork began;
-``label:x`` and ``tag:x`` the newest with that mark; anything else is an id or the
-beginning of one.
+``@{2026-11-15 10:00}`` the newest on its line at that time, ``@{upstream}`` the fork
+point; ``label:x`` and ``tag:x`` the newest with that mark; anything else is an id or
+the beginning of one.
 """
 
 from __future__ import annotations
@@ -30,37 +30,37 @@ _FORMS = "@, @~n, @^, @step, @{n}, @{5 minutes ago}, @{2026-11-15 10:00}, @{upst
 
 
 class Back(msgspec.Struct, frozen=True):
-    """So many checkpoints before the head."""
+    """The checkpoint that is ``steps`` before the head."""
 
     steps: int
 
 
 class Step(msgspec.Struct, frozen=True):
-    """The one with this step on the head's line."""
+    """The checkpoint with this step on the head's line."""
 
     step: int
 
 
 class Moved(msgspec.Struct, frozen=True):
-    """Where the head was so many moves ago."""
+    """Where the head was before its last ``moves`` moves."""
 
     moves: int
 
 
 class Ago(msgspec.Struct, frozen=True):
-    """The newest on the head's line that is at least so many microseconds old."""
+    """The newest on the head's line that is at least ``microseconds`` old."""
 
     microseconds: int
 
 
 class Until(msgspec.Struct, frozen=True):
-    """The newest on the head's line saved at this time, in microseconds, or before."""
+    """The newest on the head's line saved by this time, in microseconds."""
 
     at: int
 
 
 class Upstream(msgspec.Struct, frozen=True):
-    """The one a fork began at."""
+    """The checkpoint that a fork started from."""
 
 
 class Labelled(msgspec.Struct, frozen=True):
@@ -76,7 +76,7 @@ class Tagged(msgspec.Struct, frozen=True):
 
 
 class Named(msgspec.Struct, frozen=True):
-    """The one with this id, or the only one whose id begins so."""
+    """The checkpoint with this id, or the only one whose id begins with it."""
 
     id: str
 
@@ -85,7 +85,7 @@ Parsed = Back | Step | Moved | Ago | Until | Upstream | Labelled | Tagged | Name
 
 
 def parse(text: object) -> Parsed:
-    """What a reference means."""
+    """The meaning of a reference."""
     name = checked_name(text, "reference", LONGEST_NAME + len("label:"))
     if name.startswith(HEAD):
         return _parse_from_head(name)
@@ -98,10 +98,10 @@ def parse(text: object) -> Parsed:
 
 
 def parse_time(text: str) -> Ago | Until | None:
-    """A time as people write it, ``None`` if it is none.
+    """A time as people write it, ``None`` if the text is not a time.
 
     ``5 minutes ago``, ``yesterday``, ``2026-11-15``, ``2026-11-15 10:00``, or any other
-    form of ISO 8601; UTC where it names no zone.
+    form of ISO 8601; UTC if it names no zone.
     """
     if text == "yesterday":
         return _ago(1, "day")
@@ -117,7 +117,7 @@ def parse_time(text: str) -> Ago | Until | None:
 
 
 def checked_id(id_: object) -> str:
-    """A caller's checkpoint id, which must not read as another kind of reference."""
+    """A caller's checkpoint id, refused if it looks like another kind of reference."""
     name = checked_name(id_, "checkpoint id")
     if name.startswith((HEAD, "label:", "tag:")):
         raise Unstorable("checkpoint id", f"{name!r} reads as a reference; change it")

@@ -1,9 +1,9 @@
-"""Values as ropes of segments: what of an old value can be kept for a new one.
+"""Values as ropes of segments: which segments of an old value a new one can keep.
 
-Pure: bytes in, segments and runs out. A list's segments hold whole elements and are
-joined by commas between brackets, so that appending, dropping from the front and
-editing in place all leave the other segments as they are. Any other value's segments
-are simply concatenated.
+Pure: bytes in, segments and runs out. The segments of a list hold whole elements; its
+text is the segments joined by commas, in brackets. Appending to a list, dropping from
+its front and editing elements therefore leave the other segments unchanged. The text of
+any other value is its segments, concatenated.
 """
 
 from __future__ import annotations
@@ -18,26 +18,27 @@ import orjson
 from holdfast._values.records import Run, Segment
 
 SEGMENT_SIZE = 8192
-# What stands at the front of a list, such as a system prompt, or has just been edited
-# is likely to change again: such elements get a segment each, unless they are tiny.
+# The first elements of a list, such as a system prompt, and elements that were just
+# edited are likely to change again: they get a segment each, unless they are tiny.
 FINE_ELEMENTS = 8
 TINY = 64
-# A list whose edits have scattered it over more runs than this is written anew.
+# A list that edits have divided into more runs than this is written as a whole.
 MOST_RUNS = 64
-# Looking for a segment that is gone scans the rest of the value: not too often.
+# Searching for a segment that was removed scans the rest of the text, so the search
+# ends after this many.
 MOST_MISSES = 16
 
-# Numbers come in blocks, so that values growing side by side keep unbroken runs. A
-# number that is a multiple of the block size stands for "take a new block first".
+# Numbers are handed out in blocks, so that several growing values keep unbroken runs. A
+# next number that is a multiple of the block size means "take a new block first".
 BLOCK = 4096
 LAST_BLOCK = (1 << 32) // BLOCK - 1
 
 
 class Rope(msgspec.Struct, frozen=True):
-    """A value in segments: which ones, and what an append needs to know.
+    """A value in segments: which segments, and what an append needs to know.
 
     ``chain`` is the running digest over the segments. Appended segments and segments
-    that replace others are numbered separately: interleaved, neither would form runs.
+    that replace others take numbers from separate blocks, so that both form runs.
     """
 
     is_list: bool
@@ -49,9 +50,9 @@ class Rope(msgspec.Struct, frozen=True):
 
 
 class Body(msgspec.Struct):
-    """The bytes of a rope in memory: all segments joined, and where they end.
+    """The bytes of a rope in memory: all segments joined, and their sizes.
 
-    ``hashes`` are those of the first segments, as far as they were needed yet.
+    ``hashes`` are the hashes of the first segments; the others have not been needed.
     """
 
     text: bytearray = msgspec.field(default_factory=bytearray)
@@ -68,7 +69,7 @@ class Blocks:
         self.next = next_block
 
     def number(self, following: int) -> int:
-        """``following`` if its block has room, else the first of a new block."""
+        """``following`` if it is in a block, else the first number of a new block."""
         if following % BLOCK:
             return following
         block = self.next
@@ -76,7 +77,7 @@ class Blocks:
         return block * BLOCK + 1
 
 
-# Part of a new value: the index of an old segment that stays, or new bytes.
+# Part of a new value: the index of an old segment that is kept, or new bytes.
 Piece = int | bytes
 
 
@@ -99,7 +100,7 @@ def joined(body: Body, *, as_list: bool) -> bytes | bytearray:
 
 
 def write(text: bytes, blocks: Blocks, old: Rope | None = None) -> Spliced:
-    """A value that shares nothing with an older one but where its numbers go on."""
+    """A value that keeps no segment; its numbers continue those of ``old``."""
     inner, as_list = _inner(text)
     pieces: list[Piece] = [*_cut(inner, as_list=as_list, fine=FINE_ELEMENTS)]
     appended, replaced = (old.next_appended, old.next_replaced) if old else (0, 0)
@@ -110,7 +111,7 @@ def write(text: bytes, blocks: Blocks, old: Rope | None = None) -> Spliced:
 def append(old: Rope, body: Body | None, addition: bytes, blocks: Blocks) -> Spliced:
     """A list with more elements, given as comma-joined JSON.
 
-    Nothing that is there is read; ``body`` is extended in place if it is at hand.
+    The old segments are not read; ``body`` is extended in place if it is in memory.
     """
     running, runs, number = old.chain, old.runs, old.next_appended
     segments: list[Segment] = []
@@ -158,26 +159,26 @@ def read_body(rope: Rope, parts: list[bytes]) -> Body:
 
 
 def chain_of(hashes: Iterable[bytes], running: bytes = b"") -> bytes:
-    """The running digest over segments' hashes, going on from another."""
+    """The running digest over segments' hashes, continuing ``running``."""
     for digest in hashes:
         running = sha256(running + digest).digest()
     return running
 
 
 def numbers(runs: Iterable[Run], start: int = 0) -> list[int]:
-    """The segment numbers of some runs, from the ``start``-th on."""
+    """The segment numbers of some runs, without the first ``start``."""
     ranges = (range(run.first, run.last + 1) for run in runs)
     return list(islice(chain.from_iterable(ranges), start, None))
 
 
-# --- finding what can be kept ---------------------------------------------------------
+# --- finding segments to keep ---------------------------------------------------------
 
 _COMMA = ord(",")
 
 
 def _pieces(body: Body, text: bytes, start: int, end: int) -> Iterator[Piece]:
     """``text[start:end]`` as kept old segments and new bytes, in order."""
-    search = _Search(body, text, start, end)
+    search = _SegmentSearch(body, text, start, end)
     search.match_front()
     search.match_back()
     search.match_middle()
@@ -193,7 +194,7 @@ def _pieces(body: Body, text: bytes, start: int, end: int) -> Iterator[Piece]:
         yield from _cut(text[position:end], as_list=as_list, fine=FINE_ELEMENTS)
 
 
-class _Search:
+class _SegmentSearch:
     """Finds old segments in a new text, in order, on element boundaries."""
 
     def __init__(self, body: Body, text: bytes, start: int, end: int) -> None:
@@ -243,7 +244,7 @@ class _Search:
             self.start = at + len(part) + self.separator
 
     def _fits(self, at: int, stop: int) -> bool:
-        """Whether commas, or the ends, enclose this stretch of a list."""
+        """Whether this part of a list begins and ends between elements."""
         if not self.separator:
             return True
         before = at == self.start or self.text[at - 1] == _COMMA
@@ -257,11 +258,11 @@ def _parts(body: Body, separator: int) -> Iterator[bytes]:
         position += size + separator
 
 
-# --- putting it together --------------------------------------------------------------
+# --- assembling the new rope ----------------------------------------------------------
 
 
 class _Assembly:
-    """A rope in the making: old segments kept, new ones numbered."""
+    """A rope under construction, from kept segments and numbered new ones."""
 
     def __init__(self, old: Rope, body: Body, blocks: Blocks) -> None:
         self.old, self.body, self.blocks = old, body, blocks
@@ -326,7 +327,7 @@ def _inner(text: bytes) -> tuple[bytes, bool]:
 
 
 def _cut(data: bytes, *, as_list: bool, fine: int) -> Iterator[bytes]:
-    """Pieces of about the segment size; a list's end where its elements do."""
+    """Pieces of about the segment size; of a list, pieces of whole elements."""
     if not as_list:
         for position in range(0, len(data), SEGMENT_SIZE):
             yield data[position : position + SEGMENT_SIZE]
@@ -346,11 +347,11 @@ def _cut(data: bytes, *, as_list: bool, fine: int) -> Iterator[bytes]:
 
 
 def _element_sizes(data: bytes) -> list[int]:
-    """The sizes of comma-joined JSON elements, one for all if they cannot be told."""
+    """The sizes of comma-joined JSON elements, or one size if they are not whole."""
     try:
         elements = orjson.loads(b"[%b]" % data)
     except orjson.JSONDecodeError:
-        # What was kept stood inside an element: the bytes add up, the elements do not.
+        # A kept segment matched inside an element, so this text is part of one.
         return [len(data)]
     sizes = [len(orjson.dumps(element)) for element in elements]
     exact = sum(sizes) + len(sizes) - 1 == len(data)

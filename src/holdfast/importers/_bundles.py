@@ -9,7 +9,11 @@ from msgspec.structs import replace
 
 from holdfast._engine.context import Context
 from holdfast._engine.records import agent_checkpoints
-from holdfast._engine.records.agent_checkpoints import Belongings, Making, Wanted
+from holdfast._engine.records.agent_checkpoints import (
+    AgentCheckpointWriter,
+    AgentThreads,
+    CheckpointRequest,
+)
 from holdfast._port import CheckpointKey, ThreadKey
 from holdfast._values.records import Checkpoint, ThreadRecord, checked_name
 from holdfast.errors import Unstorable
@@ -66,19 +70,21 @@ class BundleWriter:
             key = CheckpointKey(record.family, cast("str", id_))
             [head] = await self.context.backend.read([key])
             living[record.id] = replace(record, head=head)
-        pins = (await agent_checkpoints.belongings_of(self.context, agent)).pins
+        pins = (await agent_checkpoints.threads_of_agent(self.context, agent)).pins
         then = replace(self.context, clock=lambda: bundle.at)
-        belongings = Belongings(agent, living, pins)
-        await Making(then, belongings, self._wanted(bundle), self._read).run()
+        threads = AgentThreads(agent, living, pins)
+        await AgentCheckpointWriter(
+            then, threads, self._wanted(bundle), self._read
+        ).run()
 
-    def _wanted(self, bundle: Bundle) -> Wanted:
+    def _wanted(self, bundle: Bundle) -> CheckpointRequest:
         stamp = {**bundle.origin, "format": self.format, "digest": bundle.digest}
         id_, name = storable_id(bundle.id), _label(bundle.name)
         if id_ != bundle.id:
             stamp["id"] = bundle.id
         if name != bundle.name:
             stamp["name"] = bundle.name
-        return Wanted(
+        return CheckpointRequest(
             id=id_,
             name=name,
             kind=bundle.kind,

@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from holdfast._engine.context import Context
 from holdfast._engine.records import agent_checkpoints, restore
-from holdfast._engine.records.agent_checkpoints import Wanted
+from holdfast._engine.records.agent_checkpoints import CheckpointRequest
 from holdfast._values.records import Page
 from holdfast.agents import AgentCheckpoint
 from holdfast.errors import NotFound
@@ -48,7 +48,7 @@ async def checkpoint_create(
     context: Context, scope: Scope, given: CheckpointCreate
 ) -> Result:
     await known_agent(context, scope, given.agent_id)
-    wanted = Wanted(name=given.name, description=given.description)
+    wanted = CheckpointRequest(name=given.name, description=given.description)
     made = await agent_checkpoints.create(context, given.agent_id, wanted)
     assert made is not None
     return _shown(made)

@@ -192,7 +192,9 @@ async def resolve(context: Context, made: JournaledCall, result: object) -> Any:
 async def _record(
     context: Context, made: JournaledCall, values: Mapping[str, Mapping[str, object]]
 ) -> dict[str, dict[str, Any]]:
-    where = journal.Place(made.thread, made.start, checkpoint=None, replace=False)
+    where = journal.JournalPlace(
+        made.thread, made.start, checkpoint=None, replace=False
+    )
     entries = where.entries(context, values)
     in_force = await journal.record(context, where, entries)
     return cast("dict[str, dict[str, Any]]", in_force)

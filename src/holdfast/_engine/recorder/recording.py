@@ -24,9 +24,9 @@ from holdfast._engine.threads import save
 from holdfast._messages.attachments import Stored
 from holdfast._messages.dialects import is_block, new_host, result_of
 from holdfast._messages.repair import How, Repair, repaired
+from holdfast._messages.tally import Tally
 from holdfast._messages.transcript import (
     Call,
-    Tally,
     call_in,
     calls_of,
     open_calls,

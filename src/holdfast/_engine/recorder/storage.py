@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from holdfast._engine.cache import Known
+from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
 from holdfast._engine.recorder.calls import find_status, key_of
 from holdfast._engine.records import agent_checkpoints as pins
@@ -18,13 +18,14 @@ from holdfast._engine.threads.drafts import (
     AmendDraft,
     Amendment,
     ListsDraft,
-    Plan,
-    Texts,
+    NextState,
+    StateTexts,
 )
 from holdfast._engine.threads.lineage import Reference
 from holdfast._engine.threads.load import loaded
 from holdfast._messages.attachments import Stored, kept, whole
-from holdfast._messages.transcript import Tally, open_calls
+from holdfast._messages.tally import Tally
+from holdfast._messages.transcript import open_calls
 from holdfast._port import CheckpointKey, Start
 from holdfast._values.manifest import Value, decode_manifest
 from holdfast._values.records import UNSET, Checkpoint
@@ -173,8 +174,8 @@ class _Continuation:
         self.draft = AmendDraft(("content_ids",), self._amended)
 
     async def plan(
-        self, context: Context, parent: Known | None, blocks: Blocks
-    ) -> Plan:
+        self, context: Context, parent: OpenedCheckpoint | None, blocks: Blocks
+    ) -> NextState:
         found = parent.manifest.values.get("messages") if parent else None
         if _identity(found) != _identity(self.batch.before):
             raise Conflict(
@@ -187,7 +188,7 @@ class _Continuation:
             )
         return await self.draft.plan(context, parent, blocks)
 
-    def matches(self, stored: Texts, before: Texts | None) -> bool:
+    def matches(self, stored: StateTexts, before: StateTexts | None) -> bool:
         return self.draft.matches(stored, before)
 
     def _amended(self, before: dict[str, Any] | None) -> Amendment:
@@ -215,5 +216,7 @@ async def secure(context: Context, agent: str, tool: str) -> bool:
     """A checkpoint of the agent before a tool runs; False if there is no such agent."""
     if await context.find_thread(agents.thread_of(agent)) is None:
         return False
-    await pins.create(context, agent, pins.Wanted(name=tool, kind=PRE_OPERATION))
+    await pins.create(
+        context, agent, pins.CheckpointRequest(name=tool, kind=PRE_OPERATION)
+    )
     return True

@@ -1,8 +1,8 @@
-"""Checkpoints of an agent with all its conversations: made and found.
+"""Checkpoints of an agent with all its conversations: making and finding them.
 
 A checkpoint copies nothing. It is a save in the thread ``checkpoints:<agent>`` that
-names the checkpoints of the agent and its conversations; each of those is held by a
-pin, a fork that nobody writes to, so that it outlives rewinds, pruning and deletion.
+lists a *pin* for the agent and for each conversation. A pin is a fork at a head, to
+which nothing is ever saved; it keeps that state through rewinds, pruning and deletion.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from typing import Any, cast
 
 import msgspec
 
-from holdfast._engine.cache import Known
 from holdfast._engine.context import Context
 from holdfast._engine.records import agents, conversations
 from holdfast._engine.threads import removal
-from holdfast._engine.threads import save as saving
 from holdfast._engine.threads.drafts import (
     AmendDraft,
     Amendment,
     ListsDraft,
-    read_values,
+    read_values_of,
 )
 from holdfast._engine.threads.lineage import HistoryQuery, history, resolve
+from holdfast._engine.threads.save import Options
+from holdfast._engine.threads.save import save as save_thread
 from holdfast._port import CheckpointKey, Marked, Receipt, Start, Threads, Write
 from holdfast._values import codec
 from holdfast._values.manifest import decode_manifest
@@ -41,24 +41,24 @@ from holdfast._values.records import (
 from holdfast._values.reference import checked_id
 from holdfast._values.rope import Rope, chain_of
 from holdfast.agents import KINDS, MANUAL, AgentCheckpoint
-from holdfast.conversations import tally_of
 from holdfast.errors import Conflict, Corrupt, NotFound, Unstorable
 
 KIND = "checkpoints"
 PREFIX = "checkpoints:"
 CHUNK = 200
-# A log of pins that is longer than twice what it amounts to, and this, is written anew.
+# The list of pins is a log of changes. It is rewritten when it has more entries than
+# twice the number of pins plus this.
 SLACK = 64
 
 Commit = Callable[[Write], Awaitable[Receipt]]
-# What a checkpoint holds: the name of a pin by the name of the pinned thread.
+# The pins of a checkpoint: the name of the pin by the name of the pinned thread.
 Snapshot = Mapping[str, str]
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """How a new checkpoint shall be.
+class CheckpointRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a new checkpoint is called and contains.
 
-    ``conversations`` are the ids of those it shall hold, all of them without.
+    ``conversations`` are the ids of the conversations in it, ``None`` for all.
     """
 
     name: str | None = None
@@ -79,13 +79,13 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def thread_of(agent: str) -> str:
-    """The thread that keeps an agent's checkpoints."""
+    """The name of the thread that keeps an agent's checkpoints."""
     return PREFIX + agents.checked_agent(agent)
 
 
 def pin_of(thread: ThreadRecord, head: Checkpoint) -> str:
-    """The name of the pin of a thread as it is, of a length that fits."""
-    # Its number, since name and ids may be used again once it was deleted.
+    """The name of the pin of a thread at its head; a digest, so that it is short."""
+    # With the thread's number: its name and ids can be used again after deletion.
     place = f"{thread.number}\0{thread.id}\0{head.id}\0{thread.owner}\0"
     digest = sha256(place.encode() + thread.encoded_metadata).hexdigest()
     return f"{PIN}:{digest[:32]}"
@@ -94,7 +94,7 @@ def pin_of(thread: ThreadRecord, head: Checkpoint) -> str:
 # --- what there is --------------------------------------------------------------------
 
 
-class Belongings(msgspec.Struct, frozen=True):
+class AgentThreads(msgspec.Struct, frozen=True):
     """All threads of an agent at one moment, by name."""
 
     agent: str
@@ -102,7 +102,7 @@ class Belongings(msgspec.Struct, frozen=True):
     pins: dict[str, ThreadRecord]
 
     def heads(self, only: Sequence[str] | None = None) -> dict[str, Checkpoint]:
-        """The agent's head and those of its conversations."""
+        """The heads of the agent and of its conversations, or of some of them."""
         names = None if only is None else set(map(conversations.thread_of, only))
         return {
             name: record.head
@@ -112,71 +112,72 @@ class Belongings(msgspec.Struct, frozen=True):
         }
 
 
-async def belongings_of(context: Context, agent: str) -> Belongings:
-    """An agent's threads."""
-    # One scan, so that all heads are of one moment.
+async def threads_of_agent(context: Context, agent: str) -> AgentThreads:
+    """The threads of an agent, read in one scan: all heads are of one moment."""
     query = Threads(agent=agents.checked_agent(agent), every=True)
     page = await context.backend.scan(query)
     records = [record for record in page if record.deleted_at is None]
     found = {r.id: r for r in records if r.kind in (agents.KIND, conversations.KIND)}
     pins = {r.id: r for r in records if r.kind == PIN}
-    return Belongings(agent, found, pins)
+    return AgentThreads(agent, found, pins)
 
 
 # --- making ---------------------------------------------------------------------------
 
 
 async def create(
-    context: Context, agent: str, wanted: Wanted, *, if_changed: bool = False
+    context: Context, agent: str, wanted: CheckpointRequest, *, if_changed: bool = False
 ) -> AgentCheckpoint | None:
-    """Pin an agent and its conversations as they are; `Corrupt` if one is unreadable.
+    """Make a checkpoint of an agent; `Corrupt` if a state in it cannot be read.
 
-    With ``if_changed`` nothing is saved, and ``None`` returned, if everything is as
-    the newest checkpoint has it.
+    With ``if_changed`` nothing is saved, and ``None`` returned, if nothing changed
+    since the newest checkpoint.
     """
     read: set[int] = set()
 
     async def attempt() -> AgentCheckpoint | None:
-        belongings = await belongings_of(context, agent)
-        if agents.thread_of(agent) not in belongings.living:
+        threads = await threads_of_agent(context, agent)
+        if agents.thread_of(agent) not in threads.living:
             raise agents.missing(agent)
-        making = Making(context, belongings, wanted, read)
-        if if_changed and await making.is_known():
+        writer = AgentCheckpointWriter(context, threads, wanted, read)
+        if if_changed and await writer.is_saved():
             return None
-        return await making.run()
+        return await writer.run()
 
     return await removal.until_current(attempt)
 
 
-class Making:
-    """A checkpoint being made; what it pins is settled, where it goes is not yet.
+class AgentCheckpointWriter:
+    """Makes a checkpoint of an agent's threads as they were read.
 
-    ``read`` are the checkpoints that an earlier attempt found to be readable.
+    ``read`` are the numbers of checkpoints that an earlier attempt has checked.
     """
 
     def __init__(
         self,
         context: Context,
-        belongings: Belongings,
-        wanted: Wanted,
+        threads: AgentThreads,
+        wanted: CheckpointRequest,
         read: set[int] | None = None,
     ) -> None:
-        self.context, self.belongings, self.wanted = context, belongings, wanted
+        self.context, self.threads, self.wanted = context, threads, wanted
         self.read = set[int]() if read is None else read
-        self.heads = belongings.heads(wanted.conversations)
+        self.heads = threads.heads(wanted.conversations)
         self.snapshot = {
-            name: pin_of(belongings.living[name], head)
+            name: pin_of(threads.living[name], head)
             for name, head in self.heads.items()
         }
-        self.thread = thread_of(belongings.agent)
+        self.thread = thread_of(threads.agent)
 
-    async def is_known(self) -> bool:
+    async def is_saved(self) -> bool:
+        """Whether the newest checkpoint has the same pins."""
         newest = await self.context.find_thread(self.thread)
         if newest is None or newest.head is None:
             return False
         return await snapshot_of(self.context, newest.head) == self.snapshot
 
     async def run(self) -> AgentCheckpoint:
+        """Make the checkpoint in a transaction of its own."""
         pins = await self.pins()
 
         async def commit(write: Write) -> Receipt:
@@ -185,7 +186,7 @@ class Making:
         return await self.save(commit)
 
     async def save(self, commit: Commit) -> AgentCheckpoint:
-        """Save the checkpoint; ``commit`` takes it to the backend with the rest."""
+        """Save the checkpoint; ``commit`` commits it together with other changes."""
 
         async def together(write: Write) -> Receipt:
             try:
@@ -193,58 +194,59 @@ class Making:
             except Conflict as conflict:
                 if conflict.thread == self.thread:
                     raise
-                # Somebody changed one of the others: all has to be looked at again.
+                # One of the agent's threads has changed: repeat it all.
                 raise Conflict(conflict.message, code="plan_stale") from conflict
 
-        how = saving.Options(
+        how = Options(
             label=self.wanted.name or self.wanted.kind,
             kind=self.wanted.kind,
             id=self.wanted.id,
             metadata=encode_metadata(await self._described()),
-            start=Start(kind=KIND, agent=self.belongings.agent, anew=True),
+            start=Start(kind=KIND, agent=self.threads.agent, anew=True),
             commit=together,
         )
         draft = AmendDraft(("pins",), self._amend)
-        return described(await saving.save(self.context, self.thread, draft, how))
+        return described(await save_thread(self.context, self.thread, draft, how))
 
     def _amend(self, before: dict[str, Any] | None) -> Amendment:
         log: list[list[str | None]] = (before or {}).get("pins", [])
-        old = _folded(log)
-        news = [[n, p] for n, p in self.snapshot.items() if old.get(n) != p]
+        old = _last_pins(log)
+        added = [[n, p] for n, p in self.snapshot.items() if old.get(n) != p]
         gone = [[name, None] for name in old if name not in self.snapshot]
-        if len(log) + len(news) + len(gone) > 2 * len(self.snapshot) + SLACK:
+        if len(log) + len(added) + len(gone) > 2 * len(self.snapshot) + SLACK:
             return Amendment({"pins": [[n, p] for n, p in self.snapshot.items()]})
-        return Amendment({}, ListsDraft({"pins": [*gone, *news]}))
+        return Amendment({}, ListsDraft({"pins": [*gone, *added]}))
 
     async def pins(self) -> list[Write]:
-        """Writes that pin everything, once what was not pinned yet has been read."""
+        """The writes that create the pins; states without one are checked first."""
         for name, head in self.heads.items():
-            if self.snapshot[name] not in self.belongings.pins:
+            if self.snapshot[name] not in self.threads.pins:
                 await check(self.context, head, self.read)
         return [self._pin(name, head) for name, head in self.heads.items()]
 
     def _pin(self, name: str, head: Checkpoint) -> Write:
-        source = self.belongings.living[name]
+        source = self.threads.living[name]
         start = Start(
             kind=PIN,
             owner=source.owner,
-            agent=self.belongings.agent,
+            agent=self.threads.agent,
             metadata=source.encoded_metadata,
             head=head,
             origin=Origin(source.id, head.id),
             anew=True,
         )
         pin, at = self.snapshot[name], self.context.clock()
-        there = self.belongings.pins.get(pin)
-        if there is not None:  # it only has to be there still
+        there = self.threads.pins.get(pin)
+        if there is not None:  # only make sure that it still exists
             return Write(thread=pin, at=at, expect=there.head)
         return Write(thread=pin, at=at, expect=UNSET, start=start)
 
     async def _described(self) -> dict[str, object]:
         talks = [h for name, h in self.heads.items() if is_conversation(name)]
+        tallies = [await conversations.tally_at(self.context, head) for head in talks]
         found: dict[str, object] = {
             "conversations": len(talks),
-            "messages": sum([await self._messages(head) for head in talks]),
+            "messages": sum(tally.messages for tally in tallies),
             "size": sum(head.size for head in self.heads.values()),
         }
         if self.wanted.description is not None:
@@ -253,18 +255,12 @@ class Making:
             found["metadata"] = self.wanted.metadata
         return found
 
-    async def _messages(self, head: Checkpoint) -> int:
-        known = Known(head, decode_manifest(head))
-        values = await read_values(self.context, known, ("counts",))
-        return tally_of(values.get("counts")).messages
-
 
 async def check(context: Context, checkpoint: Checkpoint, read: set[int]) -> None:
-    """Read a checkpoint's state and compare it with its digests; raises `Corrupt`."""
+    """Read a checkpoint's state and compare it with its digests; `Corrupt` if wrong."""
     if checkpoint.seq in read:
         return
-    known = Known(checkpoint, decode_manifest(checkpoint))
-    for name, value in known.manifest.values.items():
+    for name, value in decode_manifest(checkpoint).values.items():
         if not isinstance(value, Rope):
             codec.decode(value)
             continue
@@ -288,7 +284,7 @@ def conversations_among(threads: Iterable[str]) -> tuple[str, ...]:
 
 
 def described(checkpoint: Checkpoint) -> AgentCheckpoint:
-    """A save of the thread of checkpoints as what it stands for."""
+    """The agent's checkpoint that a save in its thread of checkpoints stands for."""
     about: dict[str, Any] = checkpoint.metadata
     return AgentCheckpoint(
         id=checkpoint.id,
@@ -305,14 +301,13 @@ def described(checkpoint: Checkpoint) -> AgentCheckpoint:
 
 
 async def snapshot_of(context: Context, checkpoint: Checkpoint) -> dict[str, str]:
-    """What a checkpoint holds."""
-    known = Known(checkpoint, decode_manifest(checkpoint))
-    values = cast("dict[str, Any]", await read_values(context, known, ("pins",)))
-    return _folded(values.get("pins", []))
+    """The pins of a checkpoint."""
+    values = await read_values_of(context, checkpoint, "pins")
+    return _last_pins(values.get("pins", []))
 
 
-def _folded(log: Iterable[Sequence[str | None]]) -> dict[str, str]:
-    """What a log amounts to: the last word on each thread, in order of its name."""
+def _last_pins(log: Iterable[Sequence[str | None]]) -> dict[str, str]:
+    """The pins after all changes of a log, in the order of the threads' names."""
     last = dict(cast("Iterable[tuple[str, str | None]]", log))
     return {name: pin for name, pin in sorted(last.items()) if pin is not None}
 
@@ -344,7 +339,7 @@ async def find(
 async def find_whole(
     context: Context, agent: str, wanted: AgentCheckpoint | str
 ) -> Checkpoint | None:
-    """A checkpoint by record, id or name; ``None`` if there is none."""
+    """A checkpoint by record, whole id or name; ``None`` if there is none."""
     thread = await context.find_thread(thread_of(agent))
     if thread is None:
         return None

@@ -1,22 +1,22 @@
-"""Agents over threads: saving, loading, listing, deleting with all that is theirs."""
+"""Agents, each kept in a thread: saving, loading, listing, deleting."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, cast
 
-from holdfast._engine.cache import Known
+from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
 from holdfast._engine.records.conversations import KIND as CONVERSATION
 from holdfast._engine.records.conversations import PREFIX as CONVERSATIONS
 from holdfast._engine.threads import removal
-from holdfast._engine.threads import save as saving
-from holdfast._engine.threads.drafts import AmendDraft, Amendment, read_values
+from holdfast._engine.threads.drafts import AmendDraft, Amendment, read_values_of
 from holdfast._engine.threads.lineage import Reference
 from holdfast._engine.threads.load import loaded, read_listed, state_of
+from holdfast._engine.threads.save import Options, seen
+from holdfast._engine.threads.save import save as save_thread
 from holdfast._messages.fields import from_plain, to_plain
 from holdfast._port import Start, Threads
-from holdfast._values.manifest import decode_manifest
 from holdfast._values.records import (
     LONGEST_NAME,
     Page,
@@ -34,17 +34,17 @@ CHUNK = 200
 
 
 def thread_of(id_: object) -> str:
-    """The thread that keeps an agent."""
+    """The name of the thread that keeps an agent."""
     return PREFIX + checked_agent(id_)
 
 
 def checked_agent(id_: object) -> str:
-    """The id of an agent, short enough for the names of all its threads."""
+    """The id of an agent, if it is short enough for the names of all its threads."""
     return checked_name(id_, "agent id", LONGEST_NAME - len("checkpoints:"))
 
 
 def missing(id_: str) -> NotFound:
-    """An agent that is not there."""
+    """The error for an agent that does not exist."""
     text = f"agent {id_!r} does not exist; save it first, or see agents.list()"
     return NotFound(text, thread=PREFIX + id_)
 
@@ -58,17 +58,16 @@ async def save(context: Context, agent: Agent) -> Agent:
         created = agent.created_at or (before or {}).get("created_at", now)
         return Amendment(plain | {"created_at": created}, whole=True)
 
-    # The agent's own thread carries its id as well, so that one listing sees all.
+    # The agent's own thread has the agent's id too, so that one query lists all
+    # threads of an agent.
     start = Start(kind=KIND, agent=checked_agent(agent.id), anew=True)
     thread = thread_of(agent.id)
-    expect = await saving.seen(context, thread, agent.checkpoint)
-    how = saving.Options(expect=expect, start=start)
+    expect = await seen(context, thread, agent.checkpoint)
+    how = Options(expect=expect, start=start)
     draft = AmendDraft(("created_at",), everything)
-    saved = await saving.save(context, thread, draft, how)
-    values = await read_values(
-        context, Known(saved, decode_manifest(saved)), ("created_at",)
-    )
-    agent.created_at = cast("int", values["created_at"])
+    saved = await save_thread(context, thread, draft, how)
+    values = await read_values_of(context, saved, "created_at")
+    agent.created_at = values["created_at"]
     agent.checkpoint, agent.version = saved.id, saved.step
     agent.updated_at = saved.saved_at
     return agent
@@ -114,14 +113,14 @@ async def _active(context: Context, id_: str) -> tuple[str, ...]:
 
 async def _is_archived(context: Context, record: ThreadRecord) -> bool:
     assert record.head is not None
-    known = Known(record.head, decode_manifest(record.head))
-    return bool((await read_values(context, known, ("archived",))).get("archived"))
+    values = await read_values_of(context, record.head, "archived")
+    return bool(values.get("archived"))
 
 
 async def list_agents(
     context: Context, type_: str | None, limit: int | None, after: int | None
 ) -> Page[Agent]:
-    """Agents, last used first, without their active conversations."""
+    """Agents, last used first; their active conversations are left out."""
     checked_limit(limit)
     found: list[Agent] = []
     while True:
@@ -142,7 +141,7 @@ async def list_agents(
 async def _listed(context: Context, record: ThreadRecord) -> Agent:
     head = record.head
     assert head is not None
-    state = await state_of(context, Known(head, decode_manifest(head)))
+    state = await state_of(context, OpenedCheckpoint.of(head))
     return from_plain(
         Agent,
         cast("dict[str, Any]", state),
@@ -160,7 +159,7 @@ async def delete(context: Context, ids: Sequence[str]) -> int:
 
 async def _delete(context: Context, id_: str) -> int:
     own, existed = thread_of(id_), 0
-    # Again, in case a conversation began while the others were being deleted.
+    # Repeated, since a conversation may be created while others are deleted.
     while True:
         query = Threads(agent=checked_agent(id_), every=True)
         found = await context.backend.scan(query)

@@ -7,23 +7,24 @@ from typing import Any, cast
 
 import msgspec
 
-from holdfast._engine.cache import Known
+from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
 from holdfast._engine.threads import removal
-from holdfast._engine.threads import save as saving
 from holdfast._engine.threads.drafts import (
     AmendDraft,
     Amendment,
     ListsDraft,
     read_values,
+    read_values_of,
 )
 from holdfast._engine.threads.lineage import HistoryQuery, Reference, history
 from holdfast._engine.threads.load import loaded, read_listed
-from holdfast._messages.attachments import Kept, kept, whole
+from holdfast._engine.threads.save import Options, seen
+from holdfast._engine.threads.save import save as save_thread
+from holdfast._messages.attachments import StoredMessages, kept, whole
 from holdfast._messages.repair import How, repaired
-from holdfast._messages.transcript import Tally
+from holdfast._messages.tally import Tally
 from holdfast._port import Start, Threads
-from holdfast._values.manifest import decode_manifest
 from holdfast._values.records import (
     LONGEST_NAME,
     UNSET,
@@ -58,13 +59,13 @@ ABOUT = frozenset(
 
 
 def thread_of(id_: object) -> str:
-    """The thread that keeps a conversation."""
+    """The name of the thread that keeps a conversation."""
     longest = LONGEST_NAME - len(PREFIX)
     return PREFIX + checked_name(id_, "conversation id", longest)
 
 
 def missing(id_: str) -> NotFound:
-    """A conversation that is not there, or is another user's."""
+    """The error for a conversation that does not exist, or has another owner."""
     return NotFound(
         f"conversation {id_!r} does not exist; see conversations.list()",
         thread=PREFIX + id_,
@@ -93,7 +94,7 @@ async def create(context: Context, conversation: Conversation) -> Conversation:
 
 async def get_or_create(context: Context, wanted: Conversation) -> Conversation:
     """A user's conversation, new if there is none with its id."""
-    # Nobody's would be everybody's.
+    # A conversation without an owner would be visible to every owner.
     owner = checked_name(wanted.owner, "user id")
     if not wanted.id:
         return await create(context, wanted)
@@ -105,7 +106,7 @@ async def get_or_create(context: Context, wanted: Conversation) -> Conversation:
             if record is not None and record.head is not None:
                 if record.owner != owner:
                     raise
-                continue  # it has just been made
+                continue  # another writer has just created it
         try:
             return await create(context, wanted)
         except Conflict as conflict:
@@ -118,10 +119,11 @@ async def save(context: Context, conversation: Conversation) -> Conversation:
     conversation.id = conversation.id or context.new_id()
     thread = thread_of(conversation.id)
     while True:
-        expect = await saving.seen(context, thread, conversation.checkpoint)
+        expect = await seen(context, thread, conversation.checkpoint)
         record = await context.find_thread(thread)
         _refuse_foreign(conversation, record)
-        # Even if any head will do, nobody else's may have come in between.
+        # Expect the head that was checked, also where any head is accepted: another
+        # owner may create the thread in between.
         any_head = isinstance(expect, Unset)
         head = (record.head if record else None) if any_head else expect
         try:
@@ -130,7 +132,7 @@ async def save(context: Context, conversation: Conversation) -> Conversation:
             if not any_head or conflict.code not in {"head_moved", "thread_deleted"}:
                 raise
         except NotFound as missed:
-            # What was there a moment ago is gone: look again.
+            # The checkpoint was removed after it was read: read again.
             if missed.code != NotFound.default_code:
                 raise
 
@@ -164,13 +166,12 @@ async def _save(
         apart = messages.all_apart(old.get("content_ids", ()))
         return Amendment(plain | values | apart, whole=True)
 
-    how = saving.Options(expect=expect, start=_start(conversation))
+    how = Options(expect=expect, start=_start(conversation))
     draft = AmendDraft(("content_ids", "created_at"), everything)
-    saved = await saving.save(context, thread, draft, how)
+    saved = await save_thread(context, thread, draft, how)
     if not conversation.created_at:
-        head = Known(saved, decode_manifest(saved))
-        values = await read_values(context, head, ("created_at",))
-        conversation.created_at = cast("int", values["created_at"])
+        values = await read_values_of(context, saved, "created_at")
+        conversation.created_at = values["created_at"]
     conversation.checkpoint, conversation.updated_at = saved.id, saved.saved_at
     return conversation
 
@@ -181,7 +182,7 @@ def _start(conversation: Conversation) -> Start:
         kind=KIND,
         owner=None if owner is None else checked_name(owner, "owner"),
         agent=None if agent is None else checked_name(agent, "agent"),
-        # One that was loaded expects its checkpoint, which a deletion takes away.
+        # A loaded conversation expects its checkpoint, which a deletion removes.
         anew=True,
     )
 
@@ -189,13 +190,13 @@ def _start(conversation: Conversation) -> Start:
 async def add(
     context: Context,
     id_: str,
-    messages: Kept,
+    messages: StoredMessages,
     *,
     owner: str | None = None,
-    how: saving.Options | None = None,
+    how: Options | None = None,
     values: Mapping[str, object] | None = None,
 ) -> Checkpoint:
-    """Append messages, and set other values in the same checkpoint."""
+    """Append messages, and set other values in the same save."""
     if owner is not None:
         await _find(context, id_, owner)
     draft = ListsDraft({"messages": messages.messages})
@@ -210,9 +211,7 @@ async def add(
 
     amend = AmendDraft(("counts", "content_ids"), longer)
     try:
-        return await saving.save(
-            context, thread_of(id_), amend, how or saving.Options()
-        )
+        return await save_thread(context, thread_of(id_), amend, how or Options())
     except Conflict as conflict:
         if conflict.code != "thread_deleted":
             raise
@@ -222,7 +221,7 @@ async def add(
 async def update(
     context: Context, id_: str, values: Mapping[str, object]
 ) -> Checkpoint:
-    """Set values beside the messages; a value of `UNSET` takes one away."""
+    """Set values beside the messages; `UNSET` removes one."""
 
     def changed(before: dict[str, Any] | None) -> Amendment:
         if before is None:
@@ -230,23 +229,23 @@ async def update(
         return Amendment(values)
 
     thread, draft = thread_of(id_), AmendDraft((), changed)
-    return await saving.save(context, thread, draft, saving.Options(), if_changed=True)
+    return await save_thread(context, thread, draft, Options(), if_changed=True)
 
 
 def as_values(about: Mapping[str, object]) -> dict[str, object]:
-    """What is said about a conversation as values of its state."""
+    """The fields of a conversation beside its messages, as values of its state."""
     unknown = about.keys() - ABOUT
     if unknown:
         raise Unstorable(
             "conversation", f"has no {min(unknown)!r}; put it into metadata"
         )
     check_tags(about.get("tags", ()))
-    # A default is not kept: `False` and empty ones as little as ``None``.
+    # Defaults are not stored: ``None``, `False` and empty values.
     return {name: value or UNSET for name, value in about.items()}
 
 
 async def auto_title(context: Context, id_: str) -> str | None:
-    """Title a conversation by its first user message, unless it has a title."""
+    """Set the title from the first user message, unless there is one."""
     found = await read_listed(context, await _find(context, id_), _titled)
     if found is None:
         raise missing(id_)
@@ -257,9 +256,9 @@ async def auto_title(context: Context, id_: str) -> str | None:
 
 
 async def _titled(context: Context, record: ThreadRecord) -> tuple[bool, str | None]:
-    """Whether a conversation has a title, and that or what it could be called."""
+    """Whether a conversation has a title, and the title or a proposal for one."""
     assert record.head is not None
-    known = Known(record.head, decode_manifest(record.head))
+    known = OpenedCheckpoint.of(record.head)
     found = await read_values(context, known, ("title",))
     if found.get("title"):
         return True, cast("str", found["title"])
@@ -273,7 +272,7 @@ async def _titled(context: Context, record: ThreadRecord) -> tuple[bool, str | N
 async def find(
     context: Context, id_: str, *, owner: str | None = None
 ) -> Conversation | None:
-    """A conversation at its head, ``None`` if it is not there."""
+    """A conversation at its head, ``None`` if it does not exist."""
     try:
         return await load(context, id_, owner=owner)
     except NotFound:
@@ -320,16 +319,16 @@ async def latest_safe(context: Context, id_: str) -> Checkpoint | None:
         query = HistoryQuery(limit=CHUNK, before=before)
         page = await history(context, record.id, query)
         for checkpoint in page:
-            if not (await _counted(context, checkpoint)).open:
+            if not (await tally_at(context, checkpoint)).open:
                 return checkpoint
         before = page.cursor
         if before is None:
             return None
 
 
-async def _counted(context: Context, checkpoint: Checkpoint) -> Tally:
-    known = Known(checkpoint, decode_manifest(checkpoint))
-    values = await read_values(context, known, ("counts",))
+async def tally_at(context: Context, checkpoint: Checkpoint) -> Tally:
+    """The counts of a conversation at a checkpoint."""
+    values = await read_values_of(context, checkpoint, "counts")
     return tally_of(values.get("counts"))
 
 
@@ -356,7 +355,7 @@ class ListQuery(msgspec.Struct, frozen=True, kw_only=True):
     after: int | None = None
 
     def matches(self, summary: Summary) -> bool:
-        """Whether a conversation is one of them."""
+        """Whether a conversation belongs into the listing."""
         if self.archived is not None and summary.archived != self.archived:
             return False
         return self.tag is None or self.tag in summary.tags
@@ -389,10 +388,9 @@ async def summaries(context: Context, query: ListQuery) -> Page[Summary]:
 
 
 async def summarized(context: Context, record: ThreadRecord) -> Summary:
-    """A conversation's thread as listings show it; reads no messages."""
+    """A conversation as listings show it; its messages are not read."""
     assert record.head is not None
-    known = Known(record.head, decode_manifest(record.head))
-    values = cast("dict[str, Any]", await read_values(context, known, SUMMARIZED))
+    values = await read_values_of(context, record.head, *SUMMARIZED)
     counted = tally_of(values.get("counts"))
     return Summary(
         id=record.id.removeprefix(PREFIX),
@@ -411,7 +409,7 @@ async def summarized(context: Context, record: ThreadRecord) -> Summary:
 
 
 async def delete(context: Context, ids: Sequence[str], owner: str | None) -> int:
-    """Delete conversations; what agents' checkpoints pin can still be restored."""
+    """Delete conversations; checkpoints of agents can still restore them."""
     if owner is not None:
         found = [await context.find_thread(thread_of(id_)) for id_ in ids]
         names = [r.id for r in found if r is not None and r.owner == owner]

@@ -1,19 +1,18 @@
-"""Documents over threads: saving, loading, listing by category."""
+"""Documents, each kept in a thread: saving, loading, listing by category."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
-from holdfast._engine.cache import Known
 from holdfast._engine.context import Context
 from holdfast._engine.threads import removal
-from holdfast._engine.threads import save as saving
-from holdfast._engine.threads.drafts import AmendDraft, Amendment, read_values
+from holdfast._engine.threads.drafts import AmendDraft, Amendment, read_values_of
 from holdfast._engine.threads.lineage import HistoryQuery, Reference, history
 from holdfast._engine.threads.load import loaded, read_listed
+from holdfast._engine.threads.save import Options
+from holdfast._engine.threads.save import save as save_thread
 from holdfast._port import Start, Threads
-from holdfast._values.manifest import decode_manifest
 from holdfast._values.records import (
     LONGEST_NAME,
     Checkpoint,
@@ -34,12 +33,12 @@ CHUNK = 200
 
 
 def thread_of(name: object) -> str:
-    """The thread that keeps a document."""
+    """The name of the thread that keeps a document."""
     return PREFIX + checked_name(name, "document name", LONGEST_NAME - len(PREFIX))
 
 
 def missing(name: str) -> NotFound:
-    """A document that is not there."""
+    """The error for a document that does not exist."""
     return NotFound(
         f"document {name!r} does not exist; see documents.list()", thread=PREFIX + name
     )
@@ -67,9 +66,9 @@ async def save(
         values.update({"metadata": about} if about else {})
         return Amendment(values, whole=True)
 
-    how = saving.Options(expect=expect, start=Start(kind=KIND, anew=True))
+    how = Options(expect=expect, start=Start(kind=KIND, anew=True))
     draft = AmendDraft(("created_at", "metadata"), everything)
-    saved = await saving.save(context, thread, draft, how)
+    saved = await save_thread(context, thread, draft, how)
     return _document(name, saved, values)
 
 
@@ -146,8 +145,7 @@ async def summaries(
 async def _summary(context: Context, record: ThreadRecord) -> DocumentSummary:
     head = record.head
     assert head is not None
-    known = Known(head, decode_manifest(head))
-    about = cast("dict[str, Any]", await read_values(context, known, ("metadata",)))
+    about = await read_values_of(context, head, "metadata")
     name = record.id.removeprefix(PREFIX)
     return DocumentSummary(
         name=name,

@@ -1,4 +1,4 @@
-"""What a history is about at a glance: the last message of each of its checkpoints."""
+"""The last message of each of many checkpoints, for listings of a history."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import cast
 
-from holdfast._engine.cache import Known
+from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
 from holdfast._engine.records.transcript_tail import MESSAGES, newest_of
 from holdfast._port import CheckpointKey
@@ -21,7 +21,7 @@ from holdfast.errors import Corrupt
 async def last_messages(
     context: Context, checkpoints: Sequence[Checkpoint]
 ) -> list[object]:
-    """The last message of each; ``None`` where there is none, or it is gone by now."""
+    """The last message of each; ``None`` if it has none, or was removed meanwhile."""
     families: dict[int, list[Checkpoint]] = defaultdict(list)
     for checkpoint in checkpoints:
         families[checkpoint.family].append(checkpoint)
@@ -37,7 +37,7 @@ async def _of_those_left(
     try:
         return await _of_family(context, family, checkpoints)
     except Corrupt:
-        # Perhaps some were only removed since they were listed.
+        # Some may have been removed since they were listed.
         keys = [CheckpointKey(family, checkpoint.id) for checkpoint in checkpoints]
         stored = {c.seq for c in await context.backend.read(keys) if c is not None}
         left = [c for c in checkpoints if c.seq in stored]
@@ -49,21 +49,22 @@ async def _of_those_left(
 async def _of_family(
     context: Context, family: int, checkpoints: Sequence[Checkpoint]
 ) -> dict[int, object]:
-    """By sequence number; what many have in common is read once."""
+    """By sequence number; segments that several checkpoints share are read once."""
     manifests = [decode_manifest(checkpoint) for checkpoint in checkpoints]
     values = [manifest.values.get(MESSAGES, b"null") for manifest in manifests]
     parts = await _last_parts(context, family, values)
     found: dict[int, object] = {}
     for checkpoint, manifest, value in zip(checkpoints, manifests, values, strict=True):
-        elements = _told(value, parts)
+        elements = _last_elements(value, parts)
         if elements is None:
-            elements = await newest_of(context, Known(checkpoint, manifest), 1)
+            known = OpenedCheckpoint(checkpoint, manifest)
+            elements = await newest_of(context, known, 1)
         found[checkpoint.seq] = elements[-1] if elements else None
     return found
 
 
-def _told(value: Value, parts: dict[Run, bytes]) -> list[object] | None:
-    """The last elements of a list; ``None`` if more of it has to be read."""
+def _last_elements(value: Value, parts: dict[Run, bytes]) -> list[object] | None:
+    """The last elements of a list; ``None`` if more segments have to be read."""
     if isinstance(value, Rope):
         return elements_of(parts[_last_run(value)]) if value.is_list else []
     decoded = codec.decode(value)

@@ -1,4 +1,4 @@
-"""Restoring an agent's checkpoints, all or nothing, and keeping not too many."""
+"""Restoring and deleting an agent's checkpoints, each in one transaction."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from collections.abc import Iterable, Sequence
 from holdfast._engine.context import Context
 from holdfast._engine.records import agents, conversations
 from holdfast._engine.records.agent_checkpoints import (
-    Belongings,
-    Making,
+    AgentCheckpointWriter,
+    AgentThreads,
+    CheckpointRequest,
     Snapshot,
-    Wanted,
-    belongings_of,
     check,
     conversations_among,
     create,
@@ -21,6 +20,7 @@ from holdfast._engine.records.agent_checkpoints import (
     find_whole,
     snapshot_of,
     thread_of,
+    threads_of_agent,
 )
 from holdfast._engine.threads import removal
 from holdfast._port import (
@@ -50,43 +50,43 @@ async def restore(
     async def attempt() -> Restored:
         checkpoint = await find(context, agent, wanted)
         snapshot = await snapshot_of(context, checkpoint)
-        belongings = await belongings_of(context, agent)
-        restoring = Restoring(context, belongings, checkpoint, snapshot, read)
-        await restoring.check()
-        return await restoring.run()
+        threads = await threads_of_agent(context, agent)
+        plan = _Restore(context, threads, checkpoint, snapshot, read)
+        await plan.check()
+        return await plan.run()
 
     return await removal.until_current(attempt)
 
 
-class Restoring:
-    """What it takes to get from what there is to a snapshot."""
+class _Restore:
+    """The changes that lead from an agent's threads as they are to a snapshot."""
 
     def __init__(
         self,
         context: Context,
-        belongings: Belongings,
+        threads: AgentThreads,
         checkpoint: Checkpoint,
         snapshot: Snapshot,
         read: set[int],
     ) -> None:
-        self.context, self.belongings = context, belongings
+        self.context, self.threads = context, threads
         self.checkpoint, self.snapshot, self.read = checkpoint, snapshot, read
         self.removed = [
-            record for name, record in belongings.living.items() if name not in snapshot
+            record for name, record in threads.living.items() if name not in snapshot
         ]
         self.rewound: list[str] = []
         self.revived: list[str] = []
 
     async def check(self) -> None:
-        """Be sure that everything can be read before anything is changed."""
+        """Check that everything can be read, before anything is changed."""
         for name in self.snapshot:
             await check(self.context, self._target(name), self.read)
-            if name not in self.belongings.living:
+            if name not in self.threads.living:
                 await self._refuse_foreign(name)
 
     async def _refuse_foreign(self, name: str) -> None:
         record = await self.context.find_thread(name)
-        if record is not None and record.agent != self.belongings.agent:
+        if record is not None and record.agent != self.threads.agent:
             raise Conflict(
                 f"thread {name!r} works for {record.agent!r} now; delete it first",
                 code="foreign",
@@ -94,7 +94,7 @@ class Restoring:
             )
 
     def _pinned(self, name: str) -> ThreadRecord:
-        pin = self.belongings.pins.get(self.snapshot[name])
+        pin = self.threads.pins.get(self.snapshot[name])
         if pin is None or not _is_intact(pin):
             what = f"the checkpoint {self.checkpoint.id!r} of an agent"
             raise Corrupt(what, f"it lost what it pinned of {name!r}")
@@ -106,12 +106,13 @@ class Restoring:
         return head
 
     async def run(self) -> Restored:
+        """Save the recovery checkpoint and make all changes, in one transaction."""
         turns, starts, replaced = self._changes()
         dropped = (*self.removed, *replaced)
         name = f"before restoring {described(self.checkpoint).name}"
-        wanted = Wanted(kind=RECOVERY, name=_shortened(name))
-        making = Making(self.context, self.belongings, wanted, self.read)
-        pins = await making.pins()
+        wanted = CheckpointRequest(kind=RECOVERY, name=_shortened(name))
+        writer = AgentCheckpointWriter(self.context, self.threads, wanted, self.read)
+        pins = await writer.pins()
 
         async def commit(write: Write) -> Receipt:
             plan = Prune(
@@ -124,7 +125,7 @@ class Restoring:
             assert write.checkpoint is not None
             return await self._receipt(write.checkpoint.id)
 
-        recovery = await making.save(commit)
+        recovery = await writer.save(commit)
         for thread in (*self.snapshot, *(record.id for record in dropped)):
             self.context.cache.take(thread)
         return Restored(
@@ -145,12 +146,16 @@ class Restoring:
     def _changes(
         self,
     ) -> tuple[tuple[Write, ...], tuple[Write, ...], tuple[ThreadRecord, ...]]:
-        """Heads to move, threads to begin anew, and those in whose place they come."""
+        """Writes that move heads, writes that create threads, and threads to drop.
+
+        A thread whose pin is in another family was deleted and created again: it is
+        dropped, and created from its pin.
+        """
         turns: list[Write] = []
         starts: list[Write] = []
         replaced: list[ThreadRecord] = []
         for name in self.snapshot:
-            record, target = self.belongings.living.get(name), self._target(name)
+            record, target = self.threads.living.get(name), self._target(name)
             if record is not None and record.family == target.family:
                 turns += self._turns(record, self._pinned(name))
                 continue
@@ -160,7 +165,7 @@ class Restoring:
         return tuple(turns), tuple(starts), tuple(replaced)
 
     def _turns(self, record: ThreadRecord, pin: ThreadRecord) -> list[Write]:
-        """Writes that make a thread what it was, none if it still is."""
+        """Writes that bring a thread back to its pin, none if nothing changed."""
         writes: list[Write] = []
         name, at, head = record.id, self.context.clock(), pin.head
         if head is not None and (record.head is None or record.head.seq != head.seq):
@@ -179,10 +184,10 @@ class Restoring:
         start = Start(
             kind=agents.KIND if is_agent else conversations.KIND,
             owner=pin.owner,
-            agent=self.belongings.agent,
+            agent=self.threads.agent,
             metadata=pin.encoded_metadata,
             head=pin.head,
-            # What it began with stays its own, also once it was rewound behind that.
+            # So that it can be rewound to before this checkpoint.
             origin=pin.forked_from,
             anew=True,
         )
@@ -190,7 +195,7 @@ class Restoring:
 
 
 def _is_intact(pin: ThreadRecord) -> bool:
-    """Whether a pin is where it was made; nobody has a reason to write to one."""
+    """Whether the head of a pin is still the checkpoint it was forked at."""
     head, origin = pin.head, pin.forked_from
     return head is not None and origin is not None and origin.checkpoint == head.id
 
@@ -199,22 +204,23 @@ def _shortened(name: str) -> str:
     return name.encode()[:200].decode(errors="ignore")
 
 
-# --- forgetting -----------------------------------------------------------------------
+# --- deleting -------------------------------------------------------------------------
 
 
 async def delete(context: Context, agent: str, wanted: AgentCheckpoint | str) -> int:
-    """Delete a checkpoint and what only it pinned; 0 if it was not there."""
+    """Delete a checkpoint and the pins only it uses; 0 if it did not exist."""
 
     async def attempt() -> int:
-        # Never by the beginning of an id: repeated, it would delete another one.
+        # A beginning of an id is not accepted: when the attempt is repeated, it could
+        # mean another checkpoint.
         doomed = await find_whole(context, agent, wanted)
-        return 0 if doomed is None else await _forget(context, agent, [doomed])
+        return 0 if doomed is None else await _delete(context, agent, [doomed])
 
     return await removal.until_current(attempt)
 
 
 async def create_and_tidy(
-    context: Context, agent: str, wanted: Wanted, keep: int | None
+    context: Context, agent: str, wanted: CheckpointRequest, keep: int | None
 ) -> AgentCheckpoint:
     """Make a checkpoint, then keep only the newest of its kind."""
     check_keep(keep)
@@ -226,20 +232,22 @@ async def create_and_tidy(
 
 async def take_automatic(context: Context, agent: str, keep: int | None) -> bool:
     """Make an automatic checkpoint if anything changed since the newest one."""
-    made = await create(context, agent, Wanted(kind=AUTOMATIC), if_changed=True)
+    made = await create(
+        context, agent, CheckpointRequest(kind=AUTOMATIC), if_changed=True
+    )
     if made is not None:
         await _tidy(context, made, keep)
     return made is not None
 
 
 def check_keep(keep: object) -> None:
-    """Refuse a number of checkpoints that would keep none."""
+    """Refuse a number of checkpoints to keep that is below 1."""
     if keep is not None and (type(keep) is not int or keep < 1):
         raise Unstorable("keep", f"must be at least 1, or None for all, not {keep!r}")
 
 
 async def _tidy(context: Context, made: AgentCheckpoint, keep: int | None) -> None:
-    """What was made is made: a failure to remove others never fails it."""
+    """Remove older checkpoints; a failure is a warning, since the new one is saved."""
     if keep is None:
         return
     try:
@@ -258,14 +266,15 @@ async def keep_newest(context: Context, agent: str, kind: str, count: int) -> in
             return 0
         saves = await context.backend.scan(Saves(family=thread.family))
         doomed = [c for c in saves if c.kind == kind][count:]
-        return await _forget(context, agent, doomed) if doomed else 0
+        return await _delete(context, agent, doomed) if doomed else 0
 
     return await removal.until_current(attempt)
 
 
-async def _forget(context: Context, agent: str, doomed: Sequence[Checkpoint]) -> int:
-    """Remove checkpoints with the pins that nothing else needs, in one transaction."""
-    # The pins first: one that is made or used meanwhile is not among them, or changed.
+async def _delete(context: Context, agent: str, doomed: Sequence[Checkpoint]) -> int:
+    """Remove checkpoints and the pins that only they use, in one transaction."""
+    # Read the pins before the checkpoints. A pin that is created or used afterwards is
+    # then not in the list, or its `changed` differs and the prune is refused.
     page = await context.backend.scan(Threads(agent=agent, kind=PIN))
     thread = await context.find_thread(thread_of(agent))
     if thread is None:
@@ -296,9 +305,9 @@ def _thinned(
     plans: tuple[FamilyPlan, ...],
     pins: Sequence[ThreadRecord],
 ) -> Prune:
-    """A plan that moves the head away first if it goes.
+    """A plan that first moves the head, if its checkpoint is removed.
 
-    If it stays, nobody may have made a checkpoint since: it may need one of the pins.
+    Otherwise it expects the head: a checkpoint made meanwhile may use one of the pins.
     """
     head, at = thread.head, context.clock()
     stays = head is not None and head.id in {c.id for c in staying}

@@ -1,4 +1,4 @@
-"""Conversations that end otherwise: their last messages read, dropped, replaced."""
+"""The end of a conversation: reading, dropping and replacing its last messages."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from typing import Any, cast
 
 import msgspec
 
-from holdfast._engine.cache import Known
+from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
 from holdfast._engine.threads.drafts import (
-    Place,
-    Plan,
-    Texts,
+    Basis,
+    NextState,
+    StateTexts,
     path,
     put_text,
     read_values,
 )
 from holdfast._engine.threads.load import read_listed
-from holdfast._messages.tally import without_last
-from holdfast._messages.transcript import Tally
+from holdfast._messages.tally import Tally, without_last
 from holdfast._values import codec
 from holdfast._values.list_tail import Tail, last_runs, parts_backwards, shortened
 from holdfast._values.manifest import INLINE_SIZE, Value
@@ -29,12 +28,12 @@ from holdfast.conversations import counts_of, tally, tally_of
 from holdfast.errors import Corrupt
 
 MESSAGES = "messages"
-# So many segments are read first when only the end of a long list is wanted.
+# How many segments are read first when only the end of a long list is needed.
 SOME_SEGMENTS = 16
 
 
 class Untouched(Exception):
-    """There is nothing to change; what is there stays."""
+    """Raised by a decision that there is nothing to change: nothing is saved."""
 
 
 # --- reading --------------------------------------------------------------------------
@@ -48,7 +47,7 @@ class Newest(msgspec.Struct, frozen=True):
 
 
 async def newest(context: Context, thread: str, count: int) -> Newest:
-    """The last few messages; none if there is no such conversation."""
+    """The last few messages; none if the conversation does not exist."""
     record = await context.find_thread(thread)
     if record is None or record.head is None:
         return Newest([], 0)
@@ -64,14 +63,16 @@ async def newest(context: Context, thread: str, count: int) -> Newest:
     return await read_listed(context, record, read) or Newest([], 0)
 
 
-async def newest_of(context: Context, known: Known, count: int) -> list[object]:
-    """The last few messages of a known checkpoint."""
+async def newest_of(
+    context: Context, known: OpenedCheckpoint, count: int
+) -> list[object]:
+    """The last few messages of a checkpoint."""
     value = known.manifest.values.get(MESSAGES, b"[]")
     if not isinstance(value, Rope) or MESSAGES in known.bodies:
         return (await tail_of(context, known)).newest(count)
     size = SOME_SEGMENTS
     while True:
-        # Not kept: the cache has whole values.
+        # Not put into the cache, which has whole values only.
         runs = last_runs(value.runs, 0, size)
         segments = await context.backend.segments(known.head.family, runs)
         parts = await context.packer.unpack(segments)
@@ -82,19 +83,19 @@ async def newest_of(context: Context, known: Known, count: int) -> list[object]:
 
 
 def _decoded(parts: list[bytes], count: int, *, is_all: bool) -> list[object] | None:
-    """The last elements in some segments; ``None`` if it takes more of them."""
+    """The last elements in some segments; ``None`` if more segments are needed."""
     try:
         found = Tail(parts[::-1]).newest(count)
     except Corrupt:
-        # The first one may begin inside of an element.
+        # The first segment may begin in the middle of an element.
         if is_all:
             raise
         return None
     return found if is_all or len(found) >= count else None
 
 
-async def tail_of(context: Context, known: Known) -> Tail:
-    """The messages of a known checkpoint, from the last one on."""
+async def tail_of(context: Context, known: OpenedCheckpoint) -> Tail:
+    """The messages of a checkpoint, the last one first."""
     value = known.manifest.values.get(MESSAGES, b"[]")
     if isinstance(value, Rope):
         return Tail(parts_backwards(await context.body(known, MESSAGES, value)))
@@ -105,10 +106,10 @@ async def tail_of(context: Context, known: Known) -> Tail:
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
-    """How a conversation ends from now on.
+    """A change at the end of a conversation.
 
-    So many messages are dropped, ``None`` for all, then others added; ``values`` are
-    set beside them, `UNSET` for one that goes. The counts follow.
+    ``drop`` messages are removed, ``None`` for all, then ``added`` are appended;
+    ``values`` are set beside them, `UNSET` removes one. The counts are updated.
     """
 
     drop: int | None = 0
@@ -116,39 +117,39 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
     values: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
 
 
-# What becomes of a conversation, told from its last messages and some other values.
+# Decides on the change, given the last messages and some of the other values.
 Decide = Callable[[Tail, Mapping[str, Any]], Ending]
 
 
 class EndingDraft:
-    """Another end of a conversation; costs what is new, however long it is."""
+    """A change at the end of a conversation; its cost does not grow with the length."""
 
     def __init__(self, reads: Sequence[str], decide: Decide) -> None:
         self.reads = ("counts", *reads)
         self.decide = decide
 
     async def plan(
-        self, context: Context, parent: Known | None, blocks: Blocks
-    ) -> Plan:
+        self, context: Context, parent: OpenedCheckpoint | None, blocks: Blocks
+    ) -> NextState:
         if parent is None:
             raise Untouched
         before = await read_values(context, parent, self.reads)
         tail = await tail_of(context, parent)
         ending = self.decide(tail, before)
         values = dict(parent.manifest.values)
-        plan = Plan(is_mapping=True, values=values, bodies=dict(parent.bodies))
-        place = Place(context, parent, blocks)
-        await _put_messages(plan, place, tail, ending)
+        plan = NextState(is_mapping=True, values=values, bodies=dict(parent.bodies))
+        basis = Basis(context, parent, blocks)
+        await _put_messages(plan, basis, tail, ending)
         for name, value in _beside(tail, before, ending).items():
             plan.bodies.pop(name, None)
             if isinstance(value, Unset):
                 plan.values.pop(name, None)
             else:
-                await put_text(plan, place, name, codec.encode(value, path(name)))
+                await put_text(plan, basis, name, codec.encode(value, path(name)))
         return plan
 
-    def matches(self, stored: Texts, before: Texts | None) -> bool:
-        if before is None:  # what it depended on is gone
+    def matches(self, stored: StateTexts, before: StateTexts | None) -> bool:
+        if before is None:  # the values it depends on were removed
             return False
         values = {name: codec.decode(text) for name, text in before.values.items()}
         messages = cast("list[object]", values.get(MESSAGES, []))
@@ -177,12 +178,12 @@ def _counted(tail: Tail, counted: Tally, ending: Ending) -> Tally:
     if ending.drop is None:
         return tally(ending.added)
     for number, message in zip(range(ending.drop), tail, strict=False):
-        counted = without_last(counted, message, _Before(tail, number + 1))
+        counted = without_last(counted, message, _EarlierMessages(tail, number + 1))
     return counted.after(ending.added)
 
 
-class _Before:
-    """The messages in front of the last few, newest first, as often as needed."""
+class _EarlierMessages:
+    """The messages before the last few, newest first; can be iterated repeatedly."""
 
     def __init__(self, tail: Tail, count: int) -> None:
         self.tail, self.count = tail, count
@@ -191,27 +192,29 @@ class _Before:
         return self.tail.after(self.count)
 
 
-async def _put_messages(plan: Plan, place: Place, tail: Tail, ending: Ending) -> None:
-    assert place.parent is not None
-    old = place.parent.manifest.values.get(MESSAGES, b"[]")
+async def _put_messages(
+    plan: NextState, basis: Basis, tail: Tail, ending: Ending
+) -> None:
+    assert basis.parent is not None
+    old = basis.parent.manifest.values.get(MESSAGES, b"[]")
     added = codec.encode(list(ending.added), path(MESSAGES))
     if ending.drop is None:
         plan.bodies.pop(MESSAGES, None)
-        await put_text(plan, place, MESSAGES, added)
+        await put_text(plan, basis, MESSAGES, added)
     elif not isinstance(old, Rope):
         stay = tail.newest(len(old))[: -ending.drop or None]
         text = codec.encode([*stay, *ending.added], path(MESSAGES))
-        await put_text(plan, place, MESSAGES, text)
+        await put_text(plan, basis, MESSAGES, text)
     else:
-        await _shorten(plan, place, tail, ending)
+        await _shorten(plan, basis, tail, ending)
 
 
-async def _shorten(plan: Plan, place: Place, tail: Tail, ending: Ending) -> None:
-    """Drop whole segments, and write what of the last one stays anew."""
-    assert place.parent is not None
+async def _shorten(plan: NextState, basis: Basis, tail: Tail, ending: Ending) -> None:
+    """Drop whole segments, and write again what stays of a segment that is cut."""
+    assert basis.parent is not None
     assert ending.drop is not None
-    old = _rope(place.parent.manifest.values[MESSAGES])
-    body = await place.context.body(place.parent, MESSAGES, old)
+    old = _rope(basis.parent.manifest.values[MESSAGES])
+    body = await basis.context.body(basis.parent, MESSAGES, old)
     segments, left = tail.boundary(ending.drop)
     text = codec.encode([*left, *ending.added], path(MESSAGES))
     plan.bodies.pop(MESSAGES, None)
@@ -219,9 +222,9 @@ async def _shorten(plan: Plan, place: Place, tail: Tail, ending: Ending) -> None
     if stay <= 0 or sum(body.sizes[:stay]) + len(text) <= INLINE_SIZE:
         front = tail.newest(len(body.text))[: -ending.drop or None]
         text = codec.encode([*front, *ending.added], path(MESSAGES))
-        await put_text(plan, place, MESSAGES, text)
+        await put_text(plan, basis, MESSAGES, text)
         return
-    plan.put(MESSAGES, shortened(old, body, segments, text[1:-1], place.blocks))
+    plan.put(MESSAGES, shortened(old, body, segments, text[1:-1], basis.blocks))
 
 
 def _rope(value: Value) -> Rope:

@@ -1,11 +1,11 @@
-"""Keeping the index for searching: derived data, off the path of a save."""
+"""Updating the search index. It can be rebuilt, and saves do not write to it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
-from holdfast._engine.cache import Known
+from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
 from holdfast._engine.search.text import (
     FORM,
@@ -28,36 +28,37 @@ from holdfast._port import (
     Scattered,
     Stale,
 )
-from holdfast._values.manifest import decode_manifest
 from holdfast._values.records import Progress, ThreadRecord
 from holdfast.errors import Busy, Corrupt, HoldfastError, Unsupported
 from holdfast.messages import AnyMessage, restored
 
-# Characters indexed in one transaction: others cannot save meanwhile. Half a tenth of
-# a second for prose, half a second for what looks random.
+# Characters indexed in one transaction, during which other writers wait: 0.05 seconds
+# for prose, 0.5 seconds for text that looks random.
 BATCH = 1 << 19
 
 
-class Conversation:
-    """The head of a conversation, read as far as it is needed."""
+class SearchedThread:
+    """The head of a thread with messages; its values are read as they are needed."""
 
     def __init__(self, context: Context, thread: ThreadRecord) -> None:
         assert thread.head is not None
         self.context, self.thread = context, thread
-        # Not from the cache: what is searched is not what is worked on.
-        self.known = Known(thread.head, decode_manifest(thread.head))
+        # The cache is left to the threads that the caller works on.
+        self.known = OpenedCheckpoint.of(thread.head)
         self.values: dict[str, Any] = {}
 
     @property
     def messages(self) -> list[object]:
+        """The messages, once they are read."""
         found = self.values.get("messages")
         return cast("list[object]", found) if isinstance(found, list) else []
 
     async def read(self, *names: str) -> None:
+        """Read some of the values."""
         self.values |= await read_values(self.context, self.known, names)
 
     async def message(self, position: int) -> AnyMessage:
-        """A message as loading gives it; only dicts have a text and can be found."""
+        """A message as `load` returns it, with its attachments."""
         message = cast("dict[str, Any]", self.messages[position])
         if "attachments" in message and "contents" not in self.values:
             await self.read("content_ids", "contents")
@@ -71,10 +72,9 @@ async def catch_up(
     agent: str | None = None,
     progress: Progress | None = None,
 ) -> bool:
-    """Index what has changed since it was indexed; False if the index is damaged.
+    """Index the threads that changed since they were indexed; False if it is damaged.
 
-    What cannot be indexed now, in a store that is read-only, busy or full, is left for
-    the next time.
+    In a store that is read-only, busy or full, the rest is left to the next search.
     """
     queries = [
         Outdated(kind=kind, form=FORM, owner=owner, agent=agent) for kind in kinds
@@ -93,7 +93,7 @@ async def catch_up(
 
 
 async def compact(context: Context) -> None:
-    """Give unused space back, also that of an index in too many small stretches."""
+    """Free unused space, after joining small stretches of the index."""
     if "search" in context.backend.abilities:
         try:
             await _Indexer(context, _count_filled).run([Scattered(STRETCH)])
@@ -107,9 +107,9 @@ def _count_filled(known: Indexed, texts: Sequence[str]) -> int:
 
 
 class _Indexer:
-    """Brings the index of some threads up to date, a batch at a time.
+    """Updates the index of some threads, a batch at a time.
 
-    ``count_kept`` tells how many of the first stretches stay as they are.
+    ``count_kept`` gives how many of the first stretches are kept as they are.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class _Indexer:
         self, queries: Sequence[Query[Stale]], progress: Progress | None = None
     ) -> None:
         pages = [await self.context.backend.scan(query) for query in queries]
-        # What is gone is of no kind any more, and so in every page.
+        # A deleted thread has no kind, so every page lists it: take each once.
         threads = dict.fromkeys(stale for page in pages for stale in page)
         for done, thread in enumerate(threads, 1):
             for update in await self._updates(thread):
@@ -142,7 +142,8 @@ class _Indexer:
             progress(done, total)
 
     async def _updates(self, stale: Stale) -> list[Indexing]:
-        # Before the thread: after it, this could be what a rival made of a newer one.
+        # Read the index before the thread. In the other order a concurrent writer could
+        # index a newer state in between, and this one would replace it by an older.
         [known] = await self.context.backend.read([IndexKey(stale.number)])
         found = known or Indexed()
         if stale.name is None:
@@ -150,23 +151,25 @@ class _Indexer:
         try:
             conversation = await self._read(stale.name)
         except Corrupt:
-            return []  # whoever looks for something in it will be told
+            return []  # a search that looks into this thread raises it
         if conversation is None or conversation.thread.number != stale.number:
             return []
         return list(self._steps(conversation, found))
 
-    async def _read(self, name: str) -> Conversation | None:
+    async def _read(self, name: str) -> SearchedThread | None:
         thread = await self.context.find_thread(name)
         if thread is None or thread.head is None:
             return None
-        conversation = Conversation(self.context, thread)
+        conversation = SearchedThread(self.context, thread)
         await conversation.read("messages")
         return conversation
 
-    def _steps(self, conversation: Conversation, found: Indexed) -> Iterator[Indexing]:
-        """From what was found to the conversation as it is, not too much at a time.
+    def _steps(
+        self, conversation: SearchedThread, found: Indexed
+    ) -> Iterator[Indexing]:
+        """The updates that bring the index of a thread up to date, a batch each.
 
-        Before the last step, the conversation does not count as indexed.
+        Before the last one the thread does not count as indexed.
         """
         thread = conversation.thread
         texts = [prepared(text_of(message)) for message in conversation.messages]
@@ -185,7 +188,7 @@ class _Indexer:
 
 
 def _parts(passages: Sequence[Passage]) -> Iterator[tuple[Sequence[Passage], bool]]:
-    """Passages of a batch at a time, and whether they are the last; at least one."""
+    """The passages in batches, each with whether it is the last; at least one."""
     start = size = 0
     for position, passage in enumerate(passages):
         if size >= BATCH:

@@ -1,7 +1,8 @@
-"""Searching the messages of conversations, and of threads that are like them.
+"""Searching the messages of conversations, and of other threads with messages.
 
-A search first brings the index up to date, which only proposes where to look; what it
-does not know, or where it cannot be asked, everything is looked through instead.
+A search first updates the index. The index only proposes where to look: the text of the
+messages decides. Threads that are not indexed, and all threads where there is no usable
+index, are read instead.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import msgspec
 
 from holdfast._engine.context import Context
 from holdfast._engine.records.conversations import KIND, PREFIX, thread_of
-from holdfast._engine.search.index import Conversation, catch_up
+from holdfast._engine.search.index import SearchedThread, catch_up
 from holdfast._engine.search.text import FORM, GRAM, folded, prepared, snippet
 from holdfast._messages.transcript import role_of, text_of
 from holdfast._port import Candidate, Candidates, ThreadKey, Threads
@@ -26,18 +27,18 @@ from holdfast._values.records import (
 from holdfast.errors import Corrupt, Unstorable
 from holdfast.messages import AnyMessage
 
-# Threads looked at before it is seen whether that was enough.
+# The number of threads in a page of candidates.
 CHUNK = 50
-# A cursor is the ``changed`` of a conversation with a position in these bits.
+# A cursor is the ``changed`` of a thread, and in these bits the position of a message.
 POSITION_BITS = 32
 
 
 class Match(msgspec.Struct, frozen=True):
-    """A message in which the text was found, and the conversation it stands in.
+    """A message that contains the text, and the conversation it belongs to.
 
-    ``message`` is as in the loaded conversation at this ``position``, ``snippet`` its
-    text around the first place. ``thread`` is the name of the thread; one that is no
-    conversation is called ``conversation`` by that name as well.
+    ``message`` is the message at ``position`` of the loaded conversation, ``snippet``
+    its text around the first match. ``thread`` is the name of the thread; if it is not
+    a conversation, ``conversation`` is that name too.
     """
 
     conversation: str
@@ -77,12 +78,14 @@ class SearchQuery(msgspec.Struct, frozen=True, kw_only=True):
 async def search(
     context: Context, query: SearchQuery, progress: Progress | None = None
 ) -> Page[Match]:
-    """The messages that hold a text, in the conversations used last first."""
+    """The messages that contain a text, in the conversations used last first."""
     query.check()
     return await _Search(context, query).run(progress)
 
 
 class _Search:
+    """One search in progress; ``found`` are the matches of its page."""
+
     def __init__(self, context: Context, query: SearchQuery) -> None:
         self.context, self.query = context, query
         self.needle = folded(query.text)
@@ -90,7 +93,7 @@ class _Search:
         text = prepared(query.text)
         able = "search" in context.backend.abilities
         self.indexed = able and query.conversation is None and len(text) >= GRAM
-        # The cursor is the place of the last match of the page before.
+        # The thread and the position of the last match of the page before.
         self.last: int | None = None
         self.position = 0
         if query.after is not None:
@@ -117,8 +120,6 @@ class _Search:
     def _cursor(self, thread: ThreadRecord) -> int:
         return thread.changed << POSITION_BITS | self.found[-1].position
 
-    # --- where to look ----------------------------------------------------------------
-
     async def _candidates(self, after: int | None) -> Page[Candidate]:
         query = self.query
         if query.conversation is not None:
@@ -131,7 +132,8 @@ class _Search:
             try:
                 return await self._proposed(kind, after)
             except Corrupt:
-                # Perhaps it is only the index; if not, it is met again below.
+                # Continue without the index. If the threads are damaged too, reading
+                # them raises again.
                 self.indexed = False
                 await self.context.backend.mend()
         threads = await self.context.backend.scan(
@@ -156,7 +158,7 @@ class _Search:
         ):
             return Page(())
         if self.last is not None:
-            self.last = thread.changed  # it goes on, even if the thread went on too
+            self.last = thread.changed  # continue even if the thread has changed
         return Page((Candidate(thread),))
 
     async def _proposed(self, kind: str, after: int | None) -> Page[Candidate]:
@@ -171,10 +173,8 @@ class _Search:
         )
         return await self.context.backend.scan(query)
 
-    # --- looking ----------------------------------------------------------------------
-
     async def _look(self, candidate: Candidate) -> None:
-        """Collect the matches of a conversation, its last messages first."""
+        """Collect the matches in a thread, its last messages first."""
         conversation = await _open(self.context, candidate.thread)
         if conversation is None or not self._is_wanted(conversation):
             return
@@ -190,11 +190,11 @@ class _Search:
                 if len(self.found) == self.query.limit:
                     return
 
-    def _is_wanted(self, conversation: Conversation) -> bool:
+    def _is_wanted(self, conversation: SearchedThread) -> bool:
         is_archived = conversation.values.get("archived", False)
         return self.query.archived in (None, is_archived)
 
-    async def _try(self, conversation: Conversation, position: int) -> None:
+    async def _try(self, conversation: SearchedThread, position: int) -> None:
         message, thread = conversation.messages[position], conversation.thread
         title = conversation.values.get("title")
         text = text_of(message)
@@ -217,7 +217,7 @@ class _Search:
 
 
 def _merged(pages: Sequence[Page[Candidate]]) -> Page[Candidate]:
-    """The candidates of all pages, last used first, as far as every page reaches."""
+    """The candidates of all pages, last used first, up to where the shortest ends."""
     cursors = [page.cursor for page in pages if page.cursor is not None]
     end = max(cursors, default=None)
     found = [
@@ -230,14 +230,14 @@ def _merged(pages: Sequence[Page[Candidate]]) -> Page[Candidate]:
     return Page(tuple(found), end)
 
 
-async def _open(context: Context, thread: ThreadRecord) -> Conversation | None:
-    """A conversation with its messages, ``None`` if it is gone by now."""
+async def _open(context: Context, thread: ThreadRecord) -> SearchedThread | None:
+    """A thread with its messages, ``None`` if it was deleted meanwhile."""
     while True:
-        conversation = Conversation(context, thread)
+        conversation = SearchedThread(context, thread)
         try:
             await conversation.read("messages", "title", "archived")
         except Corrupt:
-            # Perhaps it was only removed since it was listed.
+            # What was listed may have been removed since.
             [found] = await context.backend.read([ThreadKey(thread.id)])
             if found is None or found.head is None or found.number != thread.number:
                 return None

@@ -1,7 +1,7 @@
-"""Searching texts: what matches, how it is shown, and how an index divides them.
+"""Texts in a search: what matches, what is shown, how the index divides them.
 
-Pure. An index only ever proposes where to look; whether something matches is decided
-here, on the text itself, and so is the same with and without one.
+Pure. The index only proposes where to look. Whether a message matches is decided here,
+on its text, and so is the same with and without an index.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from unicodedata import unidata_version
 from holdfast._port import Indexed, Stretch
 from holdfast._values.records import checksum
 
-# Texts of so many characters are indexed as one. Measured on an FTS5 trigram index,
-# against the text: 2,048 take 0.47 of prose and 1.02 of base64, 4,096 take 0.36 and
-# 0.99, 8,192 take 0.25 and 0.94; but the longer, the more of them hold all parts of
-# a word and not the word.
+# Neighbouring texts of about this many characters are one entry of the index. Measured
+# on an FTS5 trigram index, its size against that of the text: 2,048 give 0.47 for prose
+# and 1.02 for base64, 4,096 give 0.36 and 0.99, 8,192 give 0.25 and 0.94; but in longer
+# entries more often all trigrams of a word occur without the word.
 STRETCH = 4096
-# What indexes are made of; shorter queries have to do without one.
+# The length of what the index holds; shorter texts are searched without it.
 GRAM = 3
-# Changes with what `prepared` gives, so that nobody uses what another Python indexed.
+# Changes when `prepared` gives other results, as with another version of Unicode; what
+# was indexed in another form is indexed again.
 FORM = checksum(f"1 {unidata_version}".encode())
 
 BEFORE, AFTER = 40, 60
@@ -33,7 +34,7 @@ _SPACES = re.compile(r"\s+")
 
 
 class Passage(NamedTuple):
-    """A stretch and its texts as they are indexed."""
+    """A stretch with its text as it is indexed."""
 
     stretch: Stretch
     text: str
@@ -47,7 +48,7 @@ def folded(text: str) -> str:
 def prepared(text: str) -> str:
     """A text, or part of one, as it is indexed.
 
-    One character is replaced by one: what holds another text still does.
+    Each character is replaced by one: a text that contains another still does.
     """
     return _UNENCODABLE.sub("\ufffd", folded(text))
 
@@ -56,7 +57,7 @@ def prepared(text: str) -> str:
 
 
 def divided(texts: Sequence[str], first: int) -> Iterator[Passage]:
-    """Prepared texts from ``first`` on, in stretches."""
+    """The prepared texts from ``first`` on, divided into stretches."""
     start, size = first, 0
     for position in range(first, len(texts)):
         size += len(texts[position])
@@ -77,7 +78,7 @@ def _hash(text: str) -> int:
 
 
 def count_unchanged(known: Indexed, texts: Sequence[str]) -> int:
-    """How many of the first stretches still hold these prepared texts."""
+    """How many of the first stretches are unchanged in the prepared texts."""
     if known.form != FORM:
         return 0
     following = 0
@@ -91,7 +92,7 @@ def count_unchanged(known: Indexed, texts: Sequence[str]) -> int:
 
 
 def count_filled(known: Indexed) -> int:
-    """How many of the first stretches are long enough to be left as they are."""
+    """How many of the first stretches are so long that joining them is no gain."""
     sizes = [stretch.size for stretch in known.stretches]
     for count, size in enumerate(sizes[:-1]):
         if size + sizes[count + 1] < STRETCH:
@@ -103,7 +104,7 @@ def count_filled(known: Indexed) -> int:
 
 
 def snippet(text: str, needle: str) -> str:
-    """About a hundred characters around the first place of a folded ``needle``."""
+    """About a hundred characters around the first match of a folded ``needle``."""
     start, end = _place(text, needle)
     end = min(end, start + BEFORE + AFTER)
     room = max(0, AFTER - (end - start) // 2)
@@ -120,7 +121,7 @@ def _narrow(text: str) -> str:
 
 
 def _place(text: str, needle: str) -> tuple[int, int]:
-    """Where a needle stands; folding may make one character several."""
+    """Where the needle begins and ends; folding can make one character several."""
     whole = folded(text)
     at = whole.index(needle)
     end = at + len(needle)

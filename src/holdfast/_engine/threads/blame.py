@@ -1,7 +1,7 @@
 """Finding the checkpoint that set a value, without loading what did not change.
 
-Values that have the same segments are the same. Of a list only the segments up to the
-element that is asked for are read, and each of them once.
+Values that consist of the same segments are equal. Of a list only the segments up to
+the element in question are read, each of them once.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, cast
 
 import msgspec
 
-from holdfast._engine.cache import Known
+from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
 from holdfast._engine.threads.lineage import Reference, resolve
 from holdfast._engine.threads.load import state_of
@@ -25,17 +25,17 @@ from holdfast.diff import diff
 from holdfast.errors import Corrupt, NotFound
 
 CHUNK = 200
-# So many segments are read at a time on the way to an element.
+# How many segments are read at a time on the way to an element.
 SEGMENTS = 64
 
 _NOTHING: Final = object()
 
 
 class Blame(msgspec.Struct, frozen=True):
-    """Who set a value: the first ``checkpoint`` of those that have had it ever since.
+    """Which ``checkpoint`` set a value that all later ones have.
 
-    ``previous`` is the one before it, in which something else stood at the path;
-    ``None`` if nothing did.
+    ``previous`` is the checkpoint before it, which has another value at the path;
+    ``None`` if it has none.
     """
 
     path: str
@@ -45,8 +45,8 @@ class Blame(msgspec.Struct, frozen=True):
 
 
 async def blame(context: Context, thread: str, path: str, at: Reference) -> Blame:
-    """Which checkpoint last set what stands at a path."""
-    places = _Places(context, parse_path(path))
+    """The checkpoint that last set the value at a path."""
+    places = _Locations(context, parse_path(path))
     since = await resolve(context, thread, at)
     place = await places.find(since)
     value = await places.value(place)
@@ -77,9 +77,10 @@ async def _ancestors(context: Context, start: Checkpoint) -> AsyncIterator[Check
 
 
 class _Spot(NamedTuple):
-    """An element of a list: so many elements into a segment.
+    """Where an element of a list is: its segment, and its index in that segment.
 
-    ``front`` are the runs up to that segment: where they are the same, the spot is.
+    ``front`` are the runs up to that segment. A list that begins with the same runs
+    has the same element at the same index.
     """
 
     segment: int
@@ -87,48 +88,50 @@ class _Spot(NamedTuple):
     front: tuple[Run, ...]
 
 
-class _Place(NamedTuple):
-    """Where in a checkpoint the value is; ``values`` are those that it is part of."""
+class _Location(NamedTuple):
+    """Where a checkpoint has the value; ``values`` are the named values around it."""
 
     checkpoint: Checkpoint
     values: dict[str, Value]
     spot: _Spot | None
 
-    def is_same(self, other: _Place) -> bool:
+    def is_same(self, other: _Location) -> bool:
         if self.spot is not None and other.spot is not None:
             return self.spot[:2] == other.spot[:2]
         return _identity(self.values) == _identity(other.values)
 
 
 def _identity(values: dict[str, Value]) -> list[object]:
-    """What is the same only for the same bytes, in a family."""
+    """Equal, within a family, only for values with the same bytes."""
     return [
         (name, value.is_list, value.runs) if isinstance(value, Rope) else (name, value)
         for name, value in values.items()
     ]
 
 
-class _Places:
-    """Finds the value of one path in the checkpoints of one line."""
+class _Locations:
+    """Finds the value at one path in the checkpoints of one line."""
 
     def __init__(self, context: Context, parts: tuple[Part, ...]) -> None:
         self.context, self.parts = context, parts
-        # How many elements a segment has, -1 if it does not hold whole ones.
+        # The number of elements in a segment, -1 if it does not hold whole elements.
         self.counts: dict[int, int] = {}
 
-    async def find(self, checkpoint: Checkpoint, newer: _Place | None = None) -> _Place:
-        """The place in a checkpoint, which may turn out to be empty."""
+    async def find(
+        self, checkpoint: Checkpoint, newer: _Location | None = None
+    ) -> _Location:
+        """Where the value is in a checkpoint; there may be no value."""
         manifest = decode_manifest(checkpoint)
         values, inside = self._values(manifest)
         value = next(iter(values.values()), None)
         index = index_of(inside[0]) if inside else None
         is_list = isinstance(value, Rope) and value.is_list
         if not is_list or index is None or index < 0 or len(values) > 1:
-            return _Place(checkpoint, values, None)
+            return _Location(checkpoint, values, None)
         rope = cast("Rope", value)
         spot = _kept(rope, newer.spot) if newer is not None and newer.spot else None
         spot = spot or await self._spot(checkpoint.family, rope, index)
-        return _Place(checkpoint, values, spot)
+        return _Location(checkpoint, values, spot)
 
     def _values(self, manifest: Manifest) -> tuple[dict[str, Value], Sequence[Part]]:
         """The values the path leads into, and the rest of the path."""
@@ -140,8 +143,8 @@ class _Places:
         value = manifest.values.get(name)
         return ({} if value is None else {name: value}), self.parts[1:]
 
-    async def value(self, place: _Place) -> object:
-        """What stands there, perhaps nothing."""
+    async def value(self, place: _Location) -> object:
+        """The value at a location, `_NOTHING` if there is none."""
         manifest = decode_manifest(place.checkpoint)
         if self.parts and not place.values:
             return _NOTHING
@@ -150,7 +153,9 @@ class _Places:
                 element = await self._element(place.checkpoint.family, place.spot)
                 return find_at(element, self.parts[1 + manifest.is_mapping :])
             chosen = Manifest(manifest.is_mapping, place.values)
-            state = await state_of(self.context, Known(place.checkpoint, chosen))
+            state = await state_of(
+                self.context, OpenedCheckpoint(place.checkpoint, chosen)
+            )
             return find_at(state, self.parts)
         except KeyError:
             return _NOTHING
@@ -160,7 +165,7 @@ class _Places:
         return cast("list[object]", codec.decode(elements[0]))[spot.offset]
 
     async def _spot(self, family: int, rope: Rope, index: int) -> _Spot | None:
-        """Where an element is, ``None`` if the list has to be read as a whole."""
+        """Where an element is, ``None`` if the whole list has to be read."""
         passed = 0
         all_ = numbers(rope.runs)
         for position, number in enumerate(all_):
@@ -191,13 +196,13 @@ class _Places:
 
 
 def _kept(rope: Rope, spot: _Spot) -> _Spot | None:
-    """The spot in another rope, if that begins with the same segments."""
+    """The same spot, if another rope begins with the same segments."""
     count = sum(run.last - run.first + 1 for run in spot.front)
     return spot if _front(rope.runs, count) == spot.front else None
 
 
 def _front(runs: tuple[Run, ...], count: int) -> tuple[Run, ...]:
-    """The first segments of some runs; fewer if there are not as many."""
+    """The runs of the first ``count`` segments, or of all if there are fewer."""
     found: list[Run] = []
     for run in runs:
         if count <= 0:

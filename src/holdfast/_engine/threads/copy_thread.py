@@ -1,8 +1,8 @@
-"""Copying one thread to a new name within a store, with everything that it has.
+"""Copying one thread to a new name within a store, with all that belongs to it.
 
-Unlike a fork, the copy shares nothing with its source: it has a family of its own, with
-the same checkpoint ids, segments, marks and journal, and either may be pruned or
-deleted without the other.
+Unlike a fork, the copy shares nothing with its source. It has a family of its own with
+the same checkpoint ids, segments, marks and journal; pruning or deleting one of the two
+does not affect the other.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from holdfast.errors import Conflict
 async def duplicate(
     context: Context, source: ThreadRecord, target: str, start: Start
 ) -> None:
-    """Copy a thread; a copy that was interrupted goes on where it was."""
+    """Copy a thread; a copy that was interrupted continues where it stopped."""
     checkpoints = await visible(context, source)
-    copying = _Copying(context, source, target, start)
-    await copying.find_what_is_there({checkpoint.id for checkpoint in checkpoints})
+    copy = _ThreadCopy(context, source, target, start)
+    await copy.find_copied({checkpoint.id for checkpoint in checkpoints})
     for checkpoint in checkpoints:
-        await copying.add(checkpoint)
-    await copying.finish()
+        await copy.add(checkpoint)
+    await copy.finish()
 
 
 async def visible(context: Context, thread: ThreadRecord) -> list[Checkpoint]:
-    """All checkpoints of a thread, what it began with first, oldest first."""
+    """All checkpoints of a thread, oldest first, those inherited by a fork included."""
     own = Saves(family=thread.family, thread=thread.id, oldest_first=True)
     found = list(await context.backend.scan(own))
     above = await inherited(context, thread) if thread.forked_from else None
@@ -45,10 +45,10 @@ async def visible(context: Context, thread: ThreadRecord) -> list[Checkpoint]:
 async def journal_of(
     context: Context, thread: ThreadRecord, checkpoint: Checkpoint
 ) -> str | None:
-    """The thread whose journal has the entries on a checkpoint that another one sees.
+    """The thread whose journal has the entries of a checkpoint that a thread can see.
 
-    What came before a fork is shared with it; where it starts, it starts anew. ``None``
-    if they went with the thread that had them.
+    A fork sees the entries of the checkpoints before its fork point; at the fork point
+    its own journal begins. ``None`` if the entries were deleted with their thread.
     """
     while True:
         origin = thread.forked_from
@@ -61,7 +61,9 @@ async def journal_of(
         thread = above
 
 
-class _Copying:
+class _ThreadCopy:
+    """The state of a copy in progress."""
+
     def __init__(
         self, context: Context, source: ThreadRecord, target: str, start: Start
     ) -> None:
@@ -71,8 +73,8 @@ class _Copying:
         self.copied: dict[str, Checkpoint] = {}
         self.runs: list[Run] = []
 
-    async def find_what_is_there(self, ids: Collection[str]) -> None:
-        """Note what was copied before; refuses a thread that holds anything else."""
+    async def find_copied(self, ids: Collection[str]) -> None:
+        """Find what was copied before; refuse a thread with other checkpoints."""
         record = await self.context.find_thread(self.target)
         if record is None:
             return
@@ -115,7 +117,7 @@ class _Copying:
         self.head = saved
 
     async def finish(self) -> None:
-        """See that the copy stands where its source does."""
+        """Move the head of the copy to where its source has it."""
         head = self.copied[self.source.head.id] if self.source.head else None
         for turn in self._turns(head):
             await self.context.backend.commit([turn])
@@ -125,7 +127,7 @@ class _Copying:
         self.runs = merged([*self.runs, *checkpoint.runs])
 
     def _turns(self, target: Checkpoint | None) -> Sequence[Write]:
-        """How the head gets where it has to be."""
+        """The write that moves the head, if it is somewhere else."""
         if target is None or self.head is None or target.seq == self.head.seq:
             return ()
         at = self.context.clock()
@@ -133,7 +135,7 @@ class _Copying:
         return (Write(thread=self.target, at=at, expect=self.head, turn=turn),)
 
     def _draft(self, checkpoint: Checkpoint, parent: Checkpoint | None) -> Checkpoint:
-        # A checkpoint whose parent was removed keeps the link to it.
+        # A checkpoint whose parent was removed keeps the digest of that parent.
         above = checkpoint.link or (parent.sha256 if parent else b"")
         draft = replace(
             checkpoint,

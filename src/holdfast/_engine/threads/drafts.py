@@ -1,17 +1,17 @@
-"""What is to be saved, encoded once, and how it builds on a known parent."""
+"""Drafts: what is to be saved, encoded once, and how it builds on the parent."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 import msgspec
 
-from holdfast._engine.cache import Known
+from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
 from holdfast._values import codec
 from holdfast._values.manifest import INLINE_SIZE, WHOLE, Manifest, Value
-from holdfast._values.records import Segment, Unset
+from holdfast._values.records import Checkpoint, Segment, Unset
 from holdfast._values.rope import (
     Blocks,
     Body,
@@ -26,8 +26,8 @@ from holdfast._values.rope import (
 from holdfast.errors import Unstorable
 
 
-class Plan(msgspec.Struct):
-    """A next checkpoint's values, the segments they add and their bytes in memory."""
+class NextState(msgspec.Struct):
+    """The values of a new checkpoint, the segments it adds, and the bytes in memory."""
 
     is_mapping: bool
     values: dict[str, Value] = msgspec.field(default_factory=dict[str, Value])
@@ -35,12 +35,13 @@ class Plan(msgspec.Struct):
     bodies: dict[str, Body] = msgspec.field(default_factory=dict[str, Body])
 
     def put(self, name: str, spliced: Spliced) -> None:
+        """Take a value that is stored as a rope."""
         self.values[name] = spliced.rope
         self.segments += spliced.segments
         self.bodies[name] = spliced.body
 
 
-class Texts(msgspec.Struct, frozen=True):
+class StateTexts(msgspec.Struct, frozen=True):
     """The JSON texts of a state's values, by name."""
 
     values: dict[str, bytes]
@@ -48,18 +49,19 @@ class Texts(msgspec.Struct, frozen=True):
 
 
 class Draft(Protocol):
-    """Something that can be saved on top of a parent."""
+    """What can be saved as the next state after a parent."""
 
     async def plan(
-        self, context: Context, parent: Known | None, blocks: Blocks
-    ) -> Plan:
-        """Build on the parent's values; its bodies may be changed in place."""
+        self, context: Context, parent: OpenedCheckpoint | None, blocks: Blocks
+    ) -> NextState:
+        """The next state; the parent's bodies may be changed in place."""
         ...
 
-    def matches(self, stored: Texts, before: Texts | None) -> bool:
-        """Whether this draft would have made a stored state of the one before it.
+    def matches(self, stored: StateTexts, before: StateTexts | None) -> bool:
+        """Whether saving this draft after ``before`` gives the state ``stored``.
 
-        Without the one before, whether it could have.
+        Without ``before``, whether that is possible. It decides whether a save with
+        an id that is in use repeats the earlier save.
         """
         ...
 
@@ -80,27 +82,27 @@ class StateDraft:
 
     @classmethod
     def of_texts(cls, texts: dict[str, bytes], *, is_mapping: bool) -> StateDraft:
-        """A state that is encoded already."""
+        """A state that has been encoded already."""
         draft = cls.__new__(cls)
         draft.is_mapping, draft.texts = is_mapping, texts
         return draft
 
     async def plan(
-        self, context: Context, parent: Known | None, blocks: Blocks
-    ) -> Plan:
-        plan = Plan(self.is_mapping)
+        self, context: Context, parent: OpenedCheckpoint | None, blocks: Blocks
+    ) -> NextState:
+        plan = NextState(self.is_mapping)
         for name, text in self.texts.items():
-            await put_text(plan, Place(context, parent, blocks), name, text)
+            await put_text(plan, Basis(context, parent, blocks), name, text)
         return plan
 
-    def matches(self, stored: Texts, before: Texts | None) -> bool:
-        del before  # a whole state is what it is
+    def matches(self, stored: StateTexts, before: StateTexts | None) -> bool:
+        del before  # a whole state does not depend on it
         same = list(stored.values.items()) == list(self.texts.items())
         return same and stored.is_mapping == self.is_mapping
 
 
 class ListsDraft:
-    """Elements for the ends of lists; never looks at the elements already there."""
+    """Elements to append to lists; does not read the elements that are there."""
 
     def __init__(self, lists: Mapping[str, Sequence[object]]) -> None:
         self.additions = {
@@ -109,22 +111,24 @@ class ListsDraft:
         }
 
     async def plan(
-        self, context: Context, parent: Known | None, blocks: Blocks
-    ) -> Plan:
-        del context  # appending reads nothing
+        self, context: Context, parent: OpenedCheckpoint | None, blocks: Blocks
+    ) -> NextState:
+        del context  # nothing is read
         old = parent.manifest if parent else Manifest(is_mapping=True)
         if not old.is_mapping:
             raise Unstorable(
                 "state", "is not a mapping; save() the whole state instead"
             )
-        plan = Plan(is_mapping=True, values=dict(old.values))
+        plan = NextState(is_mapping=True, values=dict(old.values))
         if parent is not None:
             plan.bodies = dict(parent.bodies)
         for name, addition in self.additions.items():
             self._extend(plan, name, addition, blocks)
         return plan
 
-    def _extend(self, plan: Plan, name: str, addition: bytes, blocks: Blocks) -> None:
+    def _extend(
+        self, plan: NextState, name: str, addition: bytes, blocks: Blocks
+    ) -> None:
         before = plan.values.setdefault(name, b"[]")
         if not (before.is_list if isinstance(before, Rope) else is_list(before)):
             raise Unstorable(path(name), "is not a list; save() the new value instead")
@@ -143,7 +147,7 @@ class ListsDraft:
         else:
             plan.put(name, write(text, blocks))
 
-    def matches(self, stored: Texts, before: Texts | None) -> bool:
+    def matches(self, stored: StateTexts, before: StateTexts | None) -> bool:
         if before is None:
             return stored.is_mapping and all(
                 _ends_with(stored.values.get(name, b""), addition)
@@ -152,7 +156,7 @@ class ListsDraft:
         return stored.is_mapping and stored.values == self.applied(before.values)
 
     def applied(self, before: Mapping[str, bytes]) -> dict[str, bytes]:
-        """The texts of a state's values with the elements appended."""
+        """The texts of a state's values after the elements were appended."""
         expected = dict(before)
         for name, addition in self.additions.items():
             expected[name] = _extended(expected.get(name, b"[]"), addition)
@@ -160,9 +164,9 @@ class ListsDraft:
 
 
 class Amendment(msgspec.Struct, frozen=True):
-    """New values by name, `UNSET` for one that goes, and elements for lists.
+    """New values by name, `UNSET` to remove one, and elements to append to lists.
 
-    With ``whole`` the values are all there shall be.
+    With ``whole`` all other values are removed.
     """
 
     values: Mapping[str, object]
@@ -170,7 +174,7 @@ class Amendment(msgspec.Struct, frozen=True):
     whole: bool = False
 
     def texts(self) -> dict[str, bytes | None]:
-        """The values as JSON, ``None`` for what goes."""
+        """The values as JSON, ``None`` for those to remove."""
         return {
             checked_key(name): None
             if isinstance(value, Unset)
@@ -179,20 +183,20 @@ class Amendment(msgspec.Struct, frozen=True):
         }
 
 
-# What a change makes of some of the values before it, ``None`` for a new thread.
+# Gives the change from some of the values before it, ``None`` for a new thread.
 Amend = Callable[[dict[str, object] | None], Amendment]
 
 
 class AmendDraft:
-    """A change that depends on some of the values before it, and reads only those."""
+    """A change that depends on some of the values before it; it reads only those."""
 
     def __init__(self, reads: Sequence[str], amend: Amend) -> None:
         self.reads = reads
         self.amend = amend
 
     async def plan(
-        self, context: Context, parent: Known | None, blocks: Blocks
-    ) -> Plan:
+        self, context: Context, parent: OpenedCheckpoint | None, blocks: Blocks
+    ) -> NextState:
         before = await read_values(context, parent, self.reads) if parent else None
         amendment = self.amend(before)
         if amendment.whole:
@@ -205,11 +209,11 @@ class AmendDraft:
             if text is None:
                 plan.values.pop(name, None)
             else:
-                await put_text(plan, Place(context, parent, blocks), name, text)
+                await put_text(plan, Basis(context, parent, blocks), name, text)
         return plan
 
-    def matches(self, stored: Texts, before: Texts | None) -> bool:
-        if before is None:  # what it depended on is gone
+    def matches(self, stored: StateTexts, before: StateTexts | None) -> bool:
+        if before is None:  # the values it depends on were removed
             return False
         found = {
             name: codec.decode(before.values[name])
@@ -227,30 +231,30 @@ class AmendDraft:
         return stored.is_mapping and stored.values == expected
 
 
-class Place(msgspec.Struct, frozen=True):
-    """What a value builds on, and where its new segments go."""
+class Basis(msgspec.Struct, frozen=True):
+    """What a new value builds on, and where its new segments get their numbers."""
 
     context: Context
-    parent: Known | None
+    parent: OpenedCheckpoint | None
     blocks: Blocks
 
 
-async def put_text(plan: Plan, place: Place, name: str, text: bytes) -> None:
-    """Make a value of a plan, keeping what it shares with the one before it."""
-    before = place.parent.manifest.values.get(name) if place.parent else None
+async def put_text(plan: NextState, basis: Basis, name: str, text: bytes) -> None:
+    """Set a value; segments that it shares with the parent's value are kept."""
+    before = basis.parent.manifest.values.get(name) if basis.parent else None
     if len(text) <= INLINE_SIZE:
         plan.values[name] = text
-    elif place.parent is not None and isinstance(before, Rope):
-        body = await place.context.body(place.parent, name, before)
-        plan.put(name, splice(before, body, text, place.blocks))
+    elif basis.parent is not None and isinstance(before, Rope):
+        body = await basis.context.body(basis.parent, name, before)
+        plan.put(name, splice(before, body, text, basis.blocks))
     else:
-        plan.put(name, write(text, place.blocks))
+        plan.put(name, write(text, basis.blocks))
 
 
 async def read_values(
-    context: Context, known: Known, names: Sequence[str]
+    context: Context, known: OpenedCheckpoint, names: Sequence[str]
 ) -> dict[str, object]:
-    """Those of some of a checkpoint's values that are there, decoded."""
+    """Some of a checkpoint's values, decoded, without those that it does not have."""
     found: dict[str, object] = {}
     for name in names:
         value = known.manifest.values.get(name)
@@ -262,8 +266,15 @@ async def read_values(
     return found
 
 
+async def read_values_of(
+    context: Context, checkpoint: Checkpoint, *names: str
+) -> dict[str, Any]:
+    """As `read_values`, of a checkpoint that is not in the cache."""
+    return await read_values(context, OpenedCheckpoint.of(checkpoint), names)
+
+
 def _named_values(state: object) -> dict[str, object] | None:
-    """A state that is a mapping of names to values, ``None`` for any other."""
+    """The values of a mapping with text keys, ``None`` for any other state."""
     if type(state) is not dict:
         return None
     mapping = cast("dict[object, object]", state)
@@ -273,7 +284,7 @@ def _named_values(state: object) -> dict[str, object] | None:
 
 
 def checked_key(name: object) -> str:
-    """A name of a value in a state; any text that can be encoded."""
+    """A key of a state: any text that can be encoded as UTF-8."""
     if type(name) is not str:
         raise Unstorable("state", f"has the key {name!r}; keys must be text")
     try:
@@ -284,7 +295,7 @@ def checked_key(name: object) -> str:
 
 
 def path(name: str) -> str:
-    """Where a value stands, as error messages show it."""
+    """The path of a value in error messages."""
     return f"state.{name}" if name.isidentifier() else f"state[{name!r}]"
 
 
@@ -294,7 +305,7 @@ def _ends_with(text: bytes, addition: bytes) -> bool:
 
 
 def _extended(text: bytes, addition: bytes) -> bytes:
-    """A list's JSON text with more elements."""
+    """The JSON text of a list with elements appended."""
     return b"[%b]" % b",".join(filter(None, (text[1:-1], addition)))
 
 

@@ -1,4 +1,4 @@
-"""A thread together with all that were forked from it, and what it was forked from."""
+"""A thread's family: the thread it was forked from, and all their forks."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ async def tree(
     every = Saves(family=record.family, before=before, limit=limit)
     if limit is None:
         return await context.backend.scan(every)
-    # Of a thread the newest are found at once, of a family only by looking at all.
+    # The newest of a thread are found by an index, those of a family by reading all.
     members = await context.backend.scan(Threads(family=record.family, every=True))
     names = [member.id for member in members if member.kind != PIN]
     if len({*names}) < len(names):
-        # The saves of a deleted thread cannot be asked for by a name that is in use.
+        # A deleted thread whose name is in use again cannot be queried by its name.
         return await context.backend.scan(every)
     found: list[Checkpoint] = []
     for name in names:

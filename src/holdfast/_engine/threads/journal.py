@@ -15,8 +15,8 @@ from holdfast._values.reference import checked_id
 OF_THREAD = ""
 
 
-class Place(msgspec.Struct, frozen=True):
-    """Where entries go, and what happens to those that are there already."""
+class JournalPlace(msgspec.Struct, frozen=True):
+    """Where entries are recorded, and whether they replace earlier ones."""
 
     thread: str
     start: Start
@@ -26,7 +26,7 @@ class Place(msgspec.Struct, frozen=True):
     def entries(
         self, context: Context, values: Mapping[str, object]
     ) -> tuple[Entry, ...]:
-        """The values as entries, encoded now."""
+        """The values as entries; encoded now, so that later changes do not matter."""
         now = context.clock()
         place = checkpoint_id(self.checkpoint)
         return tuple(
@@ -42,9 +42,9 @@ class Place(msgspec.Struct, frozen=True):
 
 
 async def record(
-    context: Context, where: Place, entries: tuple[Entry, ...]
+    context: Context, where: JournalPlace, entries: tuple[Entry, ...]
 ) -> dict[str, object]:
-    """Record values that are not there yet; gives back the ones in force."""
+    """Record the entries whose keys are new; returns the values in force by key."""
     if not entries:
         return {}
     write = Write(
@@ -62,7 +62,7 @@ async def record(
 async def recorded(
     context: Context, thread: str, checkpoint: Checkpoint | str | None
 ) -> dict[str, object]:
-    """Everything recorded in one place, oldest first."""
+    """All values recorded on a thread or a checkpoint, oldest first."""
     query = Entries(thread=thread, checkpoint=checkpoint_id(checkpoint))
     return {entry.key: entry.value for entry in await context.backend.scan(query)}
 
@@ -82,7 +82,7 @@ async def recorded_one(
 
 
 def checkpoint_id(checkpoint: Checkpoint | str | None) -> str:
-    """The id entries are kept under; the checkpoint need not exist yet."""
+    """The id that entries are stored under; the checkpoint need not exist yet."""
     if checkpoint is None:
         return OF_THREAD
     if isinstance(checkpoint, Checkpoint):

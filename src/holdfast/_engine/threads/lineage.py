@@ -75,7 +75,7 @@ async def resolve_in(
 async def _from_head(
     context: Context, record: ThreadRecord, head: Checkpoint, parsed: Parsed
 ) -> Checkpoint:
-    """What a reference means that begins with ``@``."""
+    """The checkpoint for a reference that begins with ``@``."""
     match parsed:
         case Back(steps):
             return await _back(context, head, steps)
@@ -96,7 +96,7 @@ async def _from_head(
 async def _own(
     context: Context, record: ThreadRecord, reference: Checkpoint
 ) -> Checkpoint:
-    """The stored form of a checkpoint that the caller holds."""
+    """A checkpoint that the caller holds, as it is stored now."""
     key = CheckpointKey(reference.family, reference.id)
     [found] = await context.backend.read([key])
     if found is None or found.seq != reference.seq:
@@ -110,7 +110,7 @@ async def _back(context: Context, head: Checkpoint, steps: int) -> Checkpoint:
     page = await context.backend.scan(Ancestors(start=head, skip=steps, limit=1))
     if not page:
         raise NotFound(
-            f"there are not {steps} checkpoints before the head; see history()",
+            f"there are fewer than {steps} checkpoints before the head; see history()",
             thread=head.thread,
             reference=f"@~{steps}",
         )
@@ -174,7 +174,7 @@ async def _checked_visible(
 
 
 def unknown(thread: str | None, reference: str) -> NotFound:
-    """A checkpoint that is not there, or not any more."""
+    """The error for a checkpoint that does not exist, or was removed."""
     where = "the store" if thread is None else f"thread {thread!r}"
     return NotFound(
         f"{where} has no checkpoint {reference!r}; see history()",
@@ -195,7 +195,7 @@ async def is_visible(
         context, checkpoint, of=record.head
     ):
         return True
-    # A fork that was rewound beyond its beginning still has what it began with.
+    # A fork that was rewound to before its fork point can still see the fork point.
     origin = await inherited(context, record) if record.forked_from else None
     return origin is not None and await is_ancestor(context, checkpoint, of=origin)
 
@@ -203,7 +203,7 @@ async def is_visible(
 async def is_ancestor(
     context: Context, checkpoint: Checkpoint, *, of: Checkpoint
 ) -> bool:
-    """Whether a checkpoint lies on the line to another, or is it."""
+    """Whether a checkpoint is another one, or one of its ancestors."""
     line = Ancestors(start=of, down_to_step=checkpoint.step, from_step=checkpoint.step)
     return checkpoint.seq in (c.seq for c in await context.backend.scan(line))
 
@@ -284,7 +284,7 @@ async def history(
     before = None
     if query.before is not None:
         before = await _behind(context, record, query.before)
-    # The oldest can only be told once the newer ones have been passed.
+    # The line is walked from the newest, so the oldest are known only at its end.
     limit = query.limit if query.order == "newest" else None
     if query.tag is not None or query.label is not None:
         found = await _filtered(context, record, query, before)
@@ -298,7 +298,7 @@ async def history(
 async def _behind(
     context: Context, record: ThreadRecord, before: Reference | int
 ) -> Checkpoint:
-    """The checkpoint that a reference, or the cursor of a page, means."""
+    """The checkpoint for a reference or for the cursor of a page."""
     if not isinstance(before, int):
         return await resolve_in(context, record, before)
     at = Saves(family=record.family, before=before + 1, after=before - 1, limit=1)
@@ -329,7 +329,7 @@ async def _everything(
     before: Checkpoint | None,
     limit: int | None,
 ) -> list[Checkpoint]:
-    """What was saved in a thread, rewound or not, then what it inherited."""
+    """All checkpoints saved in a thread, rewound or not, then those it inherited."""
     if before is not None and before.thread_number != record.number:
         return await _line(context, before, behind=True, limit=limit)
     own = Saves(
@@ -353,7 +353,7 @@ async def inherited(context: Context, record: ThreadRecord) -> Checkpoint | None
     [origin] = await context.backend.read([key])
     if origin is not None:
         return origin
-    # Retention took the fork point: what lies before it is still on the line.
+    # Retention removed the fork point; its ancestors are still on the line.
     assert record.head is not None
     for checkpoint in await context.backend.scan(Ancestors(start=record.head)):
         if checkpoint.thread_number != record.number:
@@ -367,7 +367,7 @@ async def _filtered(
     query: HistoryQuery,
     before: Checkpoint | None,
 ) -> list[Checkpoint]:
-    """Marked checkpoints, found by their index and then checked for their place."""
+    """Marked checkpoints, found by an index, if they belong to the thread or line."""
     mark = Labelled(query.label) if query.label is not None else Tagged(query.tag or "")
     limit = query.limit if query.order == "newest" else None
     found: list[Checkpoint] = []

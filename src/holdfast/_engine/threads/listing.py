@@ -1,4 +1,4 @@
-"""Operations on the store as a whole that change nothing."""
+"""Reading across threads: listing them, any checkpoint by id, the feed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CHUNK = 200
 
 
 class ThreadsQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which threads to list; ``metadata`` matches threads that have all its items."""
+    """Which threads to list; ``metadata`` are items that a thread must have."""
 
     kind: str | None = None
     owner: str | None = None
@@ -67,7 +67,7 @@ def _scan(query: ThreadsQuery, after: int | None, limit: int | None) -> Threads:
 
 
 async def get(context: Context, reference: str) -> Checkpoint:
-    """The checkpoint with an id, or whose id alone begins so, in any thread."""
+    """The checkpoint with an id or a unique beginning of one, in any thread."""
     parsed = parse(reference)
     if not isinstance(parsed, Named):
         raise Unstorable("reference", f"{reference!r} needs a thread; ask the thread")
@@ -86,7 +86,7 @@ async def load(context: Context, checkpoint: Checkpoint | str) -> object:
 async def changes(
     context: Context, after: int, limit: int, timeout: float
 ) -> Page[Change]:
-    """What happened behind a cursor, in commit order."""
+    """The changes after a cursor, in commit order."""
     checked_limit(limit)
     check_cursor(after)
     return await context.backend.changes(after, limit, timeout)

@@ -7,12 +7,12 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
-from holdfast._engine.cache import Known
+from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context, missing_thread
 from holdfast._engine.threads.lineage import Reference, resolve_in, unknown
 from holdfast._port import CheckpointKey, StateKey
 from holdfast._values import codec
-from holdfast._values.manifest import WHOLE, Value, decode_manifest
+from holdfast._values.manifest import WHOLE, Value
 from holdfast._values.records import Checkpoint, Segment, ThreadRecord
 from holdfast._values.reference import HEAD
 from holdfast._values.rope import Rope, joined, read_body
@@ -27,8 +27,8 @@ async def load(context: Context, thread: str, reference: Reference) -> object:
     return (await loaded(context, thread, reference)).state
 
 
-class Loaded(msgspec.Struct, frozen=True):
-    """A checkpoint with its state, and the thread it was asked of."""
+class LoadedState(msgspec.Struct, frozen=True):
+    """A checkpoint with its state, and the thread it was looked up in."""
 
     thread: ThreadRecord
     checkpoint: Checkpoint
@@ -36,7 +36,7 @@ class Loaded(msgspec.Struct, frozen=True):
 
     @property
     def values(self) -> dict[str, Any]:
-        """The state as that of a typed record, which has named values."""
+        """The state of a typed record, which is always a mapping."""
         state = self.state
         if type(state) is not dict:
             raise FormatMismatch(
@@ -46,8 +46,8 @@ class Loaded(msgspec.Struct, frozen=True):
         return cast("dict[str, Any]", cast("object", state))
 
 
-async def loaded(context: Context, thread: str, reference: Reference) -> Loaded:
-    """What a reference means."""
+async def loaded(context: Context, thread: str, reference: Reference) -> LoadedState:
+    """The checkpoint and state that a reference means."""
     if reference == HEAD:
         return await _loaded_head(context, thread)
     record = await context.get_thread(thread)
@@ -55,7 +55,7 @@ async def loaded(context: Context, thread: str, reference: Reference) -> Loaded:
     while True:
         known = context.known(thread, checkpoint)
         try:
-            return Loaded(record, checkpoint, await state_of(context, known))
+            return LoadedState(record, checkpoint, await state_of(context, known))
         except Corrupt:
             # The checkpoint may have been removed after it was resolved.
             record = await context.get_thread(thread)
@@ -65,8 +65,8 @@ async def loaded(context: Context, thread: str, reference: Reference) -> Loaded:
             checkpoint = found
 
 
-async def _loaded_head(context: Context, thread: str) -> Loaded:
-    """The state of a thread in one request, or none of it if it is known."""
+async def _loaded_head(context: Context, thread: str) -> LoadedState:
+    """The head and its state in one request; segments only if the cache lacks them."""
     known = context.cache.take(thread)
     key = StateKey(thread, known.head.seq if known else None)
     [stored] = await context.backend.read([key])
@@ -75,22 +75,25 @@ async def _loaded_head(context: Context, thread: str) -> Loaded:
     head = stored.thread.head
     assert head is not None
     if known is None or stored.segments is not None:
-        known = Known(head, decode_manifest(head))
+        known = OpenedCheckpoint.of(head)
         await _fill(context, known, stored.segments or ())
-    known.head = head  # its label and tags may be newer
+    known.head = head  # the label and tags may have changed
     try:
         state = await state_of(context, known)
     except Corrupt:
-        # Perhaps what the cache did not hold was only removed since: then all at once.
+        # Segments that the cache lacks may have been removed after the read: repeat
+        # it without the cache, so that all of them come in one request.
         if stored.segments is not None:
             raise
         return await _loaded_head(context, thread)
     context.cache.give(thread, known)
-    return Loaded(stored.thread, head, state)
+    return LoadedState(stored.thread, head, state)
 
 
-async def _fill(context: Context, known: Known, segments: Sequence[Segment]) -> None:
-    """Put the segments of a checkpoint together to its values."""
+async def _fill(
+    context: Context, known: OpenedCheckpoint, segments: Sequence[Segment]
+) -> None:
+    """Distribute the segments of a checkpoint to its values."""
     parts = await context.packer.unpack(segments)
     start = 0
     for name, value in known.manifest.values.items():
@@ -105,15 +108,15 @@ async def read_listed(
     record: ThreadRecord,
     read: Callable[[Context, ThreadRecord], Awaitable[T]],
 ) -> T | None:
-    """What is read of a thread as a listing gave it, or as it is now.
+    """Read something of a thread as a listing gave it, or as it is now.
 
-    ``None`` if it is gone since.
+    ``None`` if the thread was deleted since.
     """
     while True:
         try:
             return await read(context, record)
         except Corrupt:
-            # Perhaps it was only removed since it was listed.
+            # What was listed may have been removed since.
             found = await context.find_thread(record.id)
             if found is None or found.head is None:
                 return None
@@ -123,16 +126,16 @@ async def read_listed(
 
 
 async def load_any(context: Context, checkpoint: Checkpoint) -> object:
-    """The state of a checkpoint of whichever thread, if it is still there."""
+    """The state of a checkpoint of any thread; `NotFound` if it was removed."""
     key = CheckpointKey(checkpoint.family, checkpoint.id)
     [stored] = await context.backend.read([key])
     if stored is None or stored.seq != checkpoint.seq:
         raise unknown(None, checkpoint.id)
-    return await state_of(context, Known(stored, decode_manifest(stored)))
+    return await state_of(context, OpenedCheckpoint.of(stored))
 
 
 async def difference(context: Context, thread: str, a: Reference, b: Reference) -> Diff:
-    """What changed from one checkpoint to another."""
+    """The difference between the states of two checkpoints."""
     return diff(await _either(context, thread, a), await _either(context, thread, b))
 
 
@@ -142,8 +145,8 @@ async def _either(context: Context, thread: str, reference: Reference) -> object
     return await load(context, thread, reference)
 
 
-async def state_of(context: Context, known: Known) -> object:
-    """The state of a known checkpoint; keeps the bytes it had to read."""
+async def state_of(context: Context, known: OpenedCheckpoint) -> object:
+    """The state of a checkpoint; the bytes that were read stay in ``known``."""
     values = {
         name: codec.decode(await _text(context, known, name, value))
         for name, value in known.manifest.values.items()
@@ -151,7 +154,7 @@ async def state_of(context: Context, known: Known) -> object:
     return values if known.manifest.is_mapping else values[WHOLE]
 
 
-async def read_texts(context: Context, known: Known) -> dict[str, bytes]:
+async def read_texts(context: Context, known: OpenedCheckpoint) -> dict[str, bytes]:
     """The JSON texts of a checkpoint's values, by name."""
     return {
         name: bytes(await _text(context, known, name, value))
@@ -160,7 +163,7 @@ async def read_texts(context: Context, known: Known) -> dict[str, bytes]:
 
 
 async def _text(
-    context: Context, known: Known, name: str, value: Value
+    context: Context, known: OpenedCheckpoint, name: str, value: Value
 ) -> bytes | bytearray:
     if isinstance(value, Rope):
         return joined(await context.body(known, name, value), as_list=value.is_list)

@@ -1,4 +1,4 @@
-"""Changes of a thread that save nothing new: fork, rewind, undo, redo, marks."""
+"""Changes of a thread that save no state: fork, rewind, undo, redo, marks."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ async def turn(
 
 
 async def undo(context: Context, thread: str) -> Checkpoint:
-    """Take the last save or rewind back that has not been taken back yet."""
+    """Undo the last save or rewind that has not been undone yet."""
     record, head = await _record_and_head(context, thread)
     undone = 0
     async for move in head_moves(context, thread):
@@ -95,7 +95,7 @@ async def undo(context: Context, thread: str) -> Checkpoint:
 
 
 async def redo(context: Context, thread: str) -> Checkpoint:
-    """Do again what the last undo took back, unless something came after it."""
+    """Repeat what the last undo reverted, unless the head moved after it."""
     record, head = await _record_and_head(context, thread)
     redone = 0
     async for move in head_moves(context, thread):
@@ -123,7 +123,7 @@ async def _record_and_head(
 async def moves(
     context: Context, thread: str, before: int | None, limit: int | None
 ) -> Page[Move]:
-    """A page of the thread's log."""
+    """A page of the thread's log of head moves."""
     checked_limit(limit)
     return await context.backend.scan(Moves(thread=thread, before=before, limit=limit))
 
@@ -137,7 +137,7 @@ async def mark(
     add: Sequence[str] = (),
     remove: Sequence[str] = (),
 ) -> Checkpoint:
-    """Set or take a label and tags of an existing checkpoint."""
+    """Set or remove the label and tags of an existing checkpoint."""
     if not isinstance(label, Unset) and label is not None:
         checked_name(label, "label")
     added, removed = checked_tags(add), checked_tags(remove)

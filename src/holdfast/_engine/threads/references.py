@@ -1,4 +1,4 @@
-"""What references mean that go by step, by time, by the thread's log or its origin."""
+"""References by step, by time, by the thread's log of moves, and to the fork point."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def at_step(
 async def before_moves(
     context: Context, thread: ThreadRecord, head: Checkpoint, count: int
 ) -> Checkpoint:
-    """Where the head was before its last moves."""
+    """Where the head was before its last ``count`` moves."""
     reference = f"@{{{count}}}"
     passed = 0
     async for move in head_moves(context, thread.id):
@@ -48,8 +48,8 @@ async def before_moves(
 async def until(
     context: Context, thread: ThreadRecord, head: Checkpoint, time: int
 ) -> Checkpoint:
-    """The newest checkpoint on the head's line that was saved until a time."""
-    # Clocks may go back, so times along a line need not be in order: no bisection.
+    """The newest checkpoint on the head's line that was saved by a time."""
+    # Clocks can be set back, so times along a line may be out of order: no bisection.
     page, chunk = [head], 1
     while True:
         for checkpoint in page:
@@ -60,7 +60,7 @@ async def until(
         chunk = CHUNK
         line = Ancestors(start=page[-1], skip=1, limit=CHUNK)
         page = list(await context.backend.scan(line))
-    why = "has nothing on its line that was saved until then; see history()"
+    why = "has nothing on its line that was saved by then; see history()"
     raise _missing(thread, f"@{{{time}}}", why)
 
 
@@ -73,7 +73,7 @@ async def upstream(context: Context, thread: ThreadRecord) -> Checkpoint:
 
 
 async def head_moves(context: Context, thread: str) -> AsyncIterator[Move]:
-    """The thread's moves of the head, newest first."""
+    """The moves of a thread's head, newest first."""
     before: int | None = None
     while True:
         page = await context.backend.scan(

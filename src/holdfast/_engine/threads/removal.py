@@ -1,4 +1,4 @@
-"""Removing checkpoints and threads, with everything that only they use."""
+"""Removing checkpoints and threads, with the segments that only they use."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from holdfast.errors import Conflict, Corrupt, NotFound, Unstorable
 T = TypeVar("T")
 
 MOST_REPEATS = 20
-# The codes of a `Conflict` with a rival whose change came first.
+# The codes of a `Conflict` with another writer whose change came first.
 OVERTAKEN = {"plan_stale", "head_moved", "thread_deleted"}
 
 
 async def delete_threads(context: Context, names: Iterable[str]) -> int:
-    """Delete threads with all that only they use; returns how many there were."""
+    """Delete threads with what only they use; returns how many there were."""
     wanted = set(names)
 
     async def attempt() -> int:
@@ -44,7 +44,7 @@ async def delete_matching(
     kind: str | None,
     prefix: str | None,
 ) -> int:
-    """Delete the named threads and those that match all of the filters."""
+    """Delete the named threads, and the threads that match all of the filters."""
     if (owner, agent, kind, prefix) == (None, None, None, None):
         if not names:
             text = "name threads, or an owner, agent, kind or prefix"
@@ -61,7 +61,7 @@ async def delete_matching(
 async def plans_without(
     context: Context, threads: Iterable[ThreadRecord]
 ) -> list[FamilyPlan]:
-    """What else goes with some threads."""
+    """What else must be removed when some threads are deleted."""
     return [
         plan
         for number, theirs in by_family(threads).items()
@@ -72,7 +72,10 @@ async def plans_without(
 async def _without(
     context: Context, family: int, threads: Sequence[ThreadRecord]
 ) -> FamilyPlan | None:
-    """What goes with some threads while others of the family stay."""
+    """What must be removed from a family when some of its threads are deleted.
+
+    ``None`` if no thread stays: then the backend drops the whole family.
+    """
     names = {thread.id for thread in threads}
     page = await context.backend.scan(Threads(family=family, every=True))
     staying = [t for t in page if t.deleted_at is None and t.id not in names]
@@ -90,7 +93,7 @@ async def delete(context: Context, thread: str, reference: Reference | None) -> 
 
 
 async def delete_checkpoint(context: Context, thread: str, reference: Reference) -> int:
-    """Delete one checkpoint; its children get its parent, a head moves back to it."""
+    """Delete one checkpoint; its parent becomes the parent of its children."""
 
     async def attempt() -> int:
         try:
@@ -166,7 +169,7 @@ async def _remove(context: Context, plan: FamilyPlan, *first: Write) -> int:
 def _refuse_inherited(
     record: ThreadRecord, others: Iterable[ThreadRecord], doomed: Checkpoint
 ) -> None:
-    """What a fork shares with a living thread is that thread's to delete."""
+    """Refuse a checkpoint that a fork shares with a thread that still exists."""
     owners = {other.number for other in others} - {record.number}
     if doomed.thread_number in owners:
         raise Conflict(
@@ -194,7 +197,7 @@ def _refuse_foreign_heads(
 async def until_current(
     attempt: Callable[[], Awaitable[T]], *, again: int = MOST_REPEATS
 ) -> T:
-    """Repeat what was planned on a store that has changed meanwhile."""
+    """Repeat an attempt whose plan was made on a state that another writer changed."""
     damage = ""
     for _ in range(again):
         try:
@@ -203,7 +206,7 @@ async def until_current(
             if conflict.code not in OVERTAKEN:
                 raise
         except Corrupt as corrupt:
-            # Perhaps what could not be read was only removed since.
+            # What could not be read may have been removed meanwhile.
             if corrupt.message == damage:
                 raise
             damage = corrupt.message
@@ -213,7 +216,7 @@ async def until_current(
 def unneeded(
     staying: Sequence[ThreadRecord], checkpoints: Sequence[Checkpoint]
 ) -> list[Checkpoint]:
-    """What belongs to threads that are gone and no surviving thread descends from."""
+    """Checkpoints of deleted threads that no staying thread descends from."""
     numbers = {thread.number for thread in staying}
     own = [c.id for c in checkpoints if c.thread_number in numbers]
     needed = ancestry(checkpoints, [*own, *roots_of(staying)])
@@ -221,7 +224,7 @@ def unneeded(
 
 
 def roots_of(threads: Iterable[ThreadRecord]) -> list[str]:
-    """Where the lines of threads begin to be needed: at heads and fork points."""
+    """The checkpoints from which threads need their lines: heads and fork points."""
     found: list[str] = []
     for thread in threads:
         if thread.head is not None:

@@ -9,9 +9,9 @@ from typing import TypedDict, Unpack
 import msgspec
 from msgspec.structs import replace
 
-from holdfast._engine.cache import Known
+from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
-from holdfast._engine.threads.drafts import Draft, Plan, Texts
+from holdfast._engine.threads.drafts import Draft, NextState, StateTexts
 from holdfast._engine.threads.lineage import Reference, resolve
 from holdfast._engine.threads.load import read_texts
 from holdfast._port import NEW_THREAD, CheckpointKey, Receipt, Start, Write
@@ -32,9 +32,9 @@ from holdfast.errors import Conflict, Corrupt, Unstorable
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """How a checkpoint is saved, beside its state; all of it checked.
+    """What a save takes beside the state; all of it has been checked.
 
-    ``commit`` takes the write to the backend, where it is part of something larger.
+    ``commit`` commits the write together with others; by default it is committed alone.
     """
 
     label: str | None = None
@@ -121,16 +121,16 @@ async def save(
 
 
 async def seen(context: Context, thread: str, id_: str | None) -> Checkpoint | Unset:
-    """The checkpoint that a record was loaded from, any if it was not loaded.
+    """The checkpoint that a record was loaded from, `UNSET` if it was not loaded.
 
-    Raises `Conflict` if it is gone: then others have been there since.
+    Raises `Conflict` if the checkpoint no longer exists.
     """
     if id_ is None:
         return UNSET
     record = await context.find_thread(thread)
     if record is None:
         raise Conflict(
-            f"thread {thread!r} was deleted since it was loaded; to begin it anew,"
+            f"thread {thread!r} was deleted since it was loaded; to start it again,"
             " save a new record",
             code="thread_deleted",
             thread=thread,
@@ -156,7 +156,7 @@ class _Attempt:
     ) -> None:
         self.context, self.thread, self.draft, self.how = context, thread, draft, how
         self.id = how.id or context.new_id()
-        self.parent: Known | None = None
+        self.parent: OpenedCheckpoint | None = None
 
     async def find_parent(self, *, certainly: bool) -> None:
         expect = self.how.expect
@@ -165,8 +165,8 @@ class _Attempt:
         if not isinstance(expect, Unset):
             await self._find_expected(expect)
             return
-        # What this store saved last is most likely still the head: the commit will
-        # tell. Only a save that may be left out has to be certain first.
+        # What this store saved last is most likely still the head, and the commit
+        # checks it. Only a save that may be skipped needs to be sure of it first.
         if not certainly:
             self.parent = self.context.cache.take(self.thread)
         if self.parent is None:
@@ -176,7 +176,7 @@ class _Attempt:
     async def _find_expected(self, expect: Reference) -> None:
         known = self.context.cache.take(self.thread)
         if known and _is_meant(expect, known.head):
-            # The commit will tell whether it still is the head.
+            # The commit checks whether it is still the head.
             self.parent = known
             return
         if known is not None:
@@ -186,7 +186,7 @@ class _Attempt:
     def _build_on(self, head: Checkpoint | None) -> None:
         self.parent = self.context.known(self.thread, head) if head else None
 
-    async def plan(self) -> tuple[Plan, Manifest]:
+    async def plan(self) -> tuple[NextState, Manifest]:
         """What the draft makes of the parent."""
         while True:
             blocks = Blocks(self.parent.manifest.next_block if self.parent else 0)
@@ -201,7 +201,7 @@ class _Attempt:
                 return plan, Manifest(plan.is_mapping, plan.values, blocks.next)
 
     async def _found_new_head(self) -> bool:
-        """Build on another head than before, if there is one and any will do."""
+        """Take a new head as the parent, if there is one and any head is accepted."""
         found = await self.context.find_thread(self.thread)
         head = found.head if found else None
         before = self.parent.head.seq if self.parent else None
@@ -234,7 +234,7 @@ class _Attempt:
             for key, data in self.how.journal
         )
 
-    async def commit(self, plan: Plan, manifest: Manifest) -> Checkpoint:
+    async def commit(self, plan: NextState, manifest: Manifest) -> Checkpoint:
         now = self.context.clock()
         draft = self._checkpoint(manifest, now)
         write = Write(
@@ -256,7 +256,9 @@ class _Attempt:
             family=receipt.family,
             thread_number=receipt.thread_number,
         )
-        self.context.cache.give(self.thread, Known(saved, manifest, plan.bodies))
+        self.context.cache.give(
+            self.thread, OpenedCheckpoint(saved, manifest, plan.bodies)
+        )
         return saved
 
     def _start(self) -> Start | None:
@@ -289,12 +291,14 @@ class _Attempt:
         return replace(draft, sha256=digest(draft, above))
 
     async def settle(self, conflict: Conflict) -> Checkpoint | None:
-        """Make the next attempt possible, or return what is there, or give up."""
+        """Prepare the next attempt, or return the save that this repeats, or raise."""
         if conflict.code == "id_taken":
-            return await self._same_as_before(conflict)
+            return await self._repeated(conflict)
         if conflict.code == "segment_taken":
             assert self.parent is not None
-            self.parent = Known(self.parent.head, self._elsewhere(self.parent.manifest))
+            self.parent = OpenedCheckpoint(
+                self.parent.head, self._elsewhere(self.parent.manifest)
+            )
             return None
         if self.how.expect is not UNSET or not self._may_go_on(conflict):
             raise conflict
@@ -302,24 +306,24 @@ class _Attempt:
         return None
 
     def _may_go_on(self, conflict: Conflict) -> bool:
-        """Whether what was found instead of the expected head will do as well."""
+        """Whether the save may build on the head that was found instead."""
         if conflict.code == "thread_deleted":
             return self.how.start.anew
         return conflict.code in {"head_moved", "thread_missing"}
 
     def _elsewhere(self, manifest: Manifest) -> Manifest:
-        """The same values, with new segments going to blocks no fork has taken."""
+        """The same values, with new segments going to a block that no fork uses."""
         values: dict[str, Value] = {
             name: replace(value, next_appended=0, next_replaced=0)
             if isinstance(value, Rope)
             else value
             for name, value in manifest.values.items()
         }
-        chance = int.from_bytes(sha256(self.context.new_id().encode()).digest()[:8])
-        return Manifest(manifest.is_mapping, values, chance % LAST_BLOCK)
+        random = int.from_bytes(sha256(self.context.new_id().encode()).digest()[:8])
+        return Manifest(manifest.is_mapping, values, random % LAST_BLOCK)
 
-    async def _same_as_before(self, conflict: Conflict) -> Checkpoint:
-        """The first result of a save that is repeated with its id."""
+    async def _repeated(self, conflict: Conflict) -> Checkpoint:
+        """The checkpoint of an earlier save with the same id and content."""
         thread = await self.context.get_thread(self.thread)
         [found] = await self.context.backend.read(
             [CheckpointKey(thread.family, self.id)]
@@ -336,26 +340,26 @@ class _Attempt:
             raise conflict
         return found
 
-    async def _texts_before(self, found: Checkpoint) -> Texts | None:
-        if found.link is not None:  # what it was built on is gone
+    async def _texts_before(self, found: Checkpoint) -> StateTexts | None:
+        if found.link is not None:  # its parent was removed
             return None
         if found.parent is None:
-            return Texts({}, is_mapping=True)
+            return StateTexts({}, is_mapping=True)
         key = CheckpointKey(found.family, found.parent)
         [parent] = await self.context.backend.read([key])
         return await self._texts(parent) if parent else None
 
-    async def _texts(self, checkpoint: Checkpoint) -> Texts:
+    async def _texts(self, checkpoint: Checkpoint) -> StateTexts:
         manifest = decode_manifest(checkpoint)
-        texts = await read_texts(self.context, Known(checkpoint, manifest))
-        return Texts(texts, is_mapping=manifest.is_mapping)
+        texts = await read_texts(self.context, OpenedCheckpoint(checkpoint, manifest))
+        return StateTexts(texts, is_mapping=manifest.is_mapping)
 
 
 def _is_meant(reference: Reference, head: Checkpoint) -> bool:
-    """Whether a reference names a head, as far as can be told without looking."""
+    """Whether a reference means a head, without reading anything."""
     if isinstance(reference, Checkpoint):
-        # An id can be used again in a thread that was begun anew, and a number in a
-        # folder whose files were replaced.
+        # An id can be used again after its thread was deleted, and a number after the
+        # files of a folder were replaced.
         found, wanted = (head.seq, head.sha256), (reference.seq, reference.sha256)
         return found == wanted
     return reference == head.id

@@ -1,4 +1,4 @@
-"""Writing a portable archive, and taking one in beside what a store holds."""
+"""Writing a portable archive, and importing one into a store."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ CHUNK = 64
 NAMES = 500
 
 
-class Selection(msgspec.Struct, frozen=True):
+class ExportSelection(msgspec.Struct, frozen=True):
     """Which threads to export, and from which time on."""
 
     threads: Collection[str] | None = None
     since: int | None = None
 
 
-def selected(threads: Iterable[str] | None, since: datetime | None) -> Selection:
-    """What is to be exported."""
+def selected(threads: Iterable[str] | None, since: datetime | None) -> ExportSelection:
+    """The selection a caller asked for, checked."""
     names = None if threads is None else [checked_name(name) for name in threads]
     if since is not None and since.tzinfo is None:
         raise Unstorable("since", "needs a time zone: give it tzinfo=UTC")
     at = None if since is None else (since - EPOCH) // timedelta(microseconds=1)
-    return Selection(names, at)
+    return ExportSelection(names, at)
 
 
-# --- out ------------------------------------------------------------------------------
+# --- exporting ------------------------------------------------------------------------
 
 
 async def export(
-    context: Context, to: Target, selection: Selection, progress: Progress | None
+    context: Context, to: Target, selection: ExportSelection, progress: Progress | None
 ) -> Contents:
     """Write an archive of one moment of the store."""
     inspection = await context.backend.inspect()
@@ -63,13 +63,15 @@ async def export(
             raise Corrupt("the store", f"{rescued.damage[0]}; salvage() it first")
         families = chosen(rescued, selection.threads, selection.since)
         with new_file(to) as file:
-            writing = _Writing(context, inspection, file)
-            return await writing.run(families, progress or (lambda _done, _of: None))
+            writer = _ArchiveExport(context, inspection, file)
+            return await writer.run(families, progress or _ignore)
     finally:
         await inspection.close()
 
 
-class _Writing:
+class _ArchiveExport:
+    """Writes families to the file of an archive."""
+
     def __init__(
         self, context: Context, inspection: Inspection, file: BinaryIO
     ) -> None:
@@ -114,44 +116,48 @@ class _Writing:
 
 
 def _weight(family: Adoption) -> int:
-    """How much there is to be done about a family."""
+    """The number of steps that a family is in the progress."""
     return len(family.checkpoints) + sizes_of(family).segments
 
 
 def _parts(runs: Iterable[Run]) -> Iterator[Run]:
-    """The same runs, none of them long."""
+    """The same segments in runs of at most `CHUNK`."""
     for run in runs:
         for first in range(run.first, run.last + 1, CHUNK):
             yield Run(first, min(first + CHUNK - 1, run.last))
 
 
-# --- in -------------------------------------------------------------------------------
+def _ignore(_done: int, _total: int) -> None:
+    """The progress of a caller that does not ask for it."""
+
+
+# --- importing ------------------------------------------------------------------------
 
 
 async def import_archive(
     context: Context, source: Source, *, dry_run: bool, progress: Progress | None
 ) -> Imported:
-    """Take an archive in, all of it or nothing; what is there already stays."""
+    """Import an archive, all of it or nothing; families that are there are skipped."""
     with opened(source) as (file, name):
         reader = ArchiveReader(file, name)
         there = await _already_there(context, reader.heading)
-        taking = _Taking(file, name, there, progress or (lambda _done, _of: None))
-        # All of it is read before anything is written: a bad one costs nobody a lock.
-        imported, digest = taking.rehearse()
+        incoming = _ArchiveImport(file, name, there, progress or _ignore)
+        # Read all of it before writing: a damaged archive then never takes the lock.
+        imported, digest = incoming.check()
         if dry_run or not imported.threads:
             return imported
-        taking.pack = await context.packer.packing()
+        incoming.pack = await context.packer.packing()
         admission = Admission(
             changes=reader.heading.changes,
             threads=reader.heading.threads,
-            families=lambda: taking.families(digest),
+            families=lambda: incoming.families(digest),
         )
         await context.backend.admit(admission)
     return imported
 
 
-class _Taking:
-    """Reads an archive, leaving out the families that are there."""
+class _ArchiveImport:
+    """Reads an archive without the families that the store has already."""
 
     def __init__(
         self, file: BinaryIO, name: str, there: Collection[int], progress: Progress
@@ -161,7 +167,7 @@ class _Taking:
         self.done = self.total = 0
         self.pack: Callable[[Segment], Segment] = lambda segment: segment
 
-    def rehearse(self) -> tuple[Imported, str]:
+    def check(self) -> tuple[Imported, str]:
         """What would be imported, and the digest of the archive."""
         reader = ArchiveReader(self.file, self.name)
         new: list[str] = []
@@ -201,7 +207,7 @@ class _Taking:
 
 
 async def _already_there(context: Context, heading: Heading) -> set[int]:
-    """The families that the store has as they are; refuses others of their names."""
+    """The families that the store has already; refuses other threads of their names."""
     names = [name for line in heading.families for name in line.threads]
     if not await _any_lives(context, names):
         return set()
@@ -232,7 +238,7 @@ async def _any_lives(context: Context, names: Sequence[str]) -> bool:
 
 
 async def _fingerprints(context: Context) -> dict[str, str]:
-    """Of every family, under the names of its living threads."""
+    """The fingerprint of the family by the name of each living thread."""
     inspection = await context.backend.inspect()
     try:
         rescued = await inspection.rescue()

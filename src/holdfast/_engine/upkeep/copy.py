@@ -1,13 +1,13 @@
-"""Copying a whole store to another, whatever keeps it: ids, order, digests, journal."""
+"""Copying a whole store to another of any kind: ids, order, digests, journal."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
 
 import msgspec
 
 from holdfast._engine.context import Context
+from holdfast._engine.threads.removal import by_family
 from holdfast._port import Adoption, Inspection, Rescued
 from holdfast._port.removal import merged
 from holdfast._values.records import (
@@ -21,7 +21,7 @@ from holdfast._values.records import (
 )
 from holdfast.errors import Conflict, Corrupt
 
-# Segments are copied in parts of about so many.
+# The number of segments copied at a time.
 CHUNK = 500
 
 
@@ -44,13 +44,15 @@ async def copy(
         rescued = await inspection.rescue()
         if rescued.damage:
             raise Corrupt("the store", f"{rescued.damage[0]}; salvage() it first")
-        copying = _Copying(source, target, inspection, rescued)
-        return await copying.run(progress or (lambda _done, _all: None))
+        copier = _StoreCopy(source, target, inspection, rescued)
+        return await copier.run(progress or (lambda _done, _all: None))
     finally:
         await inspection.close()
 
 
-class _Copying:
+class _StoreCopy:
+    """A copy in progress, from a view of the source."""
+
     def __init__(
         self,
         source: Context,
@@ -60,7 +62,7 @@ class _Copying:
     ) -> None:
         self.source, self.target = source, target
         self.inspection, self.rescued = inspection, rescued
-        self.threads = _by_family(rescued.threads)
+        self.threads = by_family(rescued.threads)
         self.families = {
             thread.id: family
             for family, threads in self.threads.items()
@@ -100,7 +102,7 @@ class _Copying:
         )
 
     async def _already_there(self) -> set[int]:
-        """The numbers of threads that were copied; refuses a store with others."""
+        """The numbers of threads that were copied before; refuses any others."""
         mine = {thread.number: thread for thread in self.rescued.threads}
         inspection = await self.target.backend.inspect()
         try:
@@ -151,10 +153,3 @@ class _Copying:
 
 def _head(thread: ThreadRecord) -> str | None:
     return thread.head.id if thread.head else None
-
-
-def _by_family(threads: Iterable[ThreadRecord]) -> dict[int, list[ThreadRecord]]:
-    families: dict[int, list[ThreadRecord]] = defaultdict(list)
-    for thread in threads:
-        families[thread.family].append(thread)
-    return families

@@ -1,7 +1,7 @@
-"""Checkpoints as JSON Lines, for people and for programs that know nothing of us.
+"""Checkpoints as JSON Lines, for people and for other programs.
 
-Values stand in the lines as they are stored: what is no JSON by itself, such as bytes
-or a time, in the tagged form of the store.
+Values are written as they are stored: those without a JSON form, such as bytes or a
+time, in the tagged form of the store.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Literal, cast
 import msgspec
 import orjson
 
-from holdfast._engine.cache import Known
+from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
 from holdfast._engine.threads.load import read_texts
 from holdfast._engine.upkeep.archive import selected
@@ -31,8 +31,8 @@ EVERY = "*"
 Shown = Literal["state", "messages"]
 
 
-class Telling(msgspec.Struct, frozen=True, kw_only=True):
-    """What goes into the lines; ``redact`` are paths, in which ``*`` is any part."""
+class LinesRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What is exported; ``redact`` are paths, in which ``*`` matches any part."""
 
     threads: Collection[str] | None = None
     since: int | None = None
@@ -47,12 +47,12 @@ def wanted_lines(
     shown: Shown,
     heads: bool,
     redact: Iterable[str],
-) -> Telling:
-    """What a caller asked for, checked."""
+) -> LinesRequest:
+    """The request of a caller, checked."""
     if shown not in {"state", "messages"}:
         raise Unstorable("shown", f"is 'state' or 'messages', not {shown!r}")
     selection = selected(threads, since)
-    return Telling(
+    return LinesRequest(
         threads=selection.threads,
         since=selection.since,
         shown=shown,
@@ -61,51 +61,51 @@ def wanted_lines(
     )
 
 
-async def tell(
-    context: Context, to: Target, telling: Telling, progress: Progress | None
+async def export_lines(
+    context: Context, to: Target, request: LinesRequest, progress: Progress | None
 ) -> int:
     """Write a line for each checkpoint, thread by thread; returns how many."""
-    threads = await _threads(context, telling)
+    threads = await _threads(context, request)
     count = 0
     with new_file(to) as file:
         for done, thread in enumerate(threads):
             if progress is not None:
                 progress(done, len(threads))
-            count += await _tell_thread(context, thread, telling, file)
+            count += await _write_thread(context, thread, request, file)
     if progress is not None:
         progress(len(threads), len(threads))
     return count
 
 
-async def _threads(context: Context, telling: Telling) -> list[ThreadRecord]:
-    """The threads to tell of, in the order in which they began."""
-    if telling.threads is None:
+async def _threads(context: Context, request: LinesRequest) -> list[ThreadRecord]:
+    """The threads to export, oldest first."""
+    if request.threads is None:
         found = list(await context.backend.scan(Threads(without=PIN)))
         return sorted(found, key=lambda thread: thread.number)
-    named = [await context.find_thread(name) for name in telling.threads]
-    for name, thread in zip(telling.threads, named, strict=True):
+    named = [await context.find_thread(name) for name in request.threads]
+    for name, thread in zip(request.threads, named, strict=True):
         if thread is None:
             text = f"there is no thread {name!r} to export; see threads()"
             raise NotFound(text, thread=name)
     return [thread for thread in named if thread is not None]
 
 
-async def _tell_thread(
-    context: Context, thread: ThreadRecord, telling: Telling, file: BinaryIO
+async def _write_thread(
+    context: Context, thread: ThreadRecord, request: LinesRequest, file: BinaryIO
 ) -> int:
     count = 0
-    async for checkpoint in _checkpoints(context, thread, telling):
-        if telling.since is not None and checkpoint.saved_at < telling.since:
+    async for checkpoint in _checkpoints(context, thread, request):
+        if request.since is not None and checkpoint.saved_at < request.since:
             continue
-        file.write(await _line(context, checkpoint, thread.id, telling))
+        file.write(await _line(context, checkpoint, thread.id, request))
         count += 1
     return count
 
 
 async def _checkpoints(
-    context: Context, thread: ThreadRecord, telling: Telling
+    context: Context, thread: ThreadRecord, request: LinesRequest
 ) -> AsyncIterator[Checkpoint]:
-    if telling.heads:
+    if request.heads:
         if thread.head is not None:
             yield thread.head
         return
@@ -127,18 +127,18 @@ async def _checkpoints(
 
 
 async def _line(
-    context: Context, checkpoint: Checkpoint, thread: str, telling: Telling
+    context: Context, checkpoint: Checkpoint, thread: str, request: LinesRequest
 ) -> bytes:
     manifest = decode_manifest(checkpoint)
-    texts = await read_texts(context, Known(checkpoint, manifest))
-    if telling.redact:
+    texts = await read_texts(context, OpenedCheckpoint(checkpoint, manifest))
+    if request.redact:
         state = {name: orjson.loads(text) for name, text in texts.items()}
     else:
         state = {name: orjson.Fragment(text) for name, text in texts.items()}
     shown: Any = state if manifest.is_mapping else state[WHOLE]
-    for parts in telling.redact:
+    for parts in request.redact:
         shown = redacted(shown, parts)
-    if telling.shown == "messages":
+    if request.shown == "messages":
         shown = shown.get("messages", []) if manifest.is_mapping else []
     document: dict[str, object] = {
         "thread": thread,
@@ -150,13 +150,13 @@ async def _line(
         "label": checkpoint.label,
         "tags": checkpoint.tags,
         "metadata": orjson.Fragment(checkpoint.encoded_metadata or b"{}"),
-        telling.shown: shown,
+        request.shown: shown,
     }
     return orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)
 
 
 def redacted(value: object, parts: tuple[Part, ...]) -> object:
-    """A value without what stands at a path, in which ``*`` is any part."""
+    """A value with `REDACTED` at a path, in which ``*`` matches any part."""
     if not parts:
         return REDACTED
     first, rest = parts[0], parts[1:]

@@ -1,4 +1,4 @@
-"""Removing whatever a retention policy does not keep."""
+"""Removing what a retention policy does not keep."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from holdfast._port import FamilyPlan, Prune, Pruned, Threads
 from holdfast._port.removal import plan_removal
 from holdfast._values.records import Checkpoint, ThreadRecord
 from holdfast.errors import Conflict, HoldfastError
-from holdfast.retention import Family, Retention, checkpoints_to_remove, threads_to_drop
+from holdfast.retention import Retention, checkpoints_to_remove, threads_to_drop
 
-# How long the tombstone of a deleted thread turns late writers away.
+# How long the tombstone of a deleted thread refuses late writers.
 TOMBSTONE_LIFE = 30 * 24 * 3600 * 1_000_000
 
 
@@ -46,7 +46,7 @@ async def prune(context: Context, policy: Retention, *, dry_run: bool) -> Pruned
 async def prune_conversations(
     context: Context, policy: Retention, *, dry_run: bool
 ) -> Pruned:
-    """Drop conversations that a policy's rules for threads do not keep."""
+    """Remove the conversations that a policy's rules for threads do not keep."""
     only = replace(policy, kinds=(conversations.KIND,))
     return await prune(context, only, dry_run=dry_run)
 
@@ -54,7 +54,10 @@ async def prune_conversations(
 async def _prune_by_family(
     context: Context, policy: Retention, *, dry_run: bool
 ) -> Pruned:
-    """The same in small steps: of two that plan for all, one would always be late."""
+    """As `prune`, one family at a time.
+
+    Of two processes that prune the whole store at once, one would always come too late.
+    """
 
     async def guard() -> None:
         await _guard(context, policy, await _plan(context, policy))
@@ -101,7 +104,7 @@ class Housekeeping:
 async def _plan(
     context: Context, policy: Retention, family: int | None = None
 ) -> Prune:
-    """What goes of all families, or of one."""
+    """What to remove from all families, or from one."""
     now = context.clock()
     living = [t for t in await _all_threads(context) if t.deleted_at is None]
     dropped = threads_to_drop(policy, living, now) if policy.drops_threads else []
@@ -138,7 +141,7 @@ def _also_thinned(
 ) -> list[Checkpoint]:
     gone = {checkpoint.id for checkpoint in unneeded}
     left = [checkpoint for checkpoint in checkpoints if checkpoint.id not in gone]
-    thinned = checkpoints_to_remove(policy, Family(threads, left), now)
+    thinned = checkpoints_to_remove(policy, threads, left, now)
     gone.update(checkpoint.id for checkpoint in thinned)
     return [checkpoint for checkpoint in checkpoints if checkpoint.id in gone]
 

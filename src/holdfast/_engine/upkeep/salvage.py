@@ -8,8 +8,9 @@ import msgspec
 from msgspec.structs import replace
 
 from holdfast._engine.context import Context
-from holdfast._engine.threads import moves, removal, save
+from holdfast._engine.threads import moves, removal
 from holdfast._engine.threads.drafts import StateDraft
+from holdfast._engine.threads.save import Options, save
 from holdfast._engine.upkeep.verify import Problem
 from holdfast._port import Inspection, Start, Write
 from holdfast._values.manifest import decode_manifest
@@ -19,7 +20,7 @@ from holdfast.errors import Corrupt, HoldfastError
 
 
 class Salvaged(msgspec.Struct, frozen=True):
-    """What a salvage saved, and what was lost."""
+    """What could be copied out of a damaged store, and what was lost."""
 
     threads: int
     checkpoints: int
@@ -28,7 +29,7 @@ class Salvaged(msgspec.Struct, frozen=True):
 
 
 async def salvage(context: Context, open_target: Callable[[], Context]) -> Salvaged:
-    """Save every checkpoint that can be read to another store, ids and times kept."""
+    """Copy every checkpoint that can be read to a new store, with its id and time."""
     inspection = await context.backend.inspect()
     try:
         target = open_target()
@@ -41,13 +42,15 @@ async def salvage(context: Context, open_target: Callable[[], Context]) -> Salva
 
 
 class _Salvage:
+    """A salvage in progress."""
+
     def __init__(
         self, context: Context, target: Context, inspection: Inspection
     ) -> None:
         self.context, self.target, self.inspection = context, target, inspection
         self.threads: dict[str, ThreadRecord] = {}
-        # Where a checkpoint, or the nearest ancestor that was saved, is now.
-        self.places: dict[str, Checkpoint] = {}
+        # The copy of a checkpoint, or of its nearest ancestor that could be copied.
+        self.copies: dict[str, Checkpoint] = {}
         self.heads: dict[str, Checkpoint] = {}
         self.lost: list[Problem] = []
         self.saved = self.recorded = 0
@@ -60,25 +63,25 @@ class _Salvage:
         for checkpoint in rescued.checkpoints:
             await self._copy(checkpoint)
         for thread in living:
-            await self._settle(thread)
+            await self._restore_head(thread)
         for thread in rescued.threads:
             if thread.deleted_at is not None and thread.id not in self.threads:
-                await self._bury(thread.id)
+                await self._delete_again(thread.id)
         for entry in rescued.entries:
             await self._record(entry)
         return Salvaged(len(self.heads), self.saved, self.recorded, tuple(self.lost))
 
     async def _copy(self, checkpoint: Checkpoint) -> None:
-        above = self.places.get(checkpoint.parent or "")
+        above = self.copies.get(checkpoint.parent or "")
         try:
             draft = await self._draft(checkpoint)
         except HoldfastError as error:
             self.lost.append(Problem(str(error), checkpoint.thread, checkpoint.id))
             if above is not None:
-                self.places[checkpoint.id] = above
+                self.copies[checkpoint.id] = above
             return
         await self._go_to(checkpoint.thread, above)
-        how = save.Options(
+        how = Options(
             label=checkpoint.label,
             tags=checkpoint.tags,
             metadata=checkpoint.encoded_metadata,
@@ -87,8 +90,8 @@ class _Salvage:
             start=self._start(checkpoint.thread),
         )
         then = replace(self.target, clock=lambda: checkpoint.saved_at)
-        copied = await save.save(then, checkpoint.thread, draft, how)
-        self.places[checkpoint.id] = self.heads[checkpoint.thread] = copied
+        copied = await save(then, checkpoint.thread, draft, how)
+        self.copies[checkpoint.id] = self.heads[checkpoint.thread] = copied
         self.saved += 1
 
     async def _draft(self, checkpoint: Checkpoint) -> StateDraft:
@@ -135,13 +138,13 @@ class _Salvage:
             return Start()
         return Start(record.kind, record.owner, record.agent, record.encoded_metadata)
 
-    async def _settle(self, thread: ThreadRecord) -> None:
-        """Put the head where it was."""
+    async def _restore_head(self, thread: ThreadRecord) -> None:
+        """Move the head to where it was."""
         if thread.head is not None:
-            await self._go_to(thread.id, self.places.get(thread.head.id))
+            await self._go_to(thread.id, self.copies.get(thread.head.id))
 
-    async def _bury(self, name: str) -> None:
-        """Delete a thread that came back for its forks, if nothing goes with it."""
+    async def _delete_again(self, name: str) -> None:
+        """Delete a thread that was copied for its forks, if they need all of it."""
         thread = await self.target.find_thread(name)
         plans = await removal.plans_without(self.target, [thread] if thread else [])
         if [len(plan.checkpoints) for plan in plans] == [0]:

@@ -1,4 +1,4 @@
-"""What takes the space of a store."""
+"""The sizes of families: which threads take the most space."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast._values.rope import Rope
 
 
 class Heavy(msgspec.Struct, frozen=True):
-    """Threads that share history, and what they take together.
+    """The threads of a family, and the space they take together.
 
     ``logical_bytes`` is what whole-state saving would have written, ``stored_bytes``
     what is stored; ``values`` are the bytes of the values of all heads, by name.

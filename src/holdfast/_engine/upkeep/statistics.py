@@ -6,16 +6,11 @@ from collections import Counter
 
 import msgspec
 
-from holdfast._engine.cache import Known
 from holdfast._engine.context import Context
-from holdfast._engine.records import agent_checkpoints as snapshots
-from holdfast._engine.records import agents, conversations, documents
-from holdfast._engine.threads.drafts import read_values
+from holdfast._engine.records import agent_checkpoints, agents, conversations, documents
 from holdfast._engine.threads.load import read_listed
 from holdfast._port import Facts, Saves, Threads
-from holdfast._values.manifest import decode_manifest
 from holdfast._values.records import PIN, ThreadRecord
-from holdfast.conversations import tally_of
 
 CHUNK = 500
 
@@ -24,7 +19,7 @@ class Statistics(Facts, frozen=True, kw_only=True):
     """Counts and sizes of a store, equal on every backend but for ``file_bytes``.
 
     ``logical_bytes`` is what whole-state saving would have written, ``stored_bytes``
-    what the segments take, ``file_bytes`` what the store occupies.
+    what the segments take, ``file_bytes`` what the store takes on disk.
     """
 
     agents: int
@@ -35,10 +30,10 @@ class Statistics(Facts, frozen=True, kw_only=True):
 
 
 async def statistics(context: Context) -> Statistics:
-    """Count everything; what the typed records hold is read from their heads."""
+    """Count everything; the messages as the heads of the conversations count them."""
     facts = await context.backend.facts()
     kinds: Counter[str] = Counter()
-    messages = pinned = 0
+    messages = checkpoints = 0
     after: int | None = None
     while True:
         query = Threads(without=PIN, after=after, limit=CHUNK)
@@ -47,8 +42,9 @@ async def statistics(context: Context) -> Statistics:
             kinds[record.kind] += 1
             if record.kind == conversations.KIND:
                 messages += await read_listed(context, record, _messages) or 0
-            elif record.kind == snapshots.KIND:
-                pinned += len(await context.backend.scan(Saves(family=record.family)))
+            elif record.kind == agent_checkpoints.KIND:
+                saves = await context.backend.scan(Saves(family=record.family))
+                checkpoints += len(saves)
         after = page.cursor
         if after is None:
             break
@@ -58,12 +54,10 @@ async def statistics(context: Context) -> Statistics:
         conversations=kinds[conversations.KIND],
         messages=messages,
         documents=kinds[documents.KIND],
-        agent_checkpoints=pinned,
+        agent_checkpoints=checkpoints,
     )
 
 
 async def _messages(context: Context, record: ThreadRecord) -> int:
     assert record.head is not None
-    known = Known(record.head, decode_manifest(record.head))
-    values = await read_values(context, known, ("counts",))
-    return tally_of(values.get("counts")).messages
+    return (await conversations.tally_at(context, record.head)).messages

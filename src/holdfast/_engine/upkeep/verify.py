@@ -1,4 +1,4 @@
-"""Checking that everything is as it was written."""
+"""Checking that everything stored is as it was written."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHUNK = 1000
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """Something that is not as it was written; ``checkpoint`` where it can be told."""
+    """Something that is not as it was written; ``checkpoint`` if it is known which."""
 
     what: str
     thread: str | None = None
@@ -32,7 +32,7 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class Verification(msgspec.Struct, frozen=True):
-    """What a check of the whole store found; true if everything is well."""
+    """The result of checking a store; true if there is no problem."""
 
     threads: int
     checkpoints: int
@@ -41,7 +41,7 @@ class Verification(msgspec.Struct, frozen=True):
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether there is no problem."""
         return not self.problems
 
     def __bool__(self) -> bool:
@@ -53,7 +53,7 @@ async def verify(
 ) -> Verification:
     """Check storage, checksums, digests and references of the whole store.
 
-    With ``quick`` only what the backend itself can tell of its files.
+    With ``quick`` only what the backend checks in its own files.
     """
     stored = await context.backend.check()
     if quick and stored:

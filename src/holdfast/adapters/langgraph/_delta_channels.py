@@ -13,11 +13,10 @@ from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 
-from holdfast._engine.cache import Known
+from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
 from holdfast._engine.threads.drafts import read_values
 from holdfast._port import Ancestors
-from holdfast._values.manifest import decode_manifest
 from holdfast._values.records import Checkpoint
 from holdfast.adapters.langgraph._draft import PARENT
 from holdfast.adapters.langgraph._get import (
@@ -98,7 +97,7 @@ async def _stored(
     context: Context, checkpoint: Checkpoint, channels: set[str]
 ) -> dict[str, Any]:
     """The values of channels that a checkpoint has stored."""
-    known = Known(checkpoint, decode_manifest(checkpoint))
+    known = OpenedCheckpoint.of(checkpoint)
     names = {channel_name(channel): channel for channel in channels}
     found = await read_values(context, known, list(names))
     return {names[name]: value for name, value in found.items()}
@@ -137,7 +136,7 @@ async def ancestors(
 
 async def frame_of(context: Context, checkpoint: Checkpoint) -> dict[str, Any]:
     """The frame of a checkpoint: what it holds beside its channels."""
-    known = Known(checkpoint, decode_manifest(checkpoint))
+    known = OpenedCheckpoint.of(checkpoint)
     found = await read_values(context, known, [FRAME])
     return cast("dict[str, Any]", found.get(FRAME, {}))
 

@@ -13,9 +13,15 @@ from typing import Any, cast
 
 from langgraph.checkpoint.base import ChannelVersions, Checkpoint
 
-from holdfast._engine.cache import Known
+from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
-from holdfast._engine.threads.drafts import Place, Plan, Texts, put_text, read_values
+from holdfast._engine.threads.drafts import (
+    Basis,
+    NextState,
+    StateTexts,
+    put_text,
+    read_values,
+)
 from holdfast._values import codec
 from holdfast._values.rope import Blocks
 from holdfast.adapters.langgraph._namespace import FRAME, channel_name
@@ -62,9 +68,9 @@ class PutDraft:
         self._texts: dict[str, bytes] = {}
 
     async def plan(
-        self, context: Context, parent: Known | None, blocks: Blocks
-    ) -> Plan:
-        plan, place = Plan(is_mapping=True), Place(context, parent, blocks)
+        self, context: Context, parent: OpenedCheckpoint | None, blocks: Blocks
+    ) -> NextState:
+        plan, place = NextState(is_mapping=True), Basis(context, parent, blocks)
         kept = await self._unchanged(context, parent) if parent else ()
         for name in self._values:
             if parent is not None and name in kept:
@@ -77,7 +83,7 @@ class PutDraft:
         await put_text(plan, place, FRAME, self._framed(above))
         return plan
 
-    def matches(self, stored: Texts, before: Texts | None) -> bool:
+    def matches(self, stored: StateTexts, before: StateTexts | None) -> bool:
         del before  # LangGraph passes unchanged channels too
         if stored.values.keys() != {*self._values, FRAME}:
             return False
@@ -87,7 +93,9 @@ class PutDraft:
             stored.values[name] == self._text(name) for name in self._values
         )
 
-    async def _unchanged(self, context: Context, parent: Known) -> Collection[str]:
+    async def _unchanged(
+        self, context: Context, parent: OpenedCheckpoint
+    ) -> Collection[str]:
         """The values that are unchanged since the parent."""
         found = await read_values(context, parent, [FRAME])
         frame = cast("Mapping[str, Any]", found.get(FRAME, {}))

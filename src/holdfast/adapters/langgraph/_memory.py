@@ -156,7 +156,9 @@ async def _refresh(context: Context, items: Iterable[StoredItem]) -> None:
     """Restart the lifetime of items that have one."""
     for item in items:
         if "ttl" in item.about:
-            where = journal.Place(item.thread.id, _START, item.head, replace=True)
+            where = journal.JournalPlace(
+                item.thread.id, _START, item.head, replace=True
+            )
             entries = where.entries(context, {READ: context.clock()})
             await journal.record(context, where, entries)
 

@@ -14,13 +14,12 @@ from typing import Any, TypedDict
 from agents import Agent, RunState
 from agents.exceptions import UserError
 
-from holdfast._engine.cache import Known
+from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
 from holdfast._engine.threads.drafts import read_values
 from holdfast._engine.threads.load import read_listed
 from holdfast._messages.transcript import fields_of, parts_of
 from holdfast._values.clock import uuid7
-from holdfast._values.manifest import decode_manifest
 from holdfast._values.records import ThreadRecord
 from holdfast.adapters.openai_agents._changes import ConversationKey, admit
 from holdfast.adapters.openai_agents._paused_run import RUN
@@ -89,7 +88,7 @@ async def find(context: Context, key: ConversationKey) -> Mapping[str, Any] | No
 
     async def read(context: Context, record: ThreadRecord) -> Mapping[str, Any] | None:
         assert record.head is not None
-        known = Known(record.head, decode_manifest(record.head))
+        known = OpenedCheckpoint.of(record.head)
         return fields_of((await read_values(context, known, (RUN,))).get(RUN)) or None
 
     return await read_listed(context, record, read)
