@@ -15,7 +15,7 @@ from holdfast._engine.search import query as search
 from holdfast._engine.search.query import Match, SearchQuery
 from holdfast._engine.threads.lineage import Reference
 from holdfast._engine.upkeep.prune import prune_conversations
-from holdfast._messages.attachments import Kept, kept
+from holdfast._messages.attachments import StoredMessages, kept
 from holdfast._messages.repair import How
 from holdfast._port import Pruned, Start
 from holdfast._values.keywords import refuse_unknown
@@ -104,7 +104,7 @@ def sessions(
 
 
 async def add(
-    context: Context, thread: str, messages: Kept, owner: str | None
+    context: Context, thread: str, messages: StoredMessages, owner: str | None
 ) -> Checkpoint:
     """Append messages to the conversation of a thread."""
     id_ = thread.removeprefix(PREFIX)

@@ -48,7 +48,10 @@ async def export_lines(
     **options: Unpack[LinesOptions],
 ) -> int:
     """Write JSON Lines; returns how many."""
-    from holdfast._engine.upkeep.json_lines import tell, wanted_lines  # noqa: PLC0415
+    from holdfast._engine.upkeep.json_lines import (  # noqa: PLC0415
+        export_lines as export,
+    )
+    from holdfast._engine.upkeep.json_lines import wanted_lines  # noqa: PLC0415
 
     refuse_unknown("export_lines", options, LinesOptions)
     wanted = wanted_lines(
@@ -58,7 +61,7 @@ async def export_lines(
         options.get("heads", False),
         options.get("redact", ()),
     )
-    return await tell(context, to, wanted, progress)
+    return await export(context, to, wanted, progress)
 
 
 async def import_archive(

@@ -38,9 +38,6 @@ class Unset(enum.Enum):
 
 UNSET: Final = Unset.UNSET
 
-# Called during long work with how much is done, of how much.
-Progress: TypeAlias = Callable[[int, int], object]
-
 
 class Run(NamedTuple):
     """Consecutive segment numbers of one family, both ends included."""

@@ -20,7 +20,7 @@ from holdfast import Busy, Conflict, Retention, Store
 from support.effort import seed_of
 from support.folders import PROGRAMS
 from support.many_processes import CrowdTests, by_writer, is_one_line, swarm
-from support.programs import ENVIRONMENT, run_program, seed_of
+from support.programs import ENVIRONMENT, run_program
 from support.scenario import FILE, build, copy_folder, dump, problems_of
 from support.two_calls import (
     BEFORE_SECOND,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from itertools import count
 
-from holdfast.testing._searching import places, user
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
@@ -14,7 +13,6 @@ import holdfast
 from holdfast._engine.search.text import snippet
 from holdfast.testing._search import places, user
 from support.effort import seed_of
-from support.programs import seed_of
 
 # Letters whose cases differ in length or number, scripts without cases, marks, what
 # FTS5 and SQL could take for syntax, and what cannot be encoded.
