@@ -5,10 +5,8 @@ from __future__ import annotations
 import inspect
 from collections import Counter
 
-import databases
 import psycopg
 import pytest
-import servers
 
 from holdfast._port import run
 from holdfast.backends import (
@@ -24,6 +22,7 @@ from holdfast.backends import (
     Write,
 )
 from holdfast.backends.sqlite import SqliteBackend
+from support import databases, servers
 
 VERBS = sorted(
     name
