@@ -12,7 +12,7 @@ from holdfast.backends._sql.adoption import adoption_statements
 from holdfast.backends._sql.rows import thread_row
 from holdfast.backends.postgres._outcome import Trace
 from holdfast.backends.postgres._rows import CODEC, segment_values
-from holdfast.backends.postgres._session import Statements
+from holdfast.backends.postgres._statements import Statements
 from holdfast.backends.postgres._write import Durable
 from holdfast.errors import Conflict
 

@@ -1,7 +1,7 @@
-"""Arrays in the form in which PostgreSQL sends and takes them.
+"""Arrays in PostgreSQL's binary form, written by hand.
 
-What psycopg does for any list, looking for the type of its elements, takes a third of
-the time of a whole save.
+psycopg's own dumper for lists inspects every element to find its type. Measured, that
+takes a third of the time of a whole save; here the caller names the type.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ INT2, INT8, TEXT, BYTEA = 21, 20, 25, 17
 
 
 class Array:
-    """An array that is ready to be sent."""
+    """An array as the bytes that are sent."""
 
     __slots__ = ("data",)
 
@@ -77,7 +77,7 @@ def byteas(values: Sequence[bytes]) -> Byteas:
 
 
 def _head(element: int, length: int) -> bytes:
-    """Dimensions, no nulls, what it consists of, how much, counted from 1."""
+    """Dimensions, no nulls, element type, length, lower bound."""
     if not length:
         return struct.pack(">iii", 0, 0, element)
     return struct.pack(">iiiii", 1, 0, element, length, 1)
@@ -87,30 +87,30 @@ def _joined(values: Iterable[bytes]) -> bytes:
     return b"".join([part for v in values for part in (len(v).to_bytes(4, "big"), v)])
 
 
-class _Ready(Dumper):
+class _ArrayDumper(Dumper):
     format = Format.BINARY
 
     def dump(self, obj: Array) -> Buffer | None:
         return obj.data
 
 
-class _Int2sDumper(_Ready):
+class _Int2sDumper(_ArrayDumper):
     oid = 1005
 
 
-class _Int8sDumper(_Ready):
+class _Int8sDumper(_ArrayDumper):
     oid = 1016
 
 
-class _TextsDumper(_Ready):
+class _TextsDumper(_ArrayDumper):
     oid = 1009
 
 
-class _ByteasDumper(_Ready):
+class _ByteasDumper(_ArrayDumper):
     oid = 1001
 
 
-def teach(adapters: AdaptersMap) -> None:
+def register_arrays(adapters: AdaptersMap) -> None:
     """Let a connection or cursor send these arrays."""
     adapters.register_dumper(Int2s, _Int2sDumper)
     adapters.register_dumper(Int8s, _Int8sDumper)

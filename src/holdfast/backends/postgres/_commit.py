@@ -1,4 +1,4 @@
-"""Commits: one statement where one will do, alone or with others, and made once."""
+"""Commits: in one statement where possible, alone or with others, and made once."""
 
 from __future__ import annotations
 
@@ -7,24 +7,31 @@ from functools import partial
 
 from holdfast._port import Receipt, Write
 from holdfast.backends.postgres import _outcome, _write
-from holdfast.backends.postgres._batch import Gatherings, Left, can_be_gathered
-from holdfast.backends.postgres._driver import LEFT_TO_CALLERS, Limit, Lost, Unreached
+from holdfast.backends.postgres._batch import (
+    BatchedSavesByLoop,
+    NotSaved,
+    can_be_batched,
+)
+from holdfast.backends.postgres._driver import Limit, Lost, Unreached
+from holdfast.backends.postgres._errors import NOT_TRANSLATED, Lost, Unreached
+from holdfast.backends.postgres._retry import RetryingSessions
 from holdfast.backends.postgres._session import Statements
-from holdfast.backends.postgres._sessions import Sessions
+from holdfast.backends.postgres._statements import Statements
+from holdfast.backends.postgres._timeout import Limit
 from holdfast.backends.postgres._write import Durable
 from holdfast.errors import Conflict, HoldfastError
 
 
-class Committing:
+class Commits:
     """The commits of a backend."""
 
-    def __init__(self, sessions: Sessions, durable: Durable) -> None:
+    def __init__(self, sessions: RetryingSessions, durable: Durable) -> None:
         self._sessions = sessions
         self._durable: Durable = durable
-        self._gatherings: Gatherings | None = None
+        self._batches: BatchedSavesByLoop | None = None
         if not sessions.blocking and not sessions.is_borrowed:
             timeout = sessions.settings.timeout
-            self._gatherings = Gatherings(self._save_together, timeout)
+            self._batches = BatchedSavesByLoop(self._save_together, timeout)
 
     async def commit(self, writes: Sequence[Write]) -> list[Receipt]:
         """Apply all writes or none."""
@@ -32,23 +39,23 @@ class Committing:
             return await self._commit(writes)
         except Conflict as conflict:
             if conflict.code == "id_taken":
-                # By an attempt before, perhaps, which is about to be acknowledged.
-                await self._settle(conflict.thread or "")
+                # Perhaps by an earlier attempt, which the engine then acknowledges.
+                await self._confirm(conflict.thread or "")
             raise
 
-    async def _settle(self, thread: str) -> None:
-        async def settle(db: Statements) -> None:
+    async def _confirm(self, thread: str) -> None:
+        async def confirm(db: Statements) -> None:
             if place := await db.row("place", name=thread):
-                await _outcome.settle(db, place[0], self._durable)
+                await _outcome.confirm(db, place[0], self._durable)
 
-        await self._sessions.use(settle)
+        await self._sessions.use(confirm)
 
     async def _commit(self, writes: Sequence[Write]) -> list[Receipt]:
         if len(writes) == 1 and _write.can_stand_alone(writes[0]):
             alone = await self._commit_one(writes[0])
             if alone is not None:
                 return [alone]
-        # Of the attempts that had everything, and so may have been committed.
+        # Attempts that made all writes, and so may have been committed.
         attempts: list[list[Receipt]] = []
 
         async def commit_all(db: Statements) -> list[Receipt]:
@@ -60,7 +67,7 @@ class Committing:
         async def find(db: Statements) -> list[Receipt] | None:
             for receipts in attempts:
                 trace = _outcome.trace_of(writes, receipts)
-                if await _outcome.happened(db, trace, self._durable):
+                if await _outcome.was_committed(db, trace, self._durable):
                     return receipts
             return None
 
@@ -69,36 +76,38 @@ class Committing:
 
     async def _commit_one(self, write: Write) -> Receipt | None:
         """The receipt of a write in one statement, ``None`` if it could not be done."""
-        if self._gatherings is not None and can_be_gathered(write):
-            gathering = self._gatherings.here()
-            return await gathering.save(write, partial(self._apply, write))
+        if self._batches is not None and can_be_batched(write):
+            return await self._batches.here().save(write, partial(self._apply, write))
         return await self._apply(write)
 
     async def _apply(
-        self, write: Write, left: Left | None = None, deadline: float | None = None
+        self,
+        write: Write,
+        tried: NotSaved | None = None,
+        deadline: float | None = None,
     ) -> Receipt | None:
         once = _outcome.Once(
             lambda db: _write.apply_alone(db, write, self._durable),
             lambda db: _outcome.find_save(db, write, self._durable),
-            is_doubtful=left is not None and left.is_doubtful,
+            is_doubtful=tried is not None and tried.is_doubtful,
         )
         return await self._sessions.use(once, deadline=deadline)
 
     async def _save_together(
         self, writes: Sequence[Write], deadline: float
-    ) -> list[Receipt | Left]:
-        async def save(db: Statements) -> list[Receipt | Left]:
+    ) -> list[Receipt | NotSaved]:
+        async def save(db: Statements) -> list[Receipt | NotSaved]:
             found = await _write.save_each(db, writes, self._durable)
-            return [receipt or Left(is_doubtful=False) for receipt in found]
+            return [receipt or NotSaved(is_doubtful=False) for receipt in found]
 
         try:
             return await self._sessions.use_once(save, deadline)
-        except (*LEFT_TO_CALLERS, Lost) as error:
+        except (*NOT_TRANSLATED, Lost) as error:
             is_cut_short = isinstance(error, Lost) and not isinstance(error, Unreached)
-            return [Left(is_doubtful=is_cut_short)] * len(writes)
+            return [NotSaved(is_doubtful=is_cut_short)] * len(writes)
         except HoldfastError as error:
             if error.code != "database":
                 raise
             # Not every server takes rows of several families in one statement.
-            self._gatherings = None
-            return [Left(is_doubtful=False)] * len(writes)
+            self._batches = None
+            return [NotSaved(is_doubtful=False)] * len(writes)

@@ -7,7 +7,7 @@ from psycopg import errors
 from holdfast._port import Write
 from holdfast.backends._sql.conflicts import refusal, taken_id, taken_segment
 from holdfast.backends.postgres._rows import CODEC
-from holdfast.backends.postgres._session import Statements
+from holdfast.backends.postgres._statements import Statements
 from holdfast.errors import Conflict
 
 
@@ -34,7 +34,7 @@ def taken(write: Write, error: errors.UniqueViolation) -> Conflict:
     )
 
 
-def outrun() -> Conflict:
+def outdated_view() -> Conflict:
     """A caller's transaction has a view that is older than what it wants to change."""
     return Conflict(
         "somebody changed this since your transaction began; roll back and repeat it",

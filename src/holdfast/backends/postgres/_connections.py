@@ -1,8 +1,7 @@
-"""Where sessions come from, how connections are made, and a caller's own."""
+"""Where sessions come from, how connections are made, and a caller's connection."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeVar, cast
 
@@ -10,33 +9,24 @@ import psycopg
 from psycopg import AsyncConnection, Connection
 from psycopg.conninfo import conninfo_to_dict
 
-from holdfast.backends.postgres._driver import (
-    PREPARED_AFTER,
-    SHORTEST,
+from holdfast.backends._sql.rows import Row
+from holdfast.backends.postgres._listener import BlockingPoller, Listener, NativePoller
+from holdfast.backends.postgres._session import (
     BlockingSession,
-    Limit,
-    Lost,
     NativeSession,
-    NoneFree,
-    Row,
     Session,
-    Settings,
-    Unreached,
 )
-from holdfast.backends.postgres._listener import BlockingSleep, Ear, NativeSleep
+from holdfast.backends.postgres._settings import Settings
+from holdfast.backends.postgres._timeout import Limit
 from holdfast.errors import Unstorable, Unsupported
 
 T = TypeVar("T")
 Work = Callable[[Session], Awaitable[T]]
 
-# How long to stand in line before we look whether the line still moves, and how long
-# while the server cannot be reached: the pool itself gives up after as long, and the
-# next who comes makes it try again.
-SLICE, SHORT_SLICE = 1.0, 0.25
-# Threads, or tasks, that make connections.
-WORKERS = 3
 # libpq waits at least so long for each of the hosts in an address.
 CONNECT_SECONDS = 2
+# A statement is prepared after so many runs: preparing it earlier costs a round trip.
+PREPARED_AFTER = 2
 
 
 class Connections(Protocol):
@@ -46,26 +36,26 @@ class Connections(Protocol):
     def blocking(self) -> bool: ...
 
     @property
-    def ear(self) -> Ear: ...
+    def listener(self) -> Listener: ...
 
     async def take(self, limit: Limit, deadline: float) -> Session:
-        """A session of one's own, to be given back; `Lost` if there is none."""
+        """A session for one caller, to be given back; `Lost` if there is none."""
         ...
 
-    async def take_apart(self, limit: Limit) -> Session:
-        """A session for long, which nobody has to wait for; to be closed."""
+    async def take_separate(self, limit: Limit) -> Session:
+        """A session outside of the pool, for long work; to be closed."""
         ...
 
-    async def give(self, session: Session) -> None:
+    async def give_back(self, session: Session) -> None:
         """Take a session back; a broken one is thrown away."""
         ...
 
     async def pause(self, seconds: float) -> None:
-        """Do nothing for a while."""
+        """Wait."""
         ...
 
     async def close(self) -> None:
-        """Let go of everything."""
+        """Close all connections."""
         ...
 
 
@@ -77,40 +67,18 @@ async def use(
     try:
         return await work(session)
     finally:
-        await connections.give(session)
+        await connections.give_back(session)
 
 
-class Patience:
-    """How long to stand in line for a connection, and what to say if there was none."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        # Why the last attempt to connect failed, if it did.
-        self.failure: psycopg.Error | None = None
-
-    def time_in_line(self, deadline: float) -> float:
-        """How long to wait before we look again."""
-        longest = SLICE if self.failure is None else SHORT_SLICE
-        return max(SHORTEST, min(longest, deadline - time.monotonic()))
-
-    def disappointment(self, made: int) -> Lost:
-        """What to say when there was none."""
-        if self.failure is not None:
-            return Unreached(str(self.failure).strip())
-        if made >= self._settings.largest:
-            return NoneFree(f"all {made} connections are in use; raise pool=")
-        return NoneFree("the server does not let us in")
-
-
-# --- a caller's -----------------------------------------------------------------------
+# --- a caller's connection ------------------------------------------------------------
 
 
 class Borrowed:
-    """A caller's connection, in whose transaction everything happens."""
+    """A caller's connection: everything happens in the caller's transaction."""
 
-    def __init__(self, session: Session, ear: Ear, *, blocking: bool) -> None:
+    def __init__(self, session: Session, listener: Listener, *, blocking: bool) -> None:
         self.blocking = blocking
-        self.ear = ear
+        self.listener = listener
         self._session = session
 
     async def take(self, limit: Limit, deadline: float) -> Session:
@@ -119,38 +87,33 @@ class Borrowed:
         await self._session.begin()
         return self._session
 
-    async def take_apart(self, limit: Limit) -> Session:
+    async def take_separate(self, limit: Limit) -> Session:
         del limit
         raise Unsupported("a transaction shows no other moment; use the store itself")
 
-    async def give(self, session: Session) -> None:
+    async def give_back(self, session: Session) -> None:
         """It stays with the caller."""
 
     async def pause(self, seconds: float) -> None:
-        """Nothing is tried again."""
+        """Nothing is retried."""
 
     async def close(self) -> None:
-        """It is the caller's to close."""
+        """The caller closes it."""
 
 
 def borrowed(connection: object) -> Borrowed:
-    """What a caller gave us."""
+    """The caller's connection as a source of sessions."""
     if isinstance(connection, Connection):
         blocking_one = BlockingSession(cast("Connection[Row]", connection))
-        return Borrowed(blocking_one, BlockingSleep(), blocking=True)
+        return Borrowed(blocking_one, BlockingPoller(), blocking=True)
     if isinstance(connection, AsyncConnection):
         native_one = NativeSession(cast("AsyncConnection[Row]", connection))
-        return Borrowed(native_one, NativeSleep(), blocking=False)
+        return Borrowed(native_one, NativePoller(), blocking=False)
     kind = type(connection).__name__
     raise Unstorable("connection", f"must be psycopg's, not {kind}")
 
 
 # --- how connections are made ---------------------------------------------------------
-
-
-def time_to_close(settings: Settings) -> float:
-    """How long a pool waits for each of its workers, which may be trying to connect."""
-    return min(SLICE, settings.timeout) / WORKERS
 
 
 def checked_conninfo(conninfo: str) -> str:
@@ -162,17 +125,17 @@ def checked_conninfo(conninfo: str) -> str:
     return conninfo
 
 
-def threshold(settings: Settings) -> int | None:
-    """How often a statement is run before it is prepared, if ever."""
-    # What is prepared on a connection is lost behind a pooler that shares it.
-    return None if settings.sharing.yes else PREPARED_AFTER
+def prepare_threshold(settings: Settings) -> int | None:
+    """After how many runs a statement is prepared, ``None`` for never."""
+    # Behind a pooler that shares connections, a prepared statement is lost.
+    return None if settings.pooler.in_use else PREPARED_AFTER
 
 
-def arguments(settings: Settings) -> dict[str, Any]:
+def connect_options(settings: Settings) -> dict[str, Any]:
     """How connections are made.
 
-    Nothing is set for the session: behind a pooler, the next transaction may be another
-    session's.
+    Nothing is set for the session: behind a pooler, the next transaction may run in
+    another session.
     """
     given = conninfo_to_dict(settings.conninfo)
     wanted: dict[str, Any] = {"connect_timeout": CONNECT_SECONDS}

@@ -13,9 +13,9 @@ from holdfast._values.records import Run, Segment
 from holdfast.backends._sql.inspection import Rescue, sound_segments
 from holdfast.backends._sql.rows import Row
 from holdfast.backends.postgres._arrays import int8s
-from holdfast.backends.postgres._driver import Lost, broken
+from holdfast.backends.postgres._errors import Lost, broken
 from holdfast.backends.postgres._rows import CODEC
-from holdfast.backends.postgres._session import Statements
+from holdfast.backends.postgres._statements import Statements
 
 
 class PostgresInspection:

@@ -1,7 +1,7 @@
-"""Waiting until somebody says that there are changes, or for a while if nobody can.
+"""Waiting for the server's notification of changes, or polling where there is none.
 
-One connection listens for all who wait, beside those of the pool: of several, one waits
-for the server and wakes the others.
+One connection outside of the pool listens for all callers: one of the waiting callers
+waits for the server and wakes the others.
 """
 
 from __future__ import annotations
@@ -16,34 +16,34 @@ from typing import Any, Protocol
 import psycopg
 from psycopg import AsyncConnection, Connection
 
-from holdfast.backends.postgres._driver import Sharing
+from holdfast.backends.postgres._settings import Pooler
 
-# Between looks at the feed where nobody can tell us of changes, and where they can:
-# then only those are left for which the connection broke.
-UNTOLD_SECONDS, TOLD_SECONDS = 0.1, 0.5
+# Seconds between reads of the feed without notifications, and with them: then a read
+# only finds changes that were missed while the listening connection was broken.
+POLL_SECONDS, LISTEN_SECONDS = 0.1, 0.5
 
 
-class Ear(Protocol):
-    """Something that hears of changes; ``count`` goes up with whatever is heard."""
+class Listener(Protocol):
+    """Waits for changes; ``count`` grows with every notification."""
 
     @property
     def count(self) -> int: ...
 
     async def listen(self) -> bool:
-        """Hear from now on what `wait` waits for; whether we did not before."""
+        """Begin to listen, if possible; whether this call began it."""
         ...
 
     async def wait(self, timeout: float, since: int) -> None:
-        """Wait until more was heard than ``since``, but not longer, nor for long."""
+        """Wait until ``count`` differs from ``since``; may return earlier."""
         ...
 
     async def close(self) -> None:
-        """Hear nothing any more."""
+        """Stop listening."""
         ...
 
 
-class BlockingSleep:
-    """An ear that hears nothing."""
+class BlockingPoller:
+    """A listener for connections without notifications."""
 
     count = 0
 
@@ -52,38 +52,38 @@ class BlockingSleep:
 
     async def wait(self, timeout: float, since: int) -> None:
         del since
-        time.sleep(min(timeout, UNTOLD_SECONDS))
+        time.sleep(min(timeout, POLL_SECONDS))
 
     async def close(self) -> None:
-        """There is nothing to be closed."""
+        """There is nothing to close."""
 
 
-class NativeSleep(BlockingSleep):
-    """As `BlockingSleep`, awaited."""
+class NativePoller(BlockingPoller):
+    """As `BlockingPoller`, awaited."""
 
     async def wait(self, timeout: float, since: int) -> None:
         del since
-        await asyncio.sleep(min(timeout, UNTOLD_SECONDS))
+        await asyncio.sleep(min(timeout, POLL_SECONDS))
 
 
-class BlockingEar:
-    """A connection that listens, for threads."""
+class BlockingListener:
+    """A connection that listens for all threads of the program."""
 
     def __init__(
-        self, connect: Callable[[], Connection[Any]], channel: str, sharing: Sharing
+        self, connect: Callable[[], Connection[Any]], channel: str, pooler: Pooler
     ) -> None:
         self._connect = connect
         self.count = 0
         self._channel = channel
-        self._sharing = sharing
+        self._pooler = pooler
         self._changed = threading.Condition()
-        self._is_led = False
+        self._has_leader = False
         self._closed = False
         self._connection: Connection[Any] | None = None
 
     async def listen(self) -> bool:
         with self._changed:
-            if self._connection is not None or self._sharing.yes or self._closed:
+            if self._connection is not None or self._pooler.in_use or self._closed:
                 return False
             with contextlib.suppress(psycopg.Error):
                 made = self._connect()
@@ -97,21 +97,21 @@ class BlockingEar:
             if self.count != since:
                 return
             if connection is None:
-                self._changed.wait(min(timeout, UNTOLD_SECONDS))
+                self._changed.wait(min(timeout, POLL_SECONDS))
                 return
-            if self._is_led:
-                self._changed.wait(min(timeout, TOLD_SECONDS))
+            if self._has_leader:
+                self._changed.wait(min(timeout, LISTEN_SECONDS))
                 return
-            self._is_led = True
+            self._has_leader = True
         try:
-            found = connection.notifies(timeout=min(timeout, TOLD_SECONDS))
+            found = connection.notifies(timeout=min(timeout, LISTEN_SECONDS))
             with contextlib.closing(found):
                 self.count += next(found, None) is not None
         except psycopg.Error:
             self._forget(connection)
         finally:
             with self._changed:
-                self._is_led = False
+                self._has_leader = False
                 self._changed.notify_all()
 
     def _forget(self, connection: Connection[Any]) -> None:
@@ -123,34 +123,35 @@ class BlockingEar:
     async def close(self) -> None:
         with self._changed:
             self._closed = True
-            self._changed.wait_for(lambda: not self._is_led)
+            self._changed.wait_for(lambda: not self._has_leader)
             connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
 
 
-class NativeEar:
-    """A connection that listens, for tasks."""
+class NativeListener:
+    """A connection that listens for all tasks of an event loop."""
 
     def __init__(
         self,
         connect: Callable[[], Awaitable[AsyncConnection[Any]]],
         channel: str,
-        sharing: Sharing,
+        pooler: Pooler,
     ) -> None:
         self._connect = connect
         self.count = 0
         self._channel = channel
-        self._sharing = sharing
+        self._pooler = pooler
         self._opening: asyncio.Lock | None = None
-        self._heard: asyncio.Event | None = None
+        # Set when the task that waits for the server is done; ``None`` without one.
+        self._leader_done: asyncio.Event | None = None
         self._closed = False
         self._connection: AsyncConnection[Any] | None = None
 
     async def listen(self) -> bool:
         self._opening = self._opening or asyncio.Lock()
         async with self._opening:
-            if self._connection is not None or self._sharing.yes or self._closed:
+            if self._connection is not None or self._pooler.in_use or self._closed:
                 return False
             with contextlib.suppress(psycopg.Error):
                 made = await self._connect()
@@ -163,34 +164,34 @@ class NativeEar:
         if self.count != since:
             return
         if connection is None:
-            await asyncio.sleep(min(timeout, UNTOLD_SECONDS))
+            await asyncio.sleep(min(timeout, POLL_SECONDS))
             return
-        if self._heard is not None:
+        if self._leader_done is not None:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(min(timeout, TOLD_SECONDS)):
-                    await self._heard.wait()
+                async with asyncio.timeout(min(timeout, LISTEN_SECONDS)):
+                    await self._leader_done.wait()
             return
-        heard = self._heard = asyncio.Event()
+        done = self._leader_done = asyncio.Event()
         try:
-            found = connection.notifies(timeout=min(timeout, TOLD_SECONDS))
+            found = connection.notifies(timeout=min(timeout, LISTEN_SECONDS))
             async with contextlib.aclosing(found):
                 self.count += await anext(found, None) is not None
         except psycopg.Error:
             self._connection = None
             await connection.close()
         finally:
-            self._heard = None
-            heard.set()
+            self._leader_done = None
+            done.set()
 
     async def close(self) -> None:
         self._closed = True
-        while self._heard is not None:
-            await self._heard.wait()
+        while self._leader_done is not None:
+            await self._leader_done.wait()
         connection, self._connection = self._connection, None
         if connection is not None:
             await connection.close()
 
     def drop(self) -> None:
-        """Hang up; the loop in which it could be closed is over."""
+        """Close the socket; the event loop in which to close properly is over."""
         if self._connection is not None:
             self._connection.pgconn.finish()

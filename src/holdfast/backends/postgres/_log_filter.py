@@ -1,7 +1,7 @@
-"""Keeps the driver from writing to the terminal what callers are told by errors.
+"""Keeps psycopg from logging warnings about our pools: callers get errors instead.
 
-Its warnings about our pools and connections are heard by those who configure logging
-for ``psycopg`` at the level of debugging; those about anybody else's stay as they are.
+The warnings can be seen by setting the logger ``psycopg`` to the level DEBUG. Warnings
+about the program's own pools and connections are left as they are.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import logging
 from typing import cast
 
-from holdfast.backends.postgres._driver import TimedAsyncConnection, TimedConnection
+from holdfast.backends.postgres._timeout import TimedAsyncConnection, TimedConnection
 
 POOL = "holdfast"
 OURS = (TimedConnection, TimedAsyncConnection)
 
 
-class Quiet(logging.Filter):
-    """Makes warnings about what is ours a matter of debugging."""
+class DebugFilter(logging.Filter):
+    """Lowers warnings about our pools and connections to the level DEBUG."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if record.levelno == logging.WARNING and self._is_ours(record.args):
@@ -35,9 +35,9 @@ class Quiet(logging.Filter):
         )
 
 
-def be_quiet() -> None:
-    """Called once, when the first connections are about to be made."""
+def install_filter() -> None:
+    """Add the filter to psycopg's loggers, once."""
     for name in ("psycopg", "psycopg.pool"):
         logger = logging.getLogger(name)
-        if not any(isinstance(found, Quiet) for found in logger.filters):
-            logger.addFilter(Quiet())
+        if not any(isinstance(found, DebugFilter) for found in logger.filters):
+            logger.addFilter(DebugFilter())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from holdfast.backends.postgres._driver import Session
+from holdfast.backends.postgres._session import Session
 from holdfast.backends.postgres._statements import text_of, within
 from holdfast.errors import FormatMismatch, NotFound
 

@@ -1,8 +1,8 @@
-"""Finding out what became of a transaction whose answer was lost.
+"""Finding out whether a transaction was committed whose answer was lost.
 
-Nothing is made twice: what has to be done again is looked for first, by what only it
-can have left behind. It may also turn up while it is done again: what the server was
-just committing when the connection broke stands in the way then, like a rival's.
+Nothing is made twice: before a transaction is repeated, a row that only it can have
+written is looked for. The server may also commit it during the repetition, which then
+meets a conflict; the row is looked for again in that case.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from holdfast._port import Receipt, Write
-from holdfast.backends.postgres._driver import Lost, Unreached
+from holdfast.backends.postgres._errors import Lost, Unreached
 from holdfast.backends.postgres._rows import CODEC
-from holdfast.backends.postgres._session import Statements
+from holdfast.backends.postgres._statements import Statements
 from holdfast.backends.postgres._write import Durable, is_logged
 from holdfast.errors import Conflict, NotFound
 
@@ -21,10 +21,10 @@ T = TypeVar("T")
 
 
 class Once(Generic[T]):
-    """Something that shall be done once, however often the connection breaks.
+    """Work that is done once, however often the connection breaks.
 
     ``find`` gives the result of an attempt that was carried out, ``None`` if none was.
-    It is asked first if something ``is_doubtful`` already.
+    It is asked first if an earlier attempt ``is_doubtful``.
     """
 
     def __init__(
@@ -60,25 +60,26 @@ class Trace(NamedTuple):
     at: int
 
 
-async def happened(db: Statements, trace: Trace | None, durable: Durable) -> bool:
-    """Whether the transaction with a trace was committed; then it is here to stay."""
+async def was_committed(db: Statements, trace: Trace | None, durable: Durable) -> bool:
+    """Whether the transaction with a trace was committed, and durably."""
     if trace is None or await db.row("happened", **trace._asdict()) != (True,):
         return False
-    await settle(db, trace.family, durable)
+    await confirm(db, trace.family, durable)
     return True
 
 
-async def settle(db: Statements, family: int, durable: Durable) -> None:
-    """Wait for what a commit did not wait for whose session was killed meanwhile.
+async def confirm(db: Statements, family: int, durable: Durable) -> None:
+    """Wait until what is visible of a family is durable.
 
-    What it left can be seen, but no standby may have it yet.
+    A commit whose session was killed while it waited for a standby is visible, but no
+    standby may have it yet.
     """
     if durable:
         await db.rows("settle", family=family, durable=durable)
 
 
 def trace_of(writes: Sequence[Write], receipts: Sequence[Receipt]) -> Trace | None:
-    """What writes leave behind; ``None`` if they can be repeated without harm."""
+    """A row that writes leave; ``None`` if they can be repeated without harm."""
     for write, receipt in zip(writes, receipts, strict=True):
         if write.checkpoint is not None:
             return Trace(receipt.family, receipt.seq, write.checkpoint.saved_at)
@@ -98,5 +99,5 @@ async def find_save(db: Statements, write: Write, durable: Durable) -> Receipt |
     saved = CODEC.checkpoint(row) if row else None
     if saved is None or saved.sha256 != draft.sha256 or saved.thread != write.thread:
         return None
-    await settle(db, family, durable)
+    await confirm(db, family, durable)
     return Receipt(saved.seq, saved.family, saved.thread_number, write.entries)

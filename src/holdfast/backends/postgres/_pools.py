@@ -7,34 +7,92 @@ import os
 import threading
 import time
 import weakref
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import psycopg
 from psycopg import AsyncConnection, Connection
 from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolClosed, PoolTimeout
 
-from holdfast.backends.postgres._connections import (
-    SHORT_SLICE,
-    WORKERS,
-    Patience,
-    arguments,
-    threshold,
-    time_to_close,
+from holdfast.backends.postgres._connections import connect_options, prepare_threshold
+from holdfast.backends.postgres._errors import Lost, NoneFree, Unreached
+from holdfast.backends.postgres._listener import (
+    BlockingListener,
+    Listener,
+    NativeListener,
 )
-from holdfast.backends.postgres._driver import (
+from holdfast.backends.postgres._log_filter import POOL, install_filter
+from holdfast.backends.postgres._session import (
     BlockingSession,
-    Limit,
     NativeSession,
     Session,
-    Settings,
+    register_types,
+)
+from holdfast.backends.postgres._settings import Settings
+from holdfast.backends.postgres._timeout import (
+    SHORTEST,
+    Limit,
     TimedAsyncConnection,
     TimedConnection,
-    Unreached,
-    teach_all,
 )
-from holdfast.backends.postgres._listener import BlockingEar, Ear, NativeEar
-from holdfast.backends.postgres._log_filter import POOL, be_quiet
 from holdfast.errors import Closed, HoldfastError
+
+# How long a caller waits for a free connection before the wait is looked at again, and
+# how long while the server cannot be reached. The pool gives up connecting after the
+# shorter time too; the next caller makes it try again.
+WAIT, SHORT_WAIT = 1.0, 0.25
+# Threads, or tasks, that make connections.
+WORKERS = 3
+
+
+class PoolWait:
+    """How long to wait for a free connection, and the error if there was none.
+
+    Both pools make and lend their connections by it.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        # Why the last attempt to connect failed, if it did.
+        self.failure: psycopg.Error | None = None
+
+    def seconds(self, deadline: float) -> float:
+        """How long to wait this time."""
+        longest = WAIT if self.failure is None else SHORT_WAIT
+        return max(SHORTEST, min(longest, deadline - time.monotonic()))
+
+    def timeout_error(self, made: int) -> Lost:
+        """Why there was no connection; ``made`` is how many the pool has."""
+        if self.failure is not None:
+            return Unreached(str(self.failure).strip())
+        if made >= self._settings.largest:
+            return NoneFree(f"all {made} connections are in use; raise pool=")
+        return NoneFree("the server does not let us in")
+
+
+def _pool_options(settings: Settings) -> dict[str, Any]:
+    return {
+        "min_size": settings.smallest,
+        "max_size": settings.largest,
+        "reconnect_timeout": SHORT_WAIT,
+        "num_workers": WORKERS,
+        "name": POOL,
+    }
+
+
+def _time_to_close(settings: Settings) -> float:
+    """How long to wait for each worker of a pool, which may be connecting."""
+    return min(WAIT, settings.timeout) / WORKERS
+
+
+def _set_limits(
+    connection: TimedConnection | TimedAsyncConnection,
+    settings: Settings,
+    limit: Limit,
+    deadline: float = 0.0,
+) -> None:
+    connection.limit, connection.deadline = limit, deadline
+    connection.prepare_threshold = prepare_threshold(settings)
+
 
 # --- blocking -------------------------------------------------------------------------
 
@@ -49,50 +107,46 @@ class BlockingConnections:
         self._channel = channel
         self._closed = False
         self._begin()
-        be_quiet()
+        install_filter()
         _all_blocking.add(self)
 
     def _begin(self) -> None:
         self._lock = threading.Lock()
-        self._patience = Patience(self._settings)
+        self._wait = PoolWait(self._settings)
         self._pool: ConnectionPool[TimedConnection] | None = None
-        self.ear: Ear = BlockingEar(self.connect, self._channel, self._settings.sharing)
+        self.listener: Listener = BlockingListener(
+            self.connect, self._channel, self._settings.pooler
+        )
 
     def _opened(self) -> ConnectionPool[TimedConnection]:
         with self._lock:
             if self._closed:
                 raise Closed
             if self._pool is None:
-                # The pool asks a class for connections, and we are as good as one.
+                # The pool only calls ``connect`` of the class: this object has it too.
                 maker = cast("type[TimedConnection]", self)
+                options = _pool_options(self._settings)
                 self._pool = ConnectionPool(
-                    connection_class=maker,
-                    min_size=self._settings.smallest,
-                    max_size=self._settings.largest,
-                    open=True,
-                    reconnect_timeout=SHORT_SLICE,
-                    num_workers=WORKERS,
-                    name=POOL,
+                    connection_class=maker, open=True, **options
                 )
             return self._pool
 
     def connect(self, *_: object, **__: object) -> TimedConnection:
         """A new connection."""
         try:
-            made = TimedConnection.connect(**arguments(self._settings))
+            made = TimedConnection.connect(**connect_options(self._settings))
         except psycopg.Error as error:
-            self._patience.failure = error
+            self._wait.failure = error
             raise
-        self._patience.failure = None
-        teach_all(made)
-        made.patience = self._settings.timeout
-        made.lives = self._lives
+        self._wait.failure = None
+        register_types(made)
+        made.timeout, made.is_alive = self._settings.timeout, self._is_alive
         return made
 
-    def _lives(self) -> bool:
-        """Whether the server answers somebody else, and so is only busy with us."""
+    def _is_alive(self) -> bool:
+        """Whether the server accepts another connection: then it is only busy."""
         try:
-            with Connection.connect(**arguments(self._settings)):
+            with Connection.connect(**connect_options(self._settings)):
                 return True
         except psycopg.Error:
             return False
@@ -100,28 +154,25 @@ class BlockingConnections:
     async def take(self, limit: Limit, deadline: float) -> BlockingSession:
         pool = self._pool or self._opened()
         try:
-            connection = pool.getconn(self._patience.time_in_line(deadline))
+            connection = pool.getconn(self._wait.seconds(deadline))
         except PoolClosed:
             raise Closed from None
         except PoolTimeout:
-            made = pool.get_stats()["pool_size"]
-            raise self._patience.disappointment(made) from None
-        connection.limit, connection.deadline = limit, deadline
-        connection.prepare_threshold = threshold(self._settings)
-        return BlockingSession(connection, self._settings.sharing)
+            raise self._wait.timeout_error(pool.get_stats()["pool_size"]) from None
+        _set_limits(connection, self._settings, limit, deadline)
+        return BlockingSession(connection, self._settings.pooler)
 
-    async def take_apart(self, limit: Limit) -> BlockingSession:
+    async def take_separate(self, limit: Limit) -> BlockingSession:
         if self._closed:
             raise Closed
         try:
             connection = self.connect()
         except psycopg.Error as error:
             raise Unreached(str(error).strip()) from error
-        connection.limit = limit
-        connection.prepare_threshold = threshold(self._settings)
-        return BlockingSession(connection, self._settings.sharing)
+        _set_limits(connection, self._settings, limit)
+        return BlockingSession(connection, self._settings.pooler)
 
-    async def give(self, session: Session) -> None:
+    async def give_back(self, session: Session) -> None:
         assert isinstance(session, BlockingSession)
         assert self._pool is not None
         self._pool.putconn(cast("TimedConnection", session.connection))
@@ -132,20 +183,21 @@ class BlockingConnections:
     async def close(self) -> None:
         with self._lock:
             self._closed = True
-        await self.ear.close()
+        await self.listener.close()
         if self._pool is not None:
-            self._pool.close(timeout=time_to_close(self._settings))
+            self._pool.close(timeout=_time_to_close(self._settings))
 
     def after_fork_in_child(self) -> None:
-        """Begin anew, with connections that nobody else talks on."""
+        """Start with new connections: the parent uses the inherited ones."""
         if self._pool is not None:
             vars(self._pool)["_closed"] = True  # it would wait for its threads
-            _left_behind.append((self._pool, self.ear))
+            _left_behind.append((self._pool, self.listener))
         self._begin()
 
 
 _all_blocking: weakref.WeakSet[BlockingConnections] = weakref.WeakSet()
-# What was made elsewhere: neither to be used nor freed, for that would be to use it.
+# Pools of a parent process or of a closed event loop. They are kept: freeing one would
+# close its connections, which belong to the other process or loop.
 _left_behind: list[object] = []
 
 
@@ -160,8 +212,8 @@ os.register_at_fork(after_in_child=_after_fork_in_child)
 # --- native async ---------------------------------------------------------------------
 
 
-class Home(NamedTuple):
-    """Where a pool is at home."""
+class Owner(NamedTuple):
+    """The process and event loop that a pool belongs to."""
 
     process: int
     loop: asyncio.AbstractEventLoop
@@ -174,68 +226,64 @@ class NativeConnections:
 
     def __init__(self, settings: Settings, channel: str) -> None:
         self._settings = settings
-        self._patience = Patience(settings)
+        self._wait = PoolWait(settings)
         self._pool: AsyncConnectionPool[TimedAsyncConnection] | None = None
-        self._home: Home | None = None
+        self._owner: Owner | None = None
         self._channel = channel
         self._closed = False
         self._returning: set[asyncio.Task[None]] = set()
-        be_quiet()
-        self.ear = NativeEar(self.connect, channel, settings.sharing)
+        install_filter()
+        self.listener = NativeListener(self.connect, channel, settings.pooler)
 
     async def _opened(self) -> AsyncConnectionPool[TimedAsyncConnection]:
         if self._closed:
             raise Closed
-        here = Home(os.getpid(), asyncio.get_running_loop())
-        if self._home not in (None, here):
+        here = Owner(os.getpid(), asyncio.get_running_loop())
+        if self._owner not in (None, here):
             self._leave()
         if self._pool is not None:
             return self._pool
-        self._home = here
-        self._pool = AsyncConnectionPool(
-            connection_class=cast("type[TimedAsyncConnection]", self),
-            min_size=self._settings.smallest,
-            max_size=self._settings.largest,
-            open=False,
-            reconnect_timeout=SHORT_SLICE,
-            num_workers=WORKERS,
-            name=POOL,
-        )
+        self._owner = here
+        maker = cast("type[TimedAsyncConnection]", self)
+        options = _pool_options(self._settings)
+        self._pool = AsyncConnectionPool(connection_class=maker, open=False, **options)
         await self._pool.open()
         return self._pool
 
     def _leave(self) -> None:
-        """Forget what belongs to a parent process, or to a loop that is over."""
-        assert self._home is not None
-        if self._home.process == os.getpid():
-            if not self._home.loop.is_closed():
+        """Forget a pool that belongs to a parent process, or to a closed loop."""
+        assert self._owner is not None
+        if self._owner.process == os.getpid():
+            if not self._owner.loop.is_closed():
                 raise HoldfastError(
                     "the store is used in another event loop; open it again in this",
                     code="other_loop",
                 )
-            self.ear.drop()
+            self.listener.drop()
             for connection in vars(self._pool)["_pool"]:
                 connection.pgconn.finish()
-        _left_behind.append((self._pool, self.ear))
+        _left_behind.append((self._pool, self.listener))
         self._pool = None
-        self.ear = NativeEar(self.connect, self._channel, self._settings.sharing)
+        self.listener = NativeListener(
+            self.connect, self._channel, self._settings.pooler
+        )
 
     async def connect(self, *_: object, **__: object) -> TimedAsyncConnection:
         """A new connection."""
         try:
-            made = await TimedAsyncConnection.connect(**arguments(self._settings))
+            made = await TimedAsyncConnection.connect(**connect_options(self._settings))
         except psycopg.Error as error:
-            self._patience.failure = error
+            self._wait.failure = error
             raise
-        self._patience.failure = None
-        teach_all(made)
-        made.patience = self._settings.timeout
-        made.lives = self._lives
+        self._wait.failure = None
+        register_types(made)
+        made.timeout, made.is_alive = self._settings.timeout, self._is_alive
         return made
 
-    async def _lives(self) -> bool:
+    async def _is_alive(self) -> bool:
         try:
-            async with await AsyncConnection.connect(**arguments(self._settings)):
+            options = connect_options(self._settings)
+            async with await AsyncConnection.connect(**options):
                 return True
         except psycopg.Error:
             return False
@@ -243,28 +291,25 @@ class NativeConnections:
     async def take(self, limit: Limit, deadline: float) -> NativeSession:
         pool = await self._opened()
         try:
-            connection = await pool.getconn(self._patience.time_in_line(deadline))
+            connection = await pool.getconn(self._wait.seconds(deadline))
         except PoolClosed:
             raise Closed from None
         except PoolTimeout:
-            made = pool.get_stats()["pool_size"]
-            raise self._patience.disappointment(made) from None
-        connection.limit, connection.deadline = limit, deadline
-        connection.prepare_threshold = threshold(self._settings)
-        return NativeSession(connection, self._settings.sharing)
+            raise self._wait.timeout_error(pool.get_stats()["pool_size"]) from None
+        _set_limits(connection, self._settings, limit, deadline)
+        return NativeSession(connection, self._settings.pooler)
 
-    async def take_apart(self, limit: Limit) -> NativeSession:
+    async def take_separate(self, limit: Limit) -> NativeSession:
         if self._closed:
             raise Closed
         try:
             connection = await self.connect()
         except psycopg.Error as error:
             raise Unreached(str(error).strip()) from error
-        connection.limit = limit
-        connection.prepare_threshold = threshold(self._settings)
-        return NativeSession(connection, self._settings.sharing)
+        _set_limits(connection, self._settings, limit)
+        return NativeSession(connection, self._settings.pooler)
 
-    async def give(self, session: Session) -> None:
+    async def give_back(self, session: Session) -> None:
         assert isinstance(session, NativeSession)
         assert self._pool is not None
         connection = cast("TimedAsyncConnection", session.connection)
@@ -272,7 +317,8 @@ class NativeConnections:
         if task is None or not task.cancelling():
             await self._pool.putconn(connection)
             return
-        # Whoever is being cancelled may be so again, and must not take it along.
+        # A task that is being cancelled may be cancelled again: another task returns
+        # the connection, so that it is not lost.
         returning = asyncio.create_task(self._pool.putconn(connection))
         self._returning.add(returning)
         returning.add_done_callback(self._returning.discard)
@@ -283,6 +329,6 @@ class NativeConnections:
 
     async def close(self) -> None:
         self._closed = True
-        await self.ear.close()
+        await self.listener.close()
         if self._pool is not None:
-            await self._pool.close(timeout=time_to_close(self._settings))
+            await self._pool.close(timeout=_time_to_close(self._settings))

@@ -11,14 +11,14 @@ from holdfast.backends._sql.conflicts import stale_plan
 from holdfast.backends._sql.rows import Row
 from holdfast.backends.postgres._arrays import int8s, texts
 from holdfast.backends.postgres._outcome import Trace
-from holdfast.backends.postgres._session import Statements
+from holdfast.backends.postgres._statements import Statements
 from holdfast.backends.postgres._write import Applied, Durable, rewrite
 
 LAST_NUMBER = 0xFFFF_FFFF
 
 
-class Counting:
-    """What goes, counted."""
+class PruneCounts:
+    """Counts what a prune removes."""
 
     def __init__(self, db: Statements, plan: Prune) -> None:
         self.db = db
@@ -27,7 +27,7 @@ class Counting:
 
     @property
     def pruned(self) -> Pruned:
-        """What has gone so far."""
+        """What was counted so far."""
         return Pruned(self.threads, self.checkpoints, self.segments, self.bytes)
 
     async def _check(self, plan: FamilyPlan, dropped: Iterable[int] = ()) -> None:
@@ -45,8 +45,8 @@ class Counting:
             raise stale_plan()
 
 
-class Rehearsal(Counting):
-    """A prune that is not carried out: it only counts, and locks nothing."""
+class DryRun(PruneCounts):
+    """A prune that only counts, and locks nothing."""
 
     async def carry_out(self) -> None:
         """Count everything the plan names."""
@@ -96,7 +96,7 @@ class Rehearsal(Counting):
         self.bytes += found[1]
 
 
-class Pruning(Counting):
+class Pruning(PruneCounts):
     """A prune being carried out inside a transaction."""
 
     def __init__(self, db: Statements, plan: Prune, durable: Durable) -> None:

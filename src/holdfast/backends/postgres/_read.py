@@ -1,4 +1,4 @@
-"""The keys and queries of the port as statements on one session."""
+"""Running the reads of the port on one session."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from holdfast.backends._sql.rows import COLUMNS, to_segments
 from holdfast.backends.postgres import _search
 from holdfast.backends.postgres._arrays import int8s
 from holdfast.backends.postgres._rows import CODEC, in_order
-from holdfast.backends.postgres._session import Statements
+from holdfast.backends.postgres._statements import Statements
 from holdfast.errors import Corrupt, Unsupported
 
 T = TypeVar("T")
@@ -99,8 +99,8 @@ async def read_page(db: Statements, query: Query[Any]) -> Page[Any]:
     return await run(db, READS.page(query))
 
 
-class News(msgspec.Struct, frozen=True):
-    """What there is to tell, and whether somebody is about to have more."""
+class FeedPage(msgspec.Struct, frozen=True):
+    """A page of the feed; with ``is_pending`` a running transaction may add to it."""
 
     page: Page[Change]
     is_pending: bool
@@ -108,12 +108,12 @@ class News(msgspec.Struct, frozen=True):
 
 async def read_changes(
     db: Statements, after: int, limit: int, *, in_one_view: bool = False
-) -> News:
+) -> FeedPage:
     """The feed behind a sequence number, as far as it is settled.
 
-    ``in_one_view`` says that both statements may be part of one transaction.
+    ``in_one_view`` says that both statements may run in one transaction.
     """
-    # One statement after the other: rows are read when the horizon is known.
+    # Two statements: rows must be read after the horizon is known.
     found = await db.row("horizon")
     assert found is not None
     (horizon, pending), is_standby, isolation = found
@@ -123,8 +123,8 @@ async def read_changes(
         raise Unsupported(
             f"a {isolation} transaction may miss changes; read them outside of it"
         )
-    # Never more numbers than a page can need: the feed may be long. Where many were
-    # removed, more are looked at.
+    # Read no more numbers than a page can need, since the feed may be long; more where
+    # many were removed.
     span = limit
     while True:
         last = min(horizon, after + span)
@@ -132,4 +132,4 @@ async def read_changes(
         if len(rows) == limit or last == horizon or horizon < after:
             break
         span *= 4
-    return News(to_changes(rows, after), is_pending=pending is not None)
+    return FeedPage(to_changes(rows, after), is_pending=pending is not None)

@@ -18,8 +18,7 @@ from holdfast._values.records import Page
 from holdfast.backends._sql.reads import LATEST
 from holdfast.backends._sql.rows import Row
 from holdfast.backends.postgres._rows import CODEC
-from holdfast.backends.postgres._session import Statements
-from holdfast.backends.postgres._statements import checked_schema
+from holdfast.backends.postgres._statements import Statements, checked_schema
 
 
 async def exists(db: Statements) -> bool:

@@ -1,33 +1,130 @@
-"""Named statements on a session."""
+"""Sessions on PostgreSQL: blocking and native async connections behind one protocol.
+
+The backend is written once, as coroutines over a `Session`. The coroutines of a
+blocking session never suspend.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from typing import Any
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any, Protocol
 
-from holdfast.backends.postgres._driver import Row, Session
+from psycopg import AsyncConnection, AsyncCursor, Connection, Cursor
+from psycopg.abc import AdaptContext
+from psycopg.pq import ExecStatus
+from psycopg.pq.abc import PGresult
+from psycopg.rows import tuple_row
+from psycopg.types.numeric import Int8BinaryDumper
+
+from holdfast.backends._sql.rows import Row
+from holdfast.backends.postgres._arrays import register_arrays
+from holdfast.backends.postgres._errors import translated
+from holdfast.backends.postgres._settings import Pooler
 
 
-class Statements:
-    """A session that is told the names of statements."""
+class Session(Protocol):
+    """A connection on which statements can be run."""
 
-    def __init__(self, session: Session, statements: dict[str, bytes]) -> None:
-        self._session = session
-        self._statements = statements
-
-    async def rows(self, name: str, /, **values: Any) -> list[Row]:
-        """All rows of a named statement."""
-        return await self._session.rows(self._statements[name], values)
-
-    async def row(self, name: str, /, **values: Any) -> Row | None:
-        """The first row of a named statement."""
-        found = await self.rows(name, **values)
-        return found[0] if found else None
+    async def rows(self, statement: bytes, values: Mapping[str, Any]) -> list[Row]:
+        """All rows of a statement."""
+        ...
 
     def transaction(self) -> contextlib.AbstractAsyncContextManager[None]:
-        """Several statements, all or none."""
-        return self._session.transaction()
+        """Several statements, all or none; a savepoint inside a transaction."""
+        ...
 
-    async def run(self, sql: str) -> None:
-        """A statement without parameters or result."""
-        await self._session.rows(sql.encode(), {})
+    async def begin(self) -> None:
+        """Be in a transaction, unless the connection commits every statement."""
+        ...
+
+    @property
+    def process(self) -> int:
+        """The server's process, as the connection was told when it was made."""
+        ...
+
+    async def close(self) -> None:
+        """Close the connection; for sessions that are not given back."""
+        ...
+
+
+class BlockingSession:
+    """A psycopg connection whose coroutines never suspend."""
+
+    def __init__(
+        self, connection: Connection[Any], pooler: Pooler | None = None
+    ) -> None:
+        self.connection = connection
+        self._pooler = pooler
+
+    async def rows(self, statement: bytes, values: Mapping[str, Any]) -> list[Row]:
+        with translated(self.connection, self._pooler):
+            cursor = Cursor(self.connection, row_factory=tuple_row)
+            if self._pooler is None:
+                register_types(cursor)
+            cursor.execute(statement, values, binary=True)
+            return cursor.fetchall() if _has_rows(cursor.pgresult) else []
+
+    @contextlib.asynccontextmanager
+    async def transaction(self) -> AsyncGenerator[None]:
+        with translated(self.connection, self._pooler), self.connection.transaction():
+            yield
+
+    async def begin(self) -> None:
+        if not self.connection.autocommit:
+            await self.rows(b"select 1", {})
+
+    @property
+    def process(self) -> int:
+        return self.connection.info.backend_pid
+
+    async def close(self) -> None:
+        self.connection.close()
+
+
+class NativeSession:
+    """A psycopg connection that is awaited."""
+
+    def __init__(
+        self, connection: AsyncConnection[Any], pooler: Pooler | None = None
+    ) -> None:
+        self.connection = connection
+        self._pooler = pooler
+
+    async def rows(self, statement: bytes, values: Mapping[str, Any]) -> list[Row]:
+        with translated(self.connection, self._pooler):
+            cursor = AsyncCursor(self.connection, row_factory=tuple_row)
+            if self._pooler is None:
+                register_types(cursor)
+            await cursor.execute(statement, values, binary=True)
+            return await cursor.fetchall() if _has_rows(cursor.pgresult) else []
+
+    @contextlib.asynccontextmanager
+    async def transaction(self) -> AsyncGenerator[None]:
+        with translated(self.connection, self._pooler):
+            async with self.connection.transaction():
+                yield
+
+    async def begin(self) -> None:
+        if not self.connection.autocommit:
+            await self.rows(b"select 1", {})
+
+    @property
+    def process(self) -> int:
+        return self.connection.info.backend_pid
+
+    async def close(self) -> None:
+        await self.connection.close()
+
+
+def _has_rows(result: PGresult | None) -> bool:
+    return result is not None and result.status == ExecStatus.TUPLES_OK
+
+
+def register_types(context: AdaptContext) -> None:
+    """Let a connection or cursor send our arrays, and all integers as one type.
+
+    Otherwise a statement would be prepared again for every size of its integers.
+    """
+    register_arrays(context.adapters)
+    context.adapters.register_dumper(int, Int8BinaryDumper)

@@ -1,12 +1,16 @@
-"""Named statements for one schema, in the form that psycopg takes."""
+"""Named statements for one schema, and running them on a session."""
 
 from __future__ import annotations
 
+import contextlib
 import re
 from functools import cache
+from typing import Any
 
+from holdfast.backends._sql.rows import Row
 from holdfast.backends._sql.statements import SHARED, named_statements
 from holdfast.backends._sql.statements import text_of as text_in
+from holdfast.backends.postgres._session import Session
 from holdfast.errors import Unstorable
 
 _SCHEMA = re.compile(r"\bhf\b")
@@ -42,3 +46,28 @@ def text_of(file: str) -> str:
 def within(schema: str, sql: str) -> bytes:
     """A statement for one schema."""
     return _SCHEMA.sub(schema, sql).encode()
+
+
+class Statements:
+    """Runs statements by name on a session."""
+
+    def __init__(self, session: Session, statements: dict[str, bytes]) -> None:
+        self._session = session
+        self._statements = statements
+
+    async def rows(self, name: str, /, **values: Any) -> list[Row]:
+        """All rows of a named statement."""
+        return await self._session.rows(self._statements[name], values)
+
+    async def row(self, name: str, /, **values: Any) -> Row | None:
+        """The first row of a named statement."""
+        found = await self.rows(name, **values)
+        return found[0] if found else None
+
+    def transaction(self) -> contextlib.AbstractAsyncContextManager[None]:
+        """Several statements, all or none."""
+        return self._session.transaction()
+
+    async def run(self, sql: str) -> None:
+        """Run a statement without parameters or result."""
+        await self._session.rows(sql.encode(), {})

@@ -15,7 +15,7 @@ from holdfast.backends._sql.rows import CheckpointRow, new_thread_row
 from holdfast.backends.postgres import _rows
 from holdfast.backends.postgres._conflicts import conflict, taken
 from holdfast.backends.postgres._rows import CODEC
-from holdfast.backends.postgres._session import Statements
+from holdfast.backends.postgres._statements import Statements
 
 # ``None`` stands for a transaction of the caller's.
 Durable = bool | None

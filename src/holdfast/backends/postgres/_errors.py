@@ -1,0 +1,101 @@
+"""The driver's errors as ours, translated in one place."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Generator
+from typing import Any
+
+import psycopg
+from psycopg import AsyncConnection, Connection, errors
+
+from holdfast.backends.postgres._settings import Pooler
+from holdfast.errors import Busy, HoldfastError
+
+# The server ended the transaction so that another could go on.
+CONTENDED = (errors.SerializationFailure, errors.DeadlockDetected)
+# Not translated: the backend's own code handles these.
+NOT_TRANSLATED = (*CONTENDED, errors.UniqueViolation)
+# The server shuts down, starts, or became a standby: another connection may work.
+TURNED_AWAY = (
+    errors.AdminShutdown,
+    errors.CrashShutdown,
+    errors.CannotConnectNow,
+    errors.ReadOnlySqlTransaction,
+    errors.IdleInTransactionSessionTimeout,
+    errors.IdleSessionTimeout,
+)
+# The statement was prepared in another session.
+NOT_PREPARED = (errors.InvalidSqlStatementName, errors.DuplicatePreparedStatement)
+# psycopg has no public name for it.
+WAIT_TIMEOUT: type[psycopg.Error] = vars(errors)["_WaitTimeout"]
+
+
+class Lost(Exception):
+    """The connection broke; the last statement may have taken effect or not."""
+
+
+class Unreached(Lost):
+    """No connection could be made: nothing can have taken effect."""
+
+
+class NoneFree(Unreached):
+    """No connection was free in time; the server may be well."""
+
+
+def broken(lost: Lost) -> HoldfastError:
+    """The caller's error when no connection could be had, or kept, in time."""
+    if isinstance(lost, NoneFree):
+        return Busy(f"{lost}; retry")
+    return HoldfastError(
+        f"the connection to PostgreSQL broke: {lost}; retry when it is back",
+        code="connection_lost",
+    )
+
+
+@contextlib.contextmanager
+def translated(
+    connection: Connection[Any] | AsyncConnection[Any], pooler: Pooler | None = None
+) -> Generator[None]:
+    """Turn the driver's errors into ours.
+
+    Without ``pooler`` the connection is the caller's, and is never closed here.
+    """
+    try:
+        yield
+    except NOT_TRANSLATED:
+        raise
+    except psycopg.Error as error:
+        gone = connection.closed or connection.broken
+        if pooler is not None:
+            found = _own_translation(error, pooler, gone=gone)
+            if isinstance(found, Lost) or isinstance(error, WAIT_TIMEOUT):
+                connection.pgconn.finish()  # it must not be used again
+            raise found from error
+        raise (Lost(_text(error)) if gone else _translation(error)) from error
+
+
+def _own_translation(
+    error: psycopg.Error, pooler: Pooler, *, gone: bool
+) -> Lost | HoldfastError:
+    if isinstance(error, NOT_PREPARED):
+        pooler.in_use = True
+        return Lost(_text(error))
+    if isinstance(error, WAIT_TIMEOUT):
+        return Busy("the server did not answer in time; retry")
+    if gone or isinstance(error, TURNED_AWAY) or "cached plan" in str(error):
+        return Lost(_text(error))
+    return _translation(error)
+
+
+def _translation(error: psycopg.Error) -> HoldfastError:
+    text = _text(error)
+    if isinstance(error, errors.QueryCanceled | errors.LockNotAvailable):
+        return Busy(f"the server gave up waiting: {text}; retry")
+    if isinstance(error, errors.DiskFull):
+        return HoldfastError(f"the server's disk is full: {text}", code="disk_full")
+    return HoldfastError(f"PostgreSQL refused: {text}", code="database")
+
+
+def _text(error: psycopg.Error) -> str:
+    return str(error).strip() or type(error).__name__
