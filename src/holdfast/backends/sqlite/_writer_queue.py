@@ -23,7 +23,7 @@ class WriterQueue:
     def __enter__(self) -> None:
         file = self._file
         try:
-            if not file.is_open or os.fstat(file.descriptor).st_nlink == 0:
+            if file.descriptor < 0 or os.fstat(file.descriptor).st_nlink == 0:
                 file.open()
             granted = file.try_lock()
         except OSError:
