@@ -93,7 +93,7 @@ class FamilyState(NamedTuple):
 
 def family_state(db: apsw.Connection, what: str | int) -> FamilyState:
     """What the index knows about a thread's family, or about a family."""
-    query = "sight_of_thread" if isinstance(what, str) else "sight_of_family"
+    query = "state_of_thread" if isinstance(what, str) else "state_of_family"
     [(changed_at, epoch, has_problems, name, *stamp)] = rows(db, query, what=what)
     return FamilyState(changed_at, epoch, bool(has_problems), name, FileStamp(*stamp))
 
