@@ -32,9 +32,10 @@ from holdfast.backends.directory import _catalog, _scope
 from holdfast.backends.directory._backup import FileReplaced, copy_files, new_folder
 from holdfast.backends.directory._catalog import IndexedFile
 from holdfast.backends.directory._check import FolderInspection, check_files
-from holdfast.backends.directory._index import Index
+from holdfast.backends.directory._index import FileIndex
 from holdfast.backends.directory._line_parts import is_compact
 from holdfast.backends.directory._open import FORMAT
+from holdfast.backends.directory._read_only import MemoryIndex
 from holdfast.backends.directory._scope import EVERYTHING, Scope
 from holdfast.backends.directory._sync import compare
 from holdfast.backends.directory._transaction import FolderTransaction
@@ -61,7 +62,9 @@ class DirectoryBackend:
     blocking = True
     abilities = SqliteBackend.abilities
 
-    def __init__(self, index: Index, *, busy_timeout: float, vfs: str | None) -> None:
+    def __init__(
+        self, index: FileIndex | MemoryIndex, *, busy_timeout: float, vfs: str | None
+    ) -> None:
         self._index = index
         self._folder = index.folder
         self._sql = SqliteBackend(

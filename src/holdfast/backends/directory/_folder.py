@@ -129,8 +129,7 @@ class FolderLock:
 
     def __enter__(self) -> None:
         try:
-            while not self._enter():
-                self._file.close()
+            self._take(wait=True)
         except BaseException:
             # If it was interrupted, it may have the lock already.
             self._file.unlock()
@@ -144,21 +143,23 @@ class FolderLock:
     ) -> None:
         self._file.unlock()
 
-    def _enter(self) -> bool:
-        self._ensure_open()
-        if not self._file.try_lock():
-            self._file.wait()
-        return self._is_current()
-
     def try_enter(self) -> bool:
         """Take the lock if no process holds it, to be given back by ``__exit__``."""
+        return self._take(wait=False)
+
+    def _take(self, *, wait: bool) -> bool:
+        file = self._file
         while True:
-            self._ensure_open()
-            if not self._file.try_lock():
-                return False
+            if file.descriptor < 0:
+                os.makedirs(os.path.dirname(file.path), 0o700, exist_ok=True)
+                file.open()
+            if not file.try_lock():
+                if not wait:
+                    return False
+                file.wait()
             if self._is_current():
                 return True
-            self._file.close()
+            file.close()
 
     @contextlib.contextmanager
     def shared(self) -> Generator[None]:
@@ -202,11 +203,6 @@ class FolderLock:
         """Say whether files are being changed."""
         os.lseek(self._file.descriptor, 0, os.SEEK_SET)
         os.write(self._file.descriptor, CHANGING if changing else CLEAN)
-
-    def _ensure_open(self) -> None:
-        if not self._file.is_open:
-            os.makedirs(os.path.dirname(self._file.path), 0o700, exist_ok=True)
-            self._file.open()
 
     def _is_current(self) -> bool:
         """Whether the locked file is still the one with the name of the lock."""

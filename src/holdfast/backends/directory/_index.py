@@ -1,11 +1,10 @@
-"""The index of a folder: a SQLite database whose every change is in the files first."""
+"""The hooks of the index: a SQLite database that changes after the files have."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 from collections.abc import Iterable, Sequence
-from typing import Protocol
 
 import apsw
 
@@ -24,39 +23,8 @@ from holdfast.backends.directory._open import (
 from holdfast.backends.directory._scope import EVERYTHING, Scope
 from holdfast.backends.directory._sync import IndexUpdate, compare
 from holdfast.backends.directory._transaction import FolderTransaction, sync_log
-from holdfast.backends.sqlite import Database, Hooks, check_whole
+from holdfast.backends.sqlite import Database, check_whole
 from holdfast.errors import Corrupt, FormatMismatch
-
-
-class Index(Hooks, Protocol):
-    """What a `DirectoryBackend` needs of its index beside the hooks of SQLite."""
-
-    @property
-    def folder(self) -> Folder: ...
-
-    @property
-    def is_read_only(self) -> bool: ...
-
-    @property
-    def epoch(self) -> int | None:
-        """How often files had been replaced when the index was first opened."""
-        ...
-
-    def exists(self) -> bool:
-        """Whether the index is still there."""
-        ...
-
-    def update(self, db: apsw.Connection, scope: Scope) -> None:
-        """Take in what happened to files; called with the lock of the folder."""
-        ...
-
-    def catch_up(self, database: Database, scope: Scope) -> None:
-        """Take in what happened to files, unless a process is changing them now."""
-        ...
-
-    def renew(self, database: Database, damaged: str) -> None:
-        """Replace a damaged index by a new one."""
-        ...
 
 
 class FileIndex:
@@ -72,6 +40,7 @@ class FileIndex:
         self.folder = folder
         self.path = folder.path
         self.queue = folder.lock
+        # How often files had been replaced when the index was first opened.
         self.epoch: int | None = None
 
     def errors(self) -> FolderErrors:
@@ -142,6 +111,7 @@ class FileIndex:
             lock.note(changing=False)
 
     def catch_up(self, database: Database, scope: Scope) -> None:
+        """As `update`, unless a thread or process is writing now."""
         if not database.lock.acquire(blocking=False):
             return
         try:
