@@ -1,5 +1,6 @@
 """The fault injector does what it says, and what it simulates does hurt."""
 
+import doctest
 import os
 import random
 import subprocess
@@ -8,7 +9,7 @@ import sys
 import apsw
 import pytest
 
-import holdfast
+import holdfast.faults
 from holdfast import HoldfastError
 from holdfast.faults import (
     CHANGES,
@@ -22,6 +23,10 @@ from holdfast.faults import (
 from support.effort import seed_of
 
 HOUR = 3_600_000_000
+
+
+def test_the_example_in_the_documentation_does_what_it_shows():
+    assert doctest.testmod(holdfast.faults).failed == 0
 
 
 @pytest.fixture

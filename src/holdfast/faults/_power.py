@@ -1,4 +1,4 @@
-"""What of a store's files would survive a power cut, for `holdfast.faults`."""
+"""A model of what survives a power cut."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-# How likely a name is as it was made last, while its folder is not synced.
+# The probability that a name has its latest state while its folder is not synced.
 EVEN = 0.5
 
 
@@ -21,7 +21,7 @@ class _Change(NamedTuple):
 
 @dataclass(slots=True)
 class _Content:
-    """A file, whatever its name: what is on the platter and what is on its way."""
+    """The content of a file: what is synced, and the changes since."""
 
     durable: bytearray = field(default_factory=bytearray)
     pending: list[_Change] = field(default_factory=list[_Change])
@@ -30,7 +30,7 @@ class _Content:
 
 @dataclass(frozen=True, slots=True)
 class _Naming:
-    """A name that goes away, or that a file gets; a rename is both at once."""
+    """A name that is removed, or given to a file; a rename is both at once."""
 
     gone: str | None = None
     made: str | None = None
@@ -49,18 +49,18 @@ class _Naming:
 class Platter:
     """What would survive if the power failed now.
 
-    The model, at least as harsh as the file systems SQLite runs on:
+    The model is at least as harsh as the file systems that SQLite runs on:
 
-    - What was written to a file before it was last synced is there.
-    - Of what was written since, each sector is there, or not, or only its beginning,
-      each by chance and in no order; so is each truncation. Bytes outside of the
-      written range are never harmed (SQLite's "powersafe overwrite").
-    - Names are apart from content. A file that was made, deleted or renamed is, or is
-      not, there under its name after the cut until its folder has been synced. SQLite
-      syncs the folder with the first sync after it opened a journal or log, and when
-      it deletes with that wish; it counts for all names in the folder.
+    - What was written to a file before its last sync survives.
+    - Of what was written since, each sector survives, or does not, or only its
+      beginning does, at random and in no order; so does each truncation. Bytes outside
+      of the written range are never harmed (SQLite's "powersafe overwrite").
+    - Names are separate from content. Until the folder is synced, a file that was
+      created, deleted or renamed may or may not have its new name after the cut. SQLite
+      syncs the folder with the first sync after it opened a journal or log, and when a
+      delete asks for it; this counts for all names in the folder.
 
-    ``-shm`` files are memory and do not survive, nor need files that are only locked.
+    ``-shm`` files are memory and do not survive; files that are only locked need not.
     """
 
     def __init__(self, folder: str, *, sector: int = 4096) -> None:
@@ -85,15 +85,15 @@ class Platter:
         content.syncs_folder = content.syncs_folder or is_journal
 
     def written(self, path: str, offset: int, data: bytes) -> None:
-        """Bytes are in the cache of the operating system."""
+        """Bytes were written, and are in the cache of the operating system."""
         self._names[self._name(path)].pending.append(_Change(offset, data))
 
     def truncated(self, path: str, size: int) -> None:
-        """A file has a new size, as far as running processes can see."""
+        """A file has a new size for running processes."""
         self._names[self._name(path)].pending.append(_Change(size, None))
 
     def synced(self, path: str) -> None:
-        """All of a file is on the platter."""
+        """All of a file is synced."""
         content = self._names[self._name(path)]
         for change in content.pending:
             _carry_out(content.durable, change)
@@ -103,11 +103,11 @@ class Platter:
             content.syncs_folder = False
 
     def synced_folder(self, path: str) -> None:
-        """All names in a folder are on the platter."""
+        """All names in a folder are synced."""
         self._settle_names(self._name(path))
 
     def deleted(self, path: str, *, durably: bool) -> None:
-        """A name is gone."""
+        """A name was removed."""
         name = self._name(path)
         if name in self._names:
             self._rename(_Naming(gone=name))
@@ -115,7 +115,7 @@ class Platter:
             self._settle_names(os.path.dirname(name))
 
     def renamed(self, path: str, target: str) -> None:
-        """A file has another name, instead of the file that had it."""
+        """A file has a new name; a file that had that name is replaced."""
         old, new = self._name(path), self._name(target)
         self._rename(_Naming(old, new, self._names[old]))
 
@@ -128,7 +128,7 @@ class Platter:
         for naming in self._namings:
             if naming.is_in(folder):
                 naming.carry_out(self._durable_names)
-                # That a name was made does not matter any more once it is gone.
+                # After a name was removed, an earlier creation of it no longer matters.
                 waiting = [n for n in waiting if not n.made or n.made != naming.gone]
             else:
                 waiting.append(naming)

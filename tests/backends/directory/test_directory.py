@@ -156,16 +156,16 @@ def test_long_texts_and_bytes_come_back_from_the_files_alone(url, folder):
     "é".encode()[:1], "日本".encode()[1:5], b"[" * 2000, b"",
 ])))  # fmt: skip
 def test_any_bytes_can_stand_in_a_line(data):
-    for shown, unshown in (
-        (_blobs.shown, _blobs.unshown),
-        (_blobs.shown_elements, _blobs.unshown_elements),
+    for as_json, from_json in (
+        (_blobs.as_json, _blobs.from_json),
+        (_blobs.elements_as_json, _blobs.elements_from_json),
     ):
-        line = msgspec.json.encode({"before": 1, "data": shown(data), "after": 2})
+        line = msgspec.json.encode({"before": 1, "data": as_json(data), "after": 2})
 
         assert b"\n" not in line
         json.loads(line)
         found = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
-        assert unshown(found["data"]) == data
+        assert from_json(found["data"]) == data
 
 
 # A column that no line has would be lost with the index.
@@ -470,7 +470,7 @@ def test_a_folder_with_other_things_in_it_can_become_a_store(url, folder):
 
 def test_a_newer_format_is_refused_with_the_way_out(url, folder):
     holdfast.open(url).close()
-    line, _ = _lines.encode_line(_lines.Part(after=_lines.FIRST, format=2))
+    line, _ = _lines.encode_line(_lines.LineContent(after=_lines.FIRST, format=2))
     (folder / "store.jsonl").write_bytes(line)
 
     for read_only in (False, True):

@@ -11,8 +11,8 @@ import pytest
 import holdfast
 from holdfast import Corrupt, NotFound, Retention
 from holdfast._port import run
-from holdfast.backends.directory._file_scan import Mark, survey
-from holdfast.backends.directory._lines import Part, Writer
+from holdfast.backends.directory._file_scan import Position, scan_file
+from holdfast.backends.directory._lines import LineContent, LineEncoder
 from holdfast.faults import Fault, FaultyDisk, Platter, io_error, kill
 from support.children import Child
 from support.damage import DAMAGES, Outcome, missing_from, reads_of_store
@@ -136,10 +136,10 @@ def test_a_line_that_only_lacks_its_end_is_whole(url, folder):
 
 def lines_of(*transactions):
     """The bytes of a file of transactions with so many lines each, and their ends."""
-    writer, data, ends = Writer(), b"", [0]
+    writer, data, ends = LineEncoder(), b"", [0]
     for count in transactions:
         for number in range(1, count + 1):
-            part = Part(family=1, part=(number, count) if count > 1 else None)
+            part = LineContent(family=1, part=(number, count) if count > 1 else None)
             data += b"".join(writer.encode([part]))
         ends.append(len(data))
     return data, ends
@@ -150,7 +150,7 @@ def pieces(data):
 
 
 def known_end(data):
-    return survey(pieces(data)).end
+    return scan_file(pieces(data)).end
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -159,7 +159,7 @@ def test_wherever_a_transaction_is_torn_it_is_cut_off_as_a_whole(count):
     known = known_end(data[: ends[1]])
 
     for size in range(ends[2], len(data)):
-        found = survey(pieces(data[:size]), known)
+        found = scan_file(pieces(data[:size]), known)
 
         is_complete = size == len(data) - 1
         assert found.solid.end == (len(data) if is_complete else ends[2])
@@ -175,7 +175,7 @@ def test_whatever_is_missing_of_the_last_transaction_it_counts_as_torn(count):
 
     for start in range(ends[2], len(data), 16):
         holed = data[:start] + bytes(16) + data[start + 16 :]
-        found = survey(pieces(holed[: len(data)]), known)
+        found = scan_file(pieces(holed[: len(data)]), known)
 
         assert not found.is_whole
         assert found.is_torn
@@ -187,7 +187,7 @@ def test_damage_before_another_transaction_does_not_count_as_torn():
     known = known_end(data[: ends[1]])
 
     for start in range(0, ends[3] - 16, 16):
-        found = survey(pieces(data[:start] + bytes(16) + data[start + 16 :]), known)
+        found = scan_file(pieces(data[:start] + bytes(16) + data[start + 16 :]), known)
 
         assert not found.is_whole
         assert not found.is_torn
@@ -198,11 +198,11 @@ def test_a_line_that_is_missing_or_twice_there_is_noticed():
     first, second, third = pieces(data)
 
     for wrong in ([first, third], [first, second, second, third], [second, third]):
-        found = survey(wrong)
+        found = scan_file(wrong)
 
         assert not found.is_whole
-        assert "what stood before it is missing" in found.damage
-        assert not survey(wrong, Mark()).is_torn
+        assert "the line before it is missing" in found.damage
+        assert not scan_file(wrong, Position()).is_torn
 
 
 def test_a_save_to_a_file_made_just_before_the_power_fails_is_whole_or_gone(tmp_path):

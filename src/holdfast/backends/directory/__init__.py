@@ -1,8 +1,8 @@
 """A store as a folder of JSON Lines files, one for each family, to read and to commit.
 
-The files are the truth. Beside them is an index, a SQLite store of its own that answers
-every question; it can be made anew from the files at any time. A change is decided in a
-transaction of the index, written to the files and synced, and then made in the index.
+The files are the truth. Beside them is an index, a SQLite database that answers every
+request and can be made again from the files at any time. A change is made in a
+transaction of the index, written to the files and synced, and only then committed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from holdfast.backends.directory._backend import DirectoryBackend
 from holdfast.backends.directory._files import Files
 from holdfast.backends.directory._folder import Folder
 from holdfast.backends.directory._index import FileIndex
-from holdfast.backends.directory._pending_view import View
+from holdfast.backends.directory._pending_view import PendingView
 from holdfast.backends.directory._read_only import MemoryIndex
 from holdfast.errors import Unsupported
 
@@ -40,7 +40,7 @@ def open_directory(
         )
     files = files or Files()
     index = (
-        MemoryIndex(View(path, files, busy_timeout), vfs)
+        MemoryIndex(PendingView(path, files, busy_timeout), vfs)
         if read_only
         else FileIndex(Folder(path, files, busy_timeout))
     )

@@ -30,15 +30,16 @@ from holdfast._port import (
 from holdfast._values.records import Change, Checkpoint, Page, Run, Segment
 from holdfast.backends._sql.conflicts import stale_plan
 from holdfast.backends.directory import _catalog, _scope
-from holdfast.backends.directory._backup import Replaced, copy_files, new_folder
-from holdfast.backends.directory._catalog import File
+from holdfast.backends.directory._backup import FileReplaced, copy_files, new_folder
+from holdfast.backends.directory._catalog import IndexedFile
 from holdfast.backends.directory._check import FolderInspection, check_files
-from holdfast.backends.directory._index import Index
+from holdfast.backends.directory._index import FileIndex
 from holdfast.backends.directory._line_parts import is_compact
 from holdfast.backends.directory._open import FORMAT
-from holdfast.backends.directory._scope import EVERYTHING, Target
+from holdfast.backends.directory._read_only import MemoryIndex
+from holdfast.backends.directory._scope import EVERYTHING, Scope
 from holdfast.backends.directory._sync import compare
-from holdfast.backends.directory._transaction import Recording
+from holdfast.backends.directory._transaction import FolderTransaction
 from holdfast.backends.sqlite import SqliteBackend
 from holdfast.errors import Corrupt
 
@@ -61,7 +62,9 @@ class DirectoryBackend:
     blocking = True
     abilities = SqliteBackend.abilities
 
-    def __init__(self, index: Index, *, busy_timeout: float, vfs: str | None) -> None:
+    def __init__(
+        self, index: FileIndex | MemoryIndex, *, busy_timeout: float, vfs: str | None
+    ) -> None:
         self._index = index
         self._folder = index.folder
         self._sql = SqliteBackend(
@@ -77,7 +80,7 @@ class DirectoryBackend:
 
     # --- looking at the files ---------------------------------------------------------
 
-    def _look(self, target: Target) -> None:
+    def _look(self, scope: Scope) -> None:
         """Be up to date with the files a request is about, and refuse damaged ones.
 
         While another process changes files, its changes do not count yet.
@@ -86,20 +89,20 @@ class DirectoryBackend:
             with self.database.writing():
                 pass  # it is made before a write
         with self.database.reading() as db:
-            if self._is_up_to_date(db, target):
+            if self._is_up_to_date(db, scope):
                 return
-        self._index.catch_up(self.database, target)
+        self._index.catch_up(self.database, scope)
         with self.database.reading() as db:
-            _scope.guard(db, target)
+            _scope.guard(db, scope)
             self._note_epoch(_catalog.folder_state(db).epoch)
 
-    def _is_up_to_date(self, db: apsw.Connection, target: Target) -> bool:
-        epoch = _scope.is_as_known(db, self._folder, target)
+    def _is_up_to_date(self, db: apsw.Connection, scope: Scope) -> bool:
+        epoch = _scope.is_as_known(db, self._folder, scope)
         if epoch is None:
-            families = _scope.reach(db, target).families
+            families = _scope.families_of(db, scope).families
             if compare(db, self._folder, families):
                 return False
-            _scope.guard(db, target)
+            _scope.guard(db, scope)
             epoch = _catalog.folder_state(db).epoch
         self._note_epoch(epoch)
         return True
@@ -107,15 +110,15 @@ class DirectoryBackend:
     def _note_epoch(self, epoch: int) -> None:
         self._is_replaced = epoch != self._index.epoch
 
-    async def _answer(self, target: Target, ask: Callable[[], Awaitable[R]]) -> R:
+    async def _answer(self, scope: Scope, ask: Callable[[], Awaitable[R]]) -> R:
         """What the index answers once it is up to date."""
         path = self._index.path
         try:
-            self._look(target)
+            self._look(scope)
             return await ask()
         except Corrupt as error:
             self._renew(error, path)
-        self._look(target)
+        self._look(scope)
         return await ask()
 
     async def _retry(self, ask: Callable[[], Awaitable[R]]) -> R:
@@ -135,16 +138,16 @@ class DirectoryBackend:
     # --- reading ----------------------------------------------------------------------
 
     async def read(self, keys: Sequence[Key[R]]) -> list[R | None]:
-        target = _scope.of_keys(keys)
-        return await self._answer(target, lambda: self._sql.read(self._certain(keys)))
+        scope = _scope.of_keys(keys)
+        return await self._answer(scope, lambda: self._sql.read(self._certain(keys)))
 
     async def segments(self, family: int, runs: Sequence[Run]) -> list[Segment]:
-        target = _scope.family(family)
-        return await self._answer(target, lambda: self._sql.segments(family, runs))
+        scope = _scope.family(family)
+        return await self._answer(scope, lambda: self._sql.segments(family, runs))
 
     async def scan(self, query: Query[R]) -> Page[R]:
-        target = _scope.of_query(query)
-        return await self._answer(target, lambda: self._sql.scan(query))
+        scope = _scope.of_query(query)
+        return await self._answer(scope, lambda: self._sql.scan(query))
 
     async def changes(self, after: int, limit: int, timeout: float) -> Page[Change]:
         def ask() -> Awaitable[Page[Change]]:
@@ -227,7 +230,7 @@ class DirectoryBackend:
         await self._sql.compact()
 
     def _families(self) -> list[int]:
-        found: list[File] = []
+        found: list[IndexedFile] = []
         with self.database.reading() as db, db:  # one view for all statements
             files = _catalog.all_files(db).values()
             found += (file for file in files if not is_compact(db, file))
@@ -237,19 +240,19 @@ class DirectoryBackend:
         """Write the file of a family again, without what was replaced since."""
         with self.database.writing(()) as db:
             self._index.update(db, _scope.family(family))
-            with Recording(db, self._folder, [family]):
+            with FolderTransaction(db, self._folder, [family]):
                 pass
 
     # --- lifecycle --------------------------------------------------------------------
 
     async def setting(self, name: str, value: bytes | None = None) -> bytes | None:
-        target = _scope.family(0)
-        return await self._answer(target, lambda: self._sql.setting(name, value))
+        scope = _scope.family(0)
+        return await self._answer(scope, lambda: self._sql.setting(name, value))
 
     async def facts(self) -> Facts:
         facts = await self._answer(EVERYTHING, self._sql.facts)
         with self._index.errors():
-            size = sum(seen.size for seen in self._folder.listing().values())
+            size = sum(stamp.size for stamp in self._folder.listing().values())
         return replace(facts, file_bytes=facts.file_bytes + size, format=FORMAT)
 
     async def inspect(self) -> Inspection:
@@ -273,7 +276,7 @@ class DirectoryBackend:
         self._look(EVERYTHING)
         with self._index.errors(), new_folder(path) as part:
             for _ in range(COPIES):
-                with contextlib.suppress(Replaced):
+                with contextlib.suppress(FileReplaced):
                     copy_files(self._folder, self._known_files(), part)
                     break
             else:
@@ -282,7 +285,7 @@ class DirectoryBackend:
                     copy_files(self._folder, files, part)
         self._folder.files.sync_folder(os.path.dirname(os.path.abspath(path)))
 
-    def _known_files(self) -> list[File]:
+    def _known_files(self) -> list[IndexedFile]:
         with self.database.reading() as db:
             return list(_catalog.all_files(db).values())
 

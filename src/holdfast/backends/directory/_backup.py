@@ -1,4 +1,4 @@
-"""A copy of a whole folder, made while others go on writing."""
+"""A copy of a whole folder, made while processes go on writing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import shutil
 import time
 from collections.abc import Generator, Iterable, Iterator
 
-from holdfast.backends.directory._catalog import File
+from holdfast.backends.directory._catalog import IndexedFile
 from holdfast.backends.directory._check import known_pieces
 from holdfast.backends.directory._folder import Folder
 from holdfast.backends.directory._lines import FIRST, checked
@@ -18,13 +18,13 @@ from holdfast.errors import Conflict, HoldfastError
 CHUNK = 1 << 20
 
 
-class Replaced(Exception):
-    """A file was written anew while it was about to be copied."""
+class FileReplaced(Exception):
+    """A file was replaced while it was being copied."""
 
 
 @contextlib.contextmanager
 def new_folder(path: str) -> Generator[str]:
-    """A folder to fill, which gets its name when that is done, or is gone."""
+    """A folder to fill; it gets its name when it is complete, else it is removed."""
     if os.path.lexists(path):
         text = f"{path} exists; choose the name of a new folder"
         raise Conflict(text, code="file_exists")
@@ -42,10 +42,10 @@ def new_folder(path: str) -> Generator[str]:
         raise
 
 
-def copy_files(folder: Folder, files: Iterable[File], target: str) -> None:
-    """Copy files as far as the index knew them at one moment.
+def copy_files(folder: Folder, files: Iterable[IndexedFile], target: str) -> None:
+    """Copy the part of each file that the index knew at one moment.
 
-    What it knows of a file never changes, unless all of the file is replaced.
+    That part never changes, unless the file is replaced as a whole.
     """
     for file in files:
         path = os.path.join(target, file.name)
@@ -56,16 +56,16 @@ def copy_files(folder: Folder, files: Iterable[File], target: str) -> None:
     folder.files.sync_folder(target)
 
 
-def _known_lines(folder: Folder, file: File) -> Iterator[bytes]:
+def _known_lines(folder: Folder, file: IndexedFile) -> Iterator[bytes]:
     size, last = 0, b""
     try:
         for last in known_pieces(folder, file):
             size += len(last)
             yield last
     except FileNotFoundError:
-        raise Replaced from None
+        raise FileReplaced from None
     if size != file.taken or _check_of(last) != file.tail:
-        raise Replaced
+        raise FileReplaced
 
 
 def _check_of(piece: bytes) -> str:

@@ -1,7 +1,8 @@
 """Stored bytes as JSON that a person can read, and back to exactly the same bytes.
 
-Nearly all stored bytes are JSON, or elements of a JSON list joined by commas: they
-stand in a line as they are. What is not becomes a string that says what it is.
+Nearly all stored bytes are JSON, or elements of a JSON list joined by commas: they are
+written into a line unchanged. Other bytes become a string with a prefix that says how
+they are encoded.
 """
 
 from __future__ import annotations
@@ -12,40 +13,40 @@ import msgspec
 from msgspec import Raw
 
 TEXT, BASE64 = "text:", "base64:"
-# Pieces of a long text may begin and end within a character.
+# A segment of a long text may start and end within a character.
 LONGEST_CHARACTER = 4
 
 _value = msgspec.json.Decoder(dict[str, Raw])
 _string = msgspec.json.Decoder(str)
 
 
-def shown(data: bytes) -> Raw:
+def as_json(data: bytes) -> Raw:
     """A JSON text as itself, anything else as a string."""
     if _is_json(data) and not data.startswith((b'"text:', b'"base64:')):
         return Raw(data)
-    return _shown_otherwise(data)
+    return _as_string(data)
 
 
-def unshown(raw: Raw) -> bytes:
-    """The inverse of `shown`."""
+def from_json(raw: Raw) -> bytes:
+    """The inverse of `as_json`."""
     text = bytes(raw)
-    return _hidden(text) if text.startswith((b'"text:', b'"base64:')) else text
+    return _from_string(text) if text.startswith((b'"text:', b'"base64:')) else text
 
 
-def shown_elements(data: bytes) -> Raw:
+def elements_as_json(data: bytes) -> Raw:
     """The elements of a list as a list, anything else as a string."""
     listed = b"[%b]" % data
-    return Raw(listed) if _is_json(listed) else _shown_otherwise(data)
+    return Raw(listed) if _is_json(listed) else _as_string(data)
 
 
-def unshown_elements(raw: Raw) -> bytes:
-    """The inverse of `shown_elements`."""
+def elements_from_json(raw: Raw) -> bytes:
+    """The inverse of `elements_as_json`."""
     text = bytes(raw)
-    return text[1:-1] if text.startswith(b"[") else _hidden(text)
+    return text[1:-1] if text.startswith(b"[") else _from_string(text)
 
 
 def _is_json(text: bytes) -> bool:
-    """Whether a text can stand in a line, and would be found in it as it is."""
+    """Whether a text can be part of a line, and is read back from it unchanged."""
     try:
         text.decode()
         found = _value.decode(b'{"":%b}' % text)
@@ -54,7 +55,7 @@ def _is_json(text: bytes) -> bool:
     return len(found) == 1 and bytes(found[""]) == text and b"\n" not in text
 
 
-def _shown_otherwise(data: bytes) -> Raw:
+def _as_string(data: bytes) -> Raw:
     for start in range(LONGEST_CHARACTER):
         for end in range(len(data), len(data) - LONGEST_CHARACTER, -1):
             try:
@@ -65,7 +66,7 @@ def _shown_otherwise(data: bytes) -> Raw:
     return _quoted(BASE64 + b64encode(data).decode())
 
 
-def _hidden(string: bytes) -> bytes:
+def _from_string(string: bytes) -> bytes:
     text = _string.decode(string)
     if text.startswith(BASE64):
         return b64decode(text.removeprefix(BASE64), validate=True)

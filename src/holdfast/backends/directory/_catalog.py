@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from holdfast.backends.directory._files import Seen
+from holdfast.backends.directory._files import FileStamp
 from holdfast.backends.directory._lines import FIRST
 from holdfast.backends.sqlite import FORMAT
 from holdfast.backends.sqlite._statements import load_queries
@@ -14,7 +14,7 @@ from holdfast.errors import FormatMismatch
 
 QUERIES = load_queries("index.sql", __name__.rpartition(".")[0])
 
-# Together with the format of its tables; an index that was made otherwise is made anew.
+# An index with another version, or other tables, is made again from the files.
 VERSION = 1000 * 1 + FORMAT
 
 Row = tuple[Any, ...]
@@ -25,12 +25,17 @@ def rows(db: apsw.Connection, query: str, /, **values: Any) -> list[Row]:
     return db.execute(QUERIES[query], values).fetchall()
 
 
-class File(NamedTuple):
-    """A file of lines as the index took it in."""
+class IndexedFile(NamedTuple):
+    """A file of lines as the index last took it in.
+
+    The first ``taken`` bytes are in the index; the checksum of their last line is
+    ``tail``. ``is_certain`` says that the names of all its threads are known, although
+    it has a problem.
+    """
 
     name: str
     family: int | None
-    seen: Seen
+    stamp: FileStamp
     taken: int = 0
     tail: str = FIRST
     problem: str | None = None
@@ -38,15 +43,18 @@ class File(NamedTuple):
 
 
 class FolderState(NamedTuple):
-    """When the folder was last seen to have changed, how often the index was."""
+    """The version of the index, the folder's last known change, and the epoch.
+
+    The epoch counts how often rows were replaced because a file was.
+    """
 
     version: int = VERSION
     changed_at: int = 0
     epoch: int = 0
 
 
-class Problem(NamedTuple):
-    """A file that is not as it was written."""
+class FileProblem(NamedTuple):
+    """What is wrong with a file that is not as it was written."""
 
     name: str
     family: int | None
@@ -55,7 +63,7 @@ class Problem(NamedTuple):
 
 
 def set_up(db: apsw.Connection, path: str) -> None:
-    """Make what is missing, and watch everything that this connection changes."""
+    """Make what is missing, and note every row that this connection changes."""
     db.execute(QUERIES["create"])
     db.execute(QUERIES["watch"])
     if folder_state(db).version != VERSION:
@@ -63,59 +71,59 @@ def set_up(db: apsw.Connection, path: str) -> None:
 
 
 def folder_state(db: apsw.Connection) -> FolderState:
-    """How the index last saw the folder."""
+    """The folder as the index last took it in."""
     found = rows(db, "folder")
     return FolderState(*found[0]) if found else FolderState()
 
 
 def set_folder(db: apsw.Connection, state: FolderState) -> None:
-    """Remember how the folder was seen."""
+    """Note the state of the folder."""
     rows(db, "set_folder", **state._asdict())
 
 
-class Sight(NamedTuple):
-    """The folder, and the file of one family, as the index last saw them."""
+class FamilyState(NamedTuple):
+    """The folder, and the file of one family, as the index last took them in."""
 
     changed_at: int
     epoch: int
     has_problems: bool
     name: str | None
-    seen: Seen
+    stamp: FileStamp
 
 
-def sight(db: apsw.Connection, what: str | int) -> Sight:
+def family_state(db: apsw.Connection, what: str | int) -> FamilyState:
     """What the index knows about a thread's family, or about a family."""
-    query = "sight_of_thread" if isinstance(what, str) else "sight_of_family"
-    [(changed_at, epoch, has_problems, name, *seen)] = rows(db, query, what=what)
-    return Sight(changed_at, epoch, bool(has_problems), name, Seen(*seen))
+    query = "state_of_thread" if isinstance(what, str) else "state_of_family"
+    [(changed_at, epoch, has_problems, name, *stamp)] = rows(db, query, what=what)
+    return FamilyState(changed_at, epoch, bool(has_problems), name, FileStamp(*stamp))
 
 
-def all_files(db: apsw.Connection) -> dict[str, File]:
+def all_files(db: apsw.Connection) -> dict[str, IndexedFile]:
     """Every file the index knows, by name."""
     return {row[0]: _file(row) for row in rows(db, "files")}
 
 
-def file_of(db: apsw.Connection, family: int) -> File | None:
+def file_of(db: apsw.Connection, family: int) -> IndexedFile | None:
     """The file of a family."""
     found = rows(db, "file_of", family=family)
     return _file(found[0]) if found else None
 
 
-def set_file(db: apsw.Connection, file: File) -> None:
-    """Remember how a file was taken in."""
-    name, family, seen, *rest = file
-    db.execute(QUERIES["set_file"], (name, family, *seen, *rest))
+def set_file(db: apsw.Connection, file: IndexedFile) -> None:
+    """Note a file as it was taken in."""
+    name, family, stamp, *rest = file
+    db.execute(QUERIES["set_file"], (name, family, *stamp, *rest))
 
 
 def forget_file(db: apsw.Connection, name: str) -> None:
-    """A file is no longer there."""
+    """Forget a file that is no longer there."""
     rows(db, "forget_file", name=name)
 
 
-def problems(db: apsw.Connection) -> list[Problem]:
+def problems(db: apsw.Connection) -> list[FileProblem]:
     """The files that are not as they were written."""
     return [
-        Problem(name, family, what, bool(is_certain))
+        FileProblem(name, family, what, bool(is_certain))
         for name, family, what, is_certain in rows(db, "problems")
     ]
 
@@ -126,7 +134,7 @@ def family_of(db: apsw.Connection, thread: str) -> int | None:
     return found[0][0] if found else None
 
 
-def _file(row: Row) -> File:
+def _file(row: Row) -> IndexedFile:
     name, family, size, modified, inode, taken, tail, problem, is_certain = row
-    seen = Seen(size, modified, inode)
-    return File(name, family, seen, taken, tail, problem, bool(is_certain))
+    stamp = FileStamp(size, modified, inode)
+    return IndexedFile(name, family, stamp, taken, tail, problem, bool(is_certain))

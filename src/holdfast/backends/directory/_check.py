@@ -1,4 +1,4 @@
-"""Finding and surviving damage of a folder."""
+"""Finding damage in a folder, and reading what is left."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import msgspec
 from holdfast._port import Inspection, Rescued
 from holdfast._values.records import Run, Segment
 from holdfast.backends.directory import _catalog
-from holdfast.backends.directory._catalog import File, Problem
-from holdfast.backends.directory._file_scan import survey
+from holdfast.backends.directory._catalog import FileProblem, IndexedFile
+from holdfast.backends.directory._file_scan import scan_file
 from holdfast.backends.directory._folder import Folder
-from holdfast.backends.directory._index_rows import Collision, Loader, drop_family
+from holdfast.backends.directory._index_rows import FamilyClash, LineLoader, drop_family
 from holdfast.backends.directory._line_parts import whole_family
-from holdfast.backends.directory._lines import Line, Writer, read_lines
+from holdfast.backends.directory._lines import LineEncoder, StoredLine, read_lines
 from holdfast.backends.directory._open import prepare_index
 from holdfast.backends.sqlite import MEMORY, connect
 
@@ -24,9 +24,9 @@ ATTEMPTS = 20
 
 
 class FolderInspection:
-    """A view of the index, with what is wrong with the files."""
+    """An inspection of the index that also reports what is wrong with the files."""
 
-    def __init__(self, index: Inspection, problems: Sequence[Problem]) -> None:
+    def __init__(self, index: Inspection, problems: Sequence[FileProblem]) -> None:
         self._index = index
         self._problems = problems
 
@@ -63,11 +63,11 @@ def check_files(db: apsw.Connection, folder: Folder) -> list[str]:
 def _check_file(
     db: apsw.Connection, folder: Folder, name: str, scratch: apsw.Connection
 ) -> list[str]:
-    """Check a file as one state of the index knows it; others may go on writing."""
+    """Check a file against one state of the index, while processes may write."""
     found: list[str] = []
     for _ in range(ATTEMPTS):
         file = _catalog.all_files(db).get(name)
-        with db:  # one view of the index for all statements
+        with db:  # one view for all statements
             if _catalog.all_files(db).get(name) != file:
                 continue
             found = list(_problems(db, folder, file, scratch)) if file else []
@@ -77,21 +77,21 @@ def _check_file(
 
 
 def _problems(
-    db: apsw.Connection, folder: Folder, file: File, scratch: apsw.Connection
+    db: apsw.Connection, folder: Folder, file: IndexedFile, scratch: apsw.Connection
 ) -> Iterator[str]:
-    looked = survey(known_pieces(folder, file))
-    for bad in looked.bads:
+    scan = scan_file(known_pieces(folder, file))
+    for bad in scan.bads:
         yield f"{file.name}: at byte {bad.start} a line is bad: {bad.why}"
-    if looked.end.end != file.taken or looked.end.tail != file.tail:
+    if scan.end.end != file.taken or scan.end.tail != file.tail:
         yield f"{file.name}: it does not end as it was written"
-    elif not looked.bads and not _says_the_same(db, folder, file, scratch):
+    elif not scan.bads and not _says_the_same(db, folder, file, scratch):
         yield (
             f"{file.name}: the index says something else;"
-            f" remove {folder.work} while no store is open to have it made anew"
+            f" remove {folder.work} while no store is open to have it made again"
         )
 
 
-def known_pieces(folder: Folder, file: File) -> Iterator[bytes]:
+def known_pieces(folder: Folder, file: IndexedFile) -> Iterator[bytes]:
     """The lines of a file that the index has taken in."""
     left = file.taken
     for piece in folder.pieces(file.name):
@@ -102,20 +102,21 @@ def known_pieces(folder: Folder, file: File) -> Iterator[bytes]:
 
 
 def _says_the_same(
-    db: apsw.Connection, folder: Folder, file: File, scratch: apsw.Connection
+    db: apsw.Connection, folder: Folder, file: IndexedFile, scratch: apsw.Connection
 ) -> bool:
     if file.family is None:
         return True
     drop_family(scratch, file.family)
-    loader = Loader(scratch, file.family)
+    loader = LineLoader(scratch, file.family)
     try:
         for line in read_lines(known_pieces(folder, file)):
-            if isinstance(line, Line):
-                loader.take_in(line.said())
-    except (Collision, ValueError):
+            if isinstance(line, StoredLine):
+                loader.take_in(line.content())
+    except (FamilyClash, ValueError):
         return False
     one, other = (
-        Writer().encode(whole_family(source, file.family)) for source in (db, scratch)
+        LineEncoder().encode(whole_family(source, file.family))
+        for source in (db, scratch)
     )
     same = all(a == b for a, b in zip_longest(one, other))
     drop_family(scratch, file.family)

@@ -1,8 +1,9 @@
 """Changing files of lines: all that a transaction changes, or nothing.
 
-One file is changed by one append or one rename. Where there are more, what shall be
-done is first written down as an intent and synced: whoever finds it does it, again if
-need be. What fails is taken back, unless a file that was there has been replaced.
+One file is changed by one append or one rename. If several files change, an intent that
+says what is to be done is written and synced first. A process that finds an intent does
+what it says, again if need be. A change that fails is undone, unless an existing file
+has been replaced already.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ INTENT = "intent"
 NEW = "new-"
 
 
-class Append(msgspec.Struct, frozen=True):
-    """Lines to put behind the end of a file."""
+class LineAppend(msgspec.Struct, frozen=True):
+    """Lines to put at the end of a file."""
 
     offset: int
     text: str
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True):
-    """What shall be done to files, by name; ``renames`` from files in the making."""
+    """What is to be done to files, by name; ``renames`` gives new files their names."""
 
-    appends: dict[str, Append]
+    appends: dict[str, LineAppend]
     renames: dict[str, str]
     removes: list[str]
 
@@ -38,29 +39,29 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
 _decoder = msgspec.json.Decoder(Intent)
 
 
-class Changes:
-    """The changes of one transaction, from the first byte to their end."""
+class FileChanges:
+    """The changes of one transaction to the files."""
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
         self._files = folder.files
-        self._appends: dict[str, Append] = {}
+        self._appends: dict[str, LineAppend] = {}
         self._renames: dict[str, str] = {}
         self._removes: list[str] = []
         self._has_begun = self._has_intent = False
         self._has_renamed = self._has_replaced = False
 
-    # --- what shall be done -----------------------------------------------------------
+    # --- what is to be done -----------------------------------------------------------
 
     def append(self, name: str, offset: int, data: bytes) -> None:
-        """Put lines behind the end of a file."""
-        self._appends[name] = Append(offset, data.decode())
+        """Put lines at the end of a file."""
+        self._appends[name] = LineAppend(offset, data.decode())
 
     def create(self, name: str, chunks: Iterable[bytes]) -> None:
         """Make a file, or replace it as a whole."""
         new = f"{NEW}{len(self._renames)}"
         self._renames[new] = name
-        path, offset = self._folder.tool(new), 0
+        path, offset = self._folder.work_file(new), 0
         self._begin()
         self._files.remove(path)
         for chunk in chunks:
@@ -75,7 +76,7 @@ class Changes:
     # --- doing it ---------------------------------------------------------------------
 
     def carry_out(self) -> None:
-        """Do it all, so that it survives a power cut."""
+        """Make all changes, so that they survive a power cut."""
         self._begin()
         if len(self._appends) + len(self._renames) + len(self._removes) > 1:
             self._write_intent()
@@ -86,40 +87,40 @@ class Changes:
             self._files.sync(self._folder.file(name))
         if self._renames or self._removes:
             names = {*self._renames.values(), *self._removes}
-            self._has_replaced = any(map(self._folder.look, names))
+            self._has_replaced = any(map(self._folder.stamp, names))
             self._has_renamed = True
             _replace(self._folder, self._renames, self._removes)
 
     def finish(self) -> None:
-        """The transaction is made; nothing has to be done again."""
+        """The transaction is committed: remove the intent."""
         if self._has_intent:
-            self._files.remove(self._folder.tool(INTENT))
+            self._files.remove(self._folder.work_file(INTENT))
             self._folder.sync_work()
         if self._has_begun:
             self._folder.lock.note(changing=False)
 
-    def take_back(self) -> None:
-        """Undo what was done, if that is possible.
+    def undo(self) -> None:
+        """Undo the changes, if that is possible.
 
-        If not, the lock keeps saying that files are being changed: the next one to
-        have it looks at all of them, and does what is left of an intent.
+        If not, the lock keeps saying that files are being changed: the next process
+        with the lock looks at all of them, and does what is left of an intent.
         """
         if self._has_begun and not self._has_replaced:
             with contextlib.suppress(OSError):
-                self._undo()
+                self._revert()
                 self.finish()
                 _remove_new(self._folder)
 
-    def _undo(self) -> None:
-        """Until the intent is removed, doing it again is possible at every step."""
+    def _revert(self) -> None:
+        """Until the intent is removed, what it says can be done again at every step."""
         for name, append in self._appends.items():
             path = self._folder.file(name)
             if os.path.getsize(path) > append.offset:
                 self._files.truncate(path, append.offset)
                 self._files.sync(path)
         for new, name in self._renames.items() if self._has_renamed else ():
-            if not os.path.exists(self._folder.tool(new)):
-                self._files.rename(self._folder.file(name), self._folder.tool(new))
+            if not os.path.exists(self._folder.work_file(new)):
+                self._files.rename(self._folder.file(name), self._folder.work_file(new))
                 self._folder.sync()
 
     def _begin(self) -> None:
@@ -131,9 +132,9 @@ class Changes:
         intent = Intent(
             appends=self._appends, renames=self._renames, removes=self._removes
         )
-        path = self._folder.tool(INTENT)
+        path = self._folder.work_file(INTENT)
         if self._renames:
-            # An intent that is there without the files it speaks of could not be done.
+            # If the intent survives a power cut, the files it names must too.
             self._folder.sync_work()
         self._has_intent = True
         self._files.remove(path)
@@ -143,8 +144,8 @@ class Changes:
 
 
 def recover(folder: Folder) -> None:
-    """Do what is left of an intent, and remove what was in the making."""
-    path = folder.tool(INTENT)
+    """Do what is left of an intent, and remove unfinished new files."""
+    path = folder.work_file(INTENT)
     if os.path.exists(path):
         intent = read_intent(folder)
         if intent is not None:
@@ -155,9 +156,9 @@ def recover(folder: Folder) -> None:
 
 
 def read_intent(folder: Folder) -> Intent | None:
-    """What shall be done; an intent that is not whole was never synced."""
+    """What is to be done; an intent that is not whole was never synced."""
     try:
-        _, body = checked(folder.files.read(folder.tool(INTENT)))
+        _, body = checked(folder.files.read(folder.work_file(INTENT)))
         return _decoder.decode(b"{" + body)
     except (FileNotFoundError, ValueError):
         return None
@@ -165,9 +166,9 @@ def read_intent(folder: Folder) -> Intent | None:
 
 def _redo(folder: Folder, intent: Intent) -> None:
     for name, append in intent.appends.items():
-        found, data = folder.look(name), append.text.encode()
+        found, data = folder.stamp(name), append.text.encode()
         if found is None or found.size < append.offset:
-            continue  # somebody has put another file there since
+            continue  # another file was put there since
         path = folder.file(name)
         if folder.files.read(path, append.offset, len(data)) != data:
             folder.files.truncate(path, append.offset)
@@ -178,8 +179,8 @@ def _redo(folder: Folder, intent: Intent) -> None:
 
 def _replace(folder: Folder, renames: Mapping[str, str], removes: list[str]) -> None:
     for new, name in renames.items():
-        if os.path.exists(folder.tool(new)):
-            folder.files.rename(folder.tool(new), folder.file(name))
+        if os.path.exists(folder.work_file(new)):
+            folder.files.rename(folder.work_file(new), folder.file(name))
     for name in removes:
         folder.files.remove(folder.file(name))
     folder.sync()
@@ -188,4 +189,4 @@ def _replace(folder: Folder, renames: Mapping[str, str], removes: list[str]) -> 
 def _remove_new(folder: Folder) -> None:
     for name in os.listdir(folder.work):
         if name.startswith(NEW):
-            folder.files.remove(folder.tool(name))
+            folder.files.remove(folder.work_file(name))

@@ -1,8 +1,8 @@
-"""Looking through a file of lines: what is whole, what is damaged, what was torn.
+"""Scanning a file of lines: what is whole, what is damaged, what was torn by a crash.
 
-A line was acknowledged only after all of it was synced. So what a crash leaves behind
-is an end that was being written: bytes that are no line, or some but not all lines of
-one transaction. Anything else that is wrong is damage.
+A line is acknowledged only after all of it was synced. So a crash can only leave an end
+that was being written: bytes that are no line, or some but not all lines of one
+transaction. Anything else that is wrong is damage.
 """
 
 from __future__ import annotations
@@ -10,30 +10,30 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from holdfast.backends.directory._lines import FIRST, Bad, Line, read_lines
+from holdfast.backends.directory._lines import FIRST, BadLine, StoredLine, read_lines
 
 
-class Mark(NamedTuple):
-    """A place between two lines, and the checksum of the line before it."""
+class Position(NamedTuple):
+    """An offset between two lines, and the checksum of the line before it."""
 
     end: int = 0
     tail: str = FIRST
 
 
-class Survey(NamedTuple):
-    """What a file of lines looks like from inside.
+class FileScan(NamedTuple):
+    """What is in a file of lines.
 
-    ``end`` is behind its last line, ``solid`` behind the last transaction before
-    anything is wrong. ``is_known`` says that everything up to a mark is as it was,
-    ``is_torn`` that what is wrong may be an end that was being written, ``is_short``
-    that it can hardly be anything else, ``is_open`` that the last line lacks its line
-    break. ``first`` is the first whole line.
+    ``end`` is the position after its last line, ``solid`` after the last transaction
+    before anything is wrong. ``is_known`` says that everything up to the known position
+    is unchanged, ``is_torn`` that what is wrong may be an end that was being written,
+    ``is_short`` that it can hardly be anything else, ``is_open`` that the last line
+    lacks its line break. ``first`` is the first whole line.
     """
 
-    first: Line | None
-    end: Mark
-    solid: Mark
-    bads: tuple[Bad, ...]
+    first: StoredLine | None
+    end: Position
+    solid: Position
+    bads: tuple[BadLine, ...]
     is_known: bool
     is_torn: bool
     is_short: bool
@@ -54,59 +54,59 @@ class Survey(NamedTuple):
         return f"at byte {first.start} a line is bad: {first.why}{more}"
 
 
-def survey(pieces: Iterable[bytes], known: Mark = Mark()) -> Survey:  # noqa: B008 - it is frozen
-    """Look through a whole file, of which everything up to a mark may be known."""
-    surveyor = _Surveyor(known)
+def scan_file(pieces: Iterable[bytes], known: Position = Position()) -> FileScan:  # noqa: B008 - it is frozen
+    """Scan a whole file, which may be known up to a position."""
+    scanner = _Scanner(known)
     for item in read_lines(pieces):
-        surveyor.pass_by(item)
-    return surveyor.found()
+        scanner.add(item)
+    return scanner.found()
 
 
-def unreadable(why: str) -> Survey:
-    """A file that cannot be looked through."""
-    bads = (Bad(0, 0, why),)
-    return Survey(None, Mark(), Mark(), bads, False, False, False, False)
+def unreadable(why: str) -> FileScan:
+    """The result for a file that cannot be read."""
+    bads = (BadLine(0, 0, why),)
+    return FileScan(None, Position(), Position(), bads, False, False, False, False)
 
 
-class _Surveyor:
-    def __init__(self, known: Mark) -> None:
+class _Scanner:
+    def __init__(self, known: Position) -> None:
         self.known = known
-        self.first: Line | None = None
-        self.is_known = known == Mark()
-        self.end = self.solid = Mark()
-        self.bads: list[Bad] = []
+        self.first: StoredLine | None = None
+        self.is_known = known == Position()
+        self.end = self.solid = Position()
+        self.bads: list[BadLine] = []
         self.expected: str | None = FIRST
         self.is_torn = True
         self.is_open = False
 
-    def pass_by(self, item: Line | Bad) -> None:
-        if isinstance(item, Bad):
+    def add(self, item: StoredLine | BadLine) -> None:
+        if isinstance(item, BadLine):
             self.bads.append(item)
             self.expected = None
             return
         if self.expected not in {None, item.after}:
-            why = "what stood before it is missing"
-            self.bads.append(Bad(item.start, item.start, why))
+            why = "the line before it is missing"
+            self.bads.append(BadLine(item.start, item.start, why))
             self.is_torn = False
         self._step(item)
 
-    def _step(self, line: Line) -> None:
+    def _step(self, line: StoredLine) -> None:
         number, count = line.part
         self.first = self.first or line
-        # Where it will end once it has its line break.
-        self.end = Mark(line.end + line.is_open, line.check)
+        # The position once it has its line break.
+        self.end = Position(line.end + line.is_open, line.check)
         self.expected = line.check
         self.is_open = line.is_open
         if self.bads:
-            # Behind what was torn, there are at most more lines of its transaction.
+            # After a torn line there can only be more lines of its transaction.
             self.is_torn = self.is_torn and number > 1
             return
         if number == count:
             self.solid = self.end
         self.is_known = self.is_known or self.end == self.known
 
-    def found(self) -> Survey:
-        return Survey(
+    def found(self) -> FileScan:
+        return FileScan(
             first=self.first,
             end=self.end,
             solid=self.solid,

@@ -1,7 +1,7 @@
-"""Everything this backend does to files, in one place where faults can be let in.
+"""Everything this backend does to files, in one place where tests can inject faults.
 
-A file is changed in three ways only: bytes are put behind its end, it is cut, or it is
-replaced as a whole by renaming. Errors are those of the operating system.
+A file is changed in three ways only: bytes are written at its end, it is truncated, or
+it is replaced as a whole by renaming. Errors are those of the operating system.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ else:
     _FLAGS = os.O_CLOEXEC
 
 
-class Seen(NamedTuple):
+class FileStamp(NamedTuple):
     """What tells one version of a file from another without reading it."""
 
     size: int
@@ -29,22 +29,22 @@ class Seen(NamedTuple):
 
 
 class Files:
-    """The primitives, each of them one step that a disk makes or fails to make."""
+    """The file operations, each one step that a disk does or fails to do."""
 
     def read(self, path: str, start: int = 0, size: int = -1) -> bytes:
-        """Some of a file's bytes."""
+        """Some bytes of a file."""
         with open(path, "rb") as file:
             file.seek(start)
             return file.read(size)
 
     def pieces(self, path: str, start: int = 0) -> Iterator[bytes]:
-        """The lines of a file, each with its end."""
+        """The lines of a file, each with its line break."""
         with open(path, "rb") as file:
             file.seek(start)
             yield from file
 
     def write(self, path: str, offset: int, data: bytes) -> None:
-        """Bytes at a place of a file, which is made if it is not there."""
+        """Write bytes at an offset of a file, which is created if it is not there."""
         with self._opened(path, os.O_WRONLY | os.O_CREAT) as file:
             os.lseek(file, offset, os.SEEK_SET)
             view = memoryview(data)
@@ -63,11 +63,11 @@ class Files:
                 _sync(folder)
 
     def truncate(self, path: str, size: int) -> None:
-        """Cut a file."""
+        """Cut a file to a size."""
         os.truncate(path, size)
 
     def rename(self, path: str, target: str) -> None:
-        """Give a file another name, instead of whatever has that name."""
+        """Give a file another name; a file that has that name is replaced."""
         os.replace(path, target)
 
     def remove(self, path: str) -> None:
@@ -84,17 +84,17 @@ class Files:
             os.close(file)
 
 
-def seen(path: str) -> Seen | None:
-    """How a file looks from outside, ``None`` if there is none."""
+def stamp(path: str) -> FileStamp | None:
+    """The stamp of a file, ``None`` if there is none."""
     try:
-        return looks(os.stat(path))
+        return stamp_of(os.stat(path))
     except (FileNotFoundError, NotADirectoryError):
         return None
 
 
-def looks(found: os.stat_result) -> Seen:
-    """What of the state of a file is compared."""
-    return Seen(found.st_size, found.st_mtime_ns, found.st_ino)
+def stamp_of(found: os.stat_result) -> FileStamp:
+    """The stamp of a file whose state the system gave."""
+    return FileStamp(found.st_size, found.st_mtime_ns, found.st_ino)
 
 
 def _sync(file: int) -> None:

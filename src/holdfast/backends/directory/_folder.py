@@ -1,4 +1,4 @@
-"""The folder of a store: where its files are, who may change them, what errors mean."""
+"""The folder of a store: its files, the lock for changing them, what errors mean."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from types import TracebackType
 
 import apsw
 
-from holdfast.backends.directory._files import Files, Seen, looks, seen
+from holdfast.backends.directory._files import Files, FileStamp, stamp, stamp_of
 from holdfast.backends.directory._names import is_ours
 from holdfast.backends.sqlite import LockFile, translation
 from holdfast.errors import Busy, HoldfastError, Unsupported
@@ -20,8 +20,8 @@ from holdfast.errors import Busy, HoldfastError, Unsupported
 if sys.platform != "win32":
     import fcntl
 
-# Everything that is not history: the index, the lock, files in the making. Git is told
-# inside of it to leave it alone.
+# Everything that is not history: the index, the lock, unfinished files. A .gitignore in
+# it makes Git ignore it.
 WORK = ".holdfast"
 LOCK = "lock"
 FULL = {errno.ENOSPC, errno.EDQUOT}
@@ -33,7 +33,7 @@ CLEAN, CHANGING = b"0", b"1"
 
 
 class Folder:
-    """A folder of family files, with a folder of its own for all else."""
+    """A folder of family files, with a work folder for everything else."""
 
     def __init__(self, path: str, files: Files, busy_timeout: float) -> None:
         self.path = path
@@ -45,29 +45,29 @@ class Folder:
         """The path of a file of lines."""
         return os.path.join(self.path, name)
 
-    def tool(self, name: str) -> str:
-        """The path of a file that is not history."""
+    def work_file(self, name: str) -> str:
+        """The path of a file in the work folder."""
         return os.path.join(self.work, name)
 
-    def look(self, name: str) -> Seen | None:
-        """How a file of lines looks from outside."""
-        return seen(self.file(name))
+    def stamp(self, name: str) -> FileStamp | None:
+        """What tells this version of a file of lines from others, if it is there."""
+        return stamp(self.file(name))
 
-    def listing(self) -> dict[str, Seen]:
-        """How all files of lines look from outside, by name."""
+    def listing(self) -> dict[str, FileStamp]:
+        """The stamps of all files of lines, by name."""
         with os.scandir(self.path) as entries:
             return {
-                entry.name: looks(entry.stat())
+                entry.name: stamp_of(entry.stat())
                 for entry in entries
                 if is_ours(entry.name) and entry.is_file()
             }
 
     def pieces(self, name: str, start: int = 0) -> Iterator[bytes]:
-        """The lines of a file, each with its end."""
+        """The lines of a file, each with its line break."""
         return self.files.pieces(self.file(name), start)
 
     def changed_at(self) -> int:
-        """When a file of lines was last made, removed or replaced."""
+        """When a file of lines was last created, removed or replaced."""
         return os.stat(self.path).st_mtime_ns
 
     def sync(self) -> None:
@@ -75,7 +75,7 @@ class Folder:
         self.files.sync_folder(self.path)
 
     def sync_work(self) -> None:
-        """Make the names of all other files survive a power cut."""
+        """Make the names in the work folder survive a power cut."""
         self.files.sync_folder(self.work)
 
 
@@ -119,7 +119,7 @@ class FolderLock:
 
     The lock file is never removed, so that there is only one to lock; if a person has
     removed it, the new one is what counts. It says whether the process that holds the
-    lock is changing files. A process that gets the lock and finds this still said has
+    lock is changing files. A process that gets the lock and finds this note has
     to look at all files: the one before it was stopped half-way. The note need not
     survive a power cut, because opening a store looks at all files.
     """
@@ -129,8 +129,7 @@ class FolderLock:
 
     def __enter__(self) -> None:
         try:
-            while not self._enter():
-                self._file.close()
+            self._take(wait=True)
         except BaseException:
             # If it was interrupted, it may have the lock already.
             self._file.unlock()
@@ -144,21 +143,23 @@ class FolderLock:
     ) -> None:
         self._file.unlock()
 
-    def _enter(self) -> bool:
-        self._ensure_open()
-        if not self._file.try_lock():
-            self._file.wait()
-        return self._is_current()
-
     def try_enter(self) -> bool:
         """Take the lock if no process holds it, to be given back by ``__exit__``."""
+        return self._take(wait=False)
+
+    def _take(self, *, wait: bool) -> bool:
+        file = self._file
         while True:
-            self._ensure_open()
-            if not self._file.try_lock():
-                return False
+            if file.descriptor < 0:
+                os.makedirs(os.path.dirname(file.path), 0o700, exist_ok=True)
+                file.open()
+            if not file.try_lock():
+                if not wait:
+                    return False
+                file.wait()
             if self._is_current():
                 return True
-            self._file.close()
+            file.close()
 
     @contextlib.contextmanager
     def shared(self) -> Generator[None]:
@@ -202,11 +203,6 @@ class FolderLock:
         """Say whether files are being changed."""
         os.lseek(self._file.descriptor, 0, os.SEEK_SET)
         os.write(self._file.descriptor, CHANGING if changing else CLEAN)
-
-    def _ensure_open(self) -> None:
-        if not self._file.is_open:
-            os.makedirs(os.path.dirname(self._file.path), 0o700, exist_ok=True)
-            self._file.open()
 
     def _is_current(self) -> bool:
         """Whether the locked file is still the one with the name of the lock."""

@@ -1,11 +1,10 @@
-"""The index of a folder: a SQLite database whose every change is in the files first."""
+"""The hooks of the index: a SQLite database that changes after the files have."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 from collections.abc import Iterable, Sequence
-from typing import Protocol
 
 import apsw
 
@@ -21,42 +20,11 @@ from holdfast.backends.directory._open import (
     prepare_index,
     remove_index,
 )
-from holdfast.backends.directory._scope import EVERYTHING, Target
-from holdfast.backends.directory._sync import Settling, compare
-from holdfast.backends.directory._transaction import Recording, sync_log
-from holdfast.backends.sqlite import Database, Hooks, check_whole
+from holdfast.backends.directory._scope import EVERYTHING, Scope
+from holdfast.backends.directory._sync import IndexUpdate, compare
+from holdfast.backends.directory._transaction import FolderTransaction, sync_log
+from holdfast.backends.sqlite import Database, check_whole
 from holdfast.errors import Corrupt, FormatMismatch
-
-
-class Index(Hooks, Protocol):
-    """What a `DirectoryBackend` needs of its index beside the hooks of SQLite."""
-
-    @property
-    def folder(self) -> Folder: ...
-
-    @property
-    def is_read_only(self) -> bool: ...
-
-    @property
-    def epoch(self) -> int | None:
-        """How often files had been replaced when the index was first opened."""
-        ...
-
-    def exists(self) -> bool:
-        """Whether the index is still there."""
-        ...
-
-    def update(self, db: apsw.Connection, target: Target) -> None:
-        """Take in what happened to files; called with the lock of the folder."""
-        ...
-
-    def catch_up(self, database: Database, target: Target) -> None:
-        """Take in what happened to files, unless a process is changing them now."""
-        ...
-
-    def renew(self, database: Database, damaged: str) -> None:
-        """Replace a damaged index by a new one."""
-        ...
 
 
 class FileIndex:
@@ -72,6 +40,7 @@ class FileIndex:
         self.folder = folder
         self.path = folder.path
         self.queue = folder.lock
+        # How often files had been replaced when the index was first opened.
         self.epoch: int | None = None
 
     def errors(self) -> FolderErrors:
@@ -126,24 +95,23 @@ class FileIndex:
 
     # --- catching up with the files ---------------------------------------------------
 
-    def update(
-        self, db: apsw.Connection, target: Target, *, fresh: bool = False
-    ) -> None:
+    def update(self, db: apsw.Connection, scope: Scope, *, fresh: bool = False) -> None:
         """Take in what happened to files; called with the lock of the folder."""
         lock = self.folder.lock
         is_changing = lock.is_changing
         if is_changing:
             # The process that was changing files was stopped half-way.
             recover(self.folder)
-            target = EVERYTHING
-        found = compare(db, self.folder, _scope.reach(db, target).families)
+            scope = EVERYTHING
+        found = compare(db, self.folder, _scope.families_of(db, scope).families)
         if found:
-            Settling(db, self.folder, fresh=fresh).run(found)
+            IndexUpdate(db, self.folder, fresh=fresh).run(found)
             sync_log(db, self.folder)
         if is_changing:
             lock.note(changing=False)
 
-    def catch_up(self, database: Database, target: Target) -> None:
+    def catch_up(self, database: Database, scope: Scope) -> None:
+        """As `update`, unless a thread or process is writing now."""
         if not database.lock.acquire(blocking=False):
             return
         try:
@@ -152,20 +120,20 @@ class FileIndex:
                 if self.queue.try_enter():
                     with contextlib.ExitStack() as stack:
                         stack.push(self.queue.__exit__)
-                        self._update_existing(database, target)
+                        self._update_existing(database, scope)
         finally:
             database.lock.release()
 
-    def _update_existing(self, database: Database, target: Target) -> None:
+    def _update_existing(self, database: Database, scope: Scope) -> None:
         if not self.exists():
             database.replace_writer(self._open(database))
-        self.update(database.writer, target)
+        self.update(database.writer, scope)
 
     # --- writing ----------------------------------------------------------------------
 
     def before_write(self, database: Database, writes: Iterable[Write] | None) -> None:
-        target = EVERYTHING if writes is None else _scope.of_writes(writes)
-        self._update_existing(database, target)
+        scope = EVERYTHING if writes is None else _scope.of_writes(writes)
+        self._update_existing(database, scope)
 
     def check_writes(
         self, db: apsw.Connection, writes: Sequence[Write]
@@ -176,8 +144,8 @@ class FileIndex:
             return _scope.current(db, writes)
         return writes
 
-    def transaction(self, db: apsw.Connection) -> Recording:
-        return Recording(db, self.folder)
+    def transaction(self, db: apsw.Connection) -> FolderTransaction:
+        return FolderTransaction(db, self.folder)
 
     def close(self) -> None:
         self.folder.lock.close()

@@ -1,4 +1,4 @@
-"""Lines as rows of the index, exactly as they were when the lines were written."""
+"""From lines back to rows of the index, exactly as they were when written."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import apsw
 import msgspec
 
 from holdfast._values.records import Checkpoint, Entry, Run, Segment
-from holdfast.backends.directory._blobs import unshown, unshown_elements
+from holdfast.backends.directory._blobs import elements_from_json, from_json
 from holdfast.backends.directory._catalog import rows
 from holdfast.backends.directory._lines import (
     CheckpointPart,
     EntryPart,
+    LineContent,
     MarkPart,
     MovePart,
-    Part,
     ThreadPart,
 )
 from holdfast.backends.sqlite import _rows
@@ -21,27 +21,29 @@ from holdfast.backends.sqlite._statements import QUERIES
 from holdfast.backends.sqlite._write import rewrite
 
 
-class Collision(Exception):
-    """A file says something about what belongs to another file."""
+class FamilyClash(Exception):
+    """A file has a line about something that belongs to another file."""
 
 
-class Loader:
-    """Takes lines of one family into the index."""
+class LineLoader:
+    """Loads the lines of one family into the index."""
 
     def __init__(self, db: apsw.Connection, family: int) -> None:
         self._db = db
         self._family = family
 
-    def take_in(self, part: Part) -> None:
-        """Make the rows of a line."""
+    def take_in(self, part: LineContent) -> None:
+        """Insert the rows of a line."""
         if part.family != self._family:
-            raise Collision(f"it holds lines of families {self._family}, {part.family}")
+            raise FamilyClash(
+                f"it holds lines of families {self._family}, {part.family}"
+            )
         try:
             self._take_in(part)
         except apsw.ConstraintError as error:
-            raise Collision(str(error)) from error
+            raise FamilyClash(str(error)) from error
 
-    def _take_in(self, part: Part) -> None:
+    def _take_in(self, part: LineContent) -> None:
         if part.thread is not None:
             self._take_thread(part.thread)
         if part.checkpoint is not None:
@@ -53,7 +55,7 @@ class Loader:
         for mark in part.marks:
             self._take_mark(mark)
         for name, value in part.settings.items():
-            rows(self._db, "take_setting", name=name, value=unshown(value))
+            rows(self._db, "take_setting", name=name, value=from_json(value))
         self._take_segments(part)
 
     def _take_thread(self, part: ThreadPart) -> None:
@@ -64,9 +66,9 @@ class Loader:
             moved = {key: values[key] for key in keys}
             rows(self._db, "take_thread_move", family=self._family, **moved)
             return
-        values["metadata"] = unshown(part.metadata)
+        values["metadata"] = from_json(part.metadata)
         if not rows(self._db, "take_thread", family=self._family, **values):
-            raise Collision(f"thread number {part.number} belongs to another file")
+            raise FamilyClash(f"thread number {part.number} belongs to another file")
 
     def _take_checkpoint(self, part: CheckpointPart) -> None:
         self._claim(part.thread)
@@ -85,8 +87,8 @@ class Loader:
             family=self._family,
             thread_number=part.thread,
             runs=tuple(Run(*run) for run in part.runs),
-            manifest=unshown(part.manifest),
-            encoded_metadata=unshown(part.metadata),
+            manifest=from_json(part.manifest),
+            encoded_metadata=from_json(part.metadata),
             link=None if part.link is None else bytes.fromhex(part.link),
         )
         row = _rows.checkpoint_row(
@@ -95,13 +97,13 @@ class Loader:
         self._db.execute(QUERIES["insert_checkpoint"], row)
 
     def _take_mark(self, part: MarkPart) -> None:
-        # Where a line is damaged, what is marked may be missing.
+        # The line of the checkpoint may be damaged; then there is no row to change.
         if rows(self._db, "identity", seq=part.seq):
             rewrite(self._db, part.seq, label=part.label, tags=tuple(part.tags))
 
     def _take_entry(self, part: EntryPart) -> None:
         self._claim(part.thread)
-        value = unshown(part.value)
+        value = from_json(part.value)
         entry = Entry("", part.checkpoint, part.key, value)
         rows(
             self._db,
@@ -121,20 +123,20 @@ class Loader:
         values["at"] = values.pop("moved_at")
         self._db.execute(QUERIES["insert_move"], values)
 
-    def _take_segments(self, part: Part) -> None:
+    def _take_segments(self, part: LineContent) -> None:
         for number, raw in part.segments.items():
-            segment = Segment(number, unshown_elements(raw))
+            segment = Segment(number, elements_from_json(raw))
             row = _rows.segment_row(self._family, segment)
             self._db.execute(QUERIES["insert_segment"], row)
 
     def _claim(self, thread: int) -> None:
-        """Let a thread number belong to this family, which nothing else may."""
+        """Reserve a thread number for this family."""
         if not rows(self._db, "take_member", thread=thread, family=self._family):
-            raise Collision(f"thread number {thread} belongs to another file")
+            raise FamilyClash(f"thread number {thread} belongs to another file")
 
 
 def drop_family(db: apsw.Connection, family: int) -> None:
-    """Remove all rows of a family, and let its threads be searched anew."""
+    """Remove all rows of a family, also from the search index."""
     bounds = {"first": family << 32, "last": family << 32 | 0xFFFF_FFFF}
     if rows(db, "count_search") != [(0,)]:
         rows(db, "drop_search", family=family)

@@ -1,8 +1,8 @@
-"""What stands in a line, and how a line proves that it is whole.
+"""What a line says, and how to check that it is whole.
 
-A line is a JSON object. It begins with the number of bytes behind its checksum and with
-the checksum (XXH3-64) over exactly these bytes; ``after`` among them is the checksum of
-the line before, so that none can be missing unnoticed.
+A line is a JSON object. It starts with the number of bytes that follow its checksum,
+and with the checksum (XXH3-64) of these bytes. Among them, ``after`` is the checksum of
+the line before, so that a missing line is noticed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LONGEST_HEAD = 60
 
 
 class ThreadPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A thread from now on; without a ``kind`` only what moves in every save."""
+    """A thread from now on; without a ``kind``, only what every save changes."""
 
     number: int
     name: str
@@ -78,7 +78,7 @@ class EntryPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class MovePart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A change that is neither a save nor a journal entry; ends by number."""
+    """A change that is neither a save nor a journal entry; checkpoints by number."""
 
     seq: int
     thread: int
@@ -88,11 +88,11 @@ class MovePart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     moved_at: int
 
 
-class Part(msgspec.Struct, kw_only=True, omit_defaults=True):
+class LineContent(msgspec.Struct, kw_only=True, omit_defaults=True):
     """All that a line says.
 
-    ``part`` is there if a transaction wrote several lines to the file: which, of how
-    many. They count together or not at all.
+    If a transaction wrote several lines to the file, ``part`` says which of how many
+    this is. They count together or not at all.
     """
 
     after: str = ""
@@ -109,12 +109,12 @@ class Part(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 _encoder = msgspec.json.Encoder()
-_decoder = msgspec.json.Decoder(Part)
+_decoder = msgspec.json.Decoder(LineContent)
 _HEAD = re.compile(rb'\{"bytes":([0-9]+),"check":"([0-9a-f]{16})",')
 _LINKS = re.compile(rb'"after":"([0-9a-f]{16})"(?:,"part":\[([0-9]+),([0-9]+)\])?[,}]')
 
 
-class Line(NamedTuple):
+class StoredLine(NamedTuple):
     """A whole line of a file; ``is_open`` if it lacks its line break."""
 
     start: int
@@ -125,13 +125,13 @@ class Line(NamedTuple):
     body: bytes
     is_open: bool = False
 
-    def said(self) -> Part:
-        """What it says."""
+    def content(self) -> LineContent:
+        """What the line says."""
         return _decoder.decode(b"{" + self.body)
 
 
-class Bad(NamedTuple):
-    """Bytes of a file that are no whole line; ``is_short`` if they could become one."""
+class BadLine(NamedTuple):
+    """Bytes that are no whole line; ``is_short`` if only the rest may be missing."""
 
     start: int
     end: int
@@ -139,26 +139,26 @@ class Bad(NamedTuple):
     is_short: bool = False
 
 
-class BadLineError(ValueError):
-    """Why bytes are no whole line, and whether only the rest of it is missing."""
+class NotALineError(ValueError):
+    """Why bytes are no whole line, and whether only the rest may be missing."""
 
     def __init__(self, why: str, *, is_short: bool = False) -> None:
         super().__init__(why)
         self.is_short = is_short
 
 
-class Writer:
+class LineEncoder:
     """Encodes lines that follow one another.
 
-    ``tail`` is the checksum of the last one, ``size`` how many bytes they have.
+    ``tail`` is the checksum of the last line, ``size`` the bytes of all.
     """
 
     def __init__(self, tail: str = FIRST) -> None:
         self.tail = tail
         self.size = 0
 
-    def encode(self, parts: Iterable[Part]) -> Iterator[bytes]:
-        """The lines of some parts."""
+    def encode(self, parts: Iterable[LineContent]) -> Iterator[bytes]:
+        """The lines that say something, one for each content."""
         for part in parts:
             part.after = self.tail
             line, self.tail = encode_line(part)
@@ -173,40 +173,42 @@ def encode_line(part: msgspec.Struct) -> tuple[bytes, str]:
     return b'{"bytes":%d,"check":"%b",%b\n' % (len(body), check.encode(), body), check
 
 
-def read_lines(pieces: Iterable[bytes], start: int = 0) -> Iterator[Line | Bad]:
-    """The lines of a file whose pieces end where lines do."""
+def read_lines(
+    pieces: Iterable[bytes], start: int = 0
+) -> Iterator[StoredLine | BadLine]:
+    """The lines of a file, given in pieces that end where lines end."""
     for piece in pieces:
         end = start + len(piece)
         yield _read_line(piece, start, end)
         start = end
 
 
-def _read_line(piece: bytes, start: int, end: int) -> Line | Bad:
+def _read_line(piece: bytes, start: int, end: int) -> StoredLine | BadLine:
     try:
         check, body = checked(piece)
-    except BadLineError as error:
-        return Bad(start, end, str(error), error.is_short)
+    except NotALineError as error:
+        return BadLine(start, end, str(error), error.is_short)
     links = _LINKS.match(body)
     if links is None:
-        return Bad(start, end, "it does not say which line it follows")
+        return BadLine(start, end, "it does not say which line it follows")
     part = (int(links[2] or 1), int(links[3] or 1))
-    # A last line that only lacks its end is whole: editors leave it out.
+    # A last line that only lacks its line break is whole: some editors leave it out.
     is_open = not piece.endswith(b"\n")
-    return Line(start, end, check, links[1].decode(), part, body, is_open)
+    return StoredLine(start, end, check, links[1].decode(), part, body, is_open)
 
 
 def checked(piece: bytes) -> tuple[str, bytes]:
-    """The checksum of a line and what stands behind it; raises if it is bad."""
+    """The checksum of a line and the bytes that follow it; raises if it is bad."""
     text = piece.removesuffix(b"\n")
     is_open = text == piece
     head = _HEAD.match(text)
     if head is None:
         why = "it does not begin like a line of ours"
-        raise BadLineError(why, is_short=is_open and len(text) < LONGEST_HEAD)
+        raise NotALineError(why, is_short=is_open and len(text) < LONGEST_HEAD)
     body, check, length = text[head.end() :], head[2].decode(), int(head[1])
     if len(body) != length:
         why = f"it has {len(body)} bytes behind its checksum, not {length}"
-        raise BadLineError(why, is_short=is_open and len(body) < length)
+        raise NotALineError(why, is_short=is_open and len(body) < length)
     if xxh3_64_hexdigest(body) != check:
-        raise BadLineError("its checksum does not match")
+        raise NotALineError("its checksum does not match")
     return check, body

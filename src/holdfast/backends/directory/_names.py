@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 SUFFIX = ".jsonl"
-# The file of what belongs to no family; those of families all end in a number.
+# The file for what belongs to no family. The names of family files end in a number.
 STORE = f"store{SUFFIX}"
 LONGEST_SLUG = 60
 NAMELESS = "thread"
@@ -18,9 +18,9 @@ _NUMBERED = re.compile(rf".*-([0-9]+){re.escape(SUFFIX)}")
 def file_name(thread: str, family: int) -> str:
     """The file of a family that was begun by a thread.
 
-    The number tells families apart, the rest only helps people to find them. Nothing
-    but lower-case letters, digits and ``-``: the same on systems that ignore case, and
-    with the number in front of the first dot never a reserved name such as ``con``.
+    The number makes it unique; the rest helps people to find it. There are only
+    lower-case letters, digits and ``-``, so that it is the same on file systems that
+    ignore case. Since it ends in a number, it is never a reserved name like ``con``.
     """
     plain = unicodedata.normalize("NFKD", thread).encode("ascii", "ignore").decode()
     slug = _OTHERS.sub("-", plain.lower())[:LONGEST_SLUG].strip("-")
@@ -34,5 +34,5 @@ def family_of(name: str) -> int | None:
 
 
 def is_ours(name: str) -> bool:
-    """Whether a file holds lines: hidden ones belong to editors."""
+    """Whether a file holds lines; hidden files belong to editors."""
     return name.endswith(SUFFIX) and not name.startswith(".")

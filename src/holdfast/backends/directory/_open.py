@@ -8,23 +8,28 @@ import secrets
 import apsw
 
 from holdfast.backends.directory import _catalog
-from holdfast.backends.directory._file_changes import Changes
+from holdfast.backends.directory._file_changes import FileChanges
 from holdfast.backends.directory._files import Files
 from holdfast.backends.directory._folder import WORK, Folder
-from holdfast.backends.directory._lines import Bad, Part, Writer, read_lines
+from holdfast.backends.directory._lines import (
+    BadLine,
+    LineContent,
+    LineEncoder,
+    read_lines,
+)
 from holdfast.backends.directory._names import STORE
 from holdfast.backends.sqlite import PAGE, prepare
 from holdfast.errors import FormatMismatch, HoldfastError, NotFound
 
 FORMAT = 1
 INDEX, DATABASE = "index-", ".db"
-# Git shall neither take the work folder into account nor change the ends of lines.
+# Git must ignore the work folder, and must not change line breaks.
 IGNORED = (f"{WORK}/.gitignore", b"*\n")
 ATTRIBUTES = (".gitattributes", b"*.jsonl -text\n")
 
 
 def make_folder(path: str) -> None:
-    """Make a folder that only its owner can look into."""
+    """Make a folder that only its owner can read."""
     parent = os.path.dirname(path)
     try:
         if not os.path.isdir(path):
@@ -37,25 +42,24 @@ def make_folder(path: str) -> None:
 
 
 def prepare_folder(folder: Folder) -> None:
-    """Make a folder a store, unless it is one or has files of somebody else."""
-    if folder.look(STORE) is not None:
+    """Make a folder a store, unless it is one; refuses a folder with other files."""
+    if folder.stamp(STORE) is not None:
         check_format(folder)
         return
-    strange = min(folder.listing(), default=None)
-    if strange is not None:
+    other = min(folder.listing(), default=None)
+    if other is not None:
         raise FormatMismatch(
-            f"{folder.path} has a file {strange} but no {STORE}: it is not a Holdfast"
+            f"{folder.path} has a file {other} but no {STORE}: it is not a Holdfast"
             " store, or not all of one; it was left as it is"
         )
-    _tell_git(folder, ATTRIBUTES)
-    changes = Changes(folder)
-    changes.create(STORE, Writer().encode([Part(format=FORMAT)]))
+    _tell_git(folder, *ATTRIBUTES)
+    changes = FileChanges(folder)
+    changes.create(STORE, LineEncoder().encode([LineContent(format=FORMAT)]))
     changes.carry_out()
     changes.finish()
 
 
-def _tell_git(folder: Folder, said: tuple[str, bytes]) -> None:
-    name, content = said
+def _tell_git(folder: Folder, name: str, content: bytes) -> None:
     path = folder.file(name)
     if not os.path.exists(path):
         folder.files.write(path, 0, content)
@@ -64,9 +68,9 @@ def _tell_git(folder: Folder, said: tuple[str, bytes]) -> None:
 def check_format(folder: Folder) -> None:
     """Refuse a folder that was written by a newer version."""
     first = next(read_lines(folder.pieces(STORE)), None)
-    if first is None or isinstance(first, Bad):
-        return  # it is damaged, and will be named
-    found = first.said().format or 0
+    if first is None or isinstance(first, BadLine):
+        return  # it is damaged, which is reported when it is read
+    found = first.content().format or 0
     if found > FORMAT:
         raise FormatMismatch(
             f"{folder.path} has format {found}, newer than {FORMAT}; upgrade holdfast"
@@ -74,26 +78,27 @@ def check_format(folder: Folder) -> None:
 
 
 def must_be_store(folder: Folder) -> None:
-    """Refuse to read what is not there."""
-    if folder.look(STORE) is None:
+    """Refuse to read a folder that is not a store."""
+    if folder.stamp(STORE) is None:
         raise NotFound(f"{folder.path} is not a store; open it for writing first")
     check_format(folder)
 
 
 def find_index(folder: Folder) -> str | None:
-    """The index; there can be a second one only if its making was interrupted."""
+    """The path of the index; if making a new one was interrupted, of the first."""
     names = (n for n in os.listdir(folder.work) if n.startswith(INDEX))
     found = min((n for n in names if n.endswith(DATABASE)), default=None)
-    return None if found is None else folder.tool(found)
+    return None if found is None else folder.work_file(found)
 
 
 def new_index(folder: Folder) -> str:
-    """Where an index can be made.
+    """The path for a new index.
 
-    Never where there was one: a process that has that open removes its log by name.
+    It is never that of an older one: a process that has the older one open removes its
+    log by name.
     """
-    _tell_git(folder, IGNORED)
-    return folder.tool(f"{INDEX}{secrets.token_hex(4)}{DATABASE}")
+    _tell_git(folder, *IGNORED)
+    return folder.work_file(f"{INDEX}{secrets.token_hex(4)}{DATABASE}")
 
 
 def prepare_index(db: apsw.Connection, path: str) -> None:
@@ -103,6 +108,6 @@ def prepare_index(db: apsw.Connection, path: str) -> None:
 
 
 def remove_index(folder: Folder, path: str) -> None:
-    """Remove an index that is damaged or was made otherwise."""
+    """Remove an index that is damaged or of another version."""
     for suffix in ("", "-wal", "-shm"):
         folder.files.remove(path + suffix)

@@ -17,9 +17,9 @@ from holdfast._port import Write
 from holdfast.backends.directory import _catalog, _scope
 from holdfast.backends.directory._folder import FolderErrors
 from holdfast.backends.directory._open import find_index, must_be_store, prepare_index
-from holdfast.backends.directory._pending_view import View
-from holdfast.backends.directory._scope import EVERYTHING, Target
-from holdfast.backends.directory._sync import Settling, compare
+from holdfast.backends.directory._pending_view import PendingView
+from holdfast.backends.directory._scope import EVERYTHING, Scope
+from holdfast.backends.directory._sync import IndexUpdate, compare
 from holdfast.backends.sqlite import (
     MEMORY,
     Database,
@@ -36,7 +36,7 @@ class MemoryIndex:
     path = MEMORY
     is_read_only = True
 
-    def __init__(self, folder: View, vfs: str | None) -> None:
+    def __init__(self, folder: PendingView, vfs: str | None) -> None:
         self.folder = folder
         self.queue = contextlib.nullcontext()
         self.epoch: int | None = None
@@ -77,17 +77,15 @@ class MemoryIndex:
             return None
         return db
 
-    def update(
-        self, db: apsw.Connection, target: Target, *, fresh: bool = False
-    ) -> None:
+    def update(self, db: apsw.Connection, scope: Scope, *, fresh: bool = False) -> None:
         self.folder.refresh()
-        found = compare(db, self.folder, _scope.reach(db, target).families)
+        found = compare(db, self.folder, _scope.families_of(db, scope).families)
         if found:
-            Settling(db, self.folder, cutting=False, fresh=fresh).run(found)
+            IndexUpdate(db, self.folder, cutting=False, fresh=fresh).run(found)
 
-    def catch_up(self, database: Database, target: Target) -> None:
+    def catch_up(self, database: Database, scope: Scope) -> None:
         with database.lock, self.errors(), self.folder.lock.shared():
-            self.update(database.writer, target)
+            self.update(database.writer, scope)
 
     def renew(self, database: Database, damaged: str) -> None:  # noqa: ARG002
         raise Corrupt(damaged)

@@ -1,4 +1,4 @@
-"""Which families a request is about: their files have to be looked at, and be sound."""
+"""Which families a request is about: their files have to be up to date and sound."""
 
 from __future__ import annotations
 
@@ -27,43 +27,43 @@ from holdfast._port import (
 from holdfast._values.records import Checkpoint
 from holdfast.backends.directory import _catalog
 from holdfast.backends.directory._folder import Folder
-from holdfast.backends.directory._sync import Scope
+from holdfast.backends.directory._sync import Families
 from holdfast.errors import Corrupt
 
-GONE = -1  # the number of no checkpoint
+GONE = -1  # no checkpoint has this number
 
 
-class Target(NamedTuple):
+class Scope(NamedTuple):
     """Threads by name and families by number, or everything there is."""
 
     names: frozenset[str] = frozenset()
     families: frozenset[int] = frozenset()
     is_all: bool = False
 
-    def __or__(self, other: Target) -> Target:
-        return Target(
+    def __or__(self, other: Scope) -> Scope:
+        return Scope(
             self.names | other.names,
             self.families | other.families,
             self.is_all or other.is_all,
         )
 
 
-NOTHING = Target()
-EVERYTHING = Target(is_all=True)
+NOTHING = Scope()
+EVERYTHING = Scope(is_all=True)
 
 
-def family(number: int) -> Target:
+def family(number: int) -> Scope:
     """One family."""
-    return Target(families=frozenset({number}))
+    return Scope(families=frozenset({number}))
 
 
-def thread(name: str) -> Target:
+def thread(name: str) -> Scope:
     """The family of a thread, if there is one."""
-    return Target(names=frozenset({name}))
+    return Scope(names=frozenset({name}))
 
 
-def of_keys(keys: Iterable[Key[Any]]) -> Target:
-    """What some keys are about."""
+def of_keys(keys: Iterable[Key[Any]]) -> Scope:
+    """The scope of a read."""
     found = NOTHING
     for key in keys:
         if isinstance(key, ThreadKey | StateKey):
@@ -75,8 +75,8 @@ def of_keys(keys: Iterable[Key[Any]]) -> Target:
     return found
 
 
-def of_query(query: Query[Any]) -> Target:
-    """What a listing is about."""
+def of_query(query: Query[Any]) -> Scope:
+    """The scope of a listing."""
     if isinstance(query, Ancestors):
         start = query.start
         return thread(start) if isinstance(start, str) else family(start.family)
@@ -87,8 +87,8 @@ def of_query(query: Query[Any]) -> Target:
     return EVERYTHING
 
 
-def of_writes(writes: Iterable[Write]) -> Target:
-    """What some writes change."""
+def of_writes(writes: Iterable[Write]) -> Scope:
+    """The scope of a commit."""
     found = NOTHING
     for write in writes:
         found |= thread(write.thread)
@@ -97,49 +97,49 @@ def of_writes(writes: Iterable[Write]) -> Target:
     return found
 
 
-class Reach(NamedTuple):
-    """The families of a target, ``None`` for all; and whether a name is unknown."""
+class ScopeFamilies(NamedTuple):
+    """The families of a scope (``None``: all), and whether a thread is unknown."""
 
-    families: Scope
+    families: Families
     is_unknown: bool
 
 
-def reach(db: apsw.Connection, target: Target) -> Reach:
-    """What a target means in the index as it is now."""
-    if target.is_all:
-        return Reach(None, True)
-    families, is_unknown = set(target.families), False
-    for name in target.names:
+def families_of(db: apsw.Connection, scope: Scope) -> ScopeFamilies:
+    """What a scope means in the index as it is now."""
+    if scope.is_all:
+        return ScopeFamilies(None, True)
+    families, is_unknown = set(scope.families), False
+    for name in scope.names:
         number = _catalog.family_of(db, name)
         if number is None:
             is_unknown = True
         else:
             families.add(number)
-    return Reach(frozenset(families), is_unknown)
+    return ScopeFamilies(frozenset(families), is_unknown)
 
 
-def is_as_known(db: apsw.Connection, folder: Folder, target: Target) -> int | None:
-    """The epoch of the index if all that a target is about is sound and up to date.
+def is_as_known(db: apsw.Connection, folder: Folder, scope: Scope) -> int | None:
+    """The epoch of the index if all that a scope is about is sound and up to date.
 
-    For one thread or one family, which nearly all requests are about, this is one
-    statement. For anything else it is ``None``: look more closely.
+    Nearly all requests are about one thread or one family, for which this takes one
+    statement. For any other scope it is ``None``: then all has to be compared.
     """
-    if target.is_all or len(target.names) + len(target.families) != 1:
+    if scope.is_all or len(scope.names) + len(scope.families) != 1:
         return None
-    sight = _catalog.sight(db, *target.names, *target.families)
-    if sight.has_problems or sight.changed_at != folder.changed_at():
+    state = _catalog.family_state(db, *scope.names, *scope.families)
+    if state.has_problems or state.changed_at != folder.changed_at():
         return None
-    if sight.name is not None and folder.look(sight.name) != sight.seen:
+    if state.name is not None and folder.stamp(state.name) != state.stamp:
         return None
-    return sight.epoch
+    return state.epoch
 
 
-def guard(db: apsw.Connection, target: Target) -> None:
-    """Refuse what is about a damaged file, or may be."""
+def guard(db: apsw.Connection, scope: Scope) -> None:
+    """Refuse a request that is about a damaged file, or may be."""
     problems = _catalog.problems(db)
     if not problems:
         return
-    families, is_unknown = reach(db, target)
+    families, is_unknown = families_of(db, scope)
     for problem in problems:
         is_meant = families is None or problem.family in families
         if is_meant or (is_unknown and not problem.is_certain):
@@ -147,9 +147,9 @@ def guard(db: apsw.Connection, target: Target) -> None:
 
 
 def current(db: apsw.Connection, writes: Sequence[Write]) -> list[Write]:
-    """Writes in which a checkpoint that is another one now counts as gone.
+    """The same writes, with checkpoints that are no longer there marked as gone.
 
-    Files that somebody replaces can give an old number to a new checkpoint.
+    After a file was replaced, an old number can belong to another checkpoint.
     """
     return [_current(db, write) for write in writes]
 
@@ -173,6 +173,6 @@ def _known(db: apsw.Connection, checkpoint: Checkpoint) -> Checkpoint:
 
 
 def is_known(db: apsw.Connection, checkpoint: Checkpoint) -> bool:
-    """Whether a checkpoint's number is still its own."""
+    """Whether the number of a checkpoint still belongs to it."""
     found = _catalog.rows(db, "identity", seq=checkpoint.seq)
     return found == [(checkpoint.id, checkpoint.sha256)]

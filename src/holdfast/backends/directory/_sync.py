@@ -1,8 +1,8 @@
 """Bringing the index up to date with the files, whatever happened to them.
 
-Lines that a crashed process synced are taken in, an end that it was still writing is
-cut off, a file that somebody else has replaced is taken in anew. A damaged file is left
-as it is, and so is what the index knows of it; the others go on.
+Lines that a crashed process had synced are taken in. The end that it was still writing
+is cut off. A file that another program has replaced is taken in again as a whole. A
+damaged file is left as it is, and so are its rows in the index; other files still work.
 """
 
 from __future__ import annotations
@@ -15,25 +15,30 @@ from typing import NamedTuple
 import apsw
 
 from holdfast.backends.directory import _catalog
-from holdfast.backends.directory._catalog import File, FolderState
-from holdfast.backends.directory._file_scan import Mark, Survey, survey, unreadable
-from holdfast.backends.directory._files import Seen
+from holdfast.backends.directory._catalog import FolderState, IndexedFile
+from holdfast.backends.directory._file_scan import (
+    FileScan,
+    Position,
+    scan_file,
+    unreadable,
+)
+from holdfast.backends.directory._files import FileStamp
 from holdfast.backends.directory._folder import Folder
-from holdfast.backends.directory._index_rows import Collision, Loader, drop_family
-from holdfast.backends.directory._lines import Line, read_lines
+from holdfast.backends.directory._index_rows import FamilyClash, LineLoader, drop_family
+from holdfast.backends.directory._lines import StoredLine, read_lines
 from holdfast.backends.directory._names import STORE, family_of
 from holdfast.backends.sqlite import transaction
 
 # Which families have to be up to date; ``None`` for all.
-Scope = frozenset[int] | None
+Families = frozenset[int] | None
 NEVER = -1
 
 
 class Differences(NamedTuple):
-    """Files that do not look as the index remembers them."""
+    """Files whose stamps are not those that the index remembers."""
 
-    changed: dict[str, Seen]
-    gone: list[File]
+    changed: dict[str, FileStamp]
+    gone: list[IndexedFile]
     changed_at: int
     is_folder_known: bool
 
@@ -41,23 +46,26 @@ class Differences(NamedTuple):
         return bool(self.changed or self.gone) or not self.is_folder_known
 
 
-def compare(db: apsw.Connection, folder: Folder, scope: Scope) -> Differences:
-    """What differs between the folder and the index, as far as it matters."""
-    # The folder before its files: what happens in between is found the next time.
+def compare(db: apsw.Connection, folder: Folder, families: Families) -> Differences:
+    """What differs between some families' files and the index.
+
+    If the folder has changed since, all files are compared: a file may be new.
+    """
+    # Ask the folder before its files: a change in between is then found the next time.
     now = folder.changed_at()
     is_known = now == _catalog.folder_state(db).changed_at
-    if scope is None or not is_known:
+    if families is None or not is_known:
         return _compare_all(db, folder, now, is_known=is_known)
-    changed: dict[str, Seen] = {}
-    gone: list[File] = []
-    for family in scope:
+    changed: dict[str, FileStamp] = {}
+    gone: list[IndexedFile] = []
+    for family in families:
         file = _catalog.file_of(db, family)
         if file is not None:
-            seen = folder.look(file.name)
-            if seen is None:
+            stamp = folder.stamp(file.name)
+            if stamp is None:
                 gone.append(file)
-            elif seen != file.seen:
-                changed[file.name] = seen
+            elif stamp != file.stamp:
+                changed[file.name] = stamp
     return Differences(changed, gone, now, is_known)
 
 
@@ -66,19 +74,19 @@ def _compare_all(
 ) -> Differences:
     known, found = _catalog.all_files(db), folder.listing()
     changed = {
-        name: seen
-        for name, seen in found.items()
-        if name not in known or known[name].seen != seen
+        name: stamp
+        for name, stamp in found.items()
+        if name not in known or known[name].stamp != stamp
     }
     gone = [file for name, file in known.items() if name not in found]
     return Differences(changed, gone, now, is_known)
 
 
-class Settling:
-    """One catching up with the folder, in one transaction of the index.
+class IndexUpdate:
+    """One update of the index from the files, in one transaction.
 
-    Without ``cutting`` nothing is written to any file: what was torn is passed over.
-    A ``fresh`` index has never seen any of the files.
+    Without ``cutting`` nothing is written to any file: a torn end is skipped.
+    A ``fresh`` index has taken in none of the files yet.
     """
 
     def __init__(
@@ -97,36 +105,36 @@ class Settling:
         self._notices: list[str] = []
 
     def run(self, found: Differences) -> None:
-        """Take in what differs."""
+        """Take in the differences."""
         with transaction(self._db):
             known = _catalog.all_files(self._db)
-            intakes = [
-                self._look_through(name, seen, known.get(name))
-                for name, seen in self._suspects(found, known)
+            scanned = [
+                self._scan(name, stamp, known.get(name))
+                for name, stamp in self._suspects(found, known)
             ]
-            for file in found.gone:
-                self._let_go(file)
-            for intake in intakes:
-                if intake.known is not None and intake.is_replaced:
-                    self._let_go(intake.known)
-            for intake in intakes:
-                self._take_in(intake)
+            for gone in found.gone:
+                self._drop(gone)
+            for file in scanned:
+                if file.known is not None and file.is_replaced:
+                    self._drop(file.known)
+            for file in scanned:
+                self._take_in(file)
             self._remember(found)
         for notice in self._notices:
             warnings.warn(notice, RuntimeWarning, stacklevel=2)
 
     def _suspects(
-        self, found: Differences, known: dict[str, File]
-    ) -> list[tuple[str, Seen]]:
-        """Files to look through: what was in the way of bad ones may be gone too."""
+        self, found: Differences, known: dict[str, IndexedFile]
+    ) -> list[tuple[str, FileStamp]]:
+        """Files to scan: those that differ, and bad ones, whose problem may be gone."""
         gone = {file.name for file in found.gone}
-        bad = {f.name: f.seen for f in known.values() if f.problem} | found.changed
-        # Those the index knows come first: of two of a family, they have it.
+        bad = {f.name: f.stamp for f in known.values() if f.problem} | found.changed
+        # Known files come first: if two files hold one family, the known one keeps it.
         order = sorted(bad, key=lambda name: (name not in known, name))
         return [(name, bad[name]) for name in order if name not in gone]
 
     def _remember(self, found: Differences) -> None:
-        # A new index begins anywhere: others may remember the epoch of an older one.
+        # A new index starts at a random epoch: processes may remember the old index's.
         before = secrets.randbits(48) if self._fresh else self._epoch()
         state = FolderState(changed_at=found.changed_at, epoch=before + self._replaced)
         _catalog.set_folder(self._db, state)
@@ -134,7 +142,7 @@ class Settling:
     def _epoch(self) -> int:
         return _catalog.folder_state(self._db).epoch
 
-    def _let_go(self, file: File) -> None:
+    def _drop(self, file: IndexedFile) -> None:
         if file.family is not None:
             drop_family(self._db, file.family)
             self._replaced = True
@@ -142,62 +150,64 @@ class Settling:
 
     # --- one file ---------------------------------------------------------------------
 
-    def _look_through(self, name: str, seen: Seen, known: File | None) -> Intake:
-        """What is to be done about a file; its torn end is gone then."""
-        mark = Mark(known.taken, known.tail) if known and not known.problem else Mark()
+    def _scan(
+        self, name: str, stamp: FileStamp, known: IndexedFile | None
+    ) -> ScannedFile:
+        """What is in a file; a torn end has been cut off."""
+        known_end = _end_of(known)
         try:
-            found = survey(self._folder.pieces(name), mark)
+            found = scan_file(self._folder.pieces(name), known_end)
         except OSError as error:
-            # Remembered as something it can never look like: it is tried again.
+            # With a stamp that no file can have, it is tried again the next time.
             why = f"it cannot be read: {error.strerror}"
-            never = seen._replace(modified=NEVER)
-            return Intake(name, never, known, mark, unreadable(why))
-        # What the index knows was acknowledged, so that all behind it may be torn.
-        may_cut = found.is_torn and (mark.end > 0 or (self._fresh and found.is_short))
-        if not found.is_whole and may_cut:
-            seen = self._cut(name, found.solid, seen)
+            never = stamp._replace(modified=NEVER)
+            return ScannedFile(name, never, known, known_end, unreadable(why))
+        # All that was acknowledged is in the index, so the rest may be a torn end.
+        is_expected = known_end.end > 0 or (self._fresh and found.is_short)
+        if not found.is_whole and found.is_torn and is_expected:
+            stamp = self._cut(name, found.solid, stamp)
             found = found._replace(end=found.solid, bads=(), is_open=False)
         if found.is_open and found.is_whole and self._cutting:
-            seen = self._end_line(name, seen)
-        return Intake(name, seen, known, mark, found)
+            stamp = self._end_line(name, stamp)
+        return ScannedFile(name, stamp, known, known_end, found)
 
-    def _cut(self, name: str, at: Mark, seen: Seen) -> Seen:
+    def _cut(self, name: str, at: Position, stamp: FileStamp) -> FileStamp:
         if not self._cutting:
-            return seen
+            return stamp
         files, path = self._folder.files, self._folder.file(name)
-        kept = self._folder.tool(f"{name}.{at.end}.{seen.modified}.torn")
+        kept = self._folder.work_file(f"{name}.{at.end}.{stamp.modified}.torn")
         files.write(kept, 0, files.read(path, at.end))
         files.sync(kept)
         files.truncate(path, at.end)
         files.sync(path)
         self._notices.append(
-            f"{path} ended in {seen.size - at.end} bytes of a save that was never"
+            f"{path} ended in {stamp.size - at.end} bytes of a save that was never"
             f" finished; they were cut off and are kept in {kept}"
         )
-        return self._folder.look(name) or seen
+        return self._folder.stamp(name) or stamp
 
-    def _end_line(self, name: str, seen: Seen) -> Seen:
-        self._folder.files.write(self._folder.file(name), seen.size, b"\n")
+    def _end_line(self, name: str, stamp: FileStamp) -> FileStamp:
+        self._folder.files.write(self._folder.file(name), stamp.size, b"\n")
         self._folder.files.sync(self._folder.file(name))
-        return self._folder.look(name) or seen
+        return self._folder.stamp(name) or stamp
 
-    def _take_in(self, intake: Intake) -> None:
-        problem = None if intake.survey.is_whole else intake.survey.damage
-        family = intake.family()
-        if family is not None and (problem is None or intake.is_new):
-            problem = self._load(intake, family) or problem
-        self._note(intake, family, problem)
+    def _take_in(self, file: ScannedFile) -> None:
+        problem = None if file.scan.is_whole else file.scan.damage
+        family = file.family()
+        if family is not None and (problem is None or file.is_new):
+            problem = self._load(file, family) or problem
+        self._note(file, family, problem)
 
-    def _load(self, intake: Intake, family: int) -> str | None:
-        """Take lines in, all or none of them; what is wrong if none."""
-        start = intake.mark.end if intake.survey.is_known else 0
+    def _load(self, file: ScannedFile, family: int) -> str | None:
+        """Load the lines into the index, all or none; what is wrong if none."""
+        start = file.known_end.end if file.scan.is_known else 0
         try:
             with self._db:
-                self._claim(intake.name, family)
-                loader = Loader(self._db, family)
-                for line in self._lines(intake, start):
-                    loader.take_in(line.said())
-        except Collision as error:
+                self._claim(file.name, family)
+                loader = LineLoader(self._db, family)
+                for line in self._lines(file, start):
+                    loader.take_in(line.content())
+        except FamilyClash as error:
             return f"it was written apart from the other files: {error}"
         except (ValueError, RecursionError) as error:
             return f"a line does not say what lines of this format say: {error}"
@@ -208,67 +218,73 @@ class Settling:
     def _claim(self, name: str, family: int) -> None:
         other = _catalog.file_of(self._db, family)
         if other is not None and other.name != name:
-            raise Collision(f"family {family} is in {other.name}")
+            raise FamilyClash(f"family {family} is in {other.name}")
 
-    def _lines(self, intake: Intake, start: int) -> Iterator[Line]:
-        pieces = self._folder.pieces(intake.name, start)
+    def _lines(self, file: ScannedFile, start: int) -> Iterator[StoredLine]:
+        pieces = self._folder.pieces(file.name, start)
         for line in read_lines(pieces, start):
-            if line.start >= intake.survey.end.end:
+            if line.start >= file.scan.end.end:
                 return
-            if isinstance(line, Line):
+            if isinstance(line, StoredLine):
                 yield line
 
-    def _note(self, intake: Intake, family: int | None, problem: str | None) -> None:
-        known, end = intake.known, intake.survey.end
+    def _note(self, file: ScannedFile, family: int | None, problem: str | None) -> None:
+        known, end = file.known, file.scan.end
         other = None if family is None else _catalog.file_of(self._db, family)
-        if other is not None and other.name != intake.name:
+        if other is not None and other.name != file.name:
             family = None
-        # Bytes that changed in a file that did not grow: no name can be new.
+        # If bytes changed but the size did not, no line is new, and no thread's name.
         is_certain = problem is None or (
             family is not None
             and known is not None
             and known.is_certain
-            and known.seen.size == intake.seen.size
+            and known.stamp.size == file.stamp.size
         )
-        file = File(
-            name=intake.name,
+        indexed = IndexedFile(
+            name=file.name,
             family=family,
-            seen=intake.seen,
+            stamp=file.stamp,
             taken=end.end,
             tail=end.tail,
             problem=problem,
             is_certain=is_certain,
         )
-        _catalog.set_file(self._db, file)
+        _catalog.set_file(self._db, indexed)
 
 
-class Intake(NamedTuple):
-    """A file, how it looks, what was known of it up to a mark, and what is in it."""
+def _end_of(known: IndexedFile | None) -> Position:
+    return (
+        Position(known.taken, known.tail) if known and not known.problem else Position()
+    )
+
+
+class ScannedFile(NamedTuple):
+    """A file: its stamp, what the index knew of it up to a position, what is in it."""
 
     name: str
-    seen: Seen
-    known: File | None
-    mark: Mark
-    survey: Survey
+    stamp: FileStamp
+    known: IndexedFile | None
+    known_end: Position
+    scan: FileScan
 
     @property
     def is_new(self) -> bool:
-        """Whether nothing of it is in the index."""
+        """Whether the index has no rows of it."""
         return self.known is None or self.known.family is None
 
     @property
     def is_replaced(self) -> bool:
-        """Whether what is in the index has to make room for it."""
-        is_continued = self.survey.is_known and self.mark.end > 0
-        return self.known is not None and self.survey.is_whole and not is_continued
+        """Whether its rows in the index have to be replaced."""
+        is_continued = self.scan.is_known and self.known_end.end > 0
+        return self.known is not None and self.scan.is_whole and not is_continued
 
     def family(self) -> int | None:
-        """The family it holds, if it can be told."""
+        """The family it holds, if that can be found out."""
         if self.name == STORE:
             return 0
         try:
-            if self.survey.first is not None:
-                return self.survey.first.said().family
+            if self.scan.first is not None:
+                return self.scan.first.content().family
         except (ValueError, RecursionError):
             pass
         return family_of(self.name)

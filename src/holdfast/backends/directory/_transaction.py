@@ -1,8 +1,8 @@
-"""A transaction of the index that is written to the files before it is made.
+"""A transaction of the index that is written to the files before it is committed.
 
-Temporary triggers note every row that changes. What was added becomes lines behind the
-end of the file of its family; a family that lost something gets its file anew, so that
-nothing of what was removed is left in it.
+Temporary triggers note every row that changes. Rows that were added become lines at the
+end of their family's file. The file of a family that lost rows is written again as a
+whole, so that nothing of what was removed is left in it.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import NamedTuple
 import apsw
 
 from holdfast.backends.directory import _catalog
-from holdfast.backends.directory._catalog import File, rows
-from holdfast.backends.directory._file_changes import Changes
+from holdfast.backends.directory._catalog import IndexedFile, rows
+from holdfast.backends.directory._file_changes import FileChanges
 from holdfast.backends.directory._folder import Folder
-from holdfast.backends.directory._line_parts import Rows, whole_family
-from holdfast.backends.directory._lines import Part, Writer
+from holdfast.backends.directory._line_parts import RowReader, whole_family
+from holdfast.backends.directory._lines import LineContent, LineEncoder
 from holdfast.backends.directory._names import file_name
 from holdfast.backends.sqlite import transaction
 from holdfast.errors import Corrupt
@@ -30,7 +30,7 @@ CHUNK = 1 << 20
 MANY = 500
 
 
-class Touched(NamedTuple):
+class TouchedRow(NamedTuple):
     """A row that was changed, and how: made, moved or gone."""
 
     what: str
@@ -39,27 +39,28 @@ class Touched(NamedTuple):
     how: str
 
 
-class Recording(transaction):
-    """As `transaction`, and in the files.
+class FolderTransaction:
+    """A transaction whose changes are in the files before they are in the index.
 
-    ``compacting`` names families whose files are written anew in any case.
+    ``compacting`` names families whose files are written again in any case.
     """
 
-    __slots__ = ("_compacting", "_folder")
+    __slots__ = ("_compacting", "_db", "_folder", "_transaction")
 
     def __init__(
         self, db: apsw.Connection, folder: Folder, compacting: Iterable[int] = ()
     ) -> None:
-        super().__init__(db)
+        self._db = db
+        self._transaction = transaction(db)
         self._folder = folder
         self._compacting = frozenset(compacting)
 
     def __enter__(self) -> None:
-        super().__enter__()
+        self._transaction.__enter__()
         try:
-            rows(self.db, "forget_touched")
+            rows(self._db, "forget_touched")
         except BaseException:
-            self._roll_back()
+            self._transaction.roll_back()
             raise
 
     def __exit__(
@@ -69,71 +70,73 @@ class Recording(transaction):
         trace: TracebackType | None,
     ) -> None:
         if error is not None:
-            super().__exit__(kind, error, trace)
+            self._transaction.__exit__(kind, error, trace)
             return
         try:
-            self._make()
+            self._commit()
         finally:
-            self._roll_back()
+            self._transaction.roll_back()
 
-    def _make(self) -> None:
-        changes = Changes(self._folder)
+    def _commit(self) -> None:
+        changes = FileChanges(self._folder)
         try:
-            writing = _Writing(self.db, self._folder, changes)
-            writing.plan(self._compacting)
-            if not writing.is_empty:
+            plan = _FilePlan(self._db, self._folder, changes)
+            plan.prepare(self._compacting)
+            if not plan.is_empty:
                 changes.carry_out()
-                writing.remember()
-            self.db.execute("commit")
+                plan.remember()
+            self._db.execute("commit")
         except BaseException:
-            changes.take_back()
+            changes.undo()
             raise
-        # It is made: what cannot be tidied up now will be by whoever comes next.
+        # It is committed. If tidying up fails, the next process with the lock does it.
         with contextlib.suppress(OSError):
             changes.finish()
-            if writing.renews:
-                sync_log(self.db, self._folder)
+            if plan.renews:
+                sync_log(self._db, self._folder)
 
 
 def sync_log(db: apsw.Connection, folder: Folder) -> None:
-    """Let the index remember after a power cut which files there are.
+    """Make the index remember after a power cut which files there are.
 
-    It may forget lines behind their ends, which are found then. Of a file that it does
-    not know at all, it could not tell a torn end from damage.
+    It may forget the last lines of a file, because they are found there again. But in a
+    file that it does not know at all, it could not tell a torn end from damage.
     """
     path = db.filename
     if path:
         folder.files.sync(f"{path}-wal")
 
 
-class _Writing:
-    """What a transaction changed, on its way into the files."""
+class _FilePlan:
+    """What has to be done to the files for the changes of a transaction."""
 
-    def __init__(self, db: apsw.Connection, folder: Folder, changes: Changes) -> None:
+    def __init__(
+        self, db: apsw.Connection, folder: Folder, changes: FileChanges
+    ) -> None:
         self._db = db
         self._folder = folder
         self._changes = changes
-        self._written: list[tuple[str, int, Writer]] = []
+        self._written: list[tuple[str, int, LineEncoder]] = []
         self.is_empty = False
         # Whether files were made, replaced or removed.
         self.renews = False
 
-    def plan(self, compacting: frozenset[int]) -> None:
-        """Decide about every family that was touched."""
-        touched = [Touched(*row) for row in rows(self._db, "touched")]
-        anew = {t.family for t in touched if t.how == "gone"} | compacting
-        anew |= self._large_ones(touched)
-        self.is_empty = not touched and not anew
-        self._refuse_damaged(anew | {t.family for t in touched})
-        for family in sorted(anew):
-            self._write_anew(family)
-        lines = list(_lines(self._db, (t for t in touched if t.family not in anew)))
+    def prepare(self, compacting: frozenset[int]) -> None:
+        """Decide what to do for every family that was touched."""
+        touched = [TouchedRow(*row) for row in rows(self._db, "touched")]
+        whole = {t.family for t in touched if t.how == "gone"} | compacting
+        whole |= self._large_new_families(touched)
+        self.is_empty = not touched and not whole
+        self._refuse_damaged(whole | {t.family for t in touched})
+        for family in sorted(whole):
+            self._write_whole(family)
+        lines = list(_lines(self._db, (t for t in touched if t.family not in whole)))
         lines.sort(key=lambda part: part.family)
         for family, parts in groupby(lines, key=lambda part: part.family):
             self._write(family, _numbered(list(parts)))
 
-    def _large_ones(self, touched: list[Touched]) -> set[int]:
-        """New families with so many rows that they are better not all in memory."""
+    def _large_new_families(self, touched: list[TouchedRow]) -> set[int]:
+        """New families with too many rows to have all their lines in memory."""
         counts = Counter(t.family for t in touched)
         large = {family for family, count in counts.items() if count > MANY and family}
         return {f for f in large if _catalog.file_of(self._db, f) is None}
@@ -144,39 +147,39 @@ class _Writing:
                 raise Corrupt(problem.name, problem.what)
 
     def remember(self) -> None:
-        """Let the index know the files as they are now."""
+        """Note in the index what the files are now."""
         for name, family, writer in self._written:
-            seen = self._folder.look(name)
-            assert seen is not None
-            file = File(name, family, seen, seen.size, writer.tail)
+            stamp = self._folder.stamp(name)
+            assert stamp is not None
+            file = IndexedFile(name, family, stamp, stamp.size, writer.tail)
             _catalog.set_file(self._db, file)
         if self.renews:
             state = _catalog.folder_state(self._db)
             now = self._folder.changed_at()
             _catalog.set_folder(self._db, state._replace(changed_at=now))
 
-    def _write(self, family: int, parts: list[Part]) -> None:
+    def _write(self, family: int, parts: list[LineContent]) -> None:
         file = _catalog.file_of(self._db, family)
         if file is None and parts[0].thread is not None:
             self._create(file_name(parts[0].thread.name, family), family, parts)
             return
-        # What is adopted may come in another order, and before it has a name.
-        if file is None or _has_got_a_name(file, family, parts):
-            self._write_anew(family)
+        # Adopted records may come in another order, and before the thread has a name.
+        if file is None or _gets_a_name(file, family, parts):
+            self._write_whole(family)
             return
-        writer = Writer(file.tail)
+        writer = LineEncoder(file.tail)
         data = b"".join(writer.encode(parts))
         self._changes.append(file.name, file.taken, data)
         self._written.append((file.name, family, writer))
 
-    def _write_anew(self, family: int) -> None:
+    def _write_whole(self, family: int) -> None:
         file = _catalog.file_of(self._db, family)
         if file is not None:
             _catalog.forget_file(self._db, file.name)
         parts = whole_family(self._db, family)
         first = next(parts, None)
         if first is None:
-            self._give_up(family, file)
+            self._drop_file(family, file)
             return
         if first.thread is not None:
             name = file_name(first.thread.name, family)
@@ -186,20 +189,20 @@ class _Writing:
         if file is not None and file.name != name:
             self._changes.remove(file.name)
 
-    def _give_up(self, family: int, file: File | None) -> None:
+    def _drop_file(self, family: int, file: IndexedFile | None) -> None:
         rows(self._db, "drop_members", family=family)
         if file is not None:
             self._changes.remove(file.name)
             self.renews = True
 
-    def _create(self, name: str, family: int, parts: Iterable[Part]) -> None:
-        writer = Writer()
+    def _create(self, name: str, family: int, parts: Iterable[LineContent]) -> None:
+        writer = LineEncoder()
         self._changes.create(name, _chunks(writer.encode(parts)))
         self._written.append((name, family, writer))
         self.renews = True
 
 
-def _has_got_a_name(file: File, family: int, parts: Iterable[Part]) -> bool:
+def _gets_a_name(file: IndexedFile, family: int, parts: Iterable[LineContent]) -> bool:
     nameless = file_name("", family)
     return file.name == nameless and any(
         part.thread is not None and file_name(part.thread.name, family) != nameless
@@ -218,30 +221,30 @@ def _chunks(lines: Iterable[bytes]) -> Iterator[bytes]:
         yield bytes(chunk)
 
 
-def _numbered(parts: list[Part]) -> list[Part]:
+def _numbered(parts: list[LineContent]) -> list[LineContent]:
     if len(parts) > 1:
         for number, part in enumerate(parts, 1):
             part.part = number, len(parts)
     return parts
 
 
-def _lines(db: apsw.Connection, touched: Iterable[Touched]) -> Iterator[Part]:
-    """One line for each save or other write: it begins with its thread."""
-    source = Rows(db)
-    current: Part | None = None
+def _lines(db: apsw.Connection, touched: Iterable[TouchedRow]) -> Iterator[LineContent]:
+    """One line for each save or other write; its first row is that of its thread."""
+    source = RowReader(db)
+    current: LineContent | None = None
     for row in touched:
         if row.what == "thread" and row.family == 0:
-            continue  # one that founds a family, which it is given in the next moment
-        if current is None or _begins(current, row):
+            continue  # it starts a family, whose number it gets by the next statement
+        if current is None or _starts_line(current, row):
             if current is not None:
                 yield current
-            current = Part(family=row.family)
+            current = LineContent(family=row.family)
         _add(source, current, row)
     if current is not None:
         yield current
 
 
-def _begins(current: Part, row: Touched) -> bool:
+def _starts_line(current: LineContent, row: TouchedRow) -> bool:
     if row.family != current.family:
         return True
     if row.what == "thread":
@@ -252,7 +255,7 @@ def _begins(current: Part, row: Touched) -> bool:
     return is_save and current.checkpoint is not None
 
 
-def _add(source: Rows, part: Part, row: Touched) -> None:
+def _add(source: RowReader, part: LineContent, row: TouchedRow) -> None:
     if isinstance(row.key, str):
         part.settings[row.key] = source.setting(row.key)
     elif row.what == "thread":
@@ -268,7 +271,9 @@ def _add(source: Rows, part: Part, row: Touched) -> None:
         part.moves.append(source.move(row.key))
 
 
-def _add_checkpoint(source: Rows, part: Part, seq: int, *, moved: bool) -> None:
+def _add_checkpoint(
+    source: RowReader, part: LineContent, seq: int, *, moved: bool
+) -> None:
     if not moved:
         part.checkpoint = source.checkpoint(seq)
     elif seq not in {mark.seq for mark in part.marks}:

@@ -1,11 +1,11 @@
--- What the index of a folder has beside the tables of a SQLite store, and the statements
--- for it. All of it can be made anew from the files.
+-- The tables that the index of a folder has beside those of a SQLite store, and the
+-- statements for them. All of it can be made again from the files.
 
 -- name: create
--- `file` is a file of lines as it was when the index last took it in: how it looked from
--- outside, how many of its bytes stand for lines that are in the index (`taken`) and the
--- checksum of the last of them (`tail`). A `problem` says what is wrong with the file;
--- with `is_certain` the names of all its threads are known all the same.
+-- `file` is a file of lines as it was when the index last took it in: its stamp (size,
+-- modified, inode), how many of its bytes are in the index (`taken`), and the checksum of
+-- the last line among them (`tail`). A `problem` says what is wrong with the file; with
+-- `is_certain` the names of all its threads are known nevertheless.
 create table if not exists file (
     name text primary key,
     family integer,
@@ -23,7 +23,7 @@ where family is not null;
 create index if not exists file_problem on file (problem)
 where problem is not null;
 
--- To which family the rows of a thread belong, also when the thread is forgotten.
+-- The family that the rows of a thread belong to, also after the thread was removed.
 create table if not exists member (
     thread integer primary key,
     family integer not null
@@ -31,8 +31,8 @@ create table if not exists member (
 
 create index if not exists member_family on member (family);
 
--- One row: how the index was made, when the folder was last seen to have changed, and
--- how often something in the index was replaced because a file was.
+-- One row: the version of the index, the last known change of the folder, and the epoch:
+-- how often rows were replaced because a file was.
 create table if not exists folder (
     one integer primary key check (one = 1),
     version integer not null,
@@ -41,9 +41,9 @@ create table if not exists folder (
 ) strict;
 
 -- name: watch
--- Everything a transaction changes, in order. The triggers are temporary: they belong to
--- the one connection that writes. Whatever removes something is `gone`: the file that
--- held it is written anew.
+-- Every row that a transaction changes, in order. The triggers are temporary: they belong
+-- to the one connection that writes. A change that removes something is `gone`: the file
+-- that held it is written again as a whole.
 create temp table if not exists touched (
     number integer primary key,
     what text not null,
@@ -158,13 +158,13 @@ delete from file where name = :name
 -- name: problems
 select name, family, problem, is_certain from file where problem is not null
 
--- name: sight_of_family
--- All that is to be known before a request about one family, in one statement.
+-- name: state_of_family
+-- What has to be known before a request about one family, in one statement.
 select s.changed_at, s.epoch, exists (select 1 from file where problem is not null),
     f.name, f.size, f.modified, f.inode
 from folder s left join file f on f.family = :what
 
--- name: sight_of_thread
+-- name: state_of_thread
 select s.changed_at, s.epoch, exists (select 1 from file where problem is not null),
     f.name, f.size, f.modified, f.inode
 from folder s left join file f on f.family = (
@@ -254,7 +254,7 @@ where seq < :seq
 -- name: take_setting
 insert or replace into setting (name, value) values (:name, :value)
 
--- --- letting a family go -----------------------------------------------------------------
+-- --- removing a family ---------------------------------------------------------------------
 
 -- name: count_search
 select count(*) from sqlite_schema where type = 'table' and name = 'search_thread'

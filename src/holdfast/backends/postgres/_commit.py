@@ -12,10 +12,8 @@ from holdfast.backends.postgres._batch import (
     NotSaved,
     can_be_batched,
 )
-from holdfast.backends.postgres._driver import Limit, Lost, Unreached
 from holdfast.backends.postgres._errors import NOT_TRANSLATED, Lost, Unreached
 from holdfast.backends.postgres._retry import RetryingSessions
-from holdfast.backends.postgres._session import Statements
 from holdfast.backends.postgres._statements import Statements
 from holdfast.backends.postgres._timeout import Limit
 from holdfast.backends.postgres._write import Durable

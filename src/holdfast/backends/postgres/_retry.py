@@ -8,7 +8,6 @@ from typing import TypeVar
 
 from holdfast.backends.postgres._conflicts import outdated_view
 from holdfast.backends.postgres._connections import Borrowed, Connections, use
-from holdfast.backends.postgres._driver import Limit, Lost, Settings, Unreached, broken
 from holdfast.backends.postgres._errors import NOT_TRANSLATED, Lost, Unreached, broken
 from holdfast.backends.postgres._session import Session
 from holdfast.backends.postgres._settings import Settings

@@ -18,15 +18,14 @@ from holdfast.backends.sqlite._connection import (
     translation,
 )
 from holdfast.backends.sqlite._database import Database
-from holdfast.backends.sqlite._hooks import PAGE, FileHooks, Hooks
-from holdfast.backends.sqlite._lock_file import LockFile
+from holdfast.backends.sqlite._hooks import PAGE, Hooks
+from holdfast.backends.sqlite._writer_queue import LockFile
 
 __all__ = [
     "FORMAT",
     "MEMORY",
     "PAGE",
     "Database",
-    "FileHooks",
     "Hooks",
     "LockFile",
     "SqliteBackend",

@@ -104,7 +104,7 @@ def page_checksums() -> str | None:
         loader = apsw.Connection(":memory:")
         apsw.sqlite_extra.load(loader, "cksumvfs")
         loader.close()
-        # Loading makes it the default of the whole process: others did not ask for it.
+        # Loading makes it the default of the process, which other code did not ask for.
         apsw.set_default_vfs(default)
     return "cksmvfs"
 
@@ -124,9 +124,9 @@ def connect(
 
 
 def _is_sealed(path: str) -> bool:
-    """Whether a file lies on a medium that nobody can write to, with all it needs.
+    """Whether a file is complete and on a file system that is mounted read-only.
 
-    SQLite would want to make its shared memory beside it.
+    There SQLite could not make the shared memory that it wants beside the file.
     """
     if path == MEMORY or not hasattr(os, "statvfs") or _size(f"{path}-wal") > 0:
         return False
@@ -149,7 +149,7 @@ class transaction:  # noqa: N801 - reads as a statement: `with transaction(db):`
             self.db.execute("begin immediate")
         except BaseException:
             # An interrupt may arrive when it has begun already.
-            self._roll_back()
+            self.roll_back()
             raise
 
     def __exit__(
@@ -162,10 +162,11 @@ class transaction:  # noqa: N801 - reads as a statement: `with transaction(db):`
             if error is None:
                 self.db.execute("commit")
         finally:
-            self._roll_back()
+            self.roll_back()
 
-    def _roll_back(self) -> None:
-        # After a commit, and after some of its failures, there is nothing to do.
+    def roll_back(self) -> None:
+        """Undo what is not committed."""
+        # After a commit, and after some of its failures, there is nothing to undo.
         if self.db.in_transaction:
             self.db.execute("rollback")
 
@@ -223,7 +224,7 @@ def check_whole(db: apsw.Connection, path: str) -> None:
 def check_guarded(db: apsw.Connection, path: str) -> None:
     """Refuse a file whose header has lost that its pages carry checksums.
 
-    SQLite takes what the header says for true, and would check nothing any more.
+    SQLite believes the header, and would check nothing any more.
     """
     query = "select 1 from setting where name = ?"
     if db.execute(query, (GUARDED,)).fetchone() and _reserve(db, -1) != CHECKSUM_BYTES:
@@ -245,7 +246,7 @@ def _claim(db: apsw.Connection, path: str) -> None:
 
 
 def _refuse_unchecked(db: apsw.Connection, path: str) -> None:
-    """Without the extension, what is written would look damaged to everybody else."""
+    """Without the extension, pages would be written that look damaged elsewhere."""
     if page_checksums() is None and _reserve(db, -1) == CHECKSUM_BYTES:
         raise Unsupported(
             f"{path} has checksums in its pages, and this build of apsw cannot keep"
@@ -263,8 +264,8 @@ def _reserve(db: apsw.Connection, room: int) -> int:
 
 
 def _use_wal(db: apsw.Connection, path: str) -> None:
-    # The switch ignores the busy timeout, so rivals that open a new file at the same
-    # moment have to try again here.
+    # The switch ignores the busy timeout, so processes that open a new file at the same
+    # moment have to retry here.
     deadline = time.monotonic() + SWITCH_TIMEOUT
     while True:
         try:
@@ -280,7 +281,7 @@ def _use_wal(db: apsw.Connection, path: str) -> None:
 
 def _migrate(db: apsw.Connection) -> None:
     with transaction(db):
-        # Read inside the transaction: a rival may have been first.
+        # Read inside the transaction: another process may have migrated it first.
         for script in MIGRATIONS[int(_value(db, "pragma user_version")) :]:
             db.execute(
                 resources.files(__name__.rpartition(".")[0])

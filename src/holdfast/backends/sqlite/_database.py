@@ -76,7 +76,9 @@ class Database:
 
     def idle_writer(self) -> apsw.Connection:
         """The writing connection, in no transaction; only with the lock held."""
-        db = self.writer
+        db = self._writer
+        if db is None or self._closed:
+            db = self.writer
         if db.in_transaction:  # the caller that began it was interrupted
             db.execute("rollback")
         return db

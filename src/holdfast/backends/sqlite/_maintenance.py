@@ -20,14 +20,14 @@ def check_file(db: apsw.Connection) -> list[str]:
 
 
 def shrink(db: apsw.Connection) -> None:
-    """Write the file anew, without what is not used."""
+    """Write the file again, without unused pages."""
     optimize(db)
     db.execute("vacuum")
     db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
 
 def shrink_unchecked(db: apsw.Connection) -> None:
-    """As `shrink`, whatever stands in the pages that are not used."""
+    """As `shrink`, without checking the checksums of pages."""
     db.execute("pragma checksum_verification = 0")
     try:
         shrink(db)
@@ -36,10 +36,11 @@ def shrink_unchecked(db: apsw.Connection) -> None:
 
 
 def copy_file(db: apsw.Connection, path: str, vfs: str | None) -> None:
-    """Copy what is used into an empty file."""
+    """Copy the used pages into an empty file."""
     db.execute("vacuum into ?", (path,))
-    # Of more than two megabytes, SQLite writes pages before the first one, which tells
-    # the VFS that they carry checksums: those got none, so all are written once more.
+    # If there are more than two megabytes, SQLite writes other pages before the first,
+    # which tells the VFS that pages carry checksums. Those pages got none, so all pages
+    # are written once more.
     copy = connect(path, read_only=False, busy_timeout=0.0, vfs=vfs)
     try:
         copy.execute("pragma checksum_verification = 0")
@@ -51,7 +52,7 @@ def copy_file(db: apsw.Connection, path: str, vfs: str | None) -> None:
 
 
 def make_private(path: str) -> None:
-    """Make an empty file that only its owner can read, before anything is in it."""
+    """Make an empty file that only its owner can read."""
     try:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     except OSError as error:

@@ -1,17 +1,22 @@
 """A queue in front of SQLite's write lock, so that no process is starved.
 
 SQLite waits for its lock by polling: of 16 busy processes one made 4,281 commits and
-another made 1. This queue decides only which process may try next; correctness stays
-with SQLite's own lock.
+another made 1. The kernel wakes processes that wait for a ``flock`` in their order. The
+queue decides only which process may try next; correctness stays with SQLite's own lock.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import sys
+import threading
 from types import TracebackType
 
-from holdfast.backends.sqlite._lock_file import LockFile
+from holdfast.errors import Busy
+
+if sys.platform != "win32":
+    import fcntl
 
 
 class WriterQueue:
@@ -23,7 +28,7 @@ class WriterQueue:
     def __enter__(self) -> None:
         file = self._file
         try:
-            if not file.is_open or os.fstat(file.descriptor).st_nlink == 0:
+            if file.descriptor < 0 or os.fstat(file.descriptor).st_nlink == 0:
                 file.open()
             granted = file.try_lock()
         except OSError:
@@ -43,7 +48,7 @@ class WriterQueue:
 
     def close(self) -> None:
         """Remove the file; a process that still uses it makes a new one."""
-        if self._file.is_open:
+        if self._file.descriptor >= 0:
             with contextlib.suppress(OSError):
                 os.unlink(self._file.path)
             self._file.close()
@@ -51,3 +56,95 @@ class WriterQueue:
     def abandon(self) -> None:
         """Close the file only: a forked child would share the lock of its parent."""
         self._file.close()
+
+
+class LockFile:
+    """A file that one process at a time has locked, by ``flock``."""
+
+    def __init__(self, path: str, timeout: float) -> None:
+        self.path = path
+        self.timeout = timeout
+        self.descriptor = -1
+
+    def open(self) -> None:
+        """Open the file, again if need be; it is created if there is none."""
+        self.close()
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+        self.descriptor = os.open(self.path, flags, 0o600)
+
+    def close(self) -> None:
+        """Close the file and leave it there."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+    def try_lock(self) -> bool:
+        """Take the lock if no process holds it."""
+        try:
+            _lock(self.descriptor, wait=False)
+        except BlockingIOError:
+            return False
+        return True
+
+    def wait(self) -> None:
+        """Take the lock when it is this process's turn; `Busy` after the timeout."""
+        # flock has no timeout: a thread waits for it, and this one for the thread.
+        waiter = _Waiter(self.descriptor)
+        waiter.start()
+        if not waiter.granted_within(self.timeout):
+            raise Busy(
+                "another process held the write lock past the timeout;"
+                " retry, or raise busy_timeout"
+            )
+
+    def unlock(self) -> None:
+        """Give the lock back; this is allowed without having it."""
+        if self.descriptor >= 0:
+            _unlock(self.descriptor)
+
+
+def _lock(file: int, *, wait: bool) -> None:
+    # Windows has no flock: there SQLite's own polling for its lock has to do.
+    if sys.platform != "win32":
+        fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _unlock(file: int) -> None:
+    if sys.platform != "win32":
+        fcntl.flock(file, fcntl.LOCK_UN)
+
+
+class _Waiter(threading.Thread):
+    """Waits for a lock without a timeout, and gives it back if it came too late."""
+
+    def __init__(self, file: int) -> None:
+        super().__init__(daemon=True, name="holdfast-lock-waiter")
+        self._owner = file
+        self._file = os.dup(file)
+        self._granted = threading.Event()
+        self._decision = threading.Lock()
+        self._abandoned = False
+
+    def run(self) -> None:
+        try:
+            _lock(self._file, wait=True)
+            with self._decision:
+                if self._abandoned:
+                    _unlock(self._file)
+                else:
+                    self._granted.set()
+        finally:
+            os.close(self._file)
+
+    def granted_within(self, timeout: float) -> bool:
+        """Whether the lock was granted; if not in time, it never will be."""
+        granted = False
+        try:
+            granted = self._granted.wait(timeout)
+        finally:
+            # Also when interrupted: otherwise the lock would never be given back.
+            with self._decision:
+                self._abandoned = not granted
+                if self._granted.is_set() and not granted:
+                    _unlock(self._owner)
+        return granted
