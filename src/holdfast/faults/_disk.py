@@ -10,7 +10,7 @@ from typing import Any, Unpack
 
 import apsw
 
-from holdfast._api.options import Options, context_over
+from holdfast._api.options import OpenOptions, context_over
 from holdfast._api.store import Store
 from holdfast._port import Backend
 from holdfast.backends.directory import Files, open_directory
@@ -61,7 +61,7 @@ class FaultyDisk:
         """Unregister the VFS; stores on the disk must be closed."""
         self._vfs.unregister()
 
-    def open(self, path: str, **options: Unpack[Options]) -> Store:
+    def open(self, path: str, **options: Unpack[OpenOptions]) -> Store:
         """A store on this disk; the options are those of `holdfast.open`.
 
         It is a file, or with ``dir:`` in front of its path a folder.
@@ -69,7 +69,7 @@ class FaultyDisk:
         backend = self._backend(path, options)
         return Store(context_over(backend, options))
 
-    def _backend(self, path: str, options: Options) -> Backend:
+    def _backend(self, path: str, options: OpenOptions) -> Backend:
         if path.startswith(FOLDER):
             return open_directory(
                 os.path.abspath(path.removeprefix(FOLDER)),
