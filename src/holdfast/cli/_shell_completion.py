@@ -68,6 +68,6 @@ def script(root: click.Command, shell: str) -> str:
     return made.source()
 
 
-def complete(root: click.Command, invocation: Invocation, instruction: str) -> int:
+def complete(root: click.Command, cli: Invocation, instruction: str) -> int:
     """Print the completions that a shell asked for."""
-    return shell_complete(root, {"obj": invocation}, PROGRAM, VARIABLE, instruction)
+    return shell_complete(root, {"obj": cli}, PROGRAM, VARIABLE, instruction)
