@@ -13,20 +13,18 @@ import orjson
 from holdfast.cli import _status
 from holdfast.cli._error_text import for_command_line, hint_of
 from holdfast.cli._group import ROOT
-from holdfast.cli._invocation import Invocation
+from holdfast.cli._invocation import COMPLETION, PROGRAM, Invocation
 from holdfast.cli.terminal.escape import escaped, harmless
 from holdfast.errors import HoldfastError
-
-PROGRAM, VARIABLE = "holdfast", "_HOLDFAST_COMPLETE"
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run a command line, and print its error if it has one."""
     cli = Invocation(arguments)
-    if VARIABLE in os.environ:
+    if COMPLETION in os.environ:
         from holdfast.cli._shell_completion import complete  # noqa: PLC0415 - rarely needed
 
-        return complete(ROOT, cli, os.environ[VARIABLE])
+        return complete(ROOT, cli, os.environ[COMPLETION])
     for stream in (sys.stdout, sys.stderr):
         # A character that the encoding cannot write must not stop a command half-way.
         if isinstance(stream, io.TextIOWrapper):
