@@ -17,13 +17,13 @@ HOSTILE = (
 
 
 def clock() -> Callable[[], int]:
-    """Twenty seconds pass each time somebody looks."""
+    """Twenty seconds pass with every reading of the clock."""
     ticks = itertools.count(STARTED, TICK)
     return lambda: next(ticks)
 
 
 def ids() -> Callable[[], str]:
-    """Ids that look like those of a store, of which the first half is all alike."""
+    """Ids in the format of a store, which share their first half."""
     numbers = itertools.count(1)
 
     def new() -> str:

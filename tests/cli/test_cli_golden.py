@@ -33,5 +33,5 @@ def test_commands_print_what_their_transcript_says(name, tmp_path):
 
     if "UPDATE_GOLDEN" in os.environ:
         (GOLDEN / name).write_text(found)
-        pytest.fail("written anew: read it, then run again without UPDATE_GOLDEN")
+        pytest.fail("rewritten: read it, then run again without UPDATE_GOLDEN")
     assert found == expected

@@ -9,7 +9,7 @@ import click
 import pytest
 
 import holdfast.cli
-from holdfast.cli import _exit_status
+from holdfast.cli import _status
 from holdfast.cli._group import NAMES, ROOT, load
 from holdfast.cli._reference import VARIABLES, reference, rewritten
 from support.folders import DOCS
@@ -56,11 +56,11 @@ def test_every_command_speaks_json(name):
 def test_every_exit_status_has_a_meaning():
     statuses = {
         value
-        for name, value in vars(_exit_status).items()
+        for name, value in vars(_status).items()
         if name.isupper() and isinstance(value, int)
     }
 
-    assert statuses == set(_exit_status.MEANINGS)
+    assert statuses == set(_status.MEANINGS)
 
 
 def test_every_variable_that_is_looked_at_is_named():

@@ -10,7 +10,7 @@ import stores
 
 import holdfast
 from holdfast.cli import main
-from holdfast.cli._exit_status import MEANINGS, status_of
+from holdfast.cli._status import MEANINGS, status_of
 from holdfast.errors import HoldfastError
 
 

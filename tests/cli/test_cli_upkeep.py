@@ -39,7 +39,7 @@ def said(capfd):
 
 
 def spoil(path, at, data=b"\0"):
-    """Change bytes of a file that nobody has open."""
+    """Change bytes of a file that no process has open."""
     with open(path, "r+b") as file:
         file.seek(at)
         file.write(data)

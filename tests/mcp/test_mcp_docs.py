@@ -1,4 +1,4 @@
-"""What docs/mcp.md says of tools and options is what there is."""
+"""docs/mcp.md describes the tools and options that exist."""
 
 from __future__ import annotations
 

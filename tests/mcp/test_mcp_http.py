@@ -1,4 +1,4 @@
-"""Who is let in over HTTP, and who is told why not."""
+"""Which requests are served over HTTP, and how the others are refused."""
 
 from __future__ import annotations
 

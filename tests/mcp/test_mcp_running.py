@@ -186,7 +186,7 @@ def test_several_clients_of_several_servers_share_a_store(store):
 
 @contextlib.contextmanager
 def locked(store):
-    """Somebody else is writing, for as long as it takes."""
+    """Another connection holds the write lock."""
     with subprocess.Popen(
         [sys.executable, HOLDER, "database", store],
         stdin=subprocess.PIPE,

@@ -12,7 +12,7 @@ HELLO = {"role": "user", "content": "hello there"}
 
 @pytest.fixture(params=[Blocking, Awaited], ids=["blocking", "awaited"])
 def desk(request, path):
-    """A store whose tools are called through each door."""
+    """A store whose tools are called through the sync and the async API."""
     made = request.param(path)
     yield made
     made.close()

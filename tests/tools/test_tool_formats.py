@@ -18,7 +18,7 @@ from support.folders import DOCS
 from support.toolsets import Awaited, Blocking
 
 GOLDEN = Path(__file__).parent / "golden" / "tools.json"
-# Neither can say which keys their objects have.
+# The schemas of these cannot list the keys of their objects.
 FREE = {"agent_save", "conversation_save"}
 FOURTEEN = [
     "agent_save",
@@ -63,7 +63,7 @@ def test_there_are_fourteen_tools():
 
 
 def test_the_tools_are_as_they_were(tools):
-    """What every model is told; write the file anew if a change is meant."""
+    """What every model reads; rewrite the file if a change is intended."""
     shown = json.dumps(tools.mcp(), indent=2, ensure_ascii=False) + "\n"
 
     assert shown == GOLDEN.read_text()

@@ -15,7 +15,7 @@ HI = {"role": "assistant", "content": "hi"}
 
 @pytest.fixture(params=[Blocking, Awaited], ids=["blocking", "awaited"])
 def desk(request, path):
-    """A store whose tools are called through each door."""
+    """A store whose tools are called through the sync and the async API."""
     made = request.param(path)
     yield made
     made.close()

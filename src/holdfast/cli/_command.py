@@ -84,7 +84,7 @@ def shared_options() -> list[click.Parameter]:
         _option("-R", "Refuse to change the store.", "--read-only"),
         _option(
             "--wait",
-            "How long to wait for another writer, 5 seconds by default.",
+            "How long to wait for another writer, 5 by default.",
             metavar="SECONDS",
             type=click.FloatRange(min=0),
             is_flag=False,

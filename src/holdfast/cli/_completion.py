@@ -45,13 +45,13 @@ class StoreCompletion(TextParameter):
 def _complete(
     ctx: click.Context, find: Callable[[Store], Iterator[str]]
 ) -> list[CompletionItem]:
-    invocation = ctx.ensure_object(Invocation)
-    invocation.options.wait = LIMIT_SECONDS
+    cli = ctx.ensure_object(Invocation)
+    cli.options.wait = LIMIT_SECONDS
     found: list[str] = []
 
     def look() -> None:
         # An error message in the middle of a half-typed line would only disturb.
-        with contextlib.suppress(Exception), invocation.reading() as store:
+        with contextlib.suppress(Exception), cli.reading() as store:
             found.extend(find(store))
 
     # Loads the modules that any store needs: the time limit is for the store only.

@@ -11,32 +11,14 @@ import click
 from holdfast.cli._command import HELP, json_options, shared_options, write_options
 
 # Each command is `command` in the module of its name.
-SECTIONS = MappingProxyType(
-    {
-        "Look": (
-            "log",
-            "show",
-            "diff",
-            "threads",
-            "reflog",
-            "search",
-            "blame",
-            "bisect",
-        ),
-        "Change": ("fork", "rewind", "undo", "redo", "tag", "label"),
-        "Keep": (
-            "stats",
-            "verify",
-            "prune",
-            "compact",
-            "backup",
-            "export",
-            "import",
-            "doctor",
-        ),
-        "Connect": ("mcp", "completion"),
-    }
-)
+SECTIONS = MappingProxyType({
+    "Look": ("log", "show", "diff", "threads", "reflog", "search", "blame", "bisect"),
+    "Change": ("fork", "rewind", "undo", "redo", "tag", "label"),
+    "Keep": (
+        "stats", "verify", "prune", "compact", "backup", "export", "import", "doctor",
+    ),
+    "Connect": ("mcp", "completion"),
+})  # fmt: skip
 NAMES = tuple(name for names in SECTIONS.values() for name in names)
 
 

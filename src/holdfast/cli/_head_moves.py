@@ -14,19 +14,19 @@ from holdfast.views.references import short_id
 
 
 def take_steps(
-    invocation: Invocation, name: str | None, kind: Literal["undo", "redo"], times: int
+    cli: Invocation, name: str | None, kind: Literal["undo", "redo"], times: int
 ) -> None:
     """Undo or redo some times, and print the move."""
-    with invocation.writing() as store:
+    with cli.writing() as store:
         thread = thread_named(store, name)
         old = thread.get()
         for _ in range(times):
             thread.undo() if kind == "undo" else thread.redo()
-        print_move(invocation, store, thread, kind, old)
+        print_move(cli, store, thread, kind, old)
 
 
 def print_move(
-    invocation: Invocation, store: Store, thread: Thread, kind: str, old: Checkpoint
+    cli: Invocation, store: Store, thread: Thread, kind: str, old: Checkpoint
 ) -> None:
     """Print the old and the new checkpoint of a head."""
     new = thread.get()
@@ -36,8 +36,8 @@ def print_move(
         "from": checkpoint_document(old),
         "to": checkpoint_document(new),
     }
-    arrow = invocation.out.glyphs.arrow
-    invocation.out.done(
+    arrow = cli.out.glyphs.arrow
+    cli.out.done(
         "moved/1",
         document,
         (thread.id, "name"),

@@ -11,6 +11,10 @@ from holdfast.cli._store_address import find_store, open_store, without_password
 from holdfast.cli.terminal.output import Output
 from holdfast.cli.terminal.progress import ProgressReport
 
+PROGRAM = "holdfast"
+# The variable by which a shell asks for completions.
+COMPLETION = "_HOLDFAST_COMPLETE"
+
 
 class Invocation:
     """What a command is called with."""

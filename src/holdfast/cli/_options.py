@@ -18,6 +18,11 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks
 _AGE = re.compile(r"([0-9]{1,9}) ?(s|m|h|d|w)(?:ec|in|ours?|ays?|eeks?)?", re.ASCII)
 
 
+def flag(*names: str, help: str) -> Callable[[F], F]:  # noqa: A002 - click's name
+    """An option without a value."""
+    return click.option(*names, is_flag=True, help=help)
+
+
 def limit_option(default: int) -> Callable[[F], F]:
     """``-n``: how many to list."""
     return click.option(
@@ -44,13 +49,13 @@ def times_option(function: F) -> F:
 
 def yes_option(function: F) -> F:
     """``--yes``: do it without asking."""
-    return click.option("-y", "--yes", is_flag=True, help="Do not ask.")(function)
+    return flag("-y", "--yes", help="Do not ask.")(function)
 
 
 def dry_run_option(function: F) -> F:
     """``--dry-run``: show what would happen."""
     text = "Change nothing, only show what would change."
-    return click.option("-n", "--dry-run", is_flag=True, help=text)(function)
+    return flag("-n", "--dry-run", help=text)(function)
 
 
 def as_time(

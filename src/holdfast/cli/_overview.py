@@ -18,31 +18,27 @@ from holdfast.views.references import shown_reference
 MOST = 20
 
 
-def overview(invocation: Invocation) -> None:
+def overview(cli: Invocation) -> None:
     """Print the threads that were used last, with their heads and forks."""
-    with invocation.reading() as store:
+    with cli.reading() as store:
         threads = store.threads(limit=MOST)
         document = {
-            "store": without_password(invocation.address),
+            "store": without_password(cli.address),
             "threads": list(map(thread_document, threads)),
         }
-        invocation.out.answer(
-            "overview/1", document, _lines(invocation, store, threads)
-        )
+        cli.out.answer("overview/1", document, _lines(cli, store, threads))
 
 
 def _lines(
-    invocation: Invocation, store: Store, threads: Page[ThreadRecord]
+    cli: Invocation, store: Store, threads: Page[ThreadRecord]
 ) -> Iterator[Line]:
-    out = invocation.out
-    yield (("store ", "faint"), (without_password(invocation.address), "name"))
+    out = cli.out
+    yield (("store ", "faint"), (without_password(cli.address), "name"))
     if not threads:
         yield (("it has no threads yet", ""),)
         return
     yield ()
-    rows = [
-        row for family in _families(threads) for row in _rows(invocation, store, family)
-    ]
+    rows = [row for family in _families(threads) for row in _rows(cli, store, family)]
     yield from out.table(rows)
     if threads.cursor is not None:
         yield ()
@@ -61,9 +57,9 @@ def _families(threads: Sequence[ThreadRecord]) -> list[list[ThreadRecord]]:
 
 
 def _rows(
-    invocation: Invocation, store: Store, family: Sequence[ThreadRecord]
+    cli: Invocation, store: Store, family: Sequence[ThreadRecord]
 ) -> Iterator[Sequence[Cell]]:
-    glyphs = invocation.out.glyphs
+    glyphs = cli.out.glyphs
     for index, thread in enumerate(family):
         head = thread.head
         assert head is not None  # a thread is listed only once it was saved to

@@ -14,8 +14,8 @@ from types import MappingProxyType
 import click
 
 from holdfast.cli._command import Command, json_options, shared_options
-from holdfast.cli._exit_status import MEANINGS
 from holdfast.cli._group import ROOT, SECTIONS, load
+from holdfast.cli._status import MEANINGS
 
 MARK = "<!-- from here on made by: python -m holdfast.cli._reference docs/cli.md -->\n"
 ANY = "[OPTIONS]"

@@ -16,7 +16,7 @@ from holdfast._api.thread import Thread
 from holdfast._values.records import ThreadRecord
 from holdfast._values.reference import HEAD
 from holdfast.errors import NotFound
-from holdfast.views.references import ResolvedReference, line_of, newest_shared
+from holdfast.views.references import Revision, line_of, newest_shared
 
 MOST_NAMED = 5
 RANGE = ".."
@@ -24,11 +24,11 @@ FORK = "..."
 _MARKS = ("label:", "tag:")
 
 
-def locate(store: Store, text: str) -> ResolvedReference:
+def locate(store: Store, text: str) -> Revision:
     """The checkpoint that a text means."""
     if text.startswith((HEAD, *_MARKS)):
         thread = thread_named(store, None)
-        return ResolvedReference(thread, thread.get(text))
+        return Revision(thread, thread.get(text))
     for name, reference in _readings(text):
         thread = store.thread(name)
         record = thread.about
@@ -39,9 +39,9 @@ def locate(store: Store, text: str) -> ResolvedReference:
     return _by_id(store, text)
 
 
-def head_of(thread: Thread) -> ResolvedReference:
+def head_of(thread: Thread) -> Revision:
     """The head of a thread."""
-    return ResolvedReference(thread, thread.get())
+    return Revision(thread, thread.get())
 
 
 def thread_named(store: Store, name: str | None) -> Thread:
@@ -61,7 +61,7 @@ def thread_named(store: Store, name: str | None) -> Thread:
     return store.thread(found[0].id)
 
 
-def last_used(store: Store) -> tuple[ResolvedReference, bool]:
+def last_used(store: Store) -> tuple[Revision, bool]:
     """The head of the thread that was used last, and whether there are others."""
     found = store.threads(limit=2)
     if not found:
@@ -71,9 +71,7 @@ def last_used(store: Store) -> tuple[ResolvedReference, bool]:
     return start, len(found) > 1
 
 
-def locate_range(
-    store: Store, text: str
-) -> tuple[ResolvedReference, ResolvedReference] | None:
+def locate_range(store: Store, text: str) -> tuple[Revision, Revision] | None:
     """The ends of a range ``A..B``; an end left out is the head of the thread."""
     first, dots, last = text.partition(RANGE)
     if not dots or store.thread(text).about is not None:
@@ -87,9 +85,7 @@ def locate_range(
     return locate(store, first) if first else head_of(new.thread), new
 
 
-def locate_fork(
-    store: Store, text: str
-) -> tuple[ResolvedReference, ResolvedReference] | None:
+def locate_fork(store: Store, text: str) -> tuple[Revision, Revision] | None:
     """The ends of ``A...B``: the newest checkpoint that A and B share, and B."""
     first, dots, last = text.partition(FORK)
     if not (dots and first and last) or store.thread(text).about is not None:
@@ -98,15 +94,13 @@ def locate_fork(
     shared = newest_shared(line_of(a), line_of(b))
     if shared is None:
         raise NotFound(f"{first} and {last} have no checkpoint in common")
-    return ResolvedReference(b.thread, shared), b
+    return Revision(b.thread, shared), b
 
 
-def _in_thread(
-    thread: Thread, record: ThreadRecord, reference: str
-) -> ResolvedReference:
+def _in_thread(thread: Thread, record: ThreadRecord, reference: str) -> Revision:
     head = record.head if reference == HEAD else None
     checkpoint = head or thread.get(reference)
-    return ResolvedReference(thread, checkpoint, record)
+    return Revision(thread, checkpoint, record)
 
 
 def _readings(text: str) -> Iterator[tuple[str, str]]:
@@ -122,12 +116,12 @@ def _reference(rest: str) -> str:
     return f"{HEAD}{rest}" if from_head else rest
 
 
-def _by_id(store: Store, text: str) -> ResolvedReference:
+def _by_id(store: Store, text: str) -> Revision:
     try:
         checkpoint = store.get(text)
     except NotFound as error:
         raise (error if error.matches else _unknown(store, text)) from None
-    return ResolvedReference(store.thread(checkpoint.thread), checkpoint)
+    return Revision(store.thread(checkpoint.thread), checkpoint)
 
 
 def _empty() -> NotFound:

@@ -10,70 +10,68 @@ from collections.abc import Sequence
 import click
 import orjson
 
-from holdfast.cli import _exit_status
+from holdfast.cli import _status
 from holdfast.cli._error_text import for_command_line, hint_of
 from holdfast.cli._group import ROOT
-from holdfast.cli._invocation import Invocation
+from holdfast.cli._invocation import COMPLETION, PROGRAM, Invocation
 from holdfast.cli.terminal.escape import escaped, harmless
 from holdfast.errors import HoldfastError
-
-PROGRAM, VARIABLE = "holdfast", "_HOLDFAST_COMPLETE"
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run a command line, and print its error if it has one."""
-    invocation = Invocation(arguments)
-    if VARIABLE in os.environ:
+    cli = Invocation(arguments)
+    if COMPLETION in os.environ:
         from holdfast.cli._shell_completion import complete  # noqa: PLC0415 - rarely needed
 
-        return complete(ROOT, invocation, os.environ[VARIABLE])
+        return complete(ROOT, cli, os.environ[COMPLETION])
     for stream in (sys.stdout, sys.stderr):
         # A character that the encoding cannot write must not stop a command half-way.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        status = _invoke(invocation)
+        status = _invoke(cli)
         sys.stdout.flush()
     except (KeyboardInterrupt, click.Abort):
-        return _exit_status.INTERRUPTED
+        return _status.INTERRUPTED
     except BrokenPipeError:
         # The rest of the buffer must not fail again when Python exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _exit_status.PIPE
+        return _status.PIPE
     except Exception as error:  # noqa: BLE001 - printed below, each with its status
-        return _print_error(invocation, error)
+        return _print_error(cli, error)
     return status
 
 
-def _invoke(invocation: Invocation) -> int:
-    arguments = list(invocation.arguments)
+def _invoke(cli: Invocation) -> int:
+    arguments = list(cli.arguments)
     try:
-        with ROOT.make_context(PROGRAM, arguments, obj=invocation) as context:
+        with ROOT.make_context(PROGRAM, arguments, obj=cli) as context:
             status = ROOT.invoke(context)
     except click.exceptions.Exit as left:
         return left.exit_code
-    return status if isinstance(status, int) else _exit_status.OK
+    return status if isinstance(status, int) else _status.OK
 
 
-def _print_error(invocation: Invocation, error: Exception) -> int:
+def _print_error(cli: Invocation, error: Exception) -> int:
     if isinstance(error, HoldfastError):
         status, code, message = (
-            _exit_status.status_of(error),
+            _status.status_of(error),
             error.code,
             for_command_line(str(error)),
         )
     elif isinstance(error, click.ClickException):
-        status, code, message = _exit_status.USAGE, "usage", error.format_message()
+        status, code, message = _status.USAGE, "usage", error.format_message()
     else:
         message = f"internal error: {type(error).__name__}: {error}"
-        status, code = _exit_status.INTERNAL, "internal"
-    if invocation.options.verbose and status == _exit_status.INTERNAL:
+        status, code = _status.INTERNAL, "internal"
+    if cli.options.verbose and status == _status.INTERNAL:
         import traceback  # noqa: PLC0415 - takes a tenth of the time of a start
 
         traceback.print_exception(error)
     # The arguments may contain bytes that are not text in any encoding.
     message = message.encode(errors="backslashreplace").decode()
-    if _wants_json(invocation.arguments):
+    if _wants_json(cli.arguments):
         document = {"code": code, "message": message, "hint": hint_of(message)}
         sys.stderr.write(f"{escaped(orjson.dumps({'error': document}).decode())}\n")
     else:

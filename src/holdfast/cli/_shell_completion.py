@@ -18,10 +18,9 @@ from click.shell_completion import (
     split_arg_string,
 )
 
-from holdfast.cli._invocation import Invocation
+from holdfast.cli._invocation import COMPLETION, PROGRAM, Invocation
 
 SHELLS = ("bash", "zsh", "fish")
-PROGRAM, VARIABLE = "holdfast", "_HOLDFAST_COMPLETE"
 
 _BASH = r"""
 %(complete_func)s() {
@@ -64,10 +63,10 @@ def script(root: click.Command, shell: str) -> str:
     """The script that makes a shell complete."""
     kind = get_completion_class(shell)
     assert kind is not None  # one of SHELLS
-    made: ShellComplete = kind(root, {}, PROGRAM, VARIABLE)
+    made: ShellComplete = kind(root, {}, PROGRAM, COMPLETION)
     return made.source()
 
 
-def complete(root: click.Command, invocation: Invocation, instruction: str) -> int:
+def complete(root: click.Command, cli: Invocation, instruction: str) -> int:
     """Print the completions that a shell asked for."""
-    return shell_complete(root, {"obj": invocation}, PROGRAM, VARIABLE, instruction)
+    return shell_complete(root, {"obj": cli}, PROGRAM, COMPLETION, instruction)

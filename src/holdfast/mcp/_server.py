@@ -62,10 +62,7 @@ logger = logging.getLogger("holdfast")
 
 
 def make_server(
-    store: AsyncStore,
-    *,
-    read_only: bool = False,
-    tools: Iterable[str] | None = None,
+    store: AsyncStore, *, read_only: bool = False, tools: Iterable[str] | None = None
 ) -> Server[None]:
     """An MCP server for an open store; ``tools`` are the names of the tools to offer.
 

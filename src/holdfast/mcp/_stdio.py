@@ -21,10 +21,7 @@ CHUNK = 1 << 16
 
 
 async def serve_stdio(
-    store: AsyncStore,
-    *,
-    read_only: bool = False,
-    tools: Iterable[str] | None = None,
+    store: AsyncStore, *, read_only: bool = False, tools: Iterable[str] | None = None
 ) -> int | None:
     """Serve a store until the input ends; gives the signal that ended it, if one did.
 

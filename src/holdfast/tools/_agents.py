@@ -58,8 +58,7 @@ ROOMS = {
 }
 
 Part = Annotated[
-    str | None,
-    Meta(description="Only this: a field or field.key, such as state.notes"),
+    str | None, Meta(description="Only this: a field or field.key, such as state.notes")
 ]
 
 
@@ -76,8 +75,7 @@ class AgentSave(Arguments, frozen=True):
         None
     )
     merge_state: Annotated[
-        bool | None,
-        Meta(description="Keep the other keys of state, not replace it"),
+        bool | None, Meta(description="Keep the other keys of state, not replace it")
     ] = None
 
 

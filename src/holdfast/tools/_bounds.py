@@ -187,9 +187,7 @@ def number(cursor: str, bits: int = 62) -> int:
 
 
 async def fitting_page(
-    fetch: Callable[[int], Awaitable[Page[T]]],
-    show: Callable[[T], Shown],
-    limit: int,
+    fetch: Callable[[int], Awaitable[Page[T]]], show: Callable[[T], Shown], limit: int
 ) -> tuple[list[Shown], str | None]:
     """As many of the first items as fit, and the cursor after the last of them."""
     while True:

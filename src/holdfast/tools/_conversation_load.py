@@ -63,8 +63,7 @@ class ConversationLoad(Arguments, frozen=True):
     ] = None
     limit: Limit = None
     cursor: Annotated[
-        str | None,
-        Meta(description="Cursor of the result before, or a position"),
+        str | None, Meta(description="Cursor of the result before, or a position")
     ] = None
 
 

@@ -179,7 +179,7 @@ CONVERSATION_TOOLS = (
         description=(
             "Find the messages that contain a text, whatever its case, in the"
             " conversations used last first. Use one distinctive word or phrase as it"
-            " would stand there; a question or several keywords find nothing. Gives a"
+            " is written there; a question or several keywords find nothing. Gives a"
             " snippet, conversation_id and position of each; conversation_load with"
             " part messages.<position> gives the whole message, with cursor <position>"
             " those before it. Where cursor is not null there are more: call again with"

@@ -56,7 +56,7 @@ STATISTICS_TOOLS = (
         run=persistence_stats,
         arguments=PersistenceStats,
         description=(
-            "Count what is kept: agents, conversations, messages, documents and"
+            "Count what the store holds: agents, conversations, messages, documents and"
             " checkpoints, and the bytes they take. Use it to answer how much there is;"
             " the lists give the ids. Takes no arguments."
         ),

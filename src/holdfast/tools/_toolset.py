@@ -28,11 +28,7 @@ TOOLS: tuple[Tool, ...] = (
 
 
 def select(
-    *,
-    only: Iterable[str] | None,
-    read_only: bool,
-    agent: str | None,
-    owner: str | None,
+    *, only: Iterable[str] | None, read_only: bool, agent: str | None, owner: str | None
 ) -> ToolSelection:
     """The tools that meet all conditions."""
     scope = Scope(

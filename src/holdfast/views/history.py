@@ -10,7 +10,7 @@ import msgspec
 from holdfast._api.thread import Thread
 from holdfast._values.records import Checkpoint, ThreadRecord
 from holdfast.views.lineage import LineageEntry, lineage_of
-from holdfast.views.references import ResolvedReference, is_on_line, line_of
+from holdfast.views.references import Revision, is_on_line, line_of
 
 
 class HistoryFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +43,7 @@ class HistoryListing(msgspec.Struct, frozen=True):
     family: tuple[ThreadRecord, ...] | None = None
 
 
-def tree(start: ResolvedReference, wanted: HistoryFilter) -> HistoryListing:
+def tree(start: Revision, wanted: HistoryFilter) -> HistoryListing:
     """Every checkpoint of the thread's family."""
     # Heads first: a checkpoint that is saved in between then still has its parent
     # in the listing. In the other order a head could be missing from it.
@@ -53,7 +53,7 @@ def tree(start: ResolvedReference, wanted: HistoryFilter) -> HistoryListing:
     return HistoryListing(start.thread.id, entries, tuple(family))
 
 
-def line(start: ResolvedReference, wanted: HistoryFilter) -> HistoryListing:
+def line(start: Revision, wanted: HistoryFilter) -> HistoryListing:
     """A checkpoint and its ancestors."""
     thread = start.thread
     record = start.record or thread.about
@@ -67,9 +67,7 @@ def line(start: ResolvedReference, wanted: HistoryFilter) -> HistoryListing:
     return HistoryListing(thread.id, list(entries))
 
 
-def difference(
-    old: ResolvedReference, new: ResolvedReference, wanted: HistoryFilter
-) -> HistoryListing:
+def difference(old: Revision, new: Revision, wanted: HistoryFilter) -> HistoryListing:
     """The checkpoints on the line of ``new`` that are not on the line of ``old``."""
     thread = new.thread
     only_new = wanted.recent(_missing_from(line_of(old), line_of(new)))
@@ -81,7 +79,7 @@ def difference(
 
 
 def _from(
-    start: ResolvedReference, wanted: HistoryFilter, *, is_head: bool
+    start: Revision, wanted: HistoryFilter, *, is_head: bool
 ) -> Iterator[Checkpoint]:
     # A page before a checkpoint leaves that checkpoint out, so it is put in front.
     first = [] if is_head or wanted.leaves_gaps else [start.checkpoint]

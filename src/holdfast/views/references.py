@@ -15,7 +15,7 @@ SHORTEST = 7
 CHUNK = 200
 
 
-class ResolvedReference(msgspec.Struct, frozen=True):
+class Revision(msgspec.Struct, frozen=True):
     """The checkpoint that a reference means, and the thread it was named with.
 
     ``record`` is the thread's record, if resolving the reference read it.
@@ -26,7 +26,7 @@ class ResolvedReference(msgspec.Struct, frozen=True):
     record: ThreadRecord | None = None
 
 
-def line_of(end: ResolvedReference) -> Iterator[Checkpoint]:
+def line_of(end: Revision) -> Iterator[Checkpoint]:
     """A checkpoint and its ancestors, newest first."""
     yield end.checkpoint
     last = end.checkpoint

@@ -11,8 +11,9 @@ from collections.abc import Generator
 import click
 
 import holdfast
-from holdfast.cli import _command, _exit_status
+from holdfast.cli import _command, _status
 from holdfast.cli._invocation import Invocation
+from holdfast.cli._options import flag
 from holdfast.cli._text import size
 from holdfast.cli.terminal.progress import ProgressReport
 from holdfast.errors import Corrupt
@@ -22,32 +23,29 @@ REPORT_SECONDS = 0.2
 
 @_command.command("backup")
 @click.argument("file", type=click.Path())
-@click.option("--check", is_flag=True, help="Verify the whole copy.")
-def command(invocation: Invocation, *, file: str, check: bool) -> int:
-    """Copy the whole store to a new FILE while other processes write to it.
+@flag("--check", help="Verify the whole copy.")
+def command(cli: Invocation, *, file: str, check: bool) -> int:
+    """Copy the whole store to a new FILE while it is in use.
 
     The copy is a store with the content of one moment. FILE appears only when the copy
     is complete. For PostgreSQL, use its own backup tools, or `export`.
     """
     target = os.path.abspath(file)
-    with invocation.reading() as store:
+    with cli.reading() as store:
         total = store.stats().file_bytes
-        with (
-            invocation.progress("Copying") as progress,
-            _watched(target, total, progress),
-        ):
+        with cli.progress("Copying") as progress, _watched(target, total, progress):
             store.backup(target)
     address = f"dir:{target}" if os.path.isdir(target) else target
     if check:
         _check(address)
     copied = _size(target)
-    invocation.out.done(
+    cli.out.done(
         "backup/1",
         {"file": file, "bytes": copied, "checked": check},
         (file, "name"),
         (f"  {size(copied)}{', checked' if check else ''}", "faint"),
     )
-    return _exit_status.OK
+    return _status.OK
 
 
 def _check(address: str) -> None:

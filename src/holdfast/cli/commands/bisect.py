@@ -13,7 +13,7 @@ import orjson
 from holdfast._api.store import Store
 from holdfast._api.thread import Thread
 from holdfast._values.records import Checkpoint
-from holdfast.cli import _command, _exit_status
+from holdfast.cli import _command, _status
 from holdfast.cli._bisection import Outcome, Verdict, first_bad
 from holdfast.cli._completion import THREAD
 from holdfast.cli._invocation import Invocation
@@ -46,7 +46,7 @@ ABORTED = 128
     help="A checkpoint that is known to be bad; by default the head is tested.",
 )
 def command(
-    invocation: Invocation,
+    cli: Invocation,
     *,
     thread: str,
     command_line: tuple[str, ...],
@@ -61,18 +61,18 @@ def command(
     higher status stops the search. Its output goes to standard error. REF is a
     reference such as @12 or label:x.
     """
-    with invocation.reading() as store:
+    with cli.reading() as store:
         found = thread_named(store, thread)
-        trial = _Trials(invocation, store, found, command_line)
+        trial = _Trials(cli, store, found, command_line)
         trial.line = _line(found, good, bad)
         last = len(trial.line) - 1
         if bad is None and trial.judge(last) != "bad":
-            invocation.out.answer("bisect/1", trial.document(None), trial.nothing())
-            return _exit_status.NEGATIVE
+            cli.out.answer("bisect/1", trial.document(None), trial.nothing())
+            return _status.NEGATIVE
         outcome = first_bad(last, trial.judge)
         document = trial.document(outcome)
-        invocation.out.answer("bisect/1", document, list(trial.lines(outcome)))
-    return _exit_status.NEGATIVE if outcome.unsure else _exit_status.OK
+        cli.out.answer("bisect/1", document, list(trial.lines(outcome)))
+    return _status.NEGATIVE if outcome.unsure else _status.OK
 
 
 def _line(thread: Thread, good: str | None, bad: str | None) -> list[str]:
@@ -96,13 +96,9 @@ class _Trials:
     """Runs the command on one checkpoint after another."""
 
     def __init__(
-        self,
-        invocation: Invocation,
-        store: Store,
-        thread: Thread,
-        command: tuple[str, ...],
+        self, cli: Invocation, store: Store, thread: Thread, command: tuple[str, ...]
     ) -> None:
-        self._session, self._store, self._thread = invocation, store, thread
+        self._session, self._store, self._thread = cli, store, thread
         self._command = command
         self._tested: list[dict[str, object]] = []
         self.line: list[str] = []

@@ -14,19 +14,19 @@ from holdfast.cli._text import time
 from holdfast.cli.terminal.tables import Cell, spaced
 from holdfast.diff import excerpt
 from holdfast.views.documents import checkpoint_document, plain
-from holdfast.views.references import ResolvedReference, shown_reference
+from holdfast.views.references import Revision, shown_reference
 
 
 @_command.command("blame")
 @click.argument("path")
 @click.argument("ref", type=REFERENCE, default="@")
-def command(invocation: Invocation, *, path: str, ref: str) -> None:
+def command(cli: Invocation, *, path: str, ref: str) -> None:
     """Show which checkpoint last set the value at PATH.
 
     A path is written as messages[3].content or /messages/3/content. The search goes
     back from the checkpoint REF, which is the head of the only thread by default.
     """
-    with invocation.reading() as store:
+    with cli.reading() as store:
         target = locate(store, ref)
         found = target.thread.blame(path, target.checkpoint)
         checkpoint = found.checkpoint
@@ -39,10 +39,10 @@ def command(invocation: Invocation, *, path: str, ref: str) -> None:
             (excerpt(found.value), ""),
         ]
         document = {"reference": reference, **_document(target, found)}
-    invocation.out.answer("blame/1", document, invocation.out.table([row]))
+    cli.out.answer("blame/1", document, cli.out.table([row]))
 
 
-def _document(target: ResolvedReference, found: Blame) -> dict[str, object]:
+def _document(target: Revision, found: Blame) -> dict[str, object]:
     previous = found.previous
     return {
         "thread": target.thread.id,

@@ -8,20 +8,20 @@ from holdfast.cli._text import size
 
 
 @_command.command("compact")
-def command(invocation: Invocation) -> None:
+def command(cli: Invocation) -> None:
     """Return the space of removed checkpoints to the file system.
 
     No stored content changes. Other processes can read meanwhile; writers wait.
     """
-    with invocation.writing() as store:
+    with cli.writing() as store:
         before = store.stats().file_bytes
-        invocation.out.note(f"rewriting {size(before)} ...")
+        cli.out.note(f"rewriting {size(before)} ...")
         store.compact()
         after = store.stats().file_bytes
-    invocation.out.done(
+    cli.out.done(
         "compact/1",
         {"before_bytes": before, "after_bytes": after, "freed_bytes": before - after},
-        (f"{size(before)} {invocation.out.glyphs.arrow} ", ""),
+        (f"{size(before)} {cli.out.glyphs.arrow} ", ""),
         (size(after), "name"),
         (f"  {size(max(0, before - after))} freed", "faint"),
     )

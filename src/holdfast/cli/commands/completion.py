@@ -11,10 +11,11 @@ from holdfast.cli._shell_completion import SHELLS, script
 
 @_command.command("completion")
 @click.argument("shell", type=click.Choice(SHELLS), metavar="SHELL")
-def command(invocation: Invocation, *, shell: str) -> None:
-    """Print the script with which SHELL completes commands, threads, labels and tags.
+def command(cli: Invocation, *, shell: str) -> None:
+    """Print the completion script for SHELL.
 
-    SHELL is bash, zsh or fish. For bash, add this line to ~/.bashrc:
+    SHELL is bash, zsh or fish. It then completes commands, threads, labels and tags.
+    For bash, add this line to ~/.bashrc:
     eval "$(holdfast completion bash)"
     """
     # Imported here because the group imports this module.
@@ -22,4 +23,4 @@ def command(invocation: Invocation, *, shell: str) -> None:
 
     text = script(ROOT, shell)
     lines = [((line, ""),) for line in text.splitlines()]
-    invocation.out.answer("completion/1", {"shell": shell, "script": text}, lines)
+    cli.out.answer("completion/1", {"shell": shell, "script": text}, lines)

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import click
 
 from holdfast._api.store import Store
-from holdfast.cli import _command, _exit_status
+from holdfast.cli import _command, _status
 from holdfast.cli._completion import REFERENCE
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._lines import change_lines
+from holdfast.cli._options import flag
 from holdfast.cli._resolve import head_of, locate, locate_fork, locate_range
 from holdfast.cli.terminal.output import Output
 from holdfast.cli.terminal.tables import Line
@@ -22,7 +23,7 @@ from holdfast.views.differences import (
     only_at,
 )
 from holdfast.views.documents import plain
-from holdfast.views.references import ResolvedReference, shown_reference
+from holdfast.views.references import Revision, shown_reference
 
 SIGNS: dict[Op, str] = {"added": "+", "removed": "-", "changed": "~"}
 
@@ -30,14 +31,12 @@ SIGNS: dict[Op, str] = {"added": "+", "removed": "-", "changed": "~"}
 @_command.command("diff")
 @click.argument("a", type=REFERENCE)
 @click.argument("b", type=REFERENCE, required=False)
-@click.option(
-    "--stat", is_flag=True, help="Print only counts, for each value of the state."
-)
+@flag("--stat", help="Print only counts, for each value of the state.")
 @click.option("--path", metavar="PATH", help="Only changes at this path.")
-@click.option("--exit-code", is_flag=True, help="Exit with 1 if there is a difference.")
-@click.option("--json-patch", is_flag=True, help="Print a JSON Patch (RFC 6902).")
+@flag("--exit-code", help="Exit with 1 if there is a difference.")
+@flag("--json-patch", help="Print a JSON Patch (RFC 6902).")
 def command(
-    invocation: Invocation,
+    cli: Invocation,
     *,
     a: str,
     b: str | None,
@@ -52,7 +51,7 @@ def command(
     compares the newest checkpoint that A and B share with B. A path is written as
     messages[3].content or /messages/3/content.
     """
-    with invocation.reading() as store:
+    with cli.reading() as store:
         old, new = _ends(store, a, b)
         found = old.thread.diff(old.checkpoint, new.checkpoint)
         names = [
@@ -60,19 +59,17 @@ def command(
         ]
     found = only_at(found, path)
     if json_patch:
-        invocation.out.patch(plain(found.patch()))
+        cli.out.patch(plain(found.patch()))
     else:
-        invocation.out.answer(
+        cli.out.answer(
             "diff/1",
             _document(old, new, found),
-            _lines(invocation.out, names, found, stat=stat),
+            _lines(cli.out, names, found, stat=stat),
         )
-    return _exit_status.NEGATIVE if exit_code and len(found) else _exit_status.OK
+    return _status.NEGATIVE if exit_code and len(found) else _status.OK
 
 
-def _ends(
-    store: Store, a: str, b: str | None
-) -> tuple[ResolvedReference, ResolvedReference]:
+def _ends(store: Store, a: str, b: str | None) -> tuple[Revision, Revision]:
     ends = (locate_fork(store, a) or locate_range(store, a)) if b is None else None
     if ends is not None:
         return ends
@@ -82,9 +79,7 @@ def _ends(
     return old, head_of(old.thread)
 
 
-def _document(
-    old: ResolvedReference, new: ResolvedReference, found: Diff
-) -> dict[str, object]:
+def _document(old: Revision, new: Revision, found: Diff) -> dict[str, object]:
     return {
         "a": {"thread": old.thread.id, "checkpoint": old.checkpoint.id},
         "b": {"thread": new.thread.id, "checkpoint": new.checkpoint.id},
@@ -102,10 +97,7 @@ def _lines(out: Output, names: list[str], found: Diff, *, stat: bool) -> Iterato
         yield from change_lines(found)
         return
     yield from out.table(
-        [
-            (name, "name"),
-            *((f"{sign}{tally[op]}", op) for op, sign in SIGNS.items()),
-        ]
+        [(name, "name"), *((f"{sign}{tally[op]}", op) for op, sign in SIGNS.items())]
         for name, tally in counts_by_value(found).items()
     )
     yield ((counts(found), "faint"),)

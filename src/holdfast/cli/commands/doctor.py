@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-import click
 import msgspec
 
 from holdfast._api.store import Store
-from holdfast.cli import _command, _diagnostics, _exit_status
+from holdfast.cli import _command, _diagnostics, _status
 from holdfast.cli._diagnostics import Diagnostic
 from holdfast.cli._invocation import Invocation
+from holdfast.cli._options import flag
 from holdfast.cli._text import counted
 from holdfast.cli.terminal.tables import Line
 from holdfast.errors import Corrupt, HoldfastError, NotFound
@@ -20,9 +20,9 @@ SIGNS = {"good": ("ok", "good"), "note": ("note", "changed"), "bad": ("BAD", "ba
 
 
 @_command.command("doctor")
-@click.option("--quick", is_flag=True, help="Do not read the whole store.")
-def command(invocation: Invocation, *, quick: bool) -> int:
-    """Check the installation, the disk and the store for possible problems.
+@flag("--quick", help="Do not read the whole store.")
+def command(cli: Invocation, *, quick: bool) -> int:
+    """Check the installation, the disk and the store for problems.
 
     Checks the build of SQLite, the file system and its free space, permissions, the
     write-ahead log, the clock, and SQLite's own integrity check; `verify` checks more.
@@ -30,22 +30,22 @@ def command(invocation: Invocation, *, quick: bool) -> int:
     """
     findings = list(_diagnostics.installation())
     try:
-        findings += _store(invocation, quick=quick)
+        findings += _store(cli, quick=quick)
     except NotFound as error:
         findings.append(Diagnostic("store", "note", "none", str(error)))
-    invocation.out.answer(
+    cli.out.answer(
         "doctor/1",
         {"findings": [msgspec.structs.asdict(finding) for finding in findings]},
-        _lines(findings, invocation),
+        _lines(findings, cli),
     )
     if any(f.what == "integrity" and f.state == "bad" for f in findings):
-        return _exit_status.DAMAGED
+        return _status.DAMAGED
     is_bad = any(finding.state == "bad" for finding in findings)
-    return _exit_status.NEGATIVE if is_bad else _exit_status.OK
+    return _status.NEGATIVE if is_bad else _status.OK
 
 
-def _store(invocation: Invocation, *, quick: bool) -> Iterator[Diagnostic]:
-    address = invocation.address
+def _store(cli: Invocation, *, quick: bool) -> Iterator[Diagnostic]:
+    address = cli.address
     scheme, colon, rest = address.partition(":")
     path = os.path.expanduser(
         rest if colon and scheme in {"sqlite", "dir"} else address
@@ -58,7 +58,7 @@ def _store(invocation: Invocation, *, quick: bool) -> Iterator[Diagnostic]:
         if not os.path.isdir(path):
             yield _diagnostics.log_left(path)
     try:
-        with invocation.reading() as store:
+        with cli.reading() as store:
             yield from _opened(store, quick=quick)
     except Corrupt as error:
         yield Diagnostic("integrity", "bad", "it cannot be opened", str(error))
@@ -88,8 +88,8 @@ def _integrity(store: Store) -> Diagnostic:
     return Diagnostic("integrity", "bad", counted(len(problems), "problem"), hint)
 
 
-def _lines(findings: list[Diagnostic], invocation: Invocation) -> Iterator[Line]:
-    yield from invocation.out.table(
+def _lines(findings: list[Diagnostic], cli: Invocation) -> Iterator[Line]:
+    yield from cli.out.table(
         (SIGNS[f.state], (f.what, "title"), (f.found, ""), (f.hint, "faint"))
         for f in findings
     )

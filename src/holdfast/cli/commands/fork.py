@@ -42,11 +42,9 @@ def _assignments(
     metavar="KEY=JSON",
     help="Save this value of the state as the first step of the fork; may be repeated.",
 )
-def command(
-    invocation: Invocation, *, ref: str, name: str, values: dict[str, object]
-) -> None:
-    """Create a thread NAME that starts at the checkpoint REF; nothing is copied."""
-    with invocation.writing() as store:
+def command(cli: Invocation, *, ref: str, name: str, values: dict[str, object]) -> None:
+    """Create a thread NAME that starts at REF; nothing is copied."""
+    with cli.writing() as store:
         target = locate(store, ref)
         state: object = store.load(target.checkpoint) if values else {}
         if not isinstance(state, dict):
@@ -59,7 +57,7 @@ def command(
             fork.save(cast("dict[str, object]", state) | values)
         about = fork.about
         assert about is not None
-    invocation.out.done(
+    cli.out.done(
         "fork/1",
         {"thread": thread_document(about)},
         (name, "name"),

@@ -13,8 +13,9 @@ import msgspec
 import holdfast
 from holdfast._api.store import Store
 from holdfast.archive import Imported
-from holdfast.cli import _command, _exit_status
+from holdfast.cli import _command, _status
 from holdfast.cli._invocation import Invocation
+from holdfast.cli._options import dry_run_option
 from holdfast.cli._text import counted
 from holdfast.cli.terminal.tables import Line
 from holdfast.errors import NotFound, Unsupported
@@ -34,15 +35,8 @@ MOST_SHOWN = 20
     metavar="FORMAT",
     help="The format of PATH: archive, auto, or a foreign format; auto by default.",
 )
-@click.option(
-    "-n",
-    "--dry-run",
-    is_flag=True,
-    help="Change nothing, only show what would be imported.",
-)
-def command(
-    invocation: Invocation, *, path: str, format_: str | None, dry_run: bool
-) -> int:
+@dry_run_option
+def command(cli: Invocation, *, path: str, format_: str | None, dry_run: bool) -> int:
     """Import an archive, or the files of another system, from PATH.
 
     The store is created if `--store` names a new one. An archive (- reads standard
@@ -52,23 +46,23 @@ def command(
     of installed packages. A foreign source is never changed, damaged parts of it are
     listed and do not stop the import, and importing it again adds nothing.
     """
-    with _opened(invocation, dry_run=dry_run) as store:
+    with _opened(cli, dry_run=dry_run) as store:
         format_ = None if format_ == AUTO else format_
         if format_ == ARCHIVE or (format_ is None and _is_archive(path)):
-            return _import_archive(invocation, store, path, dry_run=dry_run)
+            return _import_archive(cli, store, path, dry_run=dry_run)
         _check_format(format_)
-        return _import_foreign(invocation, store, path, format_, dry_run=dry_run)
+        return _import_foreign(cli, store, path, format_, dry_run=dry_run)
 
 
-def _opened(invocation: Invocation, *, dry_run: bool) -> Store:
+def _opened(cli: Invocation, *, dry_run: bool) -> Store:
     """The store, which is created if needed; ``--dry-run`` creates none."""
-    if invocation.options.read_only and not dry_run:
+    if cli.options.read_only and not dry_run:
         raise Unsupported("import changes the store; leave --read-only out")
     with suppress(NotFound):
-        return invocation.reading() if dry_run else invocation.writing()
+        return cli.reading() if dry_run else cli.writing()
     if dry_run:
         return holdfast.open(":memory:")
-    return holdfast.open(invocation.address, busy_timeout=invocation.options.wait)
+    return holdfast.open(cli.address, busy_timeout=cli.options.wait)
 
 
 def _is_archive(path: str) -> bool:
@@ -90,19 +84,17 @@ def _check_format(format_: str | None) -> None:
 # --- archives -------------------------------------------------------------------------
 
 
-def _import_archive(
-    invocation: Invocation, store: Store, path: str, *, dry_run: bool
-) -> int:
+def _import_archive(cli: Invocation, store: Store, path: str, *, dry_run: bool) -> int:
     source = sys.stdin.buffer if path == STREAM else path
-    with invocation.progress("Importing") as progress:
+    with cli.progress("Importing") as progress:
         found = store.import_archive(source, dry_run=dry_run, progress=progress)
     document = {"path": path, "format": ARCHIVE, "dry_run": dry_run}
-    invocation.out.answer(
+    cli.out.answer(
         "import/1",
         {**document, **msgspec.to_builtins(found)},
-        [] if invocation.options.quiet else _archive_lines(found, dry_run=dry_run),
+        [] if cli.options.quiet else _archive_lines(found, dry_run=dry_run),
     )
-    return _exit_status.OK
+    return _status.OK
 
 
 def _archive_lines(found: Imported, *, dry_run: bool) -> Iterator[Line]:
@@ -122,25 +114,18 @@ def _archive_lines(found: Imported, *, dry_run: bool) -> Iterator[Line]:
 
 
 def _import_foreign(
-    invocation: Invocation,
-    store: Store,
-    path: str,
-    format_: str | None,
-    *,
-    dry_run: bool,
+    cli: Invocation, store: Store, path: str, format_: str | None, *, dry_run: bool
 ) -> int:
     if not (is_address(path) or os.path.exists(path)):
         raise NotFound(f"{path} does not exist; check the path")
-    with invocation.progress("Importing") as progress:
+    with cli.progress("Importing") as progress:
         report = store.import_from(
             path, format=format_, dry_run=dry_run, progress=progress
         )
-    invocation.out.answer(
-        "import/1", msgspec.to_builtins(report), _report_lines(report)
-    )
+    cli.out.answer("import/1", msgspec.to_builtins(report), _report_lines(report))
     if report.damaged:
-        return _exit_status.DAMAGED
-    return _exit_status.CONFLICT if report.conflicts else _exit_status.OK
+        return _status.DAMAGED
+    return _status.CONFLICT if report.conflicts else _status.OK
 
 
 def _report_lines(report: Report) -> Iterator[Line]:

@@ -8,6 +8,7 @@ from holdfast.cli import _command
 from holdfast.cli._completion import REFERENCE
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._lines import marks
+from holdfast.cli._options import flag
 from holdfast.cli._resolve import locate
 from holdfast.cli.terminal.tables import spaced
 from holdfast.views.documents import checkpoint_document
@@ -17,19 +18,17 @@ from holdfast.views.references import shown_reference
 @_command.command("label")
 @click.argument("ref", type=REFERENCE)
 @click.argument("label", required=False)
-@click.option("-d", "--delete", is_flag=True, help="Remove the label.")
-def command(
-    invocation: Invocation, *, ref: str, label: str | None, delete: bool
-) -> None:
+@flag("-d", "--delete", help="Remove the label.")
+def command(cli: Invocation, *, ref: str, label: str | None, delete: bool) -> None:
     """Set the LABEL of the checkpoint REF, remove it, or show it."""
     if delete and label is not None:
         raise click.UsageError("--delete takes no label; leave the label out")
     changes = delete or label is not None
-    with invocation.writing() if changes else invocation.reading() as store:
+    with cli.writing() if changes else cli.reading() as store:
         target = locate(store, ref)
         checkpoint = target.checkpoint
         if changes:
             checkpoint = target.thread.label(label, checkpoint)
         reference = shown_reference(store, checkpoint, target.thread)
     line = spaced([(reference, "reference"), *marks(checkpoint)])
-    invocation.out.done("label/1", checkpoint_document(checkpoint), *line)
+    cli.out.done("label/1", checkpoint_document(checkpoint), *line)

@@ -13,7 +13,7 @@ from holdfast.cli._completion import REFERENCE
 from holdfast.cli._error_text import for_command_line
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._lines import change_lines, marks
-from holdfast.cli._options import as_time, limit_option
+from holdfast.cli._options import as_time, flag, limit_option
 from holdfast.cli._resolve import last_used, locate, locate_range
 from holdfast.cli._text import pairs, time
 from holdfast.cli.terminal.graph import drawn
@@ -28,18 +28,16 @@ from holdfast.views.history import HistoryFilter, HistoryListing
 from holdfast.views.lanes import laid_out
 from holdfast.views.lineage import LineageEntry
 from holdfast.views.messages import summary
-from holdfast.views.references import ResolvedReference, short_id
+from holdfast.views.references import Revision, short_id
 
 
 @_command.command("log", stream=True)
 @click.argument("what", type=REFERENCE, required=False)
-@click.option(
-    "--graph",
-    is_flag=True,
-    help="Draw the thread, its forks and the rewound checkpoints as a tree.",
+@flag(
+    "--graph", help="Draw the thread, its forks and the rewound checkpoints as a tree."
 )
-@click.option("--all", is_flag=True, help="Include checkpoints that were rewound.")
-@click.option("--oneline", is_flag=True, help="Print only references, labels and tags.")
+@flag("--all", help="Include checkpoints that were rewound.")
+@flag("--oneline", help="Print only references, labels and tags.")
 @click.option(
     "--since",
     callback=as_time,
@@ -48,10 +46,10 @@ from holdfast.views.references import ResolvedReference, short_id
 )
 @click.option("--tag", metavar="TAG", help="Only checkpoints with this tag.")
 @click.option("--label", metavar="LABEL", help="Only checkpoints with this label.")
-@click.option("--changes", is_flag=True, help="Show what each checkpoint changed.")
+@flag("--changes", help="Show what each checkpoint changed.")
 @limit_option(50)
 def command(
-    invocation: Invocation,
+    cli: Invocation,
     *,
     what: str | None,
     graph: bool,
@@ -59,22 +57,23 @@ def command(
     changes: bool,
     **given: Any,
 ) -> None:
-    """List the checkpoints of a thread, newest first, each with its last message.
+    """List the checkpoints of a thread, newest first.
 
     WHAT is a thread, a checkpoint to start at, or a range A..B: the checkpoints that
-    lead to B and not to A. Without WHAT, the thread that was used last is listed.
+    lead to B and not to A. Without WHAT, the thread that was used last is listed. Each
+    checkpoint is shown with its last message.
     """
     wanted = HistoryFilter(**given)
     if graph and changes:
         raise click.UsageError(
             "a graph has no room for --changes; leave one of them out"
         )
-    with invocation.reading() as store:
-        listing = _find(invocation, store, what, wanted, graph=graph)
-        text = LogText(invocation.out, store, listing, oneline=oneline)
+    with cli.reading() as store:
+        listing = _find(cli, store, what, wanted, graph=graph)
+        text = LogText(cli.out, store, listing, oneline=oneline)
         checkpoints = [entry.checkpoint for entry in listing.entries]
         differences = differences_of(store, checkpoints) if changes else None
-        invocation.out.listing(
+        cli.out.listing(
             ("checkpoint", "checkpoints"),
             _documents(listing, differences),
             text.graph() if graph else text.lines(differences),
@@ -84,7 +83,7 @@ def command(
 
 
 def _find(
-    invocation: Invocation,
+    cli: Invocation,
     store: Store,
     what: str | None,
     wanted: HistoryFilter,
@@ -95,7 +94,7 @@ def _find(
     _check(wanted, graph=graph, is_range=ends is not None)
     if ends is not None:
         return history.difference(*ends, wanted)
-    start = locate(store, what) if what is not None else _last_used(invocation, store)
+    start = locate(store, what) if what is not None else _last_used(cli, store)
     return history.tree(start, wanted) if graph else history.line(start, wanted)
 
 
@@ -110,10 +109,10 @@ def _check(wanted: HistoryFilter, *, graph: bool, is_range: bool) -> None:
         )
 
 
-def _last_used(invocation: Invocation, store: Store) -> ResolvedReference:
+def _last_used(cli: Invocation, store: Store) -> Revision:
     start, is_one_of_many = last_used(store)
     if is_one_of_many:
-        invocation.out.note(f"thread {start.thread.id}, which was used last")
+        cli.out.note(f"thread {start.thread.id}, which was used last")
     return start
 
 

@@ -15,6 +15,7 @@ import msgspec
 import holdfast
 from holdfast.cli import _command
 from holdfast.cli._invocation import Invocation
+from holdfast.cli._options import flag
 from holdfast.errors import NotFound, Unstorable
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class HttpOptions(msgspec.Struct, frozen=True):
 
 
 @_command.command("mcp")
-@click.option("--http", is_flag=True, help="Serve several clients over HTTP.")
+@flag("--http", help="Serve several clients over HTTP.")
 @click.option(
     "--host", metavar="NAME", help=f"Address to listen on, {LOOPBACK} by default."
 )
@@ -77,7 +78,7 @@ class HttpOptions(msgspec.Struct, frozen=True):
     help="Offer only these tools, such as agent_load,agent_list.",
 )
 def command(
-    invocation: Invocation,
+    cli: Invocation,
     *,
     http: bool,
     tools: str | None,
@@ -97,33 +98,29 @@ def command(
         text = "--host, --port, --token-file and --allow-host need --http"
         raise click.UsageError(text)
     names = None if tools is None else _names(tools)
-    token = _given_token(invocation, asked) if http else None
+    token = _given_token(cli, asked) if http else None
     # Imported here, as in the functions below: `holdfast --help` loads this module.
     import asyncio  # noqa: PLC0415
 
-    serving = (
-        _over_http(invocation, asked, token, names)
-        if http
-        else _over_stdio(invocation, names)
-    )
+    serving = _over_http(cli, asked, token, names) if http else _over_stdio(cli, names)
     if asyncio.run(serving) == signal.SIGINT:
         raise KeyboardInterrupt
 
 
-async def _over_stdio(invocation: Invocation, tools: Tools) -> int | None:
+async def _over_stdio(cli: Invocation, tools: Tools) -> int | None:
     from holdfast.mcp import serve_stdio  # noqa: PLC0415
 
     if sys.stdin.isatty():
-        invocation.out.note(
+        cli.out.note(
             "this command expects JSON-RPC on its input; an MCP client should start it"
         )
-    read_only = invocation.options.read_only
-    async with _opening(invocation) as store:
+    read_only = cli.options.read_only
+    async with _opening(cli) as store:
         return await serve_stdio(store, read_only=read_only, tools=tools)
 
 
 async def _over_http(
-    invocation: Invocation, asked: HttpOptions, token: str | None, tools: Tools
+    cli: Invocation, asked: HttpOptions, token: str | None, tools: Tools
 ) -> int | None:
     import secrets  # noqa: PLC0415
 
@@ -137,12 +134,12 @@ async def _over_http(
     )
 
     def ready(url: str) -> None:
-        _announce(invocation, url, token=listening.token if token is None else None)
+        _announce(cli, url, token=listening.token if token is None else None)
         if not _is_loopback(listening.host):
-            invocation.out.note(EXPOSED.format(url))
+            cli.out.note(EXPOSED.format(url))
 
-    read_only = invocation.options.read_only
-    async with _opening(invocation) as store:
+    read_only = cli.options.read_only
+    async with _opening(cli) as store:
         return await serve_http(
             store, listening, read_only=read_only, tools=tools, ready=ready
         )
@@ -160,23 +157,23 @@ def _names(tools: str) -> Sequence[str]:
     return names
 
 
-def _opening(invocation: Invocation) -> Opening:
-    options = invocation.options
+def _opening(cli: Invocation) -> Opening:
+    options = cli.options
     if options.verbose:
         import logging  # noqa: PLC0415
 
         logging.basicConfig(level=logging.INFO)
     return holdfast.open_async(
-        invocation.address, read_only=options.read_only, busy_timeout=options.wait
+        cli.address, read_only=options.read_only, busy_timeout=options.wait
     )
 
 
-def _given_token(invocation: Invocation, asked: HttpOptions) -> str | None:
+def _given_token(cli: Invocation, asked: HttpOptions) -> str | None:
     """The token that clients must send, ``None`` if one has to be created."""
     token = os.environ.get(VARIABLE) or None
     if asked.token_file is not None:
         token = _read(asked.token_file)
-    if token is None and invocation.options.quiet and not invocation.out.is_json:
+    if token is None and cli.options.quiet and not cli.out.is_json:
         text = f"--quiet would hide the token; give one with --token-file or {VARIABLE}"
         raise click.UsageError(text)
     return token
@@ -191,9 +188,9 @@ def _read(file: str) -> str:
         raise NotFound(text) from error
 
 
-def _announce(invocation: Invocation, url: str, *, token: str | None) -> None:
+def _announce(cli: Invocation, url: str, *, token: str | None) -> None:
     """Print the URL, and the token if it is new."""
-    out = invocation.out
+    out = cli.out
     if out.is_json:
         out.document("mcp/1", {"url": url, "token": token})
     out.note(f"listening on {url}")

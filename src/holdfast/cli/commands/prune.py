@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -10,71 +10,38 @@ import click
 
 from holdfast._engine.upkeep.statistics import Statistics
 from holdfast._port import Pruned
-from holdfast.cli import _command, _exit_status
+from holdfast.cli import _command, _status
 from holdfast.cli._confirmation import confirmed
 from holdfast.cli._invocation import Invocation
-from holdfast.cli._options import as_age, dry_run_option, yes_option
+from holdfast.cli._options import F, as_age, dry_run_option, flag, yes_option
 from holdfast.cli._text import counted, size
 from holdfast.cli.terminal.tables import Line
 from holdfast.retention import Retention, Thin
 
-_COUNT = click.IntRange(min=1)
+
+def _count(option: str, name: str, text: str) -> Callable[[F], F]:
+    kind = click.IntRange(min=1)
+    return click.option(option, name, type=kind, metavar="N", help=text)
+
+
+def _age(option: str, name: str, text: str) -> Callable[[F], F]:
+    return click.option(option, name, callback=as_age, metavar="AGE", help=text)
 
 
 @_command.command("prune")
-@click.option(
-    "--keep-last",
-    "last",
-    type=_COUNT,
-    metavar="N",
-    help="Keep the last N of each thread.",
-)
-@click.option(
-    "--keep-within",
-    "within",
-    callback=as_age,
-    metavar="AGE",
-    help="Keep those younger than AGE: 30d, 12h.",
-)
-@click.option(
-    "--keep-hourly",
-    "hourly",
-    type=_COUNT,
-    metavar="N",
-    help="Keep the last of each of N hours.",
-)
-@click.option(
-    "--keep-daily",
-    "daily",
-    type=_COUNT,
-    metavar="N",
-    help="Keep the last of each of N days.",
-)
-@click.option(
-    "--keep-weekly",
-    "weekly",
-    type=_COUNT,
-    metavar="N",
-    help="Keep the last of each of N weeks.",
-)
-@click.option("--not-labelled", is_flag=True, help="Also remove labelled checkpoints.")
-@click.option("--not-tagged", is_flag=True, help="Also remove tagged checkpoints.")
-@click.option(
-    "--not-forks", is_flag=True, help="Also remove checkpoints at which a fork began."
-)
-@click.option(
-    "--drop-idle",
-    "idle",
-    callback=as_age,
-    metavar="AGE",
-    help="Remove threads not used for AGE.",
-)
-@click.option(
+@_count("--keep-last", "last", "Keep the last N of each thread.")
+@_age("--keep-within", "within", "Keep those younger than AGE: 30d, 12h.")
+@_count("--keep-hourly", "hourly", "Keep the last of each of N hours.")
+@_count("--keep-daily", "daily", "Keep the last of each of N days.")
+@_count("--keep-weekly", "weekly", "Keep the last of each of N weeks.")
+@flag("--not-labelled", help="Also remove labelled checkpoints.")
+@flag("--not-tagged", help="Also remove tagged checkpoints.")
+@flag("--not-forks", help="Also remove checkpoints at which a fork began.")
+@_age("--drop-idle", "idle", "Remove threads not used for AGE.")
+@_count(
     "--drop-beyond",
     "threads_per_owner",
-    type=_COUNT,
-    metavar="N",
-    help="Remove all threads of an owner except the N used last.",
+    "Remove all threads of an owner except the N used last.",
 )
 @click.option(
     "--kind",
@@ -85,7 +52,7 @@ _COUNT = click.IntRange(min=1)
 )
 @dry_run_option
 @yes_option
-def command(invocation: Invocation, *, dry_run: bool, yes: bool, **rules: Any) -> int:
+def command(cli: Invocation, *, dry_run: bool, yes: bool, **rules: Any) -> int:
     """Remove the checkpoints that no rule keeps.
 
     A checkpoint stays if one of the `--keep` rules keeps it; without such a rule, all
@@ -95,24 +62,22 @@ def command(invocation: Invocation, *, dry_run: bool, yes: bool, **rules: Any) -
     space to the file system.
     """
     policy = _policy(**rules)
-    with invocation.writing() as store:
+    with cli.writing() as store:
         if dry_run or not yes:
             before, going = store.stats(), store.prune(policy, dry_run=True)
             preview = _preview(before, going)
             if dry_run:
                 document = _document(going, dry_run=True)
-                invocation.out.answer("prune/1", document, preview)
-                return _exit_status.OK
+                cli.out.answer("prune/1", document, preview)
+                return _status.OK
             if going == Pruned():
-                invocation.out.done(
-                    "prune/1", _document(going), ("nothing to remove", "")
-                )
-                return _exit_status.OK
-            if not confirmed(invocation, preview, yes=yes):
-                return _exit_status.NEGATIVE
+                cli.out.done("prune/1", _document(going), ("nothing to remove", ""))
+                return _status.OK
+            if not confirmed(cli, preview, yes=yes):
+                return _status.NEGATIVE
         gone = store.prune(policy)
-    invocation.out.done("prune/1", _document(gone), ("removed ", ""), *_counted(gone))
-    return _exit_status.OK
+    cli.out.done("prune/1", _document(gone), ("removed ", ""), *_counted(gone))
+    return _status.OK
 
 
 def _policy(

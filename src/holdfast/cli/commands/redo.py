@@ -14,9 +14,9 @@ from holdfast.cli._options import times_option
 @_command.command("redo")
 @click.argument("thread", type=THREAD, required=False)
 @times_option
-def command(invocation: Invocation, *, thread: str | None, times: int) -> None:
+def command(cli: Invocation, *, thread: str | None, times: int) -> None:
     """Redo what the last `undo` of THREAD undid.
 
     THREAD may be left out if the store has only one.
     """
-    take_steps(invocation, thread, "redo", times)
+    take_steps(cli, thread, "redo", times)

@@ -28,19 +28,19 @@ CHUNK = 200
 @_command.command("reflog", stream=True)
 @click.argument("thread", type=THREAD, required=False)
 @limit_option(50)
-def command(invocation: Invocation, *, thread: str | None, limit: int) -> None:
+def command(cli: Invocation, *, thread: str | None, limit: int) -> None:
     """List the moves of the head of THREAD, newest first.
 
     THREAD@{n} is the head before its last n moves: a checkpoint that was rewound or
     undone can still be reached with it.
     """
-    with invocation.reading() as store:
+    with cli.reading() as store:
         asked = thread_named(store, thread)
         moves = list(islice(_head_moves(asked), limit))
-        invocation.out.listing(
+        cli.out.listing(
             ("move", "moves"),
             map(move_document, moves),
-            invocation.out.table(
+            cli.out.table(
                 _row(store, asked, number, move) for number, move in enumerate(moves)
             ),
             schema="reflog/1",

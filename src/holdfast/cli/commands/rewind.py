@@ -7,56 +7,52 @@ from collections.abc import Iterator
 import click
 
 from holdfast._values.records import Checkpoint
-from holdfast.cli import _command, _exit_status
+from holdfast.cli import _command, _status
 from holdfast.cli._completion import REFERENCE
 from holdfast.cli._confirmation import confirmed
 from holdfast.cli._head_moves import print_move
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._lines import change_lines
-from holdfast.cli._options import dry_run_option, yes_option
+from holdfast.cli._options import dry_run_option, flag, yes_option
 from holdfast.cli._resolve import locate
 from holdfast.cli.terminal.output import Output
 from holdfast.cli.terminal.tables import Line
 from holdfast.diff import Diff
 from holdfast.views.differences import change_documents
 from holdfast.views.documents import checkpoint_document
-from holdfast.views.references import ResolvedReference
+from holdfast.views.references import Revision
 
 
 @_command.command("rewind")
 @click.argument("ref", type=REFERENCE)
-@click.option("--hard", is_flag=True, help="Delete what was saved after REF for good.")
+@flag("--hard", help="Delete what was saved after REF for good.")
 @dry_run_option
 @yes_option
-def command(
-    invocation: Invocation, *, ref: str, hard: bool, dry_run: bool, yes: bool
-) -> int:
+def command(cli: Invocation, *, ref: str, hard: bool, dry_run: bool, yes: bool) -> int:
     """Move the head of a thread to REF.
 
     Later checkpoints stay: THREAD@{1} is the head before the rewind, and `undo` goes
     back to it. Shows what would change and asks first.
     """
-    opened = invocation.reading if dry_run else invocation.writing
+    opened = cli.reading if dry_run else cli.writing
     with opened() as store:
         target = locate(store, ref)
         old = target.thread.get()
         if dry_run or not yes:
             changes = target.thread.diff(old, target.checkpoint)
-            preview = _preview(invocation.out, target, old, changes, hard=hard)
+            preview = _preview(cli.out, target, old, changes, hard=hard)
             if dry_run:
                 document = _document(target, old, changes)
-                invocation.out.answer("rewind/1", document, preview)
-                return _exit_status.OK
-            if not confirmed(invocation, preview, yes=yes):
-                return _exit_status.NEGATIVE
+                cli.out.answer("rewind/1", document, preview)
+                return _status.OK
+            if not confirmed(cli, preview, yes=yes):
+                return _status.NEGATIVE
         target.thread.rewind(target.checkpoint, hard=hard)
-        print_move(invocation, store, target.thread, "rewind", old)
-    return _exit_status.OK
+        print_move(cli, store, target.thread, "rewind", old)
+    return _status.OK
 
 
-def _document(
-    target: ResolvedReference, old: Checkpoint, changes: Diff
-) -> dict[str, object]:
+def _document(target: Revision, old: Checkpoint, changes: Diff) -> dict[str, object]:
     return {
         "dry_run": True,
         "thread": target.thread.id,
@@ -67,12 +63,7 @@ def _document(
 
 
 def _preview(
-    out: Output,
-    target: ResolvedReference,
-    old: Checkpoint,
-    changes: Diff,
-    *,
-    hard: bool,
+    out: Output, target: Revision, old: Checkpoint, changes: Diff, *, hard: bool
 ) -> Iterator[Line]:
     name, step = target.thread.id, target.checkpoint.step
     yield (

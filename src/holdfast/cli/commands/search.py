@@ -7,7 +7,7 @@ import click
 from holdfast._api.store import Store
 from holdfast._engine.search.query import Match
 from holdfast._messages.transcript import text_of
-from holdfast.cli import _command, _exit_status
+from holdfast.cli import _command, _status
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._options import limit_option
 from holdfast.cli.terminal.tables import Cell
@@ -27,7 +27,7 @@ from holdfast.views.documents import iso
 )
 @limit_option(20)
 def command(
-    invocation: Invocation,
+    cli: Invocation,
     *,
     text: str,
     conversation: str | None,
@@ -36,11 +36,12 @@ def command(
     archived: bool | None,
     limit: int,
 ) -> int:
-    """Find messages that contain TEXT, newest first; upper and lower case are equal.
+    """Find messages that contain TEXT, newest first.
 
-    The first search creates an index in the store, unless the store is read-only.
+    Upper and lower case are treated alike. The first search creates an index in the
+    store, unless the store is read-only.
     """
-    with _opened(invocation) as store, invocation.progress("indexing") as progress:
+    with _opened(cli) as store, cli.progress("indexing") as progress:
         found = store.search(
             text,
             conversation=conversation,
@@ -50,24 +51,24 @@ def command(
             limit=limit,
             progress=progress,
         )
-    invocation.out.listing(
+    cli.out.listing(
         ("match", "matches"),
         map(_document, found),
-        invocation.out.table(map(_row, found)),
+        cli.out.table(map(_row, found)),
         schema="search/1",
     )
-    return _exit_status.OK if found else _exit_status.NEGATIVE
+    return _status.OK if found else _status.NEGATIVE
 
 
-def _opened(invocation: Invocation) -> Store:
-    if invocation.options.read_only:
-        return invocation.reading()
+def _opened(cli: Invocation) -> Store:
+    if cli.options.read_only:
+        return cli.reading()
     try:
-        return invocation.writing()
+        return cli.writing()
     except Unsupported as error:
         if error.code != "read_only":
             raise
-        return invocation.reading()
+        return cli.reading()
 
 
 def _document(match: Match) -> dict[str, object]:

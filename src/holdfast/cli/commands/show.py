@@ -14,6 +14,7 @@ from holdfast.cli import _command
 from holdfast.cli._completion import REFERENCE
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._lines import change_lines, marks, message_rows
+from holdfast.cli._options import flag
 from holdfast.cli._resolve import locate
 from holdfast.cli._text import pairs, size, time
 from holdfast.cli.terminal.escape import escaped
@@ -24,7 +25,7 @@ from holdfast.errors import NotFound
 from holdfast.views.differences import change_documents, state_before
 from holdfast.views.documents import checkpoint_document, plain
 from holdfast.views.messages import message_documents
-from holdfast.views.references import ResolvedReference, shown_reference
+from holdfast.views.references import Revision, shown_reference
 
 MESSAGES = "messages"
 COUNTED = frozenset({list, tuple, dict, set, frozenset})
@@ -33,53 +34,49 @@ COUNTED = frozenset({list, tuple, dict, set, frozenset})
 @_command.command("show")
 @click.argument("ref", type=REFERENCE)
 @click.argument("path", required=False)
-@click.option("--state", "whole", is_flag=True, help="Print the whole state.")
-@click.option("--messages", is_flag=True, help="Print the messages, one line each.")
+@flag("--state", "whole", help="Print the whole state.")
+@flag("--messages", help="Print the messages, one line each.")
 def command(
-    invocation: Invocation, *, ref: str, path: str | None, whole: bool, messages: bool
+    cli: Invocation, *, ref: str, path: str | None, whole: bool, messages: bool
 ) -> None:
-    """Show the checkpoint REF: what it is, what it changed, and its state.
+    """Show the checkpoint REF, what it changed, and its state.
 
     With a PATH such as messages[3].content or /messages/3/content, only the value at
     that path is printed. With --messages, PATH is the list of messages, which is
     `messages` by default.
     """
-    with invocation.reading() as store:
+    with cli.reading() as store:
         target = locate(store, ref)
         state = store.load(target.checkpoint)
         if messages:
-            _show_messages(invocation, target, _at(state, path or MESSAGES, ref))
+            _show_messages(cli, target, _at(state, path or MESSAGES, ref))
             return
         if path is not None or whole:
             value = _at(state, path or "", ref)
             about = {"checkpoint": target.checkpoint.id, "path": path or ""}
             document = {**about, "value": plain(value)}
-            invocation.out.answer("value/1", document, _value_lines(value))
+            cli.out.answer("value/1", document, _value_lines(value))
             return
         before = state_before(store, target.checkpoint, state)
         changes = diff(before, state)
         document = _document(store, target)
         document["changes"] = change_documents(changes)
         document["state"] = plain(state)
-        lines = _lines(invocation.out, store, target, changes)
-        invocation.out.answer(
-            "show/1", document, (*lines, *_outline(invocation.out, state))
-        )
+        lines = _lines(cli.out, store, target, changes)
+        cli.out.answer("show/1", document, (*lines, *_outline(cli.out, state)))
 
 
-def _show_messages(
-    invocation: Invocation, target: ResolvedReference, found: object
-) -> None:
+def _show_messages(cli: Invocation, target: Revision, found: object) -> None:
     if not isinstance(found, list | tuple):
         raise click.UsageError("there is no list of messages here; give its PATH")
     listed = cast("list[object]", found)
-    invocation.out.answer(
+    cli.out.answer(
         "messages/1",
         {
             "checkpoint": target.checkpoint.id,
             "messages": list(message_documents(listed)),
         },
-        invocation.out.table(message_rows(listed)),
+        cli.out.table(message_rows(listed)),
     )
 
 
@@ -91,7 +88,7 @@ def _at(state: object, path: str, reference: str) -> object:
         raise NotFound(text, reference=path) from None
 
 
-def _document(store: Store, target: ResolvedReference) -> dict[str, Any]:
+def _document(store: Store, target: Revision) -> dict[str, Any]:
     return {
         "reference": shown_reference(store, target.checkpoint, target.thread),
         "checkpoint": checkpoint_document(target.checkpoint),
@@ -99,7 +96,7 @@ def _document(store: Store, target: ResolvedReference) -> dict[str, Any]:
 
 
 def _lines(
-    out: Output, store: Store, target: ResolvedReference, changes: Diff
+    out: Output, store: Store, target: Revision, changes: Diff
 ) -> Iterator[Line]:
     checkpoint = target.checkpoint
     reference = shown_reference(store, checkpoint, target.thread)

@@ -29,7 +29,7 @@ MOST_VALUES = 3
     help="Also show what `prune --keep-last N` would free.",
 )
 @limit_option(10)
-def command(invocation: Invocation, *, keep_last: int | None, limit: int) -> None:
+def command(cli: Invocation, *, keep_last: int | None, limit: int) -> None:
     """Show counts and sizes, and which threads take the most space.
 
     "saved whole" is the size that all states would have if each were written in full.
@@ -37,17 +37,15 @@ def command(invocation: Invocation, *, keep_last: int | None, limit: int) -> Non
     on disk, how many times smaller that is, the number of their checkpoints, and the
     largest values of their heads.
     """
-    opened = invocation.reading if keep_last is None else invocation.writing
+    opened = cli.reading if keep_last is None else cli.writing
     with opened() as store:
         found = store.stats()
         heavy = store.heaviest(limit)
         freed = None
         if keep_last is not None:
             freed = store.prune(Retention(last=keep_last), dry_run=True)
-    invocation.out.answer(
-        "stats/1",
-        _document(found, heavy, freed),
-        _lines(invocation.out, found, heavy, freed),
+    cli.out.answer(
+        "stats/1", _document(found, heavy, freed), _lines(cli.out, found, heavy, freed)
     )
 
 

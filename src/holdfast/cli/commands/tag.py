@@ -8,6 +8,7 @@ from holdfast.cli import _command
 from holdfast.cli._completion import REFERENCE
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._lines import marks
+from holdfast.cli._options import flag
 from holdfast.cli._resolve import locate
 from holdfast.cli.terminal.tables import spaced
 from holdfast.views.documents import checkpoint_document
@@ -17,14 +18,12 @@ from holdfast.views.references import shown_reference
 @_command.command("tag")
 @click.argument("ref", type=REFERENCE)
 @click.argument("tags", nargs=-1, metavar="[TAG]...")
-@click.option("-d", "--delete", is_flag=True, help="Remove the tags.")
-def command(
-    invocation: Invocation, *, ref: str, tags: tuple[str, ...], delete: bool
-) -> None:
-    """Add each TAG to the checkpoint REF, remove them, or show the tags it has."""
+@flag("-d", "--delete", help="Remove the tags.")
+def command(cli: Invocation, *, ref: str, tags: tuple[str, ...], delete: bool) -> None:
+    """Add each TAG to the checkpoint REF, remove them, or show its tags."""
     if delete and not tags:
         raise click.UsageError("name the tags to remove")
-    with invocation.writing() if tags else invocation.reading() as store:
+    with cli.writing() if tags else cli.reading() as store:
         target = locate(store, ref)
         checkpoint = target.checkpoint
         if tags:
@@ -32,4 +31,4 @@ def command(
             checkpoint = change(*tags, ref=checkpoint)
         reference = shown_reference(store, checkpoint, target.thread)
     line = spaced([(reference, "reference"), *marks(checkpoint)])
-    invocation.out.done("tag/1", checkpoint_document(checkpoint), *line)
+    cli.out.done("tag/1", checkpoint_document(checkpoint), *line)

@@ -25,7 +25,7 @@ from holdfast.views.documents import thread_document
 )
 @limit_option(50)
 def command(
-    invocation: Invocation,
+    cli: Invocation,
     *,
     kind: str | None,
     owner: str | None,
@@ -34,14 +34,12 @@ def command(
     limit: int,
 ) -> None:
     """List threads, the last used first."""
-    with invocation.reading() as store:
+    with cli.reading() as store:
         found = store.threads(
             kind=kind, owner=owner, agent=agent, prefix=prefix, limit=limit
         )
-    invocation.out.listing(
-        ("thread", "threads"),
-        map(thread_document, found),
-        lines(invocation.out, found),
+    cli.out.listing(
+        ("thread", "threads"), map(thread_document, found), lines(cli.out, found)
     )
 
 

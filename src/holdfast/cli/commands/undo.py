@@ -14,9 +14,9 @@ from holdfast.cli._options import times_option
 @_command.command("undo")
 @click.argument("thread", type=THREAD, required=False)
 @times_option
-def command(invocation: Invocation, *, thread: str | None, times: int) -> None:
+def command(cli: Invocation, *, thread: str | None, times: int) -> None:
     """Undo the last save or rewind of THREAD; `redo` repeats it.
 
     THREAD may be left out if the store has only one.
     """
-    take_steps(invocation, thread, "undo", times)
+    take_steps(cli, thread, "undo", times)

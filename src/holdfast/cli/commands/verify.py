@@ -10,8 +10,9 @@ import msgspec
 import holdfast
 from holdfast._engine.upkeep.salvage import Salvaged
 from holdfast._engine.upkeep.verify import Problem, Verification
-from holdfast.cli import _command, _exit_status
+from holdfast.cli import _command, _status
 from holdfast.cli._invocation import Invocation
+from holdfast.cli._options import flag
 from holdfast.cli._text import counted
 from holdfast.cli.terminal.tables import Line
 from holdfast.errors import Corrupt, FormatMismatch
@@ -25,10 +26,8 @@ MOST_SHOWN = 20
     metavar="FILE",
     help="If something is damaged, write all that can be read to a new store FILE.",
 )
-@click.option(
-    "--quick", is_flag=True, help="Check only the files, not every stored value."
-)
-def command(invocation: Invocation, *, repair: str | None, quick: bool) -> int:
+@flag("--quick", help="Check only the files, not every stored value.")
+def command(cli: Invocation, *, repair: str | None, quick: bool) -> int:
     """Check every checksum, digest and reference of the store.
 
     The exit status is 4 if anything is damaged. The damaged store is never changed:
@@ -36,22 +35,20 @@ def command(invocation: Invocation, *, repair: str | None, quick: bool) -> int:
     store is too damaged to be opened.
     """
     try:
-        found = _verified(invocation, quick=quick)
+        found = _verified(cli, quick=quick)
     except (Corrupt, FormatMismatch) as error:
         if repair is None:
             raise
         found = Verification(0, 0, 0, (Problem(str(error)),))
     saved = None
     if repair is not None and not found.ok:
-        saved = holdfast.salvage(invocation.address, repair)
-    invocation.out.answer(
-        "verify/1", _document(found, saved), _lines(found, saved, repair)
-    )
-    return _exit_status.OK if found.ok else _exit_status.DAMAGED
+        saved = holdfast.salvage(cli.address, repair)
+    cli.out.answer("verify/1", _document(found, saved), _lines(found, saved, repair))
+    return _status.OK if found.ok else _status.DAMAGED
 
 
-def _verified(invocation: Invocation, *, quick: bool) -> Verification:
-    with invocation.reading() as store, invocation.progress("Verifying") as progress:
+def _verified(cli: Invocation, *, quick: bool) -> Verification:
+    with cli.reading() as store, cli.progress("Verifying") as progress:
         return store.verify(quick=quick, progress=progress)
 
 

@@ -38,13 +38,12 @@ def painter(when: When, environ: Mapping[str, str], stream: TextIO) -> Paint:
         from rich.style import Style  # noqa: PLC0415 - likewise
     except ImportError:
         return _unpainted
+    colours = ColorSystem.STANDARD
     known = {name: Style.parse(style) for name, style in STYLES.items()}
 
     def painted(line: Line) -> str:
         return "".join(
-            known[style].render(text, color_system=ColorSystem.STANDARD)
-            if style
-            else text
+            known[style].render(text, color_system=colours) if style else text
             for text, style in line
         )
 

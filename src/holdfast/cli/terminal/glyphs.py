@@ -2,48 +2,24 @@
 
 from __future__ import annotations
 
-import msgspec
+from typing import NamedTuple
 
 
-class Glyphs(msgspec.Struct, frozen=True):
+class Glyphs(NamedTuple):
     """One set of characters."""
 
-    node: str
-    rewound: str
-    line: str
-    branch: str
-    across: str
-    join: str
-    cross: str
-    corner: str
-    end: str
-    arrow: str
-    ellipsis: str
+    node: str = "●"
+    rewound: str = "○"
+    line: str = "│"
+    branch: str = "├"
+    across: str = "─"
+    join: str = "┴"
+    cross: str = "┼"
+    corner: str = "╯"
+    end: str = "╰"
+    arrow: str = "→"
+    ellipsis: str = "…"
 
 
-UNICODE = Glyphs(
-    node="●",
-    rewound="○",
-    line="│",
-    branch="├",
-    across="─",
-    join="┴",
-    cross="┼",
-    corner="╯",
-    end="╰",
-    arrow="→",
-    ellipsis="…",
-)
-ASCII = Glyphs(
-    node="*",
-    rewound="o",
-    line="|",
-    branch="|",
-    across="-",
-    join="+",
-    cross="+",
-    corner="/",
-    end="`",
-    arrow="->",
-    ellipsis="...",
-)
+UNICODE = Glyphs()
+ASCII = Glyphs("*", "o", "|", "|", "-", "+", "+", "/", "`", "->", "...")
