@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import pytest
 
 import holdfast
 from conformance import ConformanceTests, hidden
 from conformance.hidden import ENCODED, START, Hidden
 from holdfast import Corrupt
+from holdfast.backends import Candidates, Layer
+from holdfast.backends.sqlite import SqliteBackend
 from holdfast.messages import Message
 from holdfast.testing import blocking, raises
+from samples import LONG
 
 # Shorter contents may stand in a file by chance. Longer ones are not looked for as a
 # whole, because SQLite divides them among pages.
 SHORTEST, LONGEST = 24, 64
 MOST = 300
+
+QUICKLY = {"durability": "normal", "compress": True}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -51,6 +58,7 @@ class TestHidden(ConformanceTests):
         stored = self.path.read_bytes() if self.path.exists() else b""
         long = [content for content in ENCODED if len(content) >= SHORTEST]
         assert [c for c in long[:MOST] if c[:LONGEST] in stored] == []
+        assert LONG[:LONGEST].encode() not in stored
 
 
 class TestHiddenAsync(TestHidden):
@@ -63,9 +71,12 @@ def fill(store):
     chat = store.thread("chat", metadata={"about": "whales " * 9})
     for n in range(5):
         chat.append(messages=[f"{n} whales " * 99])
-    chat.save({**chat.load(), "n": 1}, metadata={"by": "me"}, journal={"k": "v"})
-    chat.fork("other", at="@2").record("call", {"refunded": 129})
+    chat.save({"n": "whales"}, metadata={"by": "whales"}, journal={"k": "whales"})
+    chat.describe(metadata={"about": "more whales"})
+    chat.fork("other", at="@2").record("call", {"refunded": "whales"})
     store.prune(holdfast.Retention(last=2))
+    store.conversations.create("a", messages=[Message.user("about whales")])
+    store.conversations.search("whales")
 
 
 def seen(store):
@@ -96,9 +107,43 @@ def test_a_copy_has_the_form_of_its_own_store(tmp_path, source, target):
 
         assert seen(two) == seen(one)
         assert two.verify().ok
+        digest = two.thread("chat").get().sha256
     for path, form in (("one.db", source), ("two.db", target)):
-        plain = b"whales" in (tmp_path / path).read_bytes()
-        assert plain == (form == "sqlite")
+        stored = (tmp_path / path).read_bytes()
+        is_plain = form == "sqlite"
+        assert (b"whales" in stored) is (digest in stored) is is_plain
+
+
+class Recording(Layer):
+    """Keeps what goes down to the search index and the settings."""
+
+    calls: ClassVar[list[object]] = []
+
+    async def index(self, updates):
+        self.calls.append(updates)
+        await super().index(updates)
+
+    async def scan(self, query):
+        self.calls.append(query)
+        return await super().scan(query)
+
+    async def setting(self, name, value=None):
+        self.calls.append((name, value))
+        return await super().setting(name, value)
+
+
+def test_settings_and_texts_for_the_index_go_down_encoded(tmp_path, monkeypatch):
+    def open_recording(path, **options):
+        return Recording(SqliteBackend(path, **options))
+
+    monkeypatch.setattr(hidden, "SqliteBackend", open_recording)
+    with holdfast.open(f"hidden:{tmp_path}/store.db", **QUICKLY) as store:
+        for n in range(100):
+            store.conversations.create(messages=[Message.user(f"{n} whales " * 99)])
+        assert len(store.conversations.search("7 whales", limit=None)) > 0
+
+    assert {list, tuple, Candidates} <= {type(call) for call in Recording.calls}
+    assert "whale" not in repr(Recording.calls)
 
 
 def test_what_can_be_decoded_is_salvaged_into_a_store_of_the_same_form(tmp_path):
