@@ -45,8 +45,9 @@ format: $(VENV)/tests-ready ## repair style and formatting
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-reference: $(VENV)/run-ready ## write the commands' help into docs/cli.md
+reference: $(VENV)/run-ready ## write docs/cli.md and docs/api.md from the code
 	$(BIN)/python -m holdfast.cli._reference docs/cli.md
+	$(BIN)/python docs/reference.py docs/api.md
 
 clean: ## remove what was set up and built
 	rm -rf $(VENV) build dist
