@@ -338,7 +338,7 @@ class TestDamage:
     def test_a_damaged_store_is_not_exported_as_if_it_were_whole(self, path, tmp_path):
         with holdfast.open(path) as store:
             filled(store)
-            store._context.backend._writer.execute("delete from segment")
+            store._context.backend._writer.execute("delete from segment")  # type: ignore[attr-defined]
 
             with raises(Corrupt):
                 store.export_to(tmp_path / "a.hfa")

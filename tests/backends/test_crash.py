@@ -106,7 +106,7 @@ class Machine:
         options = {"durability": self.durability, **self.source.options()}
         store = self.disk.open(path, **options)
         # Brought into the database often, the log is overwritten from its start often.
-        store._context.backend._writer.wal_autocheckpoint(30)
+        store._context.backend._writer.wal_autocheckpoint(30)  # type: ignore[attr-defined]
         return store
 
     def _maybe_cut(self, call):

@@ -96,6 +96,6 @@ def make_damaged(path: Path) -> None:
         chat.save({"text": "first " * 2000})
         chat.save({"text": "second " * 2000, "n": 2})
         backend = store._context.backend
-        backend._writer.execute(
+        backend._writer.execute(  # type: ignore[attr-defined]
             "delete from segment where key = (select max(key) from segment)"
         )

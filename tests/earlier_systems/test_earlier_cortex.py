@@ -51,7 +51,7 @@ def test_1_2_compress_makes_the_store_smaller(tmp_path):
 @pytest.mark.parametrize(("durability", "level"), [("full", 2), ("normal", 1)])
 def test_1_2_durability_is_what_sqlite_is_told(path, durability, level):
     with holdfast.open(path, durability=durability) as store:
-        writer = store._context.backend._writer
+        writer = store._context.backend._writer  # type: ignore[attr-defined]
 
         assert writer.execute("pragma synchronous").get == level
 
@@ -59,7 +59,7 @@ def test_1_2_durability_is_what_sqlite_is_told(path, durability, level):
 def test_1_2_a_busy_timeout_is_waited_for(path):
     with holdfast.open(path, busy_timeout=0.05) as store:
         store.thread("chat").save({})
-        rival = apsw.Connection(path, vfs=store._context.backend._vfs)
+        rival = apsw.Connection(path, vfs=store._context.backend._vfs)  # type: ignore[attr-defined]
         rival.execute("begin immediate")
 
         with raises(holdfast.Busy):

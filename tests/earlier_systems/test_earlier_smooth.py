@@ -127,7 +127,7 @@ def test_2_13_a_newer_format_is_refused_and_left_alone(path):
     with holdfast.open(path) as store:
         store.thread("chat").save({"n": 1})
         backend = store._context.backend
-        db = apsw.Connection(path, vfs=backend._vfs)
+        db = apsw.Connection(path, vfs=backend._vfs)  # type: ignore[attr-defined]
         db.execute(f"pragma user_version = {store.stats().format + 1}")
         db.close()
 
@@ -139,6 +139,6 @@ def test_2_13_a_newer_format_is_refused_and_left_alone(path):
 
 def test_2_13_a_store_in_memory_has_the_same_tables():
     with holdfast.open(":memory:") as store:
-        writer = store._context.backend._writer
+        writer = store._context.backend._writer  # type: ignore[attr-defined]
 
         assert writer.execute("pragma user_version").get == store.stats().format

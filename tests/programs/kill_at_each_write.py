@@ -210,7 +210,7 @@ def make_trial(name: str, folder: str, place: str) -> Trial:
 
 
 def main(folder: str, place: str, names: list[str]) -> None:
-    # An end that was torn by a kill is reported, as it shall be.
+    # An end that was torn by a kill is reported, as it should be.
     warnings.filterwarnings("ignore", ".*was never finished", RuntimeWarning)
     for name in names:
         trial = make_trial(name, os.path.join(folder, name), place)

@@ -69,7 +69,7 @@ def problems_of(store: Store) -> list[str]:
 
 def index_problems_of(store: Store) -> list[str]:
     """What is missing from an index that is up to date, or in it twice."""
-    db = store._context.backend._writer
+    db = store._context.backend._writer  # type: ignore[attr-defined]
     assert not _search.is_damaged(db)
     known = db.execute(
         "select t.name, i.changed = t.changed, s.first, s.last"

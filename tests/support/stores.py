@@ -9,7 +9,7 @@ from holdfast.testing import blocking
 
 
 def opened(door: str, url: str, **options: Any) -> Any:
-    """A store opened through a door: "blocking", or "awaited"."""
+    """A store opened by the sync API ("blocking") or by the async API ("awaited")."""
     if door == "awaited":
         return blocking(holdfast.open_async(url, **options))
     return holdfast.open(url, **options)

@@ -181,7 +181,7 @@ COLUMNS = {
 def test_every_column_of_the_index_is_in_a_line(table):
     part, elsewhere, renamed = COLUMNS[table]
     with holdfast.open(":memory:") as store:
-        db = store._context.backend._writer
+        db = store._context.backend._writer  # type: ignore[attr-defined]
         columns = {row[1] for row in db.execute(f"pragma table_info({table})")}
 
     assert {renamed.get(c, c) for c in columns - elsewhere} == {*part.__struct_fields__}

@@ -206,7 +206,7 @@ def test_cancelled_appends_are_there_or_not_and_the_others_are(url):
                     tasks[n].cancel()
             done = await asyncio.gather(*tasks, return_exceptions=True)
             await asyncio.gather(*(thread.append(log=[400]) for thread in threads))
-            return done, await _is_whole(store._context.backend._connections._pool)
+            return done, await _is_whole(store._context.backend._connections._pool)  # type: ignore[attr-defined]
 
     done, is_whole = asyncio.run(work())
 

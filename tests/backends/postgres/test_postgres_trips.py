@@ -152,7 +152,7 @@ def test_a_call_on_a_new_connection_is_one_statement_as_well(store, address, met
     schema = store._context.backend._schema
     special = {"schema": schema, "pool": (1, 1)}
     with holdfast.open(address, **special) as fresh:
-        meter._pool = fresh._context.backend._connections._pool
+        meter._pool = fresh._context.backend._connections._pool  # type: ignore[attr-defined]
 
         assert meter.of(lambda: fresh.thread("long").load()) == (1, 1)
 

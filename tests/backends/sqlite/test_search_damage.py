@@ -119,8 +119,8 @@ def test_what_a_search_could_not_free_is_given_back_by_compacting(path):
         assert store.verify().problems == ()
         assert places(store.search("needle7.")) == [("7", 3)]
         backend = store._context.backend
-        [(pages,)] = backend._writer.execute("pragma page_count").fetchall()
-        [(used,)] = backend._writer.execute("select count(*) from dbstat").fetchall()
+        [(pages,)] = backend._writer.execute("pragma page_count").fetchall()  # type: ignore[attr-defined]
+        [(used,)] = backend._writer.execute("select count(*) from dbstat").fetchall()  # type: ignore[attr-defined]
         assert pages == used
 
 
@@ -168,7 +168,7 @@ def test_a_check_is_not_misled_by_what_another_connection_did_to_the_index(path)
         store.conversations.delete(*(f"{number}" for number in range(60)))
         store.search("anything")
         assert rival.verify().problems == ()
-        _search.optimize(store._context.backend._writer)
+        _search.optimize(store._context.backend._writer)  # type: ignore[attr-defined]
 
         assert rival.verify().problems == ()
 
@@ -187,7 +187,7 @@ def test_a_damaged_conversation_is_not_passed_over(path):
                 store.search(query)
             assert places(store.search(query, owner="you")) == [("sound", 0)]
             assert places(store.search(query, limit=1)) == [("sound", 0)]
-        indexed = store._context.backend._writer.execute(
+        indexed = store._context.backend._writer.execute(  # type: ignore[attr-defined]
             "select name from thread join search_thread on thread = number"
         )
         assert sorted(indexed) == [("conversation:1",), ("conversation:sound",)]

@@ -181,7 +181,7 @@ def test_what_the_caller_does_to_a_message_later_is_not_saved(memory):
     told = recorder(memory, save=never())
     message = {"role": "user", "content": ["Hi."]}
     told.add(message)
-    message["content"].append("Ho.")
+    message["content"].append("Ho.")  # type: ignore[attr-defined]
     told.save()
 
     assert memory.conversations.load("chat").messages[0]["content"] == ["Hi."]
