@@ -1,4 +1,4 @@
-"""A signal reaches a save while it waits; every process must be able to save afterwards.
+"""A signal reaches a save while it waits; all processes can save afterwards.
 
 usage: interrupt_save.py CASE PATH [SIGNAL]
 
