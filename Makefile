@@ -21,6 +21,13 @@ thorough: $(VENV)/ready ## every combination of call, place and breakdown, and s
 		$(BIN)/python -m pytest -n 3 -q
 	$(BIN)/python -m pytest -q --override-ini addopts= tests/thorough
 
+coverage: $(VENV)/tests-ready ## measure the branches that make quick takes; fails below the floor
+	$(BIN)/coverage erase
+	HOLDFAST_QUICK=1 $(BIN)/coverage run -m pytest -n 2 -q -r fE
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage json --quiet -o .coverage.json
+	$(BIN)/python tests/project/coverage_floor.py .coverage.json
+
 demo: $(VENV)/run-ready ## watch an agent being killed and resumed
 	$(BIN)/python demo/run.py
 
@@ -35,21 +42,23 @@ types: mypy pyright ## check the types of the source, strictly, and of the tests
 
 mypy: $(VENV)/ready
 	$(BIN)/mypy
+	$(BIN)/mypy --config-file tests/mypy.ini
 
 pyright: $(VENV)/ready
 	$(BIN)/pyright
 
-check: lint types test ## what the continuous integration runs
+check: lint types test coverage ## what the continuous integration runs
 
 format: $(VENV)/tests-ready ## repair style and formatting
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-reference: $(VENV)/run-ready ## write the commands' help into docs/cli.md
+reference: $(VENV)/run-ready ## write docs/cli.md and docs/api.md from the code
 	$(BIN)/python -m holdfast.cli._reference docs/cli.md
+	$(BIN)/python docs/reference.py docs/api.md
 
 clean: ## remove what was set up and built
-	rm -rf $(VENV) build dist
+	rm -rf $(VENV) $(VENV)-* build dist .coverage*
 
 # Holdfast and what it needs to run; each further marker adds packages to the same place.
 $(VENV)/run-ready: requirements-run.txt pyproject.toml

@@ -169,11 +169,11 @@ MESSAGES = [
     HumanMessage([{"type": "text", "text": "hi"}, {"type": "image", "base64": "="}]),
     AIMessage("", tool_calls=[CALL], usage_metadata=None, name="bot"),
     AIMessage("x", response_metadata={"model": "m"}, additional_kwargs={"a": [1]}),
-    AIMessageChunk("part", id="2"),
+    AIMessageChunk("part", id="2"),  # type: ignore[call-arg]
     SystemMessage("be brief"),
     ToolMessage("found", tool_call_id="c1", status="error", artifact={"raw": b"\0"}),
-    FunctionMessage("done", name="f"),
-    ChatMessage("hi", role="critic"),
+    FunctionMessage("done", name="f"),  # type: ignore[call-arg]
+    ChatMessage("hi", role="critic"),  # type: ignore[call-arg]
     RemoveMessage(id="1"),
 ]
 
@@ -263,7 +263,7 @@ def test_classes_that_are_allowed_come_back_with_what_they_hold(value):
 
 
 def test_a_model_comes_back_as_it_was_without_being_validated():
-    step = Step(title="one", at=Point(1), surprise={"x": (1,)})
+    step = Step(title="one", at=Point(1), surprise={"x": (1,)})  # type: ignore[call-arg]
     step._notes["seen"] = {Point(2)}
     plan = Plan(steps=[step], by_colour={Colour.RED: 1})
     plan.checked = True

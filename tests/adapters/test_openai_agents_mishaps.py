@@ -12,6 +12,7 @@ from holdfast import HoldfastError
 from holdfast.adapters.openai_agents import HoldfastSession
 from holdfast.faults import Fault, FaultyDisk, disk_full
 from support.programs import run_program
+from support.stores import backend_of
 
 # --- cancelled ------------------------------------------------------------------------
 
@@ -22,7 +23,7 @@ class Slow:
     def __init__(self, store):
         self.begun, self.go = threading.Event(), threading.Event()
         self.error = None
-        backend = store._context.backend
+        backend = backend_of(store)
         self.commit, backend.commit = backend.commit, self._commit
 
     async def _commit(self, writes):
@@ -62,7 +63,7 @@ async def cancelled(store, change):
     slow.go.set()
     with pytest.raises(asyncio.CancelledError) as caught:
         await task
-    store._context.backend.commit = slow.commit
+    backend_of(store).commit = slow.commit
     yield caught.value
     yield texts(await session.get_items())
 

@@ -11,6 +11,7 @@ import holdfast
 from adapters.talking import call, output, reply, talk, texts, user
 from holdfast import Conflict, NotFound, Unstorable
 from holdfast.adapters.openai_agents import HoldfastSession
+from support.stores import backend_of
 
 
 @pytest.fixture(params=["blocking", "awaited"])
@@ -421,14 +422,14 @@ def test_only_the_end_of_a_long_conversation_is_read_for_a_limit(tmp_path):
         asyncio.run(fill(store))
     with holdfast.open(tmp_path / "a.db", cache_size=50_000) as store:
         read = []
-        segments = store._context.backend.segments
+        segments = backend_of(store).segments
 
         async def counted(family, runs):
             found = await segments(family, runs)
             read.append(len(found))
             return found
 
-        store._context.backend.segments = counted
+        backend_of(store).segments = counted
         items = asyncio.run(tail(store))
 
     assert texts(items) == [f"last {n}" for n in range(95, 100)]

@@ -30,6 +30,7 @@ from holdfast.archive._records import FORMS, Forms, family_of
 from holdfast.testing import FakeClock, blocking, ids, raises
 from support.folders import PROGRAMS
 from support.samples import LONGER
+from support.stores import backend_of
 
 PROGRAM = PROGRAMS / "import_archive.py"
 KINDS = ("archive", "family", "thread", "checkpoint", "entry", "move", "segment")
@@ -338,7 +339,7 @@ class TestDamage:
     def test_a_damaged_store_is_not_exported_as_if_it_were_whole(self, path, tmp_path):
         with holdfast.open(path) as store:
             filled(store)
-            store._context.backend.database.writer.execute("delete from segment")
+            backend_of(store).database.writer.execute("delete from segment")
 
             with raises(Corrupt):
                 store.export_to(tmp_path / "a.hfa")
@@ -390,13 +391,13 @@ class TestImporting:
             holdfast.open(tmp_path / "b.db") as store,
             holdfast.open(tmp_path / "b.db") as rival,
         ):
-            real = store._context.backend.admit
+            real = backend_of(store).admit
 
             async def late(admission):
                 rival.thread("what if").save({"mine": 1})
                 await real(admission)
 
-            store._context.backend.admit = late
+            backend_of(store).admit = late
             with raises(Conflict, "thread_exists"):
                 store.import_archive(io.BytesIO(ARCHIVE))
 

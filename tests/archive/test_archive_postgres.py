@@ -11,6 +11,7 @@ from holdfast import Conflict
 from holdfast.testing import raises
 from support import databases, servers
 from support.samples import LONGER
+from support.stores import backend_of
 
 
 @pytest.fixture
@@ -66,13 +67,13 @@ def test_others_save_while_an_archive_comes_in(place, archive, door):
 
 def test_a_thread_that_is_made_meanwhile_stays_and_nothing_comes(place, archive):
     with place.open() as store, place.open() as rival:
-        real = store._context.backend.admit
+        real = backend_of(store).admit
 
         async def late(admission):
             rival.thread("fork").save({"mine": 1})
             await real(admission)
 
-        store._context.backend.admit = late
+        backend_of(store).admit = late
         with raises(Conflict, "thread_exists"):
             store.import_archive(archive)
 

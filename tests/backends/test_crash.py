@@ -31,6 +31,7 @@ from support.scenario import (
     messages,
     problems_of,
 )
+from support.stores import backend_of
 
 CUTS = ROUNDS // 3
 CALLS = ["set-up", "recover", "backup", *STEPS]
@@ -106,7 +107,7 @@ class Machine:
         options = {"durability": self.durability, **self.source.options()}
         store = self.disk.open(path, **options)
         # Brought into the database often, the log is overwritten from its start often.
-        store._context.backend.database.writer.wal_autocheckpoint(30)
+        backend_of(store).database.writer.wal_autocheckpoint(30)
         return store
 
     def _maybe_cut(self, call):

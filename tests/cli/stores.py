@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import holdfast
+from support.stores import backend_of
 
 STARTED = 1_794_736_800_000_000  # 2026-11-15 10:00:00 UTC, in microseconds
 TICK = 20_000_000
@@ -95,7 +96,7 @@ def make_damaged(path: Path) -> None:
         chat = store.thread("broken")
         chat.save({"text": "first " * 2000})
         chat.save({"text": "second " * 2000, "n": 2})
-        backend = store._context.backend
+        backend = backend_of(store)
         backend.database.writer.execute(
             "delete from segment where key = (select max(key) from segment)"
         )

@@ -17,6 +17,7 @@ from holdfast.cli._bisection import first_bad
 from holdfast.cli._diagnostics import file_system
 from holdfast.cli._text import counted
 from support.folders import FIXTURES
+from support.stores import backend_of
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ class TestVerify:
     def test_damage_is_listed_and_ends_with_four(self, folder, said):
         with holdfast.open("agents.db") as store:
             store.thread("big").save({"text": "x" * 50_000})
-            db = store._context.backend.database.writer
+            db = backend_of(store).database.writer
             db.execute("delete from segment where key % 2")
 
         status, found = said("verify")
@@ -61,7 +62,7 @@ class TestVerify:
     def test_what_can_be_read_is_saved_to_a_new_store(self, folder, said):
         with holdfast.open("agents.db") as store:
             store.thread("big").save({"text": "x" * 50_000})
-            db = store._context.backend.database.writer
+            db = backend_of(store).database.writer
             db.execute("delete from segment where key % 2")
 
         status, found = said("verify", "--repair", "rest.db")

@@ -25,6 +25,7 @@ from holdfast import (
 from holdfast.testing import raises
 from support.earlier_systems import DAY, steps, watched
 from support.samples import LONG
+from support.stores import backend_of
 
 
 def test_1_1_tags_and_metadata_that_were_given_are_found(store):
@@ -52,7 +53,7 @@ def test_1_2_compress_makes_the_store_smaller(tmp_path):
 @pytest.mark.parametrize(("durability", "level"), [("full", 2), ("normal", 1)])
 def test_1_2_durability_is_what_sqlite_is_told(path, durability, level):
     with holdfast.open(path, durability=durability) as store:
-        writer = store._context.backend.database.writer
+        writer = backend_of(store).database.writer
 
         assert writer.execute("pragma synchronous").get == level
 
@@ -60,7 +61,7 @@ def test_1_2_durability_is_what_sqlite_is_told(path, durability, level):
 def test_1_2_a_busy_timeout_is_waited_for(path):
     with holdfast.open(path, busy_timeout=0.05) as store:
         store.thread("chat").save({})
-        rival = apsw.Connection(path, vfs=store._context.backend.database.vfs)
+        rival = apsw.Connection(path, vfs=backend_of(store).database.vfs)
         rival.execute("begin immediate")
 
         with raises(holdfast.Busy):

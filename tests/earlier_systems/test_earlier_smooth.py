@@ -14,6 +14,7 @@ from holdfast import Conflict, FormatMismatch, NotFound, Retention, Unstorable
 from holdfast.testing import raises
 from support.earlier_systems import watched
 from support.samples import LONG
+from support.stores import backend_of
 
 
 def test_2_3_ten_saves_in_one_second_resume_from_the_newest(store):
@@ -121,7 +122,7 @@ def test_2_13_the_file_says_which_format_it_has(path):
 def test_2_13_a_newer_format_is_refused_and_left_alone(path):
     with holdfast.open(path) as store:
         store.thread("chat").save({"n": 1})
-        backend = store._context.backend
+        backend = backend_of(store)
         db = apsw.Connection(path, vfs=backend.database.vfs)
         db.execute(f"pragma user_version = {store.stats().format + 1}")
         db.close()
@@ -134,6 +135,6 @@ def test_2_13_a_newer_format_is_refused_and_left_alone(path):
 
 def test_2_13_a_store_in_memory_has_the_same_tables():
     with holdfast.open(":memory:") as store:
-        writer = store._context.backend.database.writer
+        writer = backend_of(store).database.writer
 
         assert writer.execute("pragma user_version").get == store.stats().format

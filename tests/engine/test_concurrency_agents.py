@@ -28,6 +28,7 @@ from support.scenario import (
     copy_folder,
     problems_of,
 )
+from support.stores import backend_of
 
 
 class Interrupted:
@@ -52,8 +53,8 @@ class Interrupted:
 
 
 def _interrupted(store, at, rival=None):
-    backend = Interrupted(store._context.backend, at, rival)
-    context = replace(store._context, backend=backend, cache=Cache(1 << 20))
+    backend = Interrupted(backend_of(store), at, rival)
+    context = replace(store.runner.context, backend=backend, cache=Cache(1 << 20))
     return Store(context), backend
 
 

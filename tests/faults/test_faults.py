@@ -21,6 +21,7 @@ from holdfast.faults import (
     io_error,
 )
 from support.effort import seed_of
+from support.stores import backend_of
 
 HOUR = 3_600_000_000
 
@@ -61,7 +62,7 @@ def test_reads_are_counted_when_they_are_asked_for(disk, store):
     store.thread("t").save({"n": 1})
     disk.arm(Fault(at=10_000, effect=io_error, kinds=frozenset({"read"})))
 
-    with holdfast.open(store._context.backend.path) as other:
+    with holdfast.open(backend_of(store).path) as other:
         other.thread("t").save({"n": 2})
     store.thread("t").load()
 

@@ -42,7 +42,7 @@ def main(source: str, target: str, families: int, adoptions: int = 0) -> None:
             die()
 
     with holdfast.open(source) as ours, holdfast.open(target) as theirs:
-        context = theirs._context
+        context = theirs.runner.context
         dying = replace(context, backend=Dying(context.backend, adoptions))
         ours.copy_to(Store(dying), progress=watch)
 

@@ -3,7 +3,7 @@
 usage: follow_changes.py URL WRITERS COUNT [OPTION...]
 
 One line of JSON: the numbers of the changes in the order in which they were told, and
-how many each writer made. An option is "untold" if nobody shall be notified.
+how many each writer made. With the option "untold" no listener is notified.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def parent_closes(path: str) -> dict[str, int]:
     os.write(told_closed, b"x")
     while child.report() != "done":
         saved += 1
-    # Somebody else opens and closes the store while the child still has it open.
+    # Another process opens and closes the store while the child still has it open.
     with holdfast.open(path) as other:
         other.thread("other").append(log=[0])
     os.write(told_closed, b"x")

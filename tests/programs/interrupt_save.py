@@ -1,4 +1,4 @@
-"""A signal reaches a save while it waits; everybody must be able to save afterwards.
+"""A signal reaches a save while it waits; all processes can save afterwards.
 
 usage: interrupt_save.py CASE PATH [SIGNAL]
 
@@ -29,7 +29,7 @@ PATIENCE = 2.0
 
 
 def is_held(path: str) -> bool:
-    """Whether somebody has a lock file locked."""
+    """Whether a process has a lock file locked."""
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -51,7 +51,7 @@ def interrupt() -> None:
 
 
 def locked(path: str) -> apsw.Connection:
-    """A connection that keeps everybody else from writing."""
+    """A connection that keeps all others from writing."""
     rival = apsw.Connection(path, vfs=page_checksums())
     rival.execute("begin immediate")
     return rival

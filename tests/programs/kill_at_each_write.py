@@ -33,6 +33,7 @@ from support.scenario import (
     lazy_disk,
     problems_of,
 )
+from support.stores import backend_of
 
 Tell = Callable[[object], None]
 Steps = list[Callable[[Store], None]]
@@ -176,7 +177,7 @@ def _name(call: Call) -> str:
 
 
 def _backup(store: Store) -> None:
-    backend = store._context.backend
+    backend = backend_of(store)
     place = getattr(backend, "folder", backend).path
     store.backup(os.path.join(os.path.dirname(place), BACKUP))
 
@@ -210,7 +211,7 @@ def make_trial(name: str, folder: str, place: str) -> Trial:
 
 
 def main(folder: str, place: str, names: list[str]) -> None:
-    # An end that was torn by a kill is reported, as it shall be.
+    # An end that was torn by a kill is reported, as it should be.
     warnings.filterwarnings("ignore", ".*was never finished", RuntimeWarning)
     for name in names:
         trial = make_trial(name, os.path.join(folder, name), place)

@@ -20,6 +20,7 @@ from holdfast._engine.search import index
 from holdfast.backends.sqlite import _search
 from holdfast.faults import Fault, FaultyDisk, kill
 from support.children import Child, Gate, report
+from support.stores import backend_of
 
 Tell = Callable[[object], None]
 
@@ -69,7 +70,7 @@ def problems_of(store: Store) -> list[str]:
 
 def index_problems_of(store: Store) -> list[str]:
     """What is missing from an index that is up to date, or in it twice."""
-    db = store._context.backend.database.writer
+    db = backend_of(store).database.writer
     assert not _search.is_damaged(db)
     known = db.execute(
         "select t.name, i.changed = t.changed, s.first, s.last"

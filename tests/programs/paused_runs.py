@@ -96,7 +96,7 @@ class Work:
         return kinds[-1:] != ["message"]
 
     async def settle(self, conflict: object) -> None:
-        """Somebody looked whether the call that was cut off has taken effect."""
+        """A person checked whether the call that was cut off has taken effect."""
         assert isinstance(conflict, Conflict)
         assert conflict.code == "call_interrupted"
         if os.path.exists(self.effects):

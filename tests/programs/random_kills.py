@@ -3,7 +3,7 @@
 usage: random_kills.py FOLDER SEED ROUNDS [KIND [DOOR]]
 
 The stores are files, or with "dir:" as their kind folders. The writers use the
-"blocking" door, or the "awaited" one.
+sync API ("blocking") or the async API ("awaited").
 
 One line of JSON: how many writers were killed, how many saves had been acknowledged,
 and what was wrong.
@@ -128,7 +128,7 @@ class Rounds:
 def main(
     folder: str, seed: int, rounds: int, kind: str = "", door: str = "blocking"
 ) -> None:
-    # An end that was torn by a kill is reported, as it shall be.
+    # An end that was torn by a kill is reported, as it should be.
     warnings.filterwarnings("ignore", ".*was never finished", RuntimeWarning)
     chance = random.Random(seed)
     kills = acknowledged = 0

@@ -51,14 +51,14 @@ def test_every_public_name_is_documented(name):
     assert inspect.getdoc(getattr(holdfast, name))
 
 
-DOORS = [holdfast.Store, holdfast.Thread, Agents, Conversations, Documents]
+CLASSES = [holdfast.Store, holdfast.Thread, Agents, Conversations, Documents]
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_every_public_method_says_what_it_promises(door):
-    for name, member in vars(door).items():
+@pytest.mark.parametrize("kind", CLASSES)
+def test_every_public_method_says_what_it_promises(kind):
+    for name, member in vars(kind).items():
         if not name.startswith("_"):
-            assert inspect.getdoc(member), f"{door.__name__}.{name}"
+            assert inspect.getdoc(member), f"{kind.__name__}.{name}"
 
 
 def test_every_error_is_drawn_in_the_tree():

@@ -51,7 +51,7 @@ class Pinned(msgspec.Struct):
 
 
 class Machine(RuleBasedStateMachine):
-    """A file, through the blocking door."""
+    """A file, by the sync API."""
 
     reopens = True
     options = {}  # noqa: RUF012 - never changed
@@ -388,7 +388,7 @@ class Machine(RuleBasedStateMachine):
 
 
 class MemoryMachine(Machine):
-    """Memory, through the async door, with a cache that never holds anything."""
+    """Memory, by the async API, with a cache that never holds anything."""
 
     reopens = False
     options = {"cache_size": 0}  # noqa: RUF012 - never changed

@@ -87,7 +87,7 @@ class Gate:
         self._go, self._opened = os.pipe()
 
     def wait(self) -> None:
-        """Called by a child: arrive, and go when everybody may."""
+        """Called by a child: arrive, and go on when all may."""
         os.close(self._opened)
         os.write(self._arrived, b"x")
         # Closed, so that the parent notices when one ends that has not arrived.

@@ -23,7 +23,7 @@ class Cable:
         self._cut_at: int | None = None
         self._side = ""
         self.count = 0
-        # Whether nobody gets through any more.
+        # Whether every new connection is refused.
         self.is_dead = False
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -78,7 +78,7 @@ class Cable:
                     continue
                 while (size := _whole(waiting, ends)) is not None:
                     if self._cuts(side):
-                        # What the server was told it still does, and says so to nobody.
+                        # The server still does what it was asked; its answer is lost.
                         _hang_up(source, target)
                         return
                     target.sendall(waiting[:size])

@@ -1,4 +1,4 @@
-"""Places on PostgreSQL for tests, and both doors to them."""
+"""Places on PostgreSQL for tests, opened by the sync or the async API."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def open_awaited(url, **options):
 
 
 DOORS = {"blocking": holdfast.open, "awaited": open_awaited}
-# Every server that is there and both doors, but not each server with each door: it
-# would take as long again and has never found anything more.
+# Every server that is there and both APIs, but not each server with each API: that
+# takes twice as long and has never found anything more.
 _SERVERS = servers.NAMES * 2 if len(servers.NAMES) == 1 else servers.NAMES
 CORNERS = list(zip(_SERVERS, itertools.cycle(DOORS), strict=False))
 
 
 class Place:
-    """A schema of its own on a server, opened through either door."""
+    """A schema of its own on a server, opened by the sync or the async API."""
 
     def __init__(self, url, schema=None):
         self.url = url

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from holdfast import Store
 from holdfast._engine.cache import Cache
+from support.stores import backend_of
 
 DAY = timedelta(days=1)
 
@@ -37,8 +38,8 @@ class Watched:
 
 def watched(store):
     """The same store with a `Watched` backend, and that backend."""
-    backend = Watched(store._context.backend)
-    context = replace(store._context, backend=backend, cache=Cache(1 << 20))
+    backend = Watched(backend_of(store))
+    context = replace(store.runner.context, backend=backend, cache=Cache(1 << 20))
     return Store(context), backend
 
 
@@ -46,6 +47,6 @@ def damage(store, thread, at="@"):
     """Spoil the last segment that only this checkpoint of a thread in memory uses."""
     checkpoint = store.thread(thread).get(at)
     last = checkpoint.family << 32 | max(run.last for run in checkpoint.runs)
-    db = store._context.backend.database.writer
+    db = backend_of(store).database.writer
     db.execute("update segment set data = zeroblob(9) where key = ?", (last,))
     assert db.changes() == 1

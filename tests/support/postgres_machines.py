@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import uuid
+from typing import Any
 
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
@@ -13,7 +14,7 @@ from support import agent_machine, databases, servers, thread_machine
 MACHINES = {"threads": thread_machine.Machine, "agents": agent_machine.Machine}
 
 
-def on_server(machine, emptied, door, **special):
+def on_server(machine: Any, emptied, door, **special):
     """A machine whose place is emptied for every example."""
 
     class OnServer(machine):

@@ -9,10 +9,15 @@ from holdfast.testing import blocking
 
 
 def opened(door: str, url: str, **options: Any) -> Any:
-    """A store opened through a door: "blocking", or "awaited"."""
+    """A store opened by the sync API ("blocking") or by the async API ("awaited")."""
     if door == "awaited":
         return blocking(holdfast.open_async(url, **options))
     return holdfast.open(url, **options)
+
+
+def backend_of(store: Any) -> Any:
+    """What keeps a store, for tests that look behind its API or damage it."""
+    return store.runner.context.backend
 
 
 def open_file(path, **options):

@@ -57,7 +57,7 @@ def has_saves(machine):
 
 
 class Machine(RuleBasedStateMachine):
-    """A file, through the blocking door."""
+    """A file, by the sync API."""
 
     options = {}  # noqa: RUF012 - never changed
 
@@ -325,7 +325,7 @@ class Machine(RuleBasedStateMachine):
 
 
 class AwaitedMachine(Machine):
-    """A file, through the async door."""
+    """A file, by the async API."""
 
     def open_store(self, url, **options):
         return blocking(holdfast.open_async(url, **options))
@@ -363,7 +363,7 @@ class DirectoryMachine(Machine):
 
 
 class AwaitedDirectoryMachine(DirectoryMachine):
-    """The same through the async door."""
+    """The same by the async API."""
 
     def open_folder(self, url, **options):
         return blocking(holdfast.open_async(url, **options))

@@ -1,4 +1,4 @@
-"""Toolsets over a new store, through either door."""
+"""Toolsets over a new store, by the sync or the async API."""
 
 import asyncio
 import json

@@ -5,7 +5,7 @@ from support.scenario import AGENT_OPERATIONS, STEPS
 
 
 class Interrupted:
-    """A backend that lets somebody else go first, once, before it changes anything."""
+    """A backend that makes a rival's call once, before its own first change."""
 
     blocking = True
 
@@ -72,7 +72,7 @@ def rivals_of(call):
     """What others do between the plan of a call and its transaction."""
     yield from ([rival] for rival in CALLS.values())
     yield [_append_everywhere]
-    # The same call, and then somebody takes what it has just set free.
+    # The same call, and then appends that reuse what it has just set free.
     yield [CALLS[call], _append_everywhere]
     for reference in ("first", "second", BEFORE_THIRD):
         yield [CALLS[call], _rewind_to(reference), _append_everywhere]

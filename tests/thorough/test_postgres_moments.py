@@ -11,6 +11,7 @@ import holdfast
 from holdfast import Store
 from support import databases, servers
 from support.scenario import build, problems_of
+from support.stores import backend_of
 from support.two_calls import CALLS, Interrupted, rivals_of, tried, try_all
 
 # Of all pairs, which a file is tried with, every so many.
@@ -36,13 +37,15 @@ def test_calls_at_the_same_moment_leave_a_sound_store(call, original):
         for number, rivals in list(enumerate(rivals_of(call)))[first::EVERY]:
             original.restore()
             # The numbers begin anew as well: nothing known before is true.
-            one._context.cache.clear()
-            two._context.cache.clear()
+            one.runner.context.cache.clear()
+            two.runner.context.cache.clear()
             for thread in one.threads():
                 one.thread(thread.id).load()
             go_first = partial(try_all, rivals, two)
-            backend = Interrupted(one._context.backend, go_first)
+            backend = Interrupted(backend_of(one), go_first)
 
-            code = tried(CALLS[call], Store(replace(one._context, backend=backend)))
+            code = tried(
+                CALLS[call], Store(replace(one.runner.context, backend=backend))
+            )
 
             assert problems_of(two) == [], f"{call} ({code}) after rival {number}"

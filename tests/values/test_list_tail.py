@@ -157,7 +157,7 @@ def test_an_end_that_is_no_list_is_damage():
 def ending(store, thread, **what):
     draft = EndingDraft((), lambda tail, before: Ending(**what))
     how = save.Options()
-    return run(save.save(store._context, thread, draft, how))
+    return run(save.save(store.runner.context, thread, draft, how))
 
 
 STEPS = st.lists(
@@ -203,7 +203,7 @@ def test_a_list_of_many_ends_is_written_anew_before_it_is_scattered(memory):
 def test_there_is_no_end_of_a_conversation_that_is_not_there(memory):
     with pytest.raises(Untouched):
         ending(memory, "conversation:c", drop=1)
-    assert run(newest(memory._context, "conversation:c", 5)).messages == []
+    assert run(newest(memory.runner.context, "conversation:c", 5)).messages == []
 
 
 def test_an_end_that_is_saved_twice_with_one_id_is_made_once(memory):
@@ -212,7 +212,7 @@ def test_an_end_that_is_saved_twice_with_one_id_is_made_once(memory):
 
     def drop():
         draft = EndingDraft((), lambda tail, before: Ending(drop=1, added=[{"a": 1}]))
-        return run(save.save(memory._context, "conversation:c", draft, how))
+        return run(save.save(memory.runner.context, "conversation:c", draft, how))
 
     assert drop() == drop()
     assert memory.conversations.load("c").messages == [{"a": 1}]

@@ -109,7 +109,6 @@ class Store:
     """
 
     def __init__(self, context: Context) -> None:
-        self._context = context
         self.runner = Runner(context)
         self.agents = Agents(self.runner)
         self.conversations = Conversations(self.runner)
@@ -138,7 +137,7 @@ class Store:
 
         What is saved is part of your transaction, with what else you write in it.
         """
-        return Store(over(self._context, connection))
+        return Store(over(self.runner.context, connection))
 
     # --- threads ----------------------------------------------------------------------
 
@@ -300,7 +299,7 @@ class Store:
         can be repeated and continues; ``progress`` is called with how many families are
         done, of how many.
         """
-        return self.runner.run(copy.copy, other._context, progress)
+        return self.runner.run(copy.copy, other.runner.context, progress)
 
     def export_to(
         self,
@@ -372,7 +371,6 @@ class AsyncStore:
     """As `Store`, awaited; made by `holdfast.open_async`."""
 
     def __init__(self, context: Context) -> None:
-        self._context = context
         self.runner = runner_for(context)
         self.agents = AsyncAgents(self.runner)
         self.conversations = AsyncConversations(self.runner)
@@ -396,7 +394,7 @@ class AsyncStore:
             await self.runner.close()
 
     def using(self, connection: object) -> AsyncStore:
-        return AsyncStore(over(self._context, connection))
+        return AsyncStore(over(self.runner.context, connection))
 
     # --- threads ----------------------------------------------------------------------
 
@@ -497,12 +495,12 @@ class AsyncStore:
     async def copy_to(
         self, other: AsyncStore, *, progress: Progress | None = None
     ) -> Copied:
-        if self._context.backend.blocking is not other._context.backend.blocking:
+        if self._context.backend.blocking is not other.runner.context.backend.blocking:
             raise Unsupported(
                 "one of the stores is awaited and the other is not; copy with"
                 " holdfast.open()"
             )
-        return await self.runner.run(copy.copy, other._context, progress)
+        return await self.runner.run(copy.copy, other.runner.context, progress)
 
     async def export_to(
         self,

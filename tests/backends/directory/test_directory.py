@@ -24,6 +24,7 @@ from holdfast.backends.directory._names import file_name
 from holdfast.backends.sqlite._connection import page_checksums
 from holdfast.faults import Fault, FaultyDisk, io_error
 from support.scenario import OPERATIONS, Source, build, dump, problems_of
+from support.stores import backend_of
 
 WORK = ".holdfast"
 LINE = re.compile(rb'\{"bytes":(\d+),"check":"([0-9a-f]{16})",(.*\})\n')
@@ -181,7 +182,7 @@ COLUMNS = {
 def test_every_column_of_the_index_is_in_a_line(table):
     part, elsewhere, renamed = COLUMNS[table]
     with holdfast.open(":memory:") as store:
-        db = store._context.backend.database.writer
+        db = backend_of(store).database.writer
         columns = {row[1] for row in db.execute(f"pragma table_info({table})")}
 
     assert {renamed.get(c, c) for c in columns - elsewhere} == {*part.__struct_fields__}
@@ -333,12 +334,12 @@ def test_a_store_goes_on_when_its_work_folder_is_removed(url, folder, built):
 
 def test_facts_about_the_whole_store_are_in_a_file_too(url, folder):
     with holdfast.open(url) as store:
-        assert run(store._context.backend.setting("colour", b"\0blue")) == b"\0blue"
+        assert run(backend_of(store).setting("colour", b"\0blue")) == b"\0blue"
     shutil.rmtree(folder / WORK)
 
     with holdfast.open(url) as store:
-        assert run(store._context.backend.setting("colour", b"red")) == b"\0blue"
-        assert run(store._context.backend.setting("size")) is None
+        assert run(backend_of(store).setting("colour", b"red")) == b"\0blue"
+        assert run(backend_of(store).setting("size")) is None
 
 
 # --- removing -------------------------------------------------------------------------

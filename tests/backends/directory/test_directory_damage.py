@@ -29,6 +29,7 @@ from support.scenario import (
     goes_on,
     problems_of,
 )
+from support.stores import backend_of
 
 WORK = ".holdfast"
 FOLDER = "dir:store"
@@ -475,7 +476,7 @@ def test_damage_of_the_file_of_the_store_is_named_too(url, folder, two):
 
     with holdfast.open(url) as store:
         with pytest.raises(Corrupt, match=r"store\.jsonl"):
-            run(store._context.backend.setting("x"))
+            run(backend_of(store).setting("x"))
         assert store.thread("chat").load()["n"] == 4
         assert "store.jsonl" in problems_of(store)[0]
 

@@ -19,6 +19,7 @@ from support.effort import ROUNDS, seed_of
 from support.many_processes import CrowdTests, by_writer, is_one_line, swarm
 from support.programs import run_program
 from support.scenario import dump, problems_of
+from support.stores import backend_of
 from support.two_calls import Interrupted
 
 WORK = ".holdfast"
@@ -256,8 +257,10 @@ def test_a_file_replaced_between_plan_and_prune_is_not_pruned_by_old_numbers(
                 other.thread("chat").save({"new": 1})
                 other.thread("chat").save({"new": 2})
 
-        backend = Interrupted(store._context.backend, replace_file)
-        Store(replace(store._context, backend=backend)).thread("chat").delete("@~1")
+        backend = Interrupted(backend_of(store), replace_file)
+        Store(replace(store.runner.context, backend=backend)).thread("chat").delete(
+            "@~1"
+        )
 
         assert [store.load(c) for c in chat.history()] == [{"new": 2}, {"n": 0}]
         assert problems_of(store) == []

@@ -23,6 +23,7 @@ from support.folders import PROGRAMS
 from support.many_processes import PROCESSES, CrowdTests, by_writer, is_one_line
 from support.programs import ENVIRONMENT, run_program
 from support.scenario import problems_of
+from support.stores import backend_of
 
 
 @pytest.fixture
@@ -206,7 +207,7 @@ def test_cancelled_appends_are_there_or_not_and_the_others_are(url):
                     tasks[n].cancel()
             done = await asyncio.gather(*tasks, return_exceptions=True)
             await asyncio.gather(*(thread.append(log=[400]) for thread in threads))
-            return done, await _is_whole(store._context.backend._connections._pool)
+            return done, await _is_whole(backend_of(store)._connections._pool)
 
     done, is_whole = asyncio.run(work())
 

@@ -16,6 +16,7 @@ from holdfast import HoldfastError
 from holdfast.testing import raises
 from holdfast.testing._cases import alike
 from support import databases, poolers, servers
+from support.stores import backend_of
 
 WORDS = [
     "needle",
@@ -142,7 +143,7 @@ def test_a_search_asks_the_index(place):
     with place.open() as store:
         _fill(store)
         store.search("needle")
-        sql = store._context.backend._statements["candidates"].decode()
+        sql = backend_of(store)._statements["candidates"].decode()
     values = {
         "form": 0, "kind": "conversation", "after": 1 << 62, "owner": None,
         "agent": None, "pattern": "%needle%", "limit": 10,
@@ -279,7 +280,7 @@ def test_told_of_a_pooler_nothing_is_prepared_or_kept_for_a_session(place, door)
         for n in range(20):
             store.thread("a").append(messages=[n])
             store.thread("a").load()
-        backend = store._context.backend
+        backend = backend_of(store)
         [connection] = backend._connections._pool._pool
 
         assert backend._settings.sharing.yes
@@ -296,13 +297,13 @@ def test_a_pooler_that_was_not_told_of_is_noticed_by_what_it_loses(place, door):
     with place.open(door, pool=(1, 1)) as store:
         for n in range(20):
             store.thread("a").append(messages=[n])
-        [connection] = store._context.backend._connections._pool._pool
+        [connection] = backend_of(store)._connections._pool._pool
         assert connection._prepared._names
         connection.pgconn.exec_(b"deallocate all")
 
         store.thread("a").append(messages=[20])
 
-        assert store._context.backend._settings.sharing.yes
+        assert backend_of(store)._settings.sharing.yes
         assert store.thread("a").load() == {"messages": list(range(21))}
 
 
@@ -316,7 +317,7 @@ def pooled(request, place):
 
 def test_behind_a_pooler_it_is_noticed_and_everything_works(pooled, door):
     with pooled.open(door, pool=(1, 8)) as store:
-        assert store._context.backend._settings.sharing.yes
+        assert backend_of(store)._settings.sharing.yes
 
         def work(number):
             thread = store.thread(f"t{number}")

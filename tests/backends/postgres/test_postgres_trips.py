@@ -18,6 +18,7 @@ import holdfast.backends._sql
 import holdfast.backends.postgres
 from holdfast.backends.postgres._statements import statements, text_of
 from support import databases, servers
+from support.stores import backend_of
 
 MESSAGES = [{"role": "user", "content": f"{n} " + "x" * 2000} for n in range(1000)]
 
@@ -60,10 +61,10 @@ class Meter:
     """Counts what a store's only connection does."""
 
     def __init__(self, store, address):
-        self._pool = store._context.backend._connections._pool
+        self._pool = backend_of(store)._connections._pool
         self._admin = psycopg.connect(address, autocommit=True)
         self._admin.execute("create extension if not exists pg_stat_statements")
-        self._schema = store._context.backend._schema
+        self._schema = backend_of(store)._schema
 
     def close(self):
         self._admin.close()
@@ -150,10 +151,10 @@ def test_a_call_is_one_statement_and_one_round_trip(call, store, meter):
 
 
 def test_a_call_on_a_new_connection_is_one_statement_as_well(store, address, meter):
-    schema = store._context.backend._schema
+    schema = backend_of(store)._schema
     special = {"schema": schema, "pool": (1, 1)}
     with holdfast.open(address, **special) as fresh:
-        meter._pool = fresh._context.backend._connections._pool
+        meter._pool = backend_of(fresh)._connections._pool
 
         assert meter.of(lambda: fresh.thread("long").load()) == (1, 1)
 
@@ -277,7 +278,7 @@ def _shape(sql):
 
 @pytest.mark.parametrize("call", CALLS)
 def test_what_a_call_runs_is_marked_hot(call, store, meter):
-    schema = store._context.backend._schema
+    schema = backend_of(store)._schema
     hot = {_shape(sql.replace("hf.", f"{schema}.")) for sql in HOT.values()}
     counted = CALLS[call](store)
 

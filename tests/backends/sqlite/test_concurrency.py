@@ -22,6 +22,7 @@ from support.folders import PROGRAMS
 from support.many_processes import CrowdTests, by_writer, is_one_line, swarm
 from support.programs import ENVIRONMENT, run_program
 from support.scenario import FILE, build, copy_folder, dump, problems_of
+from support.stores import backend_of
 from support.two_calls import (
     BEFORE_SECOND,
     BEFORE_THIRD,
@@ -377,9 +378,11 @@ def test_calls_at_the_same_moment_leave_a_sound_store(call, start, tmp_path):
             for thread in one.threads():
                 one.thread(thread.id).load()
             go_first = partial(try_all, rivals, two)
-            backend = Interrupted(one._context.backend, go_first)
+            backend = Interrupted(backend_of(one), go_first)
 
-            code = tried(CALLS[call], Store(replace(one._context, backend=backend)))
+            code = tried(
+                CALLS[call], Store(replace(one.runner.context, backend=backend))
+            )
 
             assert problems_of(two) == [], f"{call} ({code}) after rival {number}"
             dump(two)

@@ -15,6 +15,7 @@ import holdfast
 from holdfast import Agent, Message
 from holdfast.backends.sqlite import _connection
 from holdfast.faults import Fault, FaultyDisk
+from support.stores import backend_of
 
 
 def names_in(folder) -> set[str]:
@@ -198,7 +199,7 @@ def test_bad_addresses_are_refused(url):
 
 def test_unknown_options_are_refused(tmp_path):
     with pytest.raises(holdfast.Unstorable, match="durabilty"):
-        holdfast.open(tmp_path / "a.db", durabilty="full")
+        holdfast.open(tmp_path / "a.db", durabilty="full")  # type: ignore[call-arg]
     with pytest.raises(holdfast.Unstorable, match="'full' or 'normal'"):
         holdfast.open(tmp_path / "a.db", durability="off")
 
@@ -206,7 +207,7 @@ def test_unknown_options_are_refused(tmp_path):
 @pytest.mark.parametrize(("durability", "level"), [("full", 2), ("normal", 1)])
 def test_durability_is_what_sqlite_says_it_is(tmp_path, durability, level):
     with holdfast.open(tmp_path / "a.db", durability=durability) as store:
-        db = store._context.backend.database.writer
+        db = backend_of(store).database.writer
         found = db.execute("pragma synchronous").fetchall()
         mode = db.execute("pragma journal_mode").fetchall()
 

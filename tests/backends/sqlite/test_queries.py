@@ -11,6 +11,7 @@ import pytest
 import holdfast
 from holdfast.backends import _sql, sqlite
 from holdfast.backends.sqlite._statements import QUERIES
+from support.stores import backend_of
 
 SOURCES = [
     path.read_text()
@@ -44,7 +45,7 @@ def test_every_statement_is_used(name):
     "name", sorted(QUERIES.keys() - READS_ALL_THREADS - READS_EVERYTHING)
 )
 def test_no_statement_scans_a_table(store, name):
-    db = store._context.backend.database.writer
+    db = backend_of(store).database.writer
     sql = QUERIES[name]
     bindings = dict.fromkeys(re.findall(r":(\w+)", sql)) or (None,) * sql.count("?")
 
@@ -74,7 +75,7 @@ def test_hostile_names_never_become_sql(store):
         assert len(store.threads(metadata={name: name})) == 2
         assert store.delete(name, f"{name} fork") == 2
 
-    backend = store._context.backend
+    backend = backend_of(store)
     traced = lambda trace: statements.add(trace["sql"])  # noqa: E731 - a callback
     exercise("harmless")
     connections = [backend.database.writer, *backend.database._readers._idle]
@@ -93,4 +94,4 @@ def test_hostile_names_never_become_sql(store):
 def test_the_two_doors_and_all_backends_share_one_port(store):
     verbs = {n for n in vars(holdfast._port.Backend) if not n.startswith("_")}
 
-    assert verbs <= set(dir(store._context.backend))
+    assert verbs <= set(dir(backend_of(store)))

@@ -19,6 +19,7 @@ from holdfast.faults import CHANGES, Fault, FaultyDisk, disk_full
 from holdfast.testing._search import SearchOrderTests, SearchTests, places, user
 from holdfast.testing._search_index import SearchUpkeepTests
 from support.programs import run_program
+from support.stores import backend_of
 
 PADDING = "the quick brown fox jumps over the lazy dog " * 20
 COUNT = 12
@@ -34,7 +35,7 @@ def fill(store, count=COUNT, **about):
 
 
 def writer(store):
-    return store._context.backend.database.writer
+    return backend_of(store).database.writer
 
 
 def stretches(store):
@@ -254,7 +255,7 @@ def test_a_long_conversation_is_indexed_a_part_at_a_time(memory, monkeypatch):
 
 def test_an_update_made_from_something_older_changes_nothing(memory):
     fill(memory, 2)
-    backend = memory._context.backend
+    backend = backend_of(memory)
     run(backend.index([Indexing(number=1, found=Indexed(), becomes=Indexed(1))]))
     memory.search("needle")
     before = stretches(memory), run(backend.read([IndexKey(1)]))
@@ -305,7 +306,7 @@ class TestWithoutIndex(SearchTests, SearchOrderTests, SearchUpkeepTests):
         self.url = str(tmp_path / "store.db")
 
     def open_store(self, **options):
-        context = holdfast.open(self.url, **options)._context
+        context = holdfast.open(self.url, **options).runner.context
         return Store(replace(context, backend=WithoutIndex(context.backend)))
 
 
@@ -382,7 +383,7 @@ def test_two_stores_that_index_the_same_at_the_same_time_index_it_once(path):
                 return getattr(self._backend, name)
 
         slow = Store(
-            replace(store._context, backend=Slow(store._context.backend)),
+            replace(store.runner.context, backend=Slow(backend_of(store))),
         )
         found = slow.search("needle", limit=None)
 
@@ -428,7 +429,7 @@ def test_a_conversation_replaced_and_pruned_during_the_search_is_read_again(memo
                 changes.pop()()
             return getattr(self._backend, name)
 
-    context = memory._context
+    context = memory.runner.context
     disturbed = Store(replace(context, backend=Disturbed(context.backend)))
 
     assert places(disturbed.search("needle1.")) == [("1", 30)]

@@ -12,6 +12,7 @@ from holdfast import Corrupt
 from holdfast.backends.sqlite import _search
 from holdfast.backends.sqlite._search import DAMAGED, TABLES, UNUSED
 from holdfast.testing._search import places, user
+from support.stores import backend_of
 
 PADDING = "the quick brown fox jumps over the lazy dog " * 20
 COUNT = 12
@@ -118,7 +119,7 @@ def test_what_a_search_could_not_free_is_given_back_by_compacting(path):
         store.compact()
         assert store.verify().problems == ()
         assert places(store.search("needle7.")) == [("7", 3)]
-        db = store._context.backend.database.writer
+        db = backend_of(store).database.writer
         [(pages,)] = db.execute("pragma page_count").fetchall()
         [(used,)] = db.execute("select count(*) from dbstat").fetchall()
         assert pages == used
@@ -168,7 +169,7 @@ def test_a_check_is_not_misled_by_what_another_connection_did_to_the_index(path)
         store.conversations.delete(*(f"{number}" for number in range(60)))
         store.search("anything")
         assert rival.verify().problems == ()
-        _search.optimize(store._context.backend.database.writer)
+        _search.optimize(backend_of(store).database.writer)
 
         assert rival.verify().problems == ()
 
@@ -187,7 +188,7 @@ def test_a_damaged_conversation_is_not_passed_over(path):
                 store.search(query)
             assert places(store.search(query, owner="you")) == [("sound", 0)]
             assert places(store.search(query, limit=1)) == [("sound", 0)]
-        indexed = store._context.backend.database.writer.execute(
+        indexed = backend_of(store).database.writer.execute(
             "select name from thread join search_thread on thread = number"
         )
         assert sorted(indexed) == [("conversation:1",), ("conversation:sound",)]

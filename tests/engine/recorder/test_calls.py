@@ -51,7 +51,7 @@ def test_what_led_to_a_call_is_saved_before_it_runs(store):
 
 def memory_of(store):
     """Through another door, since this may run in the event loop of the first."""
-    context = getattr(store, "_target", store)._context
+    context = getattr(store, "_target", store).runner.context
     return Store(context).conversations.load("chat").messages
 
 

@@ -24,6 +24,7 @@ from holdfast.strategy import (
 from holdfast.testing import raises
 from support.earlier_systems import watched
 from support.recorders import HELLO, HI, asking, messages_of, recorder, saves, stored_of
+from support.stores import backend_of
 from support.transcripts import DIALECTS, chat, problems
 
 # --- telling and saving ---------------------------------------------------------------
@@ -181,7 +182,7 @@ def test_what_the_caller_does_to_a_message_later_is_not_saved(memory):
     told = recorder(memory, save=never())
     message = {"role": "user", "content": ["Hi."]}
     told.add(message)
-    message["content"].append("Ho.")
+    message["content"].append("Ho.")  # type: ignore[attr-defined]
     told.save()
 
     assert memory.conversations.load("chat").messages[0]["content"] == ["Hi."]
@@ -537,8 +538,10 @@ class Forgetful:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_save_that_was_made_after_all_is_not_made_twice(memory, dialect):
-    backend = Forgetful(memory._context.backend)
-    told = recorder(Store(replace(memory._context, backend=backend)), save=never())
+    backend = Forgetful(backend_of(memory))
+    told = recorder(
+        Store(replace(memory.runner.context, backend=backend)), save=never()
+    )
     told.add(HI)
     told.llm_response(asking(dialect, "a", "b"))
     told.tool_result("a", "one")
