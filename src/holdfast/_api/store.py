@@ -495,7 +495,10 @@ class AsyncStore:
     async def copy_to(
         self, other: AsyncStore, *, progress: Progress | None = None
     ) -> Copied:
-        if self._context.backend.blocking is not other.runner.context.backend.blocking:
+        if (
+            self.runner.context.backend.blocking
+            is not other.runner.context.backend.blocking
+        ):
             raise Unsupported(
                 "one of the stores is awaited and the other is not; copy with"
                 " holdfast.open()"
@@ -540,7 +543,7 @@ class AsyncStore:
     async def changes(
         self, after: int = 0, *, limit: int = 1000, timeout: float = 0.0
     ) -> Page[Change]:
-        if not self._context.backend.blocking:
+        if not self.runner.context.backend.blocking:
             return await self.runner.run(listing.changes, after, limit, timeout)
         import asyncio  # noqa: PLC0415 - the sync API does not need it
 
