@@ -34,7 +34,7 @@ from holdfast._engine.upkeep.salvage import Salvaged
 from holdfast._engine.upkeep.sizes import Heavy
 from holdfast._engine.upkeep.statistics import Statistics
 from holdfast._engine.upkeep.verify import Verification
-from holdfast._port import Pruned, Start
+from holdfast._port import NEW_THREAD, Pruned, Start
 from holdfast._values.keywords import refuse_unknown
 from holdfast._values.records import (
     Change,
@@ -68,6 +68,8 @@ class StartOptions(TypedDict, total=False):
 
 def start(options: StartOptions) -> Start:
     """How a thread that does not exist yet begins."""
+    if not options:
+        return NEW_THREAD
     refuse_unknown("a thread", options, StartOptions)
     owner, agent = options.get("owner"), options.get("agent")
     return Start(
