@@ -172,7 +172,7 @@ class Conversations:
         *messages: AnyMessage,
         owner: str | None = None,
     ) -> Checkpoint:
-        """Append messages; costs what they take, however long the conversation is."""
+        """Append messages; the cost does not grow with the conversation."""
         return self._runner.save(add, thread_of(id), kept(messages), owner)
 
     def save(self, conversation: Conversation) -> Conversation:

@@ -138,7 +138,7 @@ class Store:
     def using(self, connection: object) -> Store:
         """The same store over your own connection to PostgreSQL.
 
-        What is saved is part of your transaction, with what else you write in it.
+        What is saved is part of your transaction, like your own writes in it.
         """
         return Store(over(self._context, connection))
 
@@ -191,7 +191,7 @@ class Store:
     # --- checkpoints ------------------------------------------------------------------
 
     def get(self, id: str) -> Checkpoint:  # noqa: A002 - public name
-        """The checkpoint with an id, or the only one whose id begins so."""
+        """The checkpoint with an id, or with a unique beginning of one."""
         return self.runner.run(listing.get, id)
 
     @overload
@@ -239,12 +239,12 @@ class Store:
     def prune(self, policy: Retention, *, dry_run: bool = False) -> Pruned:
         """Remove what a policy does not keep, in one transaction.
 
-        With ``dry_run`` nothing is removed, and the counts are what would be.
+        With ``dry_run`` nothing is removed; the counts say what would be.
         """
         return self.runner.run(prune.prune, policy, dry_run=dry_run)
 
     def compact(self) -> None:
-        """Give the space of what was removed back to the file system."""
+        """Return the space of removed data to the file system."""
         return self.runner.run(index.compact)
 
     def stats(self) -> Statistics:
@@ -252,7 +252,7 @@ class Store:
         return self.runner.run(statistics.statistics)
 
     def heaviest(self, limit: int | None = 10) -> tuple[Heavy, ...]:
-        """The threads that take the most space, together with all that share history.
+        """The groups of threads with shared history that take the most space.
 
         Heaviest first; all of them with ``limit=None``.
         """
@@ -263,7 +263,7 @@ class Store:
     ) -> Verification:
         """Check every checksum, digest and reference in the store.
 
-        With ``quick``, only whether the files are as their technology left them.
+        With ``quick``, only the checks of the storage technology itself.
         ``progress`` is called with how many checkpoints are done, of how many.
         """
         return self.runner.run(verify.verify, quick=quick, progress=progress)
@@ -346,11 +346,11 @@ class Store:
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> Imported:
-        """Take in what `export_to` wrote, in one transaction: all of it or nothing.
+        """Import what `export_to` wrote, in one transaction: all of it or nothing.
 
-        Ids, order, digests, journal and moves stay what they are. Threads that are
-        there with the same content are passed over; with other content they are a
-        `Conflict`. With ``dry_run`` the archive is only read and checked.
+        Ids, order, digests, journal and moves stay what they are. A thread that exists
+        with the same content is skipped; with other content it is a `Conflict`. With
+        ``dry_run`` the archive is only read and checked.
         """
         return self.runner.run(
             transfer.import_archive, source, dry_run=dry_run, progress=progress

@@ -189,10 +189,10 @@ class Thread:
         return self._runner.run(load.difference, self.id, a, b)
 
     def blame(self, path: str, at: Reference = HEAD) -> Blame:
-        """Which checkpoint last set what stands at a path, on the line to ``at``.
+        """Which checkpoint last set the value at a path, on the line to ``at``.
 
         The path is written as ``messages[3].content`` or ``/messages/3/content``.
-        States in which it cannot have changed are not read.
+        States in which the value cannot have changed are not read.
         """
         return self._runner.run(blame.blame, self.id, path, at)
 
@@ -203,7 +203,7 @@ class Thread:
         return self._runner.run(moves.moves, self.id, before, limit)
 
     def family(self) -> Page[ThreadRecord]:
-        """The threads that share history with this one, itself too, last used first."""
+        """This thread and those that share history with it, last used first."""
         return self._runner.run(family.family, self.id)
 
     def tree(
@@ -231,7 +231,7 @@ class Thread:
         return self._runner.save(moves.rewind, self.id, ref)
 
     def undo(self) -> Checkpoint:
-        """Take the last save or rewind back; again for the one before it."""
+        """Take back the last save or rewind; call it again for the one before."""
         return self._runner.save(moves.undo, self.id)
 
     def redo(self) -> Checkpoint:
@@ -271,10 +271,10 @@ class Thread:
         checkpoint: Checkpoint | str | None = None,
         replace: bool = False,
     ) -> Any:
-        """Record a value once under a key; gives back the value that is in force.
+        """Record a value once under a key; gives the value in force.
 
         The key belongs to the thread or to a checkpoint, which need not be saved yet.
-        The first value stays unless ``replace`` is given.
+        The first value stays, unless ``replace`` is given.
         """
         values = self.record_all({key: value}, checkpoint=checkpoint, replace=replace)
         return values[key]
@@ -310,8 +310,8 @@ class Thread:
     def delete(self, ref: Reference | None = None) -> int:
         """Delete the thread, or one checkpoint of it; returns how many went.
 
-        Forks keep what they share. A deleted thread turns late writers away: to begin
-        it anew, save with ``expect=None``.
+        Forks keep what they share. Writers that still save to a deleted thread get a
+        `Conflict`; to use its name again, save with ``expect=None``.
         """
         return self._runner.run(removal.delete, self.id, ref)
 

@@ -36,8 +36,8 @@ from holdfast.adapters.langgraph import (
 from holdfast.adapters.langgraph._runner import (
     Address,
     AnyStore,
-    Opening,
     Runner,
+    Scoped,
     opened,
 )
 from holdfast.adapters.langgraph._task_writes import call_of
@@ -83,9 +83,9 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         *,
         allow: Iterable[type] = (),
         **options: Unpack[OpenOptions],
-    ) -> Opening[Self]:
+    ) -> Scoped[Self]:
         """A saver for ``with`` or ``async with``, closed at the end of it."""
-        return Opening(lambda store: cls(store, allow=allow), address, options)
+        return Scoped(lambda store: cls(store, allow=allow), address, options)
 
     def __enter__(self) -> Self:
         return self
