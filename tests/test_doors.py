@@ -16,16 +16,16 @@ import holdfast
 from holdfast import AsyncStore, AsyncThread, Store, Thread
 from holdfast._api.agents import Agents, AsyncAgents
 from holdfast._api.autosave import AsyncAutoCheckpoints, AutoCheckpoints
-from holdfast._api.conversations import (
-    AsyncConversations,
-    Conversations,
+from holdfast._api.conversations import AsyncConversations, Conversations
+from holdfast._api.documents import AsyncDocuments, Documents
+from holdfast._api.keywords import (
+    HistoryOptions,
+    LinesOptions,
     ListOptions,
     SearchOptions,
+    StartOptions,
+    ThreadsOptions,
 )
-from holdfast._api.documents import AsyncDocuments, Documents
-from holdfast._api.store import StartOptions, ThreadsOptions
-from holdfast._api.thread import HistoryOptions
-from holdfast._api.transfer import LinesOptions
 from holdfast._engine.packing import _zstd
 from holdfast._engine.threads import journal
 from holdfast._engine.threads.save import SaveOptions

@@ -6,44 +6,43 @@ import os
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
 from holdfast._api import plugins, transfer
 from holdfast._api.agents import Agents, AsyncAgents
-from holdfast._api.conversations import (
-    AsyncConversations,
-    Conversations,
-    SearchOptions,
-    search_query,
-)
+from holdfast._api.conversations import AsyncConversations, Conversations
 from holdfast._api.documents import AsyncDocuments, Documents
+from holdfast._api.keywords import (
+    LinesOptions,
+    SearchOptions,
+    StartOptions,
+    ThreadsOptions,
+    search_query,
+    start,
+    threads_query,
+)
 from holdfast._api.options import open_new, over
 from holdfast._api.runner import Runner, runner_for
 from holdfast._api.thread import AsyncThread, Thread
-from holdfast._api.transfer import LinesOptions
 from holdfast._engine.context import Context
 from holdfast._engine.records import last_messages
 from holdfast._engine.search import index
 from holdfast._engine.search import query as search
 from holdfast._engine.search.query import WITH_MESSAGES, Match
 from holdfast._engine.threads import listing, load, removal
-from holdfast._engine.threads.listing import ThreadsQuery
 from holdfast._engine.upkeep import copy, prune, salvage, sizes, statistics, verify
 from holdfast._engine.upkeep.copy import Copied
 from holdfast._engine.upkeep.salvage import Salvaged
 from holdfast._engine.upkeep.sizes import Heavy
 from holdfast._engine.upkeep.statistics import Statistics
 from holdfast._engine.upkeep.verify import Verification
-from holdfast._port import NEW_THREAD, Pruned, Start
-from holdfast._values.keywords import refuse_unknown
+from holdfast._port import Pruned
 from holdfast._values.records import (
     Change,
     Checkpoint,
     Page,
     Progress,
     ThreadRecord,
-    checked_name,
-    encode_metadata,
 )
 from holdfast.errors import Unsupported
 from holdfast.retention import Retention
@@ -55,47 +54,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 POLL_SECONDS = 0.02
-
-
-class StartOptions(TypedDict, total=False):
-    """What a new thread begins with; `Store.thread` explains it."""
-
-    kind: str
-    owner: str | None
-    agent: str | None
-    metadata: dict[str, object] | None
-
-
-def start(options: StartOptions) -> Start:
-    """How a thread that does not exist yet begins."""
-    if not options:
-        return NEW_THREAD
-    refuse_unknown("a thread", options, StartOptions)
-    owner, agent = options.get("owner"), options.get("agent")
-    return Start(
-        kind=checked_name(options.get("kind", "thread"), "kind"),
-        owner=None if owner is None else checked_name(owner, "owner"),
-        agent=None if agent is None else checked_name(agent, "agent"),
-        metadata=encode_metadata(options.get("metadata")),
-    )
-
-
-class ThreadsOptions(TypedDict, total=False):
-    """Which threads are listed; `Store.threads` explains it."""
-
-    kind: str | None
-    owner: str | None
-    agent: str | None
-    prefix: str | None
-    metadata: dict[str, object] | None
-    limit: int | None
-    after: int | None
-
-
-def threads_query(options: ThreadsOptions) -> ThreadsQuery:
-    """The query for a list of threads."""
-    refuse_unknown("a list of threads", options, ThreadsOptions)
-    return ThreadsQuery(**options)
 
 
 async def backup(context: Context, to: str) -> None:

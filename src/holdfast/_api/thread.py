@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict, TypeVar, Unpack, overload
+from typing import Any, TypeVar, Unpack, overload
 
+from holdfast._api.keywords import HistoryOptions, appended, history_query
 from holdfast._api.runner import AsyncRunner, Runner
 from holdfast._engine.threads import (
     blame,
@@ -18,10 +19,9 @@ from holdfast._engine.threads import (
     save,
 )
 from holdfast._engine.threads.blame import Blame
-from holdfast._engine.threads.lineage import HistoryQuery, Order, Reference
+from holdfast._engine.threads.lineage import Reference
 from holdfast._engine.threads.save import SaveOptions
 from holdfast._port import NEW_THREAD, Start
-from holdfast._values.keywords import refuse_unknown
 from holdfast._values.records import (
     UNSET,
     Checkpoint,
@@ -33,41 +33,8 @@ from holdfast._values.records import (
 )
 from holdfast._values.reference import HEAD
 from holdfast.diff import Diff
-from holdfast.errors import Unstorable
 
 T = TypeVar("T")
-
-
-class HistoryOptions(TypedDict, total=False):
-    """Which checkpoints a history lists; `Thread.history` explains it."""
-
-    before: Reference | int | None
-    order: Order
-    all: bool
-    tag: str | None
-    label: str | None
-
-
-def history_query(limit: int | None, options: HistoryOptions) -> HistoryQuery:
-    """The query for a history."""
-    refuse_unknown("a history", options, HistoryOptions)
-    return HistoryQuery(limit=limit, **options)
-
-
-OPTIONS_OF_A_SAVE = SaveOptions.__optional_keys__ | {"if_changed"}
-
-
-def appended(lists: Mapping[str, Sequence[object]]) -> drafts.ListsDraft:
-    """What `append` saves; it takes no options, so their names are refused."""
-    if not OPTIONS_OF_A_SAVE.isdisjoint(lists):
-        name = min(OPTIONS_OF_A_SAVE.intersection(lists))
-        raise Unstorable(
-            name,
-            "is an option of a save, and append() takes only lists of the state; use"
-            f" extend({{...}}, {name}=...), or for a list of that name"
-            f" extend({{{name!r}: [...]}})",
-        )
-    return drafts.ListsDraft(lists)
 
 
 class Thread:
