@@ -112,8 +112,8 @@ def _can_compress() -> bool:
     return False
 
 
-class Opening(Generic[S]):
-    """Something over a store that is open within ``with`` or ``async with``."""
+class Scoped(Generic[S]):
+    """A saver or a memory whose store is open within ``with`` or ``async with``."""
 
     def __init__(
         self, make: Callable[[AnyStore], S], address: Address, options: OpenOptions
