@@ -23,7 +23,7 @@ from agents import Agent, Runner, RunState, function_tool, set_tracing_disabled
 from agents.exceptions import UserError
 
 import holdfast
-from adapters.scripted import Scripted, calls, says
+from adapters.openai_agents.scripted_model import Scripted, calls, says
 from holdfast import Conflict, Store
 from holdfast.adapters.openai_agents import HoldfastSession
 from holdfast.faults import Fault, FaultyDisk, kill

@@ -111,7 +111,7 @@ class FrameReader:
         if self.read("end").payload != digest.encode():
             raise self.damage("its digest does not match its content")
         if self._file.read(1):
-            raise self.damage("something stands behind its end")
+            raise self.damage("something follows its end")
         return digest
 
     def _payload(self, length: int) -> bytes:

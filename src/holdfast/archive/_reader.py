@@ -184,7 +184,7 @@ def _check_checkpoint(checkpoint: Checkpoint) -> None:
         raise ValueError(f"the manifest of {checkpoint.id!r} does not fit it")
     if manifest.encoded() != checkpoint.manifest:
         raise ValueError(f"the manifest of {checkpoint.id!r} is not written as it is")
-    # A segment stands once in a state: else a few segments could be a huge state.
+    # A state has each segment once: else a few segments could be a huge state.
     if _count(checkpoint.runs) != _count(merged(checkpoint.runs)):
         raise ValueError(f"the runs of {checkpoint.id!r} overlap")
 

@@ -64,7 +64,7 @@ def agent(record: Any, where: str = "") -> AetherRecord:
 def conversation(record: Any, where: str = "") -> AetherRecord:
     """A conversation with its messages."""
     fields = Fields(record, where)
-    id_, whose = fields.text("id"), fields.text("agent_id")
+    id_, agent_id = fields.text("id"), fields.text("agent_id")
     at = fields.seconds("last_message_at")
     messages = [
         _message(Fields(message, f"messages[{index}]"))
@@ -78,7 +78,7 @@ def conversation(record: Any, where: str = "") -> AetherRecord:
         "created_at": fields.seconds("created_at"),
     }
     whole = {**_present(state, fields), "messages": messages}
-    return AetherRecord(id=id_, agent=whose, at=at, state=whole)
+    return AetherRecord(id=id_, agent=agent_id, at=at, state=whole)
 
 
 def _message(fields: Fields) -> dict[str, Any]:

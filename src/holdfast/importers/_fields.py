@@ -148,7 +148,7 @@ def rendered(at: int) -> str:
 
 def _checked_time(at: int, where: str) -> int:
     if not EARLIEST <= at <= LATEST:
-        raise Damaged(f"{where} lies beyond the calendar")
+        raise Damaged(f"{where} is beyond the calendar")
     return at
 
 

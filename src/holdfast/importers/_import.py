@@ -52,7 +52,7 @@ async def import_into(
     reading = _reader(name).read(place)
     with reading.resources:
         writer = ImportWriter(
-            context, name, reading, dry_run=dry_run, progress=progress or _silence
+            context, name, reading, dry_run=dry_run, progress=progress
         )
         await writer.run()
     return Report(
@@ -67,10 +67,6 @@ async def import_into(
         conflicts=tuple(writer.conflicts),
         ignored=tuple(reading.ignored),
     )
-
-
-def _silence(done: int, total: int) -> None:
-    del done, total
 
 
 def _place(path: str | os.PathLike[str], name: str | None) -> str:

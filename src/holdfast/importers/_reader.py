@@ -149,11 +149,11 @@ class Reading:
         earlier = sum(other.digest == save.digest for other in self.lines[line])
         return f"{save.digest}-{earlier + 1}" if earlier else save.digest
 
-    def _is_double(self, save: Save | Bundle, whose: Line | str, id_: str) -> bool:
-        if (whose, id_) not in self._digests:
-            self._digests[whose, id_] = save.digest
+    def _is_double(self, save: Save | Bundle, owner: Line | str, id_: str) -> bool:
+        if (owner, id_) not in self._digests:
+            self._digests[owner, id_] = save.digest
             return False
-        if self._digests[whose, id_] == save.digest:
+        if self._digests[owner, id_] == save.digest:
             text = f"holds checkpoint {save.id!r} once more; it was taken over once"
             self.ignored.append(Finding(save.path, text))
         else:
@@ -196,7 +196,7 @@ class Reader(Protocol):
 
 
 def _storable(save: Save, id_: str) -> Save:
-    """A save whose id, label and tags the store accepts; refused ones go to origin."""
+    """A save with id, label and tags that the store accepts; others go to origin."""
     label = save.label if save.label is not None and _is_mark(save.label) else None
     tags = tuple(dict.fromkeys(tag for tag in save.tags if _is_mark(tag)))
     changed: dict[str, Any] = {

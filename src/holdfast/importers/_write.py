@@ -58,7 +58,7 @@ class ImportWriter:
         reading: Reading,
         *,
         dry_run: bool,
-        progress: Progress,
+        progress: Progress | None,
     ) -> None:
         # The clock shows the source's times: retention must not be applied by them.
         self.context = replace(context, after_save=None)
@@ -84,7 +84,7 @@ class ImportWriter:
     def _advance(self, steps: int) -> None:
         total = sum(map(len, self.reading.lines.values())) + len(self.reading.bundles)
         self._done += steps
-        if steps:
+        if steps and self._progress:
             self._progress(self._done, total)
 
     async def _attempt(

@@ -38,7 +38,7 @@ _OPENING = re.compile(rb'(?:\xef\xbb\xbf)?\s*(?:\[\s*)?\{\s*"(metadata|state|id)
 _Order = tuple[int, int, int]
 
 
-class _CortexCheckpoint(msgspec.Struct, frozen=True, kw_only=True):
+class _CortexSave(msgspec.Struct, frozen=True, kw_only=True):
     """A checkpoint; ``save`` is None if only its metadata exists."""
 
     path: str
@@ -58,12 +58,12 @@ def recognises(path: str) -> bool:
 def read(path: str) -> Reading:
     """All checkpoints of a file, or of a folder's JSON files."""
     reading = Reading()
-    found: list[_CortexCheckpoint] = []
+    found: list[_CortexSave] = []
     for file in _candidates(path, reading):
         with reading.attempt(shown(file.path)):
             found += _read_file(reading, file.path)
     whole = [checkpoint for checkpoint in found if checkpoint.save is not None]
-    last: dict[str, _CortexCheckpoint] = {}
+    last: dict[str, _CortexSave] = {}
     for checkpoint in _in_order(whole):
         _put(reading, checkpoint, last.get(checkpoint.thread))
         last[checkpoint.thread] = checkpoint
@@ -84,16 +84,16 @@ def _looks_right(file: SourceFile) -> bool:
     return _OPENING.match(head) is not None and b'"thread_id"' in head
 
 
-def _read_file(reading: Reading, path: str) -> Iterator[_CortexCheckpoint]:
+def _read_file(reading: Reading, path: str) -> Iterator[_CortexSave]:
     for index, text in enumerate(elements(read_json_text(path))):
         with reading.attempt(shown(path), f"checkpoint {index + 1}"):
             yield _found(text, path, index)
 
 
-def _found(text: str, path: str, index: int) -> _CortexCheckpoint:
+def _found(text: str, path: str, index: int) -> _CortexSave:
     record = Fields(parse(text))
     about = record if "state" not in record.rest else _metadata(record)
-    found = _CortexCheckpoint(
+    found = _CortexSave(
         path=shown(path),
         thread=about.text("thread_id"),
         id=about.text("id"),
@@ -147,9 +147,7 @@ def _save(text: str, path: str) -> Save:
     return msgspec.structs.replace(save, origin={**kept, **record.extra()})
 
 
-def _put(
-    reading: Reading, checkpoint: _CortexCheckpoint, last: _CortexCheckpoint | None
-) -> None:
+def _put(reading: Reading, checkpoint: _CortexSave, last: _CortexSave | None) -> None:
     assert checkpoint.save is not None
     linked = last is None or last.id == checkpoint.parent
     if not linked and last and last.save and last.save.at == checkpoint.save.at:
@@ -166,7 +164,7 @@ def _put(
         )
 
 
-def _report_missing(reading: Reading, found: Iterable[_CortexCheckpoint]) -> None:
+def _report_missing(reading: Reading, found: Iterable[_CortexSave]) -> None:
     """Report the checkpoints of which only metadata, or a child, exists."""
     there = {(c.thread, c.id) for c in found if c.save is not None}
     for checkpoint in found:
@@ -180,7 +178,7 @@ def _report_missing(reading: Reading, found: Iterable[_CortexCheckpoint]) -> Non
             reading.infer(f"{about} follows {parent!r}, whose state is not there")
 
 
-def _in_order(found: list[_CortexCheckpoint]) -> Iterator[_CortexCheckpoint]:
+def _in_order(found: list[_CortexSave]) -> Iterator[_CortexSave]:
     """Parents before their children, otherwise by time and step.
 
     Steps alone do not suffice: they restart when the program restarts.
@@ -206,6 +204,6 @@ def _in_order(found: list[_CortexCheckpoint]) -> Iterator[_CortexCheckpoint]:
                 heappush(ready, child)
 
 
-def _order(checkpoint: _CortexCheckpoint, index: int) -> _Order:
+def _order(checkpoint: _CortexSave, index: int) -> _Order:
     assert checkpoint.save is not None
     return checkpoint.save.at, checkpoint.step, index

@@ -58,7 +58,7 @@ def _candidates(path: str, reading: Reading) -> Iterator[SourceFile]:
         if file.name.endswith(".tmp"):
             reason = "was left over from an interrupted write"
         elif len(file.parts) == 1:
-            reason = "stands in no category"
+            reason = "is in no category"
         elif not file.name.endswith((".md", ".json")):
             reason = "is neither markdown nor JSON"
         else:

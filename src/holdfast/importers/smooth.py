@@ -35,7 +35,7 @@ KEYS = (b'"agent_id"', b'"conversation"')
 MOST_LOOKED_AT = 10_000
 
 
-class SmoothCheckpoint(msgspec.Struct, frozen=True):
+class SmoothSave(msgspec.Struct, frozen=True):
     """A checkpoint and the conversation it belongs to."""
 
     line: Line
@@ -52,7 +52,7 @@ def recognises(path: str) -> bool:
 def read(path: str) -> Reading:
     """All checkpoints below a folder."""
     reading = Reading()
-    found: list[SmoothCheckpoint] = []
+    found: list[SmoothSave] = []
     for file in _candidates(path, reading):
         with reading.attempt(shown(file.path)):
             again = partial(_found, file.path)
@@ -74,12 +74,12 @@ def _looks_right(file: SourceFile) -> bool:
     return all(key in head for key in KEYS)
 
 
-def _found(path: str) -> SmoothCheckpoint:
+def _found(path: str) -> SmoothSave:
     record = read_json(path)
     return taken_apart(record, shown(path), Fields(record).moment("created_at"))
 
 
-def taken_apart(record: Any, path: str, created_at: Moment) -> SmoothCheckpoint:
+def taken_apart(record: Any, path: str, created_at: Moment) -> SmoothSave:
     """The save for a checkpoint of smooth."""
     fields = Fields(record)
     line, state = _conversation(fields)
@@ -97,7 +97,7 @@ def taken_apart(record: Any, path: str, created_at: Moment) -> SmoothCheckpoint:
         origin={**({"created_at": exact} if exact else {}), **fields.extra()},
         messages=len(state["messages"]),
     )
-    return SmoothCheckpoint(line, save, (created_at.nanoseconds, iteration))
+    return SmoothSave(line, save, (created_at.nanoseconds, iteration))
 
 
 def _conversation(fields: Fields) -> tuple[Line, dict[str, Any]]:
@@ -113,17 +113,13 @@ def _conversation(fields: Fields) -> tuple[Line, dict[str, Any]]:
     return line, state
 
 
-def lightened(
-    found: SmoothCheckpoint, again: Callable[[], SmoothCheckpoint]
-) -> SmoothCheckpoint:
+def lightened(found: SmoothSave, again: Callable[[], SmoothSave]) -> SmoothSave:
     """The same without its state in memory."""
     save = later(found.save, lambda: again().save)
     return msgspec.structs.replace(found, save=save)
 
 
-def put_in_order(
-    reading: Reading, found: list[SmoothCheckpoint], otherwise: str
-) -> None:
+def put_in_order(reading: Reading, found: list[SmoothSave], otherwise: str) -> None:
     """Add checkpoints oldest first; ``otherwise`` says how equal times are ordered."""
     # Sorting is stable: equal ones stay in the order in which they were found.
     found.sort(key=lambda checkpoint: checkpoint.order)

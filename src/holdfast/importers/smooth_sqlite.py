@@ -17,7 +17,7 @@ from holdfast.importers._files import checked_text, parse, shown
 from holdfast.importers._reader import Damaged, Reading
 from holdfast.importers._sqlite import columns_of, has_columns, opened, selected
 from holdfast.importers.smooth import (
-    SmoothCheckpoint,
+    SmoothSave,
     lightened,
     put_in_order,
     taken_apart,
@@ -33,7 +33,7 @@ def recognises(path: str) -> bool:
 
 def read(path: str) -> Reading:
     """All rows of the table; the file stays open until the reading is closed."""
-    reading, found = Reading(), list[SmoothCheckpoint]()
+    reading, found = Reading(), list[SmoothSave]()
     with reading.attempt(shown(path)):
         db = reading.resources.enter_context(opened(path))
         columns = _columns(db)
@@ -47,7 +47,7 @@ def read(path: str) -> Reading:
 
 def _found(
     db: apsw.Connection, columns: list[str], rowid: int, path: str
-) -> SmoothCheckpoint:
+) -> SmoothSave:
     record = _record(db, columns, rowid)
     at = Fields(record).seconds("created_at")
     found = taken_apart(record, path, Moment(at * 1000, rendered(at)))

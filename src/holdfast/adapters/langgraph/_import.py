@@ -82,7 +82,7 @@ class _Import:
         dry_run: bool,
         progress: Progress | None,
     ) -> None:
-        self._progress, self._done = progress or _silence, 0
+        self._progress, self._done = progress, 0
         self.context, self.types, self.decoder = context, types, decoder
         self.source, self.dry_run = source, dry_run
         self.found: Counter[str] = Counter()
@@ -107,10 +107,7 @@ class _Import:
 
     async def run(self) -> None:
         try:
-            namespaces = {
-                namespace: self.source.ids(namespace)
-                for namespace in self.source.namespaces()
-            }
+            namespaces = {ns: self.source.ids(ns) for ns in self.source.namespaces()}
         except Damaged as damage:
             self.damaged.append(Finding(self.source.shown, str(damage)))
             return
@@ -119,14 +116,14 @@ class _Import:
         self.found["checkpoints"] = sum(map(len, namespaces.values()))
         done = 0
         for namespace, ids in namespaces.items():
-            await self._attempt(self._take(namespace, ids), namespace)
+            await self._attempt(self._take(namespace, ids), _what(namespace))
             done += len(ids)
             self._tell(done)
 
     def _tell(self, done: int) -> None:
-        if done > self._done:
-            self._done = done
+        if self._progress and done > self._done:
             self._progress(done, self.found["checkpoints"])
+        self._done = max(done, self._done)
 
     async def _take(self, namespace: Namespace, ids: Sequence[str]) -> None:
         there = await self._there(namespace, ids)
@@ -134,12 +131,13 @@ class _Import:
         # Writes first, so that a stored checkpoint always has its writes.
         alone = [id_ for id_ in self.source.written(namespace) if id_ not in ids]
         for id_ in (*alone, *missing):
-            await self._attempt(self._take_writes(namespace, id_), namespace, id_)
+            await self._attempt(
+                self._take_writes(namespace, id_), _what(namespace, id_)
+            )
         versions: dict[str, Mapping[str, Any]] = {}
         for id_ in missing:
-            await self._attempt(
-                self._take_one(namespace, id_, versions), namespace, id_
-            )
+            taking = self._take_one(namespace, id_, versions)
+            await self._attempt(taking, _what(namespace, id_))
             self._tell(self._done + 1)
         self.already_there["checkpoints"] += len(there)
         counts = self.imported if missing or not ids else self.already_there
@@ -160,30 +158,14 @@ class _Import:
             raise Conflict("was used here since; nothing was added to it")
         return there
 
-    async def _attempt(
-        self,
-        work: Coroutine[Any, Any, None],
-        namespace: Namespace,
-        id_: str | None = None,
-    ) -> None:
+    async def _attempt(self, work: Coroutine[Any, Any, None], what: str) -> None:
+        """Do a part of the import; a failure is reported and the rest continues."""
         try:
             await work
         except (Damaged, Unstorable) as problem:
-            self._note(self.damaged, namespace, id_, str(problem))
+            self.damaged.append(Finding(self.source.shown, f"{what}{problem}"))
         except (Conflict, FormatMismatch) as conflict:
-            self._note(self.conflicts, namespace, id_, str(conflict))
-
-    def _note(
-        self,
-        findings: list[Finding],
-        namespace: Namespace,
-        id_: str | None,
-        reason: str,
-    ) -> None:
-        where = f"{namespace.ns!r} of " if namespace.ns else ""
-        what = "" if id_ is None else f"checkpoint {id_!r} "
-        text = f"{where}thread {namespace.thread!r}: {what}{reason}"
-        findings.append(Finding(self.source.shown, text))
+            self.conflicts.append(Finding(self.source.shown, f"{what}{conflict}"))
 
     async def _take_one(
         self, namespace: Namespace, id_: str, versions: dict[str, Mapping[str, Any]]
@@ -246,8 +228,11 @@ class _Import:
         return self.decoder.read(write.kind, write.data)
 
 
-def _silence(done: int, total: int) -> None:
-    del done, total
+def _what(namespace: Namespace, id_: str | None = None) -> str:
+    """The beginning of a remark about a namespace or a checkpoint of it."""
+    where = f"{namespace.ns!r} of " if namespace.ns else ""
+    what = "" if id_ is None else f"checkpoint {id_!r} "
+    return f"{where}thread {namespace.thread!r}: {what}"
 
 
 def _numbered(checkpoint: Mapping[str, Any]) -> Put:

@@ -39,7 +39,7 @@ from holdfast.adapters.langgraph._types import Types
 PAGE = 50
 
 
-class ListQuery(msgspec.Struct, frozen=True):
+class TupleQuery(msgspec.Struct, frozen=True):
     """Which checkpoints to list; their metadata must have the items of ``filter``."""
 
     config: RunnableConfig | None = None
@@ -49,7 +49,7 @@ class ListQuery(msgspec.Struct, frozen=True):
 
 
 async def tuples(
-    context: Context, types: Types, asked: ListQuery
+    context: Context, types: Types, asked: TupleQuery
 ) -> AsyncIterator[CheckpointTuple]:
     """The checkpoints of a query, with their values and writes."""
     left = asked.limit
@@ -68,7 +68,7 @@ async def tuples(
 
 
 async def checkpoints(
-    context: Context, asked: ListQuery
+    context: Context, asked: TupleQuery
 ) -> AsyncIterator[GraphCheckpoint]:
     """The checkpoints of a query; the filter is not applied yet."""
     id_ = id_in(asked.config)
@@ -98,7 +98,7 @@ def _is_on(checkpoint: Checkpoint, around: str) -> bool:
     return isinstance(parents, Mapping) and around in parents.values()
 
 
-async def _threads(context: Context, asked: ListQuery) -> list[ThreadRecord]:
+async def _threads(context: Context, asked: TupleQuery) -> list[ThreadRecord]:
     """The threads to list, the last used first."""
     if asked.config is None:
         return list(await context.backend.scan(Threads(kind=KIND)))
@@ -119,7 +119,7 @@ async def namespaces(context: Context, thread: str) -> list[ThreadRecord]:
 
 
 async def _bound(
-    context: Context, asked: ListQuery, threads: list[ThreadRecord]
+    context: Context, asked: TupleQuery, threads: list[ThreadRecord]
 ) -> tuple[int | None, str | None]:
     """The ``before`` of a query as a number, or as an id if it cannot be found.
 

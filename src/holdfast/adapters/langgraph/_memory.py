@@ -286,4 +286,4 @@ def _meets(namespace: Labels, condition: MatchCondition) -> bool:
     part = namespace[: len(path)]
     if condition.match_type == "suffix":
         part = namespace[len(namespace) - len(path) :]
-    return all(told in (ANY, label) for label, told in zip(part, path, strict=True))
+    return all(step in (ANY, label) for label, step in zip(part, path, strict=True))

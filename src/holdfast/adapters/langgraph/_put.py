@@ -63,24 +63,6 @@ class PutRequest(msgspec.Struct, frozen=True):
         return self.how.id
 
 
-def _request(
-    types: Types,
-    config: RunnableConfig,
-    checkpoint: Put,
-    metadata: CheckpointMetadata,
-    new_versions: ChannelVersions,
-) -> PutRequest:
-    """The request of a call of ``put``."""
-    namespace = namespace_of(config)
-    parent = id_in(config)
-    kept = types.plain(dict(get_checkpoint_metadata(config, metadata)), "metadata")
-    how = save.Options(id=checked_id(checkpoint["id"]), metadata=encode_metadata(kept))
-    draft = PutDraft(types, checkpoint, new_versions, parent)
-    return PutRequest(
-        namespace, draft, how, parent, _follows(config, namespace, parent)
-    )
-
-
 def _follows(config: RunnableConfig, namespace: Namespace, parent: str | None) -> bool:
     """Whether a put continues the checkpoint that its run found as the newest.
 
@@ -105,9 +87,14 @@ async def put(
     new_versions: ChannelVersions,
 ) -> RunnableConfig:
     """Save a checkpoint as the newest of its thread; returns its config."""
-    asked = _request(types, config, checkpoint, metadata, new_versions)
+    namespace, parent = namespace_of(config), id_in(config)
+    kept = types.plain(dict(get_checkpoint_metadata(config, metadata)), "metadata")
+    how = save.Options(id=checked_id(checkpoint["id"]), metadata=encode_metadata(kept))
+    draft = PutDraft(types, checkpoint, new_versions, parent)
+    follows = _follows(config, namespace, parent)
+    asked = PutRequest(namespace, draft, how, parent, follows)
     await save_checkpoint(context, asked)
-    return asked.namespace.config(asked.id)
+    return namespace.config(asked.id)
 
 
 async def save_checkpoint(context: Context, asked: PutRequest) -> Checkpoint:

@@ -32,8 +32,8 @@ from holdfast.adapters.langgraph import (
 from holdfast.adapters.langgraph._runner import (
     Address,
     AnyStore,
-    Runner,
-    Scoped,
+    OpenedAdapter,
+    SaverRunner,
     opened,
 )
 from holdfast.adapters.langgraph._types import Types
@@ -69,7 +69,7 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         self._owned = None
         if not isinstance(store, Store | AsyncStore):
             store = self._owned = opened(store, options)
-        self._runner = Runner(store)
+        self._runner = SaverRunner(store)
 
     @classmethod
     def from_conn_string(
@@ -78,9 +78,9 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         *,
         allow: Iterable[type] = (),
         **options: Unpack[OpenOptions],
-    ) -> Scoped[Self]:
+    ) -> OpenedAdapter[Self]:
         """A saver for ``with`` or ``async with``, closed at the end of the block."""
-        return Scoped(lambda store: cls(store, allow=allow), address, options)
+        return OpenedAdapter(lambda store: cls(store, allow=allow), address, options)
 
     def __enter__(self) -> Self:
         return self
@@ -124,7 +124,7 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         ``filter`` compares metadata by any key; ``before`` continues after a
         checkpoint. No transaction is open during the loop, which may call any method.
         """
-        query = _list.ListQuery(config, filter, before, limit)
+        query = _list.TupleQuery(config, filter, before, limit)
         return self._runner.each(self._tuples(query))
 
     async def alist(
@@ -136,11 +136,11 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
         """As `list`, awaited."""
-        query = _list.ListQuery(config, filter, before, limit)
+        query = _list.TupleQuery(config, filter, before, limit)
         async for item in self._runner.aeach(self._tuples(query)):
             yield item
 
-    def _tuples(self, query: _list.ListQuery) -> AsyncIterator[CheckpointTuple]:
+    def _tuples(self, query: _list.TupleQuery) -> AsyncIterator[CheckpointTuple]:
         return _list.tuples(self._runner.context, self._types, query)
 
     def get_delta_channel_history(

@@ -14,8 +14,8 @@ from holdfast.adapters.langgraph import _memory
 from holdfast.adapters.langgraph._runner import (
     Address,
     AnyStore,
-    Runner,
-    Scoped,
+    OpenedAdapter,
+    SaverRunner,
     opened,
 )
 from holdfast.adapters.langgraph._types import Types
@@ -51,7 +51,7 @@ class HoldfastStore(BaseStore):
         self._owned: Store | None = None
         if not isinstance(store, Store | AsyncStore):
             store = self._owned = opened(store, options)
-        self._runner = Runner(store)
+        self._runner = SaverRunner(store)
 
     @classmethod
     def from_conn_string(
@@ -61,9 +61,11 @@ class HoldfastStore(BaseStore):
         ttl: TTLConfig | None = None,
         index: IndexConfig | None = None,
         **options: Unpack[OpenOptions],
-    ) -> Scoped[Self]:
+    ) -> OpenedAdapter[Self]:
         """A store for ``with`` or ``async with``, closed at the end of the block."""
-        return Scoped(lambda store: cls(store, ttl=ttl, index=index), address, options)
+        return OpenedAdapter(
+            lambda store: cls(store, ttl=ttl, index=index), address, options
+        )
 
     def __enter__(self) -> Self:
         return self

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import msgspec
 
+from holdfast._engine.cache import Known
 from holdfast._engine.context import Context
 from holdfast._engine.records import transcript_tail
 from holdfast._engine.records.conversations import KIND, missing, thread_of
@@ -17,13 +18,15 @@ from holdfast._engine.threads.drafts import (
     Amendment,
     ListsDraft,
     StateDraft,
+    read_values,
 )
 from holdfast._engine.threads.lineage import Reference
-from holdfast._engine.threads.load import loaded
+from holdfast._engine.threads.load import loaded, read_listed
 from holdfast._messages.transcript import fields_of
 from holdfast._port import Start, ThreadKey
 from holdfast._values import codec
 from holdfast._values.list_tail import Tail
+from holdfast._values.manifest import decode_manifest
 from holdfast._values.records import UNSET, Checkpoint, ThreadRecord
 from holdfast._values.reference import HEAD
 from holdfast.adapters.openai_agents._paused_run import (
@@ -96,6 +99,21 @@ async def present(context: Context, key: ConversationKey) -> StoredItems:
         return StoredItems([])
     run = fields_of(state.get(RUN)).get("id")
     return StoredItems(cast("Items", state.get("messages", [])), run)
+
+
+async def find_run(context: Context, key: ConversationKey) -> Mapping[str, Any] | None:
+    """The stored run, ``None`` if there is none."""
+    await admit(context, key)
+    record = await context.find_thread(key.thread)
+    if record is None or record.head is None:
+        return None
+
+    async def read(context: Context, record: ThreadRecord) -> Mapping[str, Any] | None:
+        assert record.head is not None
+        known = Known(record.head, decode_manifest(record.head))
+        return fields_of((await read_values(context, known, (RUN,))).get(RUN)) or None
+
+    return await read_listed(context, record, read)
 
 
 async def admit(context: Context, key: ConversationKey) -> None:

@@ -16,7 +16,7 @@ from holdfast._engine.records.transcript_tail import Newest, Untouched
 from holdfast.adapters.openai_agents import _changes
 from holdfast.adapters.openai_agents._changes import ConversationKey, Items, checked
 from holdfast.adapters.openai_agents._paused_run import SessionChange
-from holdfast.adapters.openai_agents._runner import Runner
+from holdfast.adapters.openai_agents._runner import SessionRunner
 
 
 class CompactionSnapshot:
@@ -24,7 +24,7 @@ class CompactionSnapshot:
 
     def __init__(
         self,
-        runner: Runner,
+        runner: SessionRunner,
         key: ConversationKey,
         found: Newest,
         expired: Callable[[Any], bool] | None,
@@ -61,7 +61,7 @@ class CompactionSnapshot:
 
 
 async def snapshot(
-    runner: Runner,
+    runner: SessionRunner,
     key: ConversationKey,
     limit: int,
     expired: Callable[[Any], bool] | None,

@@ -16,7 +16,7 @@ from holdfast._engine.recorder.calls import CallStatus, JournaledCall
 from holdfast._messages.transcript import Call, decoded
 from holdfast.adapters.openai_agents._changes import ConversationKey, Items, present
 from holdfast.adapters.openai_agents._paused_run import ResumedRun, resumed_by_another
-from holdfast.adapters.openai_agents._runner import Runner
+from holdfast.adapters.openai_agents._runner import SessionRunner
 from holdfast.adapters.openai_agents._transaction import PendingChanges
 from holdfast.errors import Unstorable
 
@@ -25,7 +25,12 @@ Read = Callable[[str], Awaitable[Items]]
 
 
 def once(
-    tool: FunctionTool, runner: Runner, key: ConversationKey, read: Read, *, again: bool
+    tool: FunctionTool,
+    runner: SessionRunner,
+    key: ConversationKey,
+    read: Read,
+    *,
+    again: bool,
 ) -> FunctionTool:
     """A copy of a tool that records its calls in the journal of the conversation."""
 
@@ -56,7 +61,7 @@ def once(
 class CurrentItems(msgspec.Struct, frozen=True):
     """Reads the items of a session now, and checks the run that it resumes."""
 
-    runner: Runner
+    runner: SessionRunner
     key: ConversationKey
     resumed: ResumedRun | None
     held: PendingChanges | None
@@ -82,7 +87,7 @@ class CurrentItems(msgspec.Struct, frozen=True):
 class CallJournal:
     """Records one call: that it began, and how it ended."""
 
-    def __init__(self, runner: Runner, call: JournaledCall) -> None:
+    def __init__(self, runner: SessionRunner, call: JournaledCall) -> None:
         self._runner, self._call = runner, call
 
     async def begin(self, *, again: bool) -> CallStatus:

@@ -1,16 +1,27 @@
-"""A change of a conversation, and what it means for the run that is paused there."""
+"""The paused run of a conversation: how changes affect it, and its JSON.
+
+Classes and functions that the JSON names are never imported, looked up or called here;
+agents, tools and context come from the caller.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.metadata import version
+from typing import Any, TypedDict, cast
 
 import msgspec
+from agents import Agent, RunState
+from agents.exceptions import UserError
 
-from holdfast._messages.transcript import answers_of, calls_of, fields_of
+from holdfast._messages.transcript import answers_of, calls_of, fields_of, parts_of
+from holdfast._values.clock import uuid7
 from holdfast._values.records import UNSET, Unset
-from holdfast.errors import Conflict
+from holdfast.errors import Conflict, FormatMismatch
 
+SDK = "openai-agents"
+_CALLS = frozenset({"call_id", "callId"})
 # The value of a conversation's state that is a paused run.
 RUN = "paused_run"
 
@@ -76,7 +87,7 @@ def _refuse_second(wanted: SessionChange, before: Mapping[str, Any]) -> None:
 def resumed_by_another() -> Conflict:
     """The error of a worker that resumes a run which is not stored any more."""
     return Conflict(
-        "this run has been resumed, or given up, by somebody else; nothing was added:"
+        "this run has been resumed, or given up, by another worker; nothing was added:"
         " look at the session's items before you go on",
         code="run_resumed",
     )
@@ -100,3 +111,80 @@ def _answered(items: Sequence[object]) -> set[str]:
     approved = {fields_of(item).get("approval_request_id") for item in items}
     answers = {id_ for item in items for id_ in answers_of(item)}
     return answers | {id_ for id_ in approved if isinstance(id_, str)}
+
+
+# --- the JSON of the SDK --------------------------------------------------------------
+
+
+class SaveRunOptions(TypedDict, total=False):
+    """The options of `RunState.to_json`."""
+
+    context_serializer: Any
+    strict_context: bool
+    include_tracing_api_key: bool
+
+
+class LoadRunOptions(TypedDict, total=False):
+    """The options of `RunState.from_json`."""
+
+    context_override: Any
+    context_deserializer: Any
+    strict_context: bool
+
+
+def dump_run(state: RunState[Any, Any], options: SaveRunOptions) -> dict[str, Any]:
+    """A run as the value of a conversation's state."""
+    snapshot = json.loads(state.to_string(**options))
+    return {
+        "id": uuid7(),
+        "schema": snapshot.get("$schemaVersion"),
+        "sdk": version(SDK),
+        "agent": fields_of(snapshot.get("current_agent")).get("name"),
+        "calls": sorted(_pending(state, snapshot)),
+        "state": snapshot,
+    }
+
+
+def _pending(state: RunState[Any, Any], snapshot: Mapping[str, Any]) -> set[str]:
+    """The calls the run waits for, also those of agents that are used as tools."""
+    response = snapshot.get("last_processed_response")
+    found = set(_called(response))
+    for item in state.get_interruptions():
+        raw: object = item.raw_item
+        fields = fields_of(raw if isinstance(raw, dict) else vars(raw))
+        found |= {fields.get("call_id"), fields.get("id")}
+    return {id_ for id_ in found if isinstance(id_, str) and id_}
+
+
+def _called(value: object) -> Iterator[object]:
+    fields = fields_of(value)
+    for name, part in fields.items():
+        if name in _CALLS:
+            yield part
+        yield from _called(part)
+    for part in parts_of(value):
+        yield from _called(part)
+
+
+async def load_run(
+    id_: str, run: Mapping[str, Any], agent: Agent[Any], options: LoadRunOptions
+) -> RunState[Any, Any]:
+    """The run as an object of the SDK; `FormatMismatch` if the SDK cannot read it."""
+    try:
+        return await RunState.from_json(agent, run["state"], **options)
+    except UserError as error:
+        raise FormatMismatch(_advice(id_, run, error), code="run_unreadable") from error
+
+
+def _advice(id_: str, run: Mapping[str, Any], error: UserError) -> str:
+    written_by, here = run.get("sdk"), version(SDK)
+    origin = f"the run of session {id_!r}, saved by {SDK} {written_by}"
+    if "schema version" in str(error).lower():
+        return (
+            f"{origin} with schema {run.get('schema')}, cannot be read by {SDK} {here};"
+            f" install {SDK}>={written_by} to resume it, or clear_run() to give it up"
+        )
+    return (
+        f"{origin}, cannot be read: {error}; pass the agent that it began with, with"
+        f" the agents and tools it had (it is at {run.get('agent')!r})"
+    )

@@ -35,13 +35,19 @@ from holdfast._values.records import (
     encode_metadata,
 )
 from holdfast._values.reference import HEAD
-from holdfast.adapters.openai_agents import _changes, _run_state
+from holdfast.adapters.openai_agents import _changes
 from holdfast.adapters.openai_agents._changes import ConversationKey, Items, checked
 from holdfast.adapters.openai_agents._compaction import CompactionSnapshot, snapshot
 from holdfast.adapters.openai_agents._once import CurrentItems, once
-from holdfast.adapters.openai_agents._paused_run import ResumedRun, SessionChange
-from holdfast.adapters.openai_agents._run_state import LoadOptions, SaveOptions
-from holdfast.adapters.openai_agents._runner import AnyStore, P, Runner, T
+from holdfast.adapters.openai_agents._paused_run import (
+    LoadRunOptions,
+    ResumedRun,
+    SaveRunOptions,
+    SessionChange,
+    dump_run,
+    load_run,
+)
+from holdfast.adapters.openai_agents._runner import AnyStore, P, SessionRunner, T
 from holdfast.adapters.openai_agents._transaction import PendingChanges
 from holdfast.errors import Closed, Conflict
 
@@ -91,7 +97,7 @@ class HoldfastSession:
         if not isinstance(store, Store | AsyncStore):
             store = self._owned = holdfast.open(store, **options)
         self._store: AnyStore = store
-        self._runner = Runner(store)
+        self._runner = SessionRunner(store)
 
     def __repr__(self) -> str:
         return f"HoldfastSession({self.session_id!r})"
@@ -251,7 +257,7 @@ class HoldfastSession:
         state: RunState[Any, Any],
         *,
         items: Sequence[TResponseInputItem] = (),
-        **options: Unpack[SaveOptions],
+        **options: Unpack[SaveRunOptions],
     ) -> None:
         """Save a paused run with the items of its session, in one checkpoint.
 
@@ -260,7 +266,7 @@ class HoldfastSession:
         ``include_tracing_api_key``. Adding an item that answers a call of the run
         removes the run, so that it cannot be resumed a second time.
         """
-        run, added = _run_state.written(state, options), checked(items)
+        run, added = dump_run(state, options), checked(items)
         if self._held is not None:
             self._held.run = run
             self._held.added += added
@@ -268,7 +274,7 @@ class HoldfastSession:
             await self._change(SessionChange(added=added, run=run, kind="pause"))
 
     async def load_run(
-        self, agent: Agent[Any], **options: Unpack[LoadOptions]
+        self, agent: Agent[Any], **options: Unpack[LoadRunOptions]
     ) -> RunState[Any, Any] | None:
         """The paused run, ``None`` if there is none.
 
@@ -281,11 +287,11 @@ class HoldfastSession:
         """
         held = self._held.run if self._held is not None else UNSET
         if held is UNSET:
-            held = await self._runner.read(_run_state.find, self._conversation)
+            held = await self._runner.read(_changes.find_run, self._conversation)
         if held is None:
             return None
         self._resumed = ResumedRun(held["id"], frozenset(held["calls"]))
-        return await _run_state.read(self.session_id, held, agent, options)
+        return await load_run(self.session_id, held, agent, options)
 
     async def clear_run(self) -> None:
         """Remove the paused run; does nothing if there is none."""
