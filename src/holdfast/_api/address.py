@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
-from importlib import import_module
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import cast
 
+from holdfast._api.plugins import find_backend, open_damaged_sqlite
 from holdfast._port import Backend
-from holdfast.errors import HoldfastError, Unstorable, Unsupported
+from holdfast.errors import HoldfastError, Unstorable
 
 # A single letter is a Windows drive, not a scheme.
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):(?://)?(.*)", re.DOTALL | re.IGNORECASE)
-_BACKENDS = "holdfast.backends"
-POSTGRES = ("postgresql", "postgres")
+_POSTGRES = "postgresql"
 
 
 def open_backend(
@@ -25,50 +24,36 @@ def open_backend(
     special: Mapping[str, object] = MappingProxyType({}),
     **options: object,
 ) -> Backend:
-    """The backend an address names: a path, ":memory:" or "scheme:rest".
+    """The backend that an address names: a path, ":memory:" or "scheme:rest".
 
-    ``special`` are options that not every backend has.
+    ``special`` are the options that only PostgreSQL has.
     """
     address = _address(url)
-    match = _SCHEME.fullmatch(address)
-    scheme = match[1].lower() if match else "sqlite"
-    if scheme in POSTGRES:
-        return _open_postgres(address, native=native, options={**options, **special})
-    if special:
+    scheme, rest = _parts(address)
+    if special and scheme != _POSTGRES:
         text = f"is an option of PostgreSQL, and {address!r} is none"
         raise Unstorable(min(special), text)
     if scheme == "sqlite":
-        return _open_sqlite(match[2] if match else address, options)
+        rest = _sqlite_path(rest, make=not options.get("read_only"))
+        return find_backend(scheme)(rest, **options)
     if scheme == "dir":
-        return _open_directory(address.partition(":")[2], options)
-    return _plugin(scheme)(address, **options)
+        return find_backend(scheme)(_folder(address.partition(":")[2]), **options)
+    return find_backend(scheme, native=native)(address, **options, **special)
 
 
-def open_wreck(url: object) -> Backend | None:
-    """What can still be read of a damaged SQLite file, ``None`` if it is none."""
-    address = _address(url)
+def open_damaged_backend(url: object) -> Backend | None:
+    """What can still be read of a damaged SQLite file, ``None`` if it is not one."""
+    scheme, path = _parts(_address(url))
+    return open_damaged_sqlite(_absolute(path)) if scheme == "sqlite" else None
+
+
+def _parts(address: str) -> tuple[str, str]:
+    """The scheme of an address and what follows it; a path belongs to SQLite."""
     match = _SCHEME.fullmatch(address)
-    if match is not None and match[1].lower() != "sqlite":
-        return None
-    path = os.path.abspath(os.path.expanduser(match[2] if match else address))
-    find = import_module("holdfast.backends.sqlite._damaged_file").find_wreck
-    found: Backend | None = find(path)
-    return found
-
-
-def _open_postgres(
-    address: str, *, native: bool, options: dict[str, object]
-) -> Backend:
-    try:
-        postgres = import_module("holdfast.backends.postgres")
-    except ImportError as error:
-        raise Unsupported(
-            "PostgreSQL needs the extra: pip install 'holdfast[postgres]'",
-            code="missing_extra",
-        ) from error
-    make = postgres.open_native if native else postgres.open_blocking
-    opened: Backend = make(address, **options)
-    return opened
+    if match is None:
+        return "sqlite", address
+    scheme = match[1].lower()
+    return _POSTGRES if scheme == "postgres" else scheme, match[2]
 
 
 def _address(url: object) -> str:
@@ -80,23 +65,23 @@ def _address(url: object) -> str:
     return address
 
 
-def _open_sqlite(path: str, options: dict[str, object]) -> Backend:
-    # Imported here so that `import holdfast` does not load SQLite.
-    backend = import_module("holdfast.backends.sqlite").SqliteBackend
-    if path != ":memory:":
-        path = os.path.abspath(os.path.expanduser(path))
-        if not options.get("read_only"):
-            _make_folder(os.path.dirname(path))
-    opened: Backend = backend(path, **options)
-    return opened
+def _sqlite_path(path: str, *, make: bool) -> str:
+    if path == ":memory:":
+        return path
+    path = _absolute(path)
+    if make:
+        _make_folder(os.path.dirname(path))
+    return path
 
 
-def _open_directory(path: str, options: dict[str, object]) -> Backend:
+def _folder(path: str) -> str:
     if not path:
         raise Unstorable("url", "names no folder; write dir:path")
-    make = import_module("holdfast.backends.directory").open_directory
-    opened: Backend = make(os.path.abspath(os.path.expanduser(path)), **options)
-    return opened
+    return _absolute(path)
+
+
+def _absolute(path: str) -> str:
+    return os.path.abspath(os.path.expanduser(path))
 
 
 def _make_folder(folder: str) -> None:
@@ -105,15 +90,3 @@ def _make_folder(folder: str) -> None:
     except OSError as error:
         text = f"{folder} cannot be made: {error.strerror}; choose another place"
         raise HoldfastError(text, code="cannot_open") from error
-
-
-def _plugin(scheme: str) -> Callable[..., Backend]:
-    # Imported here: it would be a fifth of the time of `import holdfast`.
-    entry_points = import_module("importlib.metadata").entry_points
-    for entry in entry_points(group=_BACKENDS, name=scheme):
-        backend: Callable[..., Backend] = entry.load()
-        return backend
-    raise Unsupported(
-        f"there is no backend for {scheme!r} addresses; use a file path, dir:path or"
-        f" :memory:, or install a package that offers one as a {_BACKENDS} entry point"
-    )

@@ -1,4 +1,4 @@
-"""A store's agents through both doors."""
+"""A store's agents, for the sync and the async API."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ from contextlib import AsyncExitStack, ExitStack
 from datetime import timedelta
 from typing import Any
 
-from holdfast._api import autosave as _autosave
+from holdfast._api import autosave
 from holdfast._api.autosave import AsyncAutoCheckpoints, AutoCheckpoints, OnError
-from holdfast._api.runner import Passage
+from holdfast._api.runner import AsyncRunner, Runner
 from holdfast._api.thread import AsyncThread, Thread
-from holdfast._engine.context import Context
-from holdfast._engine.records import agent_checkpoints, agents
-from holdfast._engine.records import restore as restoring
+from holdfast._engine.records import agent_checkpoints, agents, restore
 from holdfast._engine.records.agent_checkpoints import CheckpointRequest
 from holdfast._engine.records.agents import KIND, thread_of
 from holdfast._engine.threads.lineage import Reference
-from holdfast._port import Start, run
+from holdfast._port import Start
 from holdfast._values.records import Page
 from holdfast._values.reference import HEAD
 from holdfast.agents import MANUAL, Agent, AgentCheckpoint, Restored
@@ -31,29 +29,30 @@ class Agents:
     An agent is the thread ``agent:<id>``, with its history.
     """
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
         self._running: set[AutoCheckpoints] = set()
 
     def thread(self, id: str) -> Thread:  # noqa: A002 - public name
         """The thread of an agent, for its history."""
-        return Thread(self._context, thread_of(id), Start(kind=KIND, agent=id))
+        return Thread(self._runner, thread_of(id), Start(kind=KIND, agent=id))
 
     def save(self, agent: Agent) -> Agent:
         """Save an agent and give it back, with its version and times.
 
-        One that was loaded is only saved on what it was loaded from: where another
-        came first, `Conflict` is raised. One made by hand replaces what is there.
+        An agent that was loaded is saved only on top of what it was loaded from: if
+        another writer saved since, `Conflict` is raised. An agent made by hand replaces
+        the stored one.
         """
-        return run(agents.save(self._context, agent))
+        return self._runner.run(agents.save, agent)
 
     def load(self, id: str, ref: Reference = HEAD) -> Agent:  # noqa: A002
         """An agent as it is, or as it was at a checkpoint of its thread."""
-        return run(agents.load(self._context, id, ref))
+        return self._runner.run(agents.load, id, ref)
 
     def find(self, id: str) -> Agent | None:  # noqa: A002 - public name
         """An agent, ``None`` if there is none."""
-        return run(agents.find(self._context, id))
+        return self._runner.run(agents.find, id)
 
     def list(
         self,
@@ -63,11 +62,11 @@ class Agents:
         after: int | None = None,
     ) -> Page[Agent]:
         """Agents, last used first, without their active conversations."""
-        return run(agents.list_agents(self._context, type, limit, after))
+        return self._runner.run(agents.list_agents, type, limit, after)
 
     def delete(self, *ids: str) -> int:
         """Delete agents, their conversations and checkpoints; returns how many."""
-        return run(agents.delete(self._context, ids))
+        return self._runner.run(agents.delete, ids)
 
     # --- checkpoints ------------------------------------------------------------------
 
@@ -85,8 +84,8 @@ class Agents:
         """Pin an agent and all its conversations as they are, together.
 
         Nothing is copied. ``kind`` is manual, automatic, pre_operation or recovery;
-        with ``keep`` only so many of this kind stay, the others are not touched. What
-        cannot be read raises `Corrupt`.
+        with ``keep`` only so many of this kind stay, other kinds are not touched. A
+        conversation that cannot be read raises `Corrupt`.
         """
         wanted = CheckpointRequest(
             name=name,
@@ -95,8 +94,7 @@ class Agents:
             metadata=None if metadata is None else dict(metadata),
             id=id,
         )
-        operation = restoring.create_and_tidy(self._context, agent_id, wanted, keep)
-        return run(operation)
+        return self._runner.run(restore.create_and_tidy, agent_id, wanted, keep)
 
     def checkpoints(
         self,
@@ -107,28 +105,32 @@ class Agents:
         before: int | None = None,
     ) -> Page[AgentCheckpoint]:
         """An agent's checkpoints, newest first."""
-        operation = agent_checkpoints.checkpoints(
-            self._context, agent_id, kind=kind, limit=limit, before=before
+        return self._runner.run(
+            agent_checkpoints.checkpoints,
+            agent_id,
+            kind=kind,
+            limit=limit,
+            before=before,
         )
-        return run(operation)
 
     def restore(self, agent_id: str, checkpoint: AgentCheckpoint | str) -> Restored:
         """Put an agent and its conversations back to a checkpoint, all or nothing.
 
-        Everything is verified first, and the present is kept as a recovery checkpoint:
-        restoring that undoes it. Conversations that came later go, deleted ones are
-        back. The checkpoint is named by record, id, beginning of one, or name.
+        Everything is verified first, and the present state is kept as a recovery
+        checkpoint: restoring that one undoes this. Conversations that were made later
+        are deleted, and deleted ones are restored. The checkpoint is given as a record,
+        an id, the beginning of an id, or a name.
         """
-        return run(restoring.restore(self._context, agent_id, checkpoint))
+        return self._runner.run(restore.restore, agent_id, checkpoint)
 
     def delete_checkpoint(
         self, agent_id: str, checkpoint: AgentCheckpoint | str
     ) -> int:
         """Delete a checkpoint and what only it held; 0 if it was not there.
 
-        It is named by record, whole id or name.
+        It is given as a record, a whole id or a name.
         """
-        return run(restoring.delete(self._context, agent_id, checkpoint))
+        return self._runner.run(restore.delete, agent_id, checkpoint)
 
     def autosave(
         self,
@@ -142,11 +144,11 @@ class Agents:
         ``every`` is a timedelta or seconds, ``keep`` how many automatic checkpoints
         stay, ``on_error`` is called with the agent's id and the error.
         """
-        plan = _autosave.plan(agent_ids, every, keep, on_error)
-        return AutoCheckpoints(self._context, plan, self._running)
+        plan = autosave.plan(agent_ids, every, keep, on_error)
+        return AutoCheckpoints(self._runner, plan, self._running)
 
     def close(self) -> None:
-        """Stop what runs in the background; closing the store does it."""
+        """Stop the automatic checkpoints; closing the store calls this."""
         with ExitStack() as stopping:
             for loop in tuple(self._running):
                 stopping.callback(loop.stop)
@@ -155,22 +157,21 @@ class Agents:
 class AsyncAgents:
     """As `Agents`, awaited."""
 
-    def __init__(self, passage: Passage) -> None:
-        self._passage = passage
-        self._context = passage.context
+    def __init__(self, runner: AsyncRunner) -> None:
+        self._runner = runner
         self._running: set[AsyncAutoCheckpoints] = set()
 
     def thread(self, id: str) -> AsyncThread:  # noqa: A002 - public name
-        return AsyncThread(self._passage, thread_of(id), Start(kind=KIND, agent=id))
+        return AsyncThread(self._runner, thread_of(id), Start(kind=KIND, agent=id))
 
     async def save(self, agent: Agent) -> Agent:
-        return await self._passage.run(agents.save(self._context, agent))
+        return await self._runner.run(agents.save, agent)
 
     async def load(self, id: str, ref: Reference = HEAD) -> Agent:  # noqa: A002
-        return await self._passage.run(agents.load(self._context, id, ref))
+        return await self._runner.run(agents.load, id, ref)
 
     async def find(self, id: str) -> Agent | None:  # noqa: A002 - public name
-        return await self._passage.run(agents.find(self._context, id))
+        return await self._runner.run(agents.find, id)
 
     async def list(
         self,
@@ -179,11 +180,10 @@ class AsyncAgents:
         limit: int | None = 100,
         after: int | None = None,
     ) -> Page[Agent]:
-        operation = agents.list_agents(self._context, type, limit, after)
-        return await self._passage.run(operation)
+        return await self._runner.run(agents.list_agents, type, limit, after)
 
     async def delete(self, *ids: str) -> int:
-        return await self._passage.run(agents.delete(self._context, ids))
+        return await self._runner.run(agents.delete, ids)
 
     # --- checkpoints ------------------------------------------------------------------
 
@@ -205,8 +205,7 @@ class AsyncAgents:
             metadata=None if metadata is None else dict(metadata),
             id=id,
         )
-        operation = restoring.create_and_tidy(self._context, agent_id, wanted, keep)
-        return await self._passage.run(operation)
+        return await self._runner.run(restore.create_and_tidy, agent_id, wanted, keep)
 
     async def checkpoints(
         self,
@@ -216,22 +215,23 @@ class AsyncAgents:
         limit: int | None = 100,
         before: int | None = None,
     ) -> Page[AgentCheckpoint]:
-        operation = agent_checkpoints.checkpoints(
-            self._context, agent_id, kind=kind, limit=limit, before=before
+        return await self._runner.run(
+            agent_checkpoints.checkpoints,
+            agent_id,
+            kind=kind,
+            limit=limit,
+            before=before,
         )
-        return await self._passage.run(operation)
 
     async def restore(
         self, agent_id: str, checkpoint: AgentCheckpoint | str
     ) -> Restored:
-        operation = restoring.restore(self._context, agent_id, checkpoint)
-        return await self._passage.run(operation)
+        return await self._runner.run(restore.restore, agent_id, checkpoint)
 
     async def delete_checkpoint(
         self, agent_id: str, checkpoint: AgentCheckpoint | str
     ) -> int:
-        operation = restoring.delete(self._context, agent_id, checkpoint)
-        return await self._passage.run(operation)
+        return await self._runner.run(restore.delete, agent_id, checkpoint)
 
     def autosave(
         self,
@@ -240,8 +240,8 @@ class AsyncAgents:
         keep: int | None = 10,
         on_error: OnError | None = None,
     ) -> AsyncAutoCheckpoints:
-        plan = _autosave.plan(agent_ids, every, keep, on_error)
-        return AsyncAutoCheckpoints(self._passage, plan, self._running)
+        plan = autosave.plan(agent_ids, every, keep, on_error)
+        return AsyncAutoCheckpoints(self._runner, plan, self._running)
 
     async def close(self) -> None:
         async with AsyncExitStack() as stopping:

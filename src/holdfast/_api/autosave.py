@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Self
 
 import msgspec
 
-from holdfast._api.runner import Passage
-from holdfast._engine.context import Context
+from holdfast._api.runner import AsyncRunner, Runner
 from holdfast._engine.records.restore import check_keep, take_automatic
-from holdfast._port import run
 from holdfast.errors import Unstorable
 
 if TYPE_CHECKING:
@@ -22,8 +20,8 @@ if TYPE_CHECKING:
 OnError = Callable[[str, Exception], object]
 
 
-class Plan(msgspec.Struct, frozen=True):
-    """Which agents to save, how often, and how many checkpoints of it to keep."""
+class AutosavePlan(msgspec.Struct, frozen=True):
+    """Which agents to save, how often, and how many checkpoints of each to keep."""
 
     agents: tuple[str, ...]
     seconds: float
@@ -36,7 +34,7 @@ def plan(
     every: timedelta | float,
     keep: int | None,
     on_error: OnError | None,
-) -> Plan:
+) -> AutosavePlan:
     """A checked plan."""
     seconds = every.total_seconds() if isinstance(every, timedelta) else every
     if not agents:
@@ -44,20 +42,20 @@ def plan(
     if isinstance(seconds, bool) or not seconds > 0:
         raise Unstorable("every", f"must be more than 0 seconds, not {every!r}")
     check_keep(keep)
-    return Plan(tuple(dict.fromkeys(agents)), seconds, keep, on_error)
+    return AutosavePlan(tuple(dict.fromkeys(agents)), seconds, keep, on_error)
 
 
 class _Failures:
-    """Tells the caller's hook of errors, or keeps the first until the end.
+    """Passes errors to the caller's hook, or without one keeps the first.
 
-    An error of the hook itself is kept, too.
+    An error of the hook itself is kept as well.
     """
 
     def __init__(self, on_error: OnError | None) -> None:
         self._on_error = on_error
         self._first: Exception | None = None
 
-    def tell(self, agent: str, error: Exception) -> None:
+    def add(self, agent: str, error: Exception) -> None:
         if self._on_error is None:
             self._first = self._first or error
             return
@@ -75,17 +73,17 @@ class _Failures:
 class AutoCheckpoints:
     """Automatic checkpoints of some agents; made by ``store.agents.autosave``.
 
-    Starting it twice is one loop. Stopping takes a last checkpoint and waits; without a
-    hook for errors it raises the first that occurred. Nothing is saved while nothing
-    changed.
+    Starting it again while it runs does nothing. Stopping takes a last checkpoint and
+    waits; without a hook for errors it raises the first that occurred. An agent that
+    did not change is not saved.
     """
 
     def __init__(
-        self, context: Context, plan: Plan, running: set[AutoCheckpoints]
+        self, runner: Runner, plan: AutosavePlan, running: set[AutoCheckpoints]
     ) -> None:
         import threading  # noqa: PLC0415 - few programs need it
 
-        self._context, self._plan, self._running = context, plan, running
+        self._runner, self._plan, self._running = runner, plan, running
         self._failures = _Failures(plan.on_error)
         self._starting = threading.Lock()
         self._loop: tuple[threading.Thread, threading.Event] | None = None
@@ -103,7 +101,7 @@ class AutoCheckpoints:
         self.stop()
 
     def start(self) -> None:
-        """Begin, unless it is running."""
+        """Start the loop, unless it is running."""
         import threading  # noqa: PLC0415
 
         with self._starting:
@@ -118,9 +116,9 @@ class AutoCheckpoints:
             thread.start()
 
     def stop(self) -> None:
-        """Take a last checkpoint, wait for it, and end; again is fine.
+        """Take a last checkpoint, wait for it, and end the loop; twice is fine.
 
-        In a hook for errors it does not wait: call it once more afterwards.
+        Called in the hook for errors, it does not wait: call it again afterwards.
         """
         import threading  # noqa: PLC0415
 
@@ -146,18 +144,21 @@ class AutoCheckpoints:
         """Save every agent that changed, now."""
         for agent in self._plan.agents:
             try:
-                run(take_automatic(self._context, agent, self._plan.keep))
+                self._runner.run(take_automatic, agent, self._plan.keep)
             except Exception as error:  # noqa: BLE001 - it is the caller's
-                self._failures.tell(agent, error)
+                self._failures.add(agent, error)
 
 
 class AsyncAutoCheckpoints:
     """As `AutoCheckpoints`, awaited; the loop is a task."""
 
     def __init__(
-        self, passage: Passage, plan: Plan, running: set[AsyncAutoCheckpoints]
+        self,
+        runner: AsyncRunner,
+        plan: AutosavePlan,
+        running: set[AsyncAutoCheckpoints],
     ) -> None:
-        self._passage, self._plan, self._running = passage, plan, running
+        self._runner, self._plan, self._running = runner, plan, running
         self._failures = _Failures(plan.on_error)
         self._loop: tuple[asyncio.Task[None], asyncio.Event] | None = None
 
@@ -174,7 +175,7 @@ class AsyncAutoCheckpoints:
         await self.stop()
 
     async def start(self) -> None:
-        import asyncio  # noqa: PLC0415 - the blocking door does not need it
+        import asyncio  # noqa: PLC0415 - the sync API does not need it
 
         if self._loop is not None:
             return
@@ -189,7 +190,7 @@ class AsyncAutoCheckpoints:
 
         task, over = self._loop
         over.set()
-        # Who is cancelled here leaves the last checkpoint to the task.
+        # A caller cancelled here leaves the last checkpoint to the task.
         await asyncio.wait([task])
         self._loop = None
         self._running.discard(self)
@@ -206,10 +207,8 @@ class AsyncAutoCheckpoints:
         await self.take()
 
     async def take(self) -> None:
-        context = self._passage.context
         for agent in self._plan.agents:
-            operation = take_automatic(context, agent, self._plan.keep)
             try:
-                await self._passage.run(operation)
+                await self._runner.run(take_automatic, agent, self._plan.keep)
             except Exception as error:  # noqa: BLE001 - it is the caller's
-                self._failures.tell(agent, error)
+                self._failures.add(agent, error)

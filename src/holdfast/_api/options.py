@@ -1,4 +1,4 @@
-"""From an address and options to what the operations work with."""
+"""The options of opening a store, and the context that they make."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal, TypedDict, cast
 
 from msgspec.structs import replace
 
-from holdfast._api.address import open_backend, open_wreck
+from holdfast._api.address import open_backend, open_damaged_backend
 from holdfast._engine.cache import Cache
 from holdfast._engine.context import Context
 from holdfast._engine.packing import Packer
@@ -25,8 +25,8 @@ CACHE_SIZE = 64 << 20
 SPECIAL = frozenset({"schema", "pool", "partitions", "pgbouncer"})
 
 
-class Options(TypedDict, total=False):
-    """How to open a store; `holdfast.open` says what each means."""
+class OpenOptions(TypedDict, total=False):
+    """How to open a store; `holdfast.open` explains each."""
 
     durability: Literal["full", "normal"]
     compress: bool
@@ -44,7 +44,7 @@ class Options(TypedDict, total=False):
 
 
 def open_context(
-    url: str | os.PathLike[str], options: Options, *, native: bool = False
+    url: str | os.PathLike[str], options: OpenOptions, *, native: bool = False
 ) -> Context:
     """Open the backend an address names; ``native`` prefers one that is awaited."""
     _check(options)
@@ -61,8 +61,8 @@ def open_context(
     return context_over(backend, options)
 
 
-def context_over(backend: Backend, options: Options) -> Context:
-    """What the operations work with, over a backend that is open."""
+def context_over(backend: Backend, options: OpenOptions) -> Context:
+    """The context of the operations, over an open backend."""
     policy = options.get("retention")
     every = options.get("prune_every", timedelta(hours=1))
     return Context(
@@ -80,7 +80,7 @@ def context_over(backend: Backend, options: Options) -> Context:
 def over(context: Context, connection: object) -> Context:
     """The same store over a caller's connection.
 
-    What it saves may be rolled back, so it remembers for itself and prunes nothing.
+    What it saves may be rolled back, so it has its own cache and does not prune.
     """
     return replace(
         context,
@@ -91,7 +91,7 @@ def over(context: Context, connection: object) -> Context:
 
 
 def open_new(path: str) -> Context:
-    """Open a store that must not be there yet."""
+    """Open a store that must not exist yet."""
     if os.path.exists(path.removeprefix("dir:")):
         text = f"{path} exists; choose the name of a new file"
         raise Conflict(text, code="file_exists")
@@ -99,17 +99,17 @@ def open_new(path: str) -> Context:
 
 
 def open_damaged(url: str | os.PathLike[str]) -> Context:
-    """Open a store for salvage, though it may be too damaged to be opened as one."""
+    """Open a store for salvage, also one that is too damaged for `open_context`."""
     try:
         return open_context(url, {"read_only": True})
     except (Corrupt, FormatMismatch):
-        backend = open_wreck(url)
+        backend = open_damaged_backend(url)
         if backend is None:
             raise
         return context_over(backend, {})
 
 
-def _check(options: Options) -> None:
+def _check(options: OpenOptions) -> None:
     unknown = options.keys() - _MEANINGS.keys()
     if unknown:
         raise Unstorable("open", f"does not know the option {min(unknown)!r}")
@@ -153,7 +153,7 @@ _MEANINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def _checked_clock(clock: Callable[[], int]) -> Callable[[], int]:
-    """A caller's clock, which must give what can be stored as a time."""
+    """A caller's clock, whose times are checked."""
 
     def checked() -> int:
         time = clock()
@@ -165,5 +165,5 @@ def _checked_clock(clock: Callable[[], int]) -> Callable[[], int]:
 
 
 def _checked_ids(new_id: Callable[[], str]) -> Callable[[], str]:
-    """A caller's source of ids, which must not give other references."""
+    """A caller's source of ids, each of which is checked."""
     return lambda: checked_id(new_id())

@@ -1,146 +1,80 @@
-"""The two doors to a store: `Store` blocks, `AsyncStore` is awaited."""
+"""A store for the sync API, `Store`, and for the async API, `AsyncStore`."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
+from holdfast._api import plugins, transfer
 from holdfast._api.agents import Agents, AsyncAgents
 from holdfast._api.conversations import AsyncConversations, Conversations
 from holdfast._api.documents import AsyncDocuments, Documents
-from holdfast._api.message_kinds import MESSAGE_KINDS
+from holdfast._api.keywords import (
+    MESSAGE_KINDS,
+    LinesOptions,
+    SearchOptions,
+    StartOptions,
+    ThreadsOptions,
+    search_query,
+    start,
+    threads_query,
+)
 from holdfast._api.options import open_new, over
-from holdfast._api.runner import Passage, Worker
+from holdfast._api.runner import Runner, runner_for
 from holdfast._api.thread import AsyncThread, Thread
 from holdfast._engine.context import Context
-from holdfast._engine.records import last_messages as glancing
+from holdfast._engine.records import last_messages
 from holdfast._engine.search import index
-from holdfast._engine.search import query as searching
-from holdfast._engine.search.query import Match, SearchQuery
-from holdfast._engine.threads import listing, removal
-from holdfast._engine.threads import load as loading
-from holdfast._engine.threads.listing import ThreadsQuery
-from holdfast._engine.upkeep import (
-    copy,
-    sizes,
-    statistics,
-)
-from holdfast._engine.upkeep import (
-    prune as upkeep,
-)
-from holdfast._engine.upkeep import (
-    salvage as salvaging,
-)
-from holdfast._engine.upkeep import (
-    verify as checking,
-)
+from holdfast._engine.search import query as search
+from holdfast._engine.search.query import Match
+from holdfast._engine.threads import listing, load, removal
+from holdfast._engine.upkeep import copy, prune, salvage, sizes, statistics, verify
 from holdfast._engine.upkeep.copy import Copied
 from holdfast._engine.upkeep.salvage import Salvaged
 from holdfast._engine.upkeep.sizes import Heavy
 from holdfast._engine.upkeep.statistics import Statistics
 from holdfast._engine.upkeep.verify import Verification
-from holdfast._port import Pruned, Start, run
+from holdfast._port import Pruned
 from holdfast._values.records import (
     Change,
     Checkpoint,
     Page,
     Progress,
     ThreadRecord,
-    checked_name,
-    encode_metadata,
 )
 from holdfast.errors import Unsupported
 from holdfast.retention import Retention
 
 if TYPE_CHECKING:
-    from holdfast._engine.upkeep.json_lines import Shown
+    from holdfast._api.plugins import Report
     from holdfast.archive import Contents, Imported, Source, Target
-    from holdfast.importers import Report
 
 T = TypeVar("T")
 
 POLL_SECONDS = 0.02
 
 
-def start(
-    kind: str,
-    owner: str | None,
-    agent: str | None,
-    metadata: dict[str, object] | None,
-) -> Start:
-    """How a thread that does not exist yet shall begin."""
-    return Start(
-        kind=checked_name(kind, "kind"),
-        owner=None if owner is None else checked_name(owner, "owner"),
-        agent=None if agent is None else checked_name(agent, "agent"),
-        metadata=encode_metadata(metadata),
-    )
-
-
-def importing(
-    context: Context,
-    path: str | os.PathLike[str],
-    format_: str | None,
-    dry_run: bool,
-    progress: Progress | None,
-) -> Coroutine[Any, Any, Report]:
-    """An import that is about to be made."""
-    # Imported here: few programs ever need it.
-    from holdfast.importers import import_into  # noqa: PLC0415
-
-    return import_into(
-        context, path, format=format_, dry_run=dry_run, progress=progress
-    )
-
-
-def exporting(
-    context: Context,
-    to: Target,
-    threads: Iterable[str] | None,
-    since: datetime | None,
-    progress: Progress | None,
-) -> Coroutine[Any, Any, Contents]:
-    """An export that is about to be made."""
-    from holdfast._engine.upkeep.archive import export, selected  # noqa: PLC0415
-
-    return export(context, to, selected(threads, since), progress)
-
-
-def telling(
-    context: Context,
-    to: Target,
-    wanted: tuple[Iterable[str] | None, datetime | None, Shown, bool, Iterable[str]],
-    progress: Progress | None,
-) -> Coroutine[Any, Any, int]:
-    """An export as JSON Lines that is about to be made."""
-    from holdfast._engine.upkeep.json_lines import export_lines, wanted_lines  # noqa: PLC0415
-
-    return export_lines(context, to, wanted_lines(*wanted), progress)
-
-
-def taking_in(
-    context: Context, source: Source, dry_run: bool, progress: Progress | None
-) -> Coroutine[Any, Any, Imported]:
-    """The import of an archive that is about to be made."""
-    from holdfast._engine.upkeep.archive import import_archive  # noqa: PLC0415
-
-    return import_archive(context, source, dry_run=dry_run, progress=progress)
+async def backup(context: Context, to: str) -> None:
+    """Copy the store into a new file."""
+    await context.backend.backup(to)
 
 
 class Store:
     """Keeps threads of checkpoints; made by `holdfast.open`.
 
     Usable from several threads at once, and after a fork in the child as well.
+    ``runner`` starts operations; adapters use it for their own.
     """
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self.agents = Agents(context)
-        self.conversations = Conversations(context)
-        self.documents = Documents(context)
+        self.runner = Runner(context)
+        self.agents = Agents(self.runner)
+        self.conversations = Conversations(self.runner)
+        self.documents = Documents(self.runner)
 
     def __enter__(self) -> Self:
         return self
@@ -158,13 +92,12 @@ class Store:
         try:
             self.agents.close()
         finally:
-            self._context.cache.clear()
-            run(self._context.backend.close())
+            self.runner.close()
 
     def using(self, connection: object) -> Store:
         """The same store over your own connection to PostgreSQL.
 
-        What is saved is part of your transaction, with what else you write in it.
+        What is saved is part of your transaction, like your own writes in it.
         """
         return Store(over(self._context, connection))
 
@@ -173,46 +106,28 @@ class Store:
     def thread(
         self,
         id: str,  # noqa: A002 - public name
-        *,
-        kind: str = "thread",
-        owner: str | None = None,
-        agent: str | None = None,
-        metadata: dict[str, object] | None = None,
+        **options: Unpack[StartOptions],
     ) -> Thread:
-        """A handle on a thread, existing or not.
+        """A handle on a thread, which need not exist.
 
-        ``kind``, ``owner`` (a user), ``agent`` (whom it works for) and ``metadata`` are
-        what a new thread begins with.
+        A new thread begins with the options: ``kind`` (``"thread"``), ``owner`` (a
+        user), ``agent`` (the agent that it works for) and ``metadata`` (a dict).
         """
-        return Thread(self._context, id, start(kind, owner, agent, metadata))
+        return Thread(self.runner, id, start(options))
 
     def threads(
         self,
-        *,
-        kind: str | None = None,
-        owner: str | None = None,
-        agent: str | None = None,
-        prefix: str | None = None,
-        metadata: dict[str, object] | None = None,
-        limit: int | None = 100,
-        after: int | None = None,
+        **options: Unpack[ThreadsOptions],
     ) -> Page[ThreadRecord]:
-        """The threads that were saved to, last used first.
+        """The threads that were saved to, last used first. Options:
 
-        Pins of agents' checkpoints are listed with ``kind="pin"`` only; ``metadata``
-        lists the threads that have all its items; ``after`` is the cursor of the page
-        before.
+        - ``kind``, ``owner``, ``agent`` and ``prefix`` (of the name) select threads;
+          pins of agents' checkpoints are listed with ``kind="pin"`` only.
+        - ``metadata`` selects the threads that have all its items.
+        - ``limit`` is the size of a page, 100, and ``after`` the cursor of the page
+          before.
         """
-        query = ThreadsQuery(
-            kind=kind,
-            owner=owner,
-            agent=agent,
-            prefix=prefix,
-            metadata=metadata,
-            limit=limit,
-            after=after,
-        )
-        return run(listing.threads(self._context, query))
+        return self.runner.run(listing.threads, threads_query(options))
 
     def delete(
         self,
@@ -223,16 +138,20 @@ class Store:
         prefix: str | None = None,
     ) -> int:
         """Delete threads by name, or all that match the filters; returns how many."""
-        operation = removal.delete_matching(
-            self._context, threads, owner=owner, agent=agent, kind=kind, prefix=prefix
+        return self.runner.run(
+            removal.delete_matching,
+            threads,
+            owner=owner,
+            agent=agent,
+            kind=kind,
+            prefix=prefix,
         )
-        return run(operation)
 
     # --- checkpoints ------------------------------------------------------------------
 
     def get(self, id: str) -> Checkpoint:  # noqa: A002 - public name
-        """The checkpoint with an id, or the only one whose id begins so."""
-        return run(listing.get(self._context, id))
+        """The checkpoint with an id, or with a unique beginning of one."""
+        return self.runner.run(listing.get, id)
 
     @overload
     def load(self, checkpoint: Checkpoint | str, *, type: None = None) -> Any: ...
@@ -240,88 +159,77 @@ class Store:
     def load(self, checkpoint: Checkpoint | str, *, type: type[T]) -> T: ...
     def load(self, checkpoint: Checkpoint | str, *, type: Any = None) -> Any:  # noqa: A002
         """The state of a checkpoint of any thread."""
-        state = run(listing.load(self._context, checkpoint))
-        return loading.converted(state, type)
+        state = self.runner.run(listing.load, checkpoint)
+        return load.converted(state, type)
 
     def last_messages(self, checkpoints: Sequence[Checkpoint]) -> list[Any]:
-        """The last message of each, for a history that says what it is about.
+        """The last message of each checkpoint, for showing a history.
 
-        It is what ends the list ``messages`` of a state, ``None`` if there is none. A
-        page of history costs one request, however long the lists are.
+        It is the last element of the list ``messages`` of a state, ``None`` if there is
+        none. A page of history costs one request, however long the lists are.
         """
-        return run(glancing.last_messages(self._context, checkpoints))
+        return self.runner.run(last_messages.last_messages, checkpoints)
 
     def search(
         self,
         query: str,
         *,
-        agent: str | None = None,
-        owner: str | None = None,
-        conversation: str | None = None,
-        archived: bool | None = None,
-        limit: int | None = 20,
-        after: int | None = None,
         progress: Progress | None = None,
+        **options: Unpack[SearchOptions],
     ) -> Page[Match]:
-        """The messages that hold a text in any case, newest first.
+        """The messages that contain a text in any case, newest first.
 
         Conversations, LangGraph's and other threads with a list of ``messages`` come in
-        the order in which they were last used, the messages of one from its last on.
-        ``agent``, ``owner``, ``conversation`` and ``archived`` say in which to look;
-        ``after`` is the cursor of the page before, and what is used meanwhile moves to
-        the front. The first search makes an index, later ones bring it up to date:
-        ``progress`` is then told how many conversations of how many are done (by an
-        `AsyncStore` in a thread of its own).
+        the order in which they were last used, the messages of each from its last on.
+        Options:
+
+        - ``agent``, ``owner``, ``conversation`` and ``archived`` select threads.
+        - ``limit`` is the size of a page, 20, and ``after`` the cursor of the page
+          before; a thread that is used in the meantime moves to the front.
+        - ``progress``: the first search makes an index and later ones bring it up to
+          date; it is called with how many conversations are done, of how many (for an
+          `AsyncStore` in another thread).
         """
-        wanted = SearchQuery(
-            text=query,
-            kinds=MESSAGE_KINDS,
-            agent=agent,
-            owner=owner,
-            conversation=conversation,
-            archived=archived,
-            limit=limit,
-            after=after,
-        )
-        return run(searching.search(self._context, wanted, progress))
+        wanted = search_query(query, options, kinds=MESSAGE_KINDS)
+        return self.runner.run(search.search, wanted, progress)
 
     # --- upkeep -----------------------------------------------------------------------
 
     def prune(self, policy: Retention, *, dry_run: bool = False) -> Pruned:
         """Remove what a policy does not keep, in one transaction.
 
-        With ``dry_run`` nothing is removed, and the counts are what would be.
+        With ``dry_run`` nothing is removed; the counts say what would be.
         """
-        return run(upkeep.prune(self._context, policy, dry_run=dry_run))
+        return self.runner.run(prune.prune, policy, dry_run=dry_run)
 
     def compact(self) -> None:
-        """Give the space of what was removed back to the file system."""
-        return run(index.compact(self._context))
+        """Return the space of removed data to the file system."""
+        return self.runner.run(index.compact)
 
     def stats(self) -> Statistics:
         """Counts and sizes of the whole store."""
-        return run(statistics.statistics(self._context))
+        return self.runner.run(statistics.statistics)
 
     def heaviest(self, limit: int | None = 10) -> tuple[Heavy, ...]:
-        """The threads that take the most space, together with all that share history.
+        """The groups of threads with shared history that take the most space.
 
         Heaviest first; all of them with ``limit=None``.
         """
-        return run(sizes.heaviest(self._context, limit))
+        return self.runner.run(sizes.heaviest, limit)
 
     def verify(
         self, *, quick: bool = False, progress: Progress | None = None
     ) -> Verification:
         """Check every checksum, digest and reference in the store.
 
-        With ``quick``, only whether the files are as their technology left them.
-        ``progress`` is told how many checkpoints of how many are done.
+        With ``quick``, only the checks of the storage technology itself.
+        ``progress`` is called with how many checkpoints are done, of how many.
         """
-        return run(checking.verify(self._context, quick=quick, progress=progress))
+        return self.runner.run(verify.verify, quick=quick, progress=progress)
 
     def salvage(self, to: str) -> Salvaged:
         """Copy everything that can still be read into a new store."""
-        return run(salvaging.salvage(self._context, lambda: open_new(to)))
+        return self.runner.run(salvage.salvage, lambda: open_new(to))
 
     def import_from(
         self,
@@ -333,20 +241,27 @@ class Store:
     ) -> Report:
         """Put what a foreign file or folder holds into this store.
 
-        ``format`` is one of `holdfast.importers.formats`, told from the files without.
-        The source is never changed, damage in it is reported and stops nothing else,
-        and a second import adds nothing. With ``dry_run`` nothing is written.
+        ``format`` is one of `holdfast.importers.formats`; without it, it is recognised
+        from the files. The source is never changed, damage in it is reported and the
+        rest imported, and a second import adds nothing. With ``dry_run`` nothing is
+        written.
         """
-        operation = importing(self._context, path, format, dry_run, progress)
-        return run(operation)
+        return self.runner.run(
+            plugins.import_into,
+            path,
+            format=format,
+            dry_run=dry_run,
+            progress=progress,
+        )
 
     def copy_to(self, other: Store, *, progress: Progress | None = None) -> Copied:
-        """Copy everything into an empty store, whatever keeps it.
+        """Copy everything into an empty store of any kind.
 
         Ids, order, digests and journal stay what they are. A copy that was interrupted
-        goes on where it was; ``progress`` is told how many families are done.
+        can be repeated and continues; ``progress`` is called with how many families are
+        done, of how many.
         """
-        return run(copy.copy(self._context, other._context, progress))
+        return self.runner.run(copy.copy, other._context, progress)
 
     def export_to(
         self,
@@ -358,32 +273,30 @@ class Store:
     ) -> Contents:
         """Write a portable archive to a new file, or to one open for writing bytes.
 
-        Equal content gives equal bytes, whatever keeps it. ``threads`` go with all that
-        share history with them; with ``since``, what was saved before it is left out
-        but for the heads. ``progress`` is told how many checkpoints and segments of how
-        many are done.
+        Equal content gives equal bytes, with every backend. ``threads`` are exported
+        with all that share history with them; with ``since``, only the heads and what
+        was saved since then. ``progress`` is called with how many checkpoints and
+        segments are done, of how many.
         """
-        return run(exporting(self._context, to, threads, since, progress))
+        return self.runner.run(transfer.export_archive, to, threads, since, progress)
 
     def export_lines(
         self,
         to: Target,
         *,
-        threads: Iterable[str] | None = None,
-        since: datetime | None = None,
-        shown: Shown = "state",
-        heads: bool = False,
-        redact: Iterable[str] = (),
         progress: Progress | None = None,
+        **options: Unpack[LinesOptions],
     ) -> int:
         """Write checkpoints as JSON Lines, thread by thread; returns how many.
 
-        Each line holds a checkpoint with its state, or the ``messages`` of it; with
-        ``heads`` there is one line for each thread. What stands at the paths in
-        ``redact`` is left out: ``messages.*.content``.
+        Each line holds a checkpoint and its state. Options:
+
+        - ``threads`` and ``since`` select as in `export_to`.
+        - ``shown="messages"`` writes the messages instead of the whole state.
+        - ``heads=True`` writes one line for each thread.
+        - ``redact``: paths whose values are left out, such as ``messages.*.content``.
         """
-        wanted = (threads, since, shown, heads, redact)
-        return run(telling(self._context, to, wanted, progress))
+        return self.runner.run(transfer.export_lines, to, progress, **options)
 
     def import_archive(
         self,
@@ -392,37 +305,39 @@ class Store:
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> Imported:
-        """Take in what `export_to` wrote, in one transaction: all of it or nothing.
+        """Import what `export_to` wrote, in one transaction: all of it or nothing.
 
-        Ids, order, digests, journal and moves stay what they are. Threads that are
-        there with the same content are passed over; with other content they are a
-        `Conflict`. With ``dry_run`` the archive is only read and checked.
+        Ids, order, digests, journal and moves stay what they are. A thread that exists
+        with the same content is skipped; with other content it is a `Conflict`. With
+        ``dry_run`` the archive is only read and checked.
         """
-        return run(taking_in(self._context, source, dry_run, progress))
+        return self.runner.run(
+            transfer.import_archive, source, dry_run=dry_run, progress=progress
+        )
 
     def backup(self, to: str) -> None:
-        """A consistent copy in a new file, made while others go on writing."""
-        return run(self._context.backend.backup(to))
+        """A consistent copy in a new file, made while other writers continue."""
+        return self.runner.run(backup, to)
 
     def changes(
         self, after: int = 0, *, limit: int = 1000, timeout: float = 0.0
     ) -> Page[Change]:
-        """What happened behind a cursor, in commit order; waits if there is nothing.
+        """What happened after a cursor, in commit order; waits if there is nothing.
 
-        Go on with the page's cursor, which is set even when the page is empty.
+        Continue with the page's cursor, which is set even when the page is empty.
         """
-        return run(listing.changes(self._context, after, limit, timeout))
+        return self.runner.run(listing.changes, after, limit, timeout)
 
 
 class AsyncStore:
     """As `Store`, awaited; made by `holdfast.open_async`."""
 
-    def __init__(self, passage: Passage) -> None:
-        self._passage = passage
-        self._context = passage.context
-        self.agents = AsyncAgents(passage)
-        self.conversations = AsyncConversations(passage)
-        self.documents = AsyncDocuments(passage)
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self.runner = runner_for(context)
+        self.agents = AsyncAgents(self.runner)
+        self.conversations = AsyncConversations(self.runner)
+        self.documents = AsyncDocuments(self.runner)
 
     async def __aenter__(self) -> Self:
         return self
@@ -439,45 +354,25 @@ class AsyncStore:
         try:
             await self.agents.close()
         finally:
-            await self._passage.close()
+            await self.runner.close()
 
     def using(self, connection: object) -> AsyncStore:
-        return AsyncStore(Passage(over(self._context, connection), Worker()))
+        return AsyncStore(over(self._context, connection))
 
     # --- threads ----------------------------------------------------------------------
 
     def thread(
         self,
         id: str,  # noqa: A002 - public name
-        *,
-        kind: str = "thread",
-        owner: str | None = None,
-        agent: str | None = None,
-        metadata: dict[str, object] | None = None,
+        **options: Unpack[StartOptions],
     ) -> AsyncThread:
-        return AsyncThread(self._passage, id, start(kind, owner, agent, metadata))
+        return AsyncThread(self.runner, id, start(options))
 
     async def threads(
         self,
-        *,
-        kind: str | None = None,
-        owner: str | None = None,
-        agent: str | None = None,
-        prefix: str | None = None,
-        metadata: dict[str, object] | None = None,
-        limit: int | None = 100,
-        after: int | None = None,
+        **options: Unpack[ThreadsOptions],
     ) -> Page[ThreadRecord]:
-        query = ThreadsQuery(
-            kind=kind,
-            owner=owner,
-            agent=agent,
-            prefix=prefix,
-            metadata=metadata,
-            limit=limit,
-            after=after,
-        )
-        return await self._passage.run(listing.threads(self._context, query))
+        return await self.runner.run(listing.threads, threads_query(options))
 
     async def delete(
         self,
@@ -487,78 +382,62 @@ class AsyncStore:
         kind: str | None = None,
         prefix: str | None = None,
     ) -> int:
-        operation = removal.delete_matching(
-            self._context, threads, owner=owner, agent=agent, kind=kind, prefix=prefix
+        return await self.runner.run(
+            removal.delete_matching,
+            threads,
+            owner=owner,
+            agent=agent,
+            kind=kind,
+            prefix=prefix,
         )
-        return await self._passage.run(operation)
 
     # --- checkpoints ------------------------------------------------------------------
 
     async def get(self, id: str) -> Checkpoint:  # noqa: A002 - public name
-        return await self._passage.run(listing.get(self._context, id))
+        return await self.runner.run(listing.get, id)
 
     @overload
     async def load(self, checkpoint: Checkpoint | str, *, type: None = None) -> Any: ...
     @overload
     async def load(self, checkpoint: Checkpoint | str, *, type: type[T]) -> T: ...
     async def load(self, checkpoint: Checkpoint | str, *, type: Any = None) -> Any:  # noqa: A002
-        state = await self._passage.run(listing.load(self._context, checkpoint))
-        return loading.converted(state, type)
+        state = await self.runner.run(listing.load, checkpoint)
+        return load.converted(state, type)
 
     async def last_messages(self, checkpoints: Sequence[Checkpoint]) -> list[Any]:
-        operation = glancing.last_messages(self._context, checkpoints)
-        return await self._passage.run(operation)
+        return await self.runner.run(last_messages.last_messages, checkpoints)
 
     async def search(
         self,
         query: str,
         *,
-        agent: str | None = None,
-        owner: str | None = None,
-        conversation: str | None = None,
-        archived: bool | None = None,
-        limit: int | None = 20,
-        after: int | None = None,
         progress: Progress | None = None,
+        **options: Unpack[SearchOptions],
     ) -> Page[Match]:
-        wanted = SearchQuery(
-            text=query,
-            kinds=MESSAGE_KINDS,
-            agent=agent,
-            owner=owner,
-            conversation=conversation,
-            archived=archived,
-            limit=limit,
-            after=after,
-        )
-        operation = searching.search(self._context, wanted, progress)
-        return await self._passage.run(operation)
+        wanted = search_query(query, options, kinds=MESSAGE_KINDS)
+        return await self.runner.run(search.search, wanted, progress)
 
     # --- upkeep -----------------------------------------------------------------------
 
     async def prune(self, policy: Retention, *, dry_run: bool = False) -> Pruned:
-        return await self._passage.run(
-            upkeep.prune(self._context, policy, dry_run=dry_run)
-        )
+        return await self.runner.run(prune.prune, policy, dry_run=dry_run)
 
     async def compact(self) -> None:
-        return await self._passage.run(index.compact(self._context))
+        return await self.runner.run(index.compact)
 
     async def stats(self) -> Statistics:
-        return await self._passage.run(statistics.statistics(self._context))
+        return await self.runner.run(statistics.statistics)
 
     async def heaviest(self, limit: int | None = 10) -> tuple[Heavy, ...]:
-        return await self._passage.run(sizes.heaviest(self._context, limit))
+        return await self.runner.run(sizes.heaviest, limit)
 
     async def verify(
         self, *, quick: bool = False, progress: Progress | None = None
     ) -> Verification:
-        operation = checking.verify(self._context, quick=quick, progress=progress)
-        return await self._passage.run(operation)
+        return await self.runner.run(verify.verify, quick=quick, progress=progress)
 
     async def salvage(self, to: str) -> Salvaged:
-        operation = salvaging.salvage(self._context, lambda: open_new(to))
-        return await self._passage.run(operation)
+        return await self.runner.run(salvage.salvage, lambda: open_new(to))
 
     async def import_from(
         self,
@@ -568,19 +447,23 @@ class AsyncStore:
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> Report:
-        operation = importing(self._context, path, format, dry_run, progress)
-        return await self._passage.run(operation)
+        return await self.runner.run(
+            plugins.import_into,
+            path,
+            format=format,
+            dry_run=dry_run,
+            progress=progress,
+        )
 
     async def copy_to(
         self, other: AsyncStore, *, progress: Progress | None = None
     ) -> Copied:
-        ours, theirs = self._context, other._context
-        if ours.backend.blocking is not theirs.backend.blocking:
+        if self._context.backend.blocking is not other._context.backend.blocking:
             raise Unsupported(
                 "one of the stores is awaited and the other is not; copy with"
                 " holdfast.open()"
             )
-        return await self._passage.run(copy.copy(ours, theirs, progress))
+        return await self.runner.run(copy.copy, other._context, progress)
 
     async def export_to(
         self,
@@ -590,22 +473,18 @@ class AsyncStore:
         since: datetime | None = None,
         progress: Progress | None = None,
     ) -> Contents:
-        operation = exporting(self._context, to, threads, since, progress)
-        return await self._passage.run(operation)
+        return await self.runner.run(
+            transfer.export_archive, to, threads, since, progress
+        )
 
     async def export_lines(
         self,
         to: Target,
         *,
-        threads: Iterable[str] | None = None,
-        since: datetime | None = None,
-        shown: Shown = "state",
-        heads: bool = False,
-        redact: Iterable[str] = (),
         progress: Progress | None = None,
+        **options: Unpack[LinesOptions],
     ) -> int:
-        wanted = (threads, since, shown, heads, redact)
-        return await self._passage.run(telling(self._context, to, wanted, progress))
+        return await self.runner.run(transfer.export_lines, to, progress, **options)
 
     async def import_archive(
         self,
@@ -614,25 +493,25 @@ class AsyncStore:
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> Imported:
-        operation = taking_in(self._context, source, dry_run, progress)
-        return await self._passage.run(operation)
+        return await self.runner.run(
+            transfer.import_archive, source, dry_run=dry_run, progress=progress
+        )
 
     async def backup(self, to: str) -> None:
-        return await self._passage.run(self._context.backend.backup(to))
+        return await self.runner.run(backup, to)
 
     async def changes(
         self, after: int = 0, *, limit: int = 1000, timeout: float = 0.0
     ) -> Page[Change]:
         if not self._context.backend.blocking:
-            return await listing.changes(self._context, after, limit, timeout)
-        import asyncio  # noqa: PLC0415 - the blocking door does not need it
+            return await self.runner.run(listing.changes, after, limit, timeout)
+        import asyncio  # noqa: PLC0415 - the sync API does not need it
 
-        # Waiting here and not in a worker: watchers must not use up its threads.
+        # Wait here and not in the worker: watchers must not use up its threads.
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout
         while True:
-            operation = listing.changes(self._context, after, limit, 0.0)
-            page = await self._passage.run(operation)
+            page = await self.runner.run(listing.changes, after, limit, 0.0)
             remaining = deadline - loop.time()
             if page or remaining <= 0:
                 return page

@@ -1,36 +1,27 @@
-"""Handles on one thread of a store: the same methods, blocking and awaited."""
+"""Handles on one thread of a store, for the sync and the async API."""
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Mapping, Sequence
-from typing import Any, TypeVar, overload
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar, Unpack, overload
 
-from holdfast._api.runner import Passage
-from holdfast._engine.context import Context
+from holdfast._api.keywords import HistoryOptions, appended, history_query
+from holdfast._api.runner import AsyncRunner, Runner
 from holdfast._engine.threads import (
-    blame as blaming,
-)
-from holdfast._engine.threads import (
+    blame,
     drafts,
     family,
+    journal,
     lineage,
+    load,
+    moves,
     removal,
-)
-from holdfast._engine.threads import (
-    journal as recording,
-)
-from holdfast._engine.threads import (
-    load as loading,
-)
-from holdfast._engine.threads import (
-    moves as moving,
-)
-from holdfast._engine.threads import (
-    save as saving,
+    save,
 )
 from holdfast._engine.threads.blame import Blame
-from holdfast._engine.threads.lineage import HistoryQuery, Order, Reference
-from holdfast._port import NEW_THREAD, Start, run
+from holdfast._engine.threads.lineage import Reference
+from holdfast._engine.threads.save import SaveOptions
+from holdfast._port import NEW_THREAD, Start
 from holdfast._values.records import (
     UNSET,
     Checkpoint,
@@ -49,16 +40,15 @@ T = TypeVar("T")
 class Thread:
     """A named line of work with a head.
 
-    Wherever a checkpoint is expected, a `Checkpoint`, an id, a unique beginning of one,
+    A checkpoint is referred to by a `Checkpoint`, an id, a unique beginning of an id,
     ``label:x``, ``tag:x``, ``@`` (the head), ``@~n`` (n before it), ``@12`` (step 12 on
     its line), ``@{1}`` (where it was before its last move), ``@{5 minutes ago}``,
-    ``@{2026-11-15 10:00}`` (the newest by then) or ``@{upstream}`` (where a fork began)
-    will do. A handle costs nothing; the thread itself comes into being with its first
-    save.
+    ``@{2026-11-15 10:00}`` (the newest by then) or ``@{upstream}`` (where a fork
+    began). Making a handle reads and writes nothing; the first save creates the thread.
     """
 
-    def __init__(self, context: Context, name: str, start: Start = NEW_THREAD) -> None:
-        self._context = context
+    def __init__(self, runner: Runner, name: str, start: Start = NEW_THREAD) -> None:
+        self._runner = runner
         self._start = start
         self.id = checked_name(name)
 
@@ -71,75 +61,42 @@ class Thread:
         self,
         state: object,
         *,
-        label: str | None = None,
-        tags: Sequence[str] = (),
-        metadata: Mapping[str, object] | None = None,
-        kind: str = "save",
-        id: str | None = None,  # noqa: A002 - public name
-        expect: Reference | Unset | None = UNSET,
         if_changed: bool = False,
-        journal: Mapping[str, object] | None = None,
+        **options: Unpack[SaveOptions],
     ) -> Checkpoint:
-        """Save a state as the new head, durable when this returns.
+        """Save a state as the new head, durable when this returns. Options:
 
-        ``expect`` makes it a compare-and-swap: `Conflict` unless the head is that
-        checkpoint, or with ``None`` unless the thread is new. Without it, a save whose
-        head was moved by somebody else goes on top of the new head. A save repeated
-        with the same ``id`` and content is made once; other content is a `Conflict`.
-        ``if_changed`` gives back the head, as it is, instead of saving its state again.
-        ``journal`` entries are recorded on the checkpoint in the same transaction.
+        - ``label``, ``tags``, ``metadata`` (a dict) and ``kind`` (``"save"``) describe
+          the checkpoint.
+        - ``expect`` makes it a compare-and-swap: `Conflict` unless the head is that
+          checkpoint, or with ``None`` unless the thread is new. Without it, a save
+          whose head was moved by another writer is made on top of the new head.
+        - ``id`` makes it repeatable: a save with the same ``id`` and content is made
+          once; other content is a `Conflict`.
+        - ``if_changed=True`` returns the head instead of saving an equal state again.
+        - ``journal``: values recorded on the checkpoint in the same transaction.
         """
-        how = saving.options(
-            label=label,
-            tags=tags,
-            metadata=metadata,
-            kind=kind,
-            id=id,
-            expect=expect,
-            journal=journal,
-            start=self._start,
-        )
+        how = save.options(start=self._start, **options)
         draft = drafts.StateDraft(state)
-        operation = saving.save(
-            self._context, self.id, draft, how, if_changed=if_changed
-        )
-        return run(operation)
+        return self._runner.save(save.save, self.id, draft, how, if_changed=if_changed)
 
     def append(self, **lists: Sequence[object]) -> Checkpoint:
         """Save the head's state with elements added to its lists.
 
         Costs what the new elements cost, however long the lists are. A list that is
-        not there yet begins empty.
+        not in the state yet begins empty.
         """
-        how = saving.Options(start=self._start)
-        draft = drafts.ListsDraft(lists)
-        return run(saving.save(self._context, self.id, draft, how))
+        how = save.Options(start=self._start)
+        return self._runner.save(save.save, self.id, appended(lists), how)
 
     def extend(
         self,
         lists: Mapping[str, Sequence[object]],
-        *,
-        label: str | None = None,
-        tags: Sequence[str] = (),
-        metadata: Mapping[str, object] | None = None,
-        kind: str = "save",
-        id: str | None = None,  # noqa: A002 - public name
-        expect: Reference | Unset | None = UNSET,
-        journal: Mapping[str, object] | None = None,
+        **options: Unpack[SaveOptions],
     ) -> Checkpoint:
-        """`append` with the options of `save`."""
-        how = saving.options(
-            label=label,
-            tags=tags,
-            metadata=metadata,
-            kind=kind,
-            id=id,
-            expect=expect,
-            journal=journal,
-            start=self._start,
-        )
-        draft = drafts.ListsDraft(lists)
-        return run(saving.save(self._context, self.id, draft, how))
+        """`append` with the options of `save`, except ``if_changed``."""
+        how = save.options(start=self._start, **options)
+        return self._runner.save(save.save, self.id, drafts.ListsDraft(lists), how)
 
     # --- reading ----------------------------------------------------------------------
 
@@ -153,89 +110,81 @@ class Thread:
         Dataclasses, TypedDicts, msgspec structs and pydantic models can be asked for;
         a state that does not fit raises `FormatMismatch`.
         """
-        state = run(loading.load(self._context, self.id, ref))
-        return loading.converted(state, type)
+        state = self._runner.run(load.load, self.id, ref)
+        return load.converted(state, type)
 
     @property
     def head(self) -> Checkpoint | None:
         """The current checkpoint, ``None`` before the first save."""
-        return run(lineage.find_head(self._context, self.id))
+        return self._runner.run(lineage.find_head, self.id)
 
     @property
     def step(self) -> int:
         """The step of the head, 0 before the first save."""
-        return run(lineage.find_step(self._context, self.id))
+        return self._runner.run(lineage.find_step, self.id)
 
     @property
     def about(self) -> ThreadRecord | None:
         """Kind, owner, metadata and origin, ``None`` before the first save."""
-        return run(lineage.find_record(self._context, self.id))
+        return self._runner.run(lineage.find_record, self.id)
 
     def get(self, ref: Reference = HEAD) -> Checkpoint:
         """The checkpoint a reference means."""
-        return run(lineage.resolve(self._context, self.id, ref))
+        return self._runner.run(lineage.resolve, self.id, ref)
 
     def history(
-        self,
-        limit: int | None = 100,
-        *,
-        before: Reference | int | None = None,
-        order: Order = "newest",
-        all: bool = False,  # noqa: A002 - public name
-        tag: str | None = None,
-        label: str | None = None,
+        self, limit: int | None = 100, **options: Unpack[HistoryOptions]
     ) -> Page[Checkpoint]:
-        """The ancestors of the head, newest first.
+        """The ancestors of the head, newest first. Options:
 
-        ``before`` continues behind a checkpoint, or behind a page given its cursor;
-        ``all`` lists what was rewound too;
-        ``order="oldest"`` begins at the first save and walks the whole line for it.
+        - ``before`` continues after a checkpoint, or after a page given its cursor.
+        - ``all=True`` lists also what was rewound.
+        - ``tag`` and ``label`` list only the checkpoints that have them.
+        - ``order="oldest"`` begins at the first save; it has to walk the whole line.
         """
-        query = HistoryQuery(
-            limit=limit, before=before, order=order, all=all, tag=tag, label=label
-        )
-        return run(lineage.history(self._context, self.id, query))
+        query = history_query(limit, options)
+        return self._runner.run(lineage.history, self.id, query)
 
     def find(
         self, *, label: str | None = None, tag: str | None = None
     ) -> Checkpoint | None:
         """The newest checkpoint with a label or tag, ``None`` if there is none."""
-        return run(lineage.find(self._context, self.id, label=label, tag=tag))
+        return self._runner.run(lineage.find, self.id, label=label, tag=tag)
 
     def diff(self, a: Reference, b: Reference = HEAD) -> Diff:
         """What changed from ``a`` to ``b``; checkpoints of other threads are fine."""
-        return run(loading.difference(self._context, self.id, a, b))
+        return self._runner.run(load.difference, self.id, a, b)
 
     def blame(self, path: str, at: Reference = HEAD) -> Blame:
-        """Which checkpoint last set what stands at a path, on the line to ``at``.
+        """Which checkpoint last set the value at a path, on the line to ``at``.
 
         The path is written as ``messages[3].content`` or ``/messages/3/content``.
-        States in which it cannot have changed are not read.
+        States in which the value cannot have changed are not read.
         """
-        return run(blaming.blame(self._context, self.id, path, at))
+        return self._runner.run(blame.blame, self.id, path, at)
 
     def moves(
         self, limit: int | None = 100, *, before: int | None = None
     ) -> Page[Move]:
         """Every move of the head, newest first: saves, rewinds, undos, redos."""
-        return run(moving.moves(self._context, self.id, before, limit))
+        return self._runner.run(moves.moves, self.id, before, limit)
 
     def family(self) -> Page[ThreadRecord]:
-        """The threads that share history with this one, itself too, last used first."""
-        return run(family.family(self._context, self.id))
+        """This thread and those that share history with it, last used first."""
+        return self._runner.run(family.family, self.id)
 
     def tree(
         self, limit: int | None = 100, *, before: int | None = None
     ) -> Page[Checkpoint]:
         """Every checkpoint of the family, rewound or not, newest first."""
-        return run(family.tree(self._context, self.id, before, limit))
+        return self._runner.run(family.tree, self.id, before, limit)
 
     # --- moving -----------------------------------------------------------------------
 
     def fork(self, new_id: str, at: Reference = HEAD) -> Thread:
         """A new thread that shares its history up to ``at``; nothing is copied."""
-        thread = Thread(self._context, new_id, self._start)
-        run(moving.fork(self._context, self.id, new_id, at))
+        thread = Thread(self._runner, new_id, self._start)
+        self._runner.save(moves.fork, self.id, new_id, at)
         return thread
 
     def rewind(self, ref: Reference, *, hard: bool = False) -> Checkpoint:
@@ -244,30 +193,31 @@ class Thread:
         With ``hard`` what was saved in this thread after it is deleted, unless a fork
         needs it.
         """
-        operation = removal.rewind_hard if hard else moving.rewind
-        return run(operation(self._context, self.id, ref))
+        if hard:
+            return self._runner.run(removal.rewind_hard, self.id, ref)
+        return self._runner.save(moves.rewind, self.id, ref)
 
     def undo(self) -> Checkpoint:
-        """Take the last save or rewind back; again for the one before it."""
-        return run(moving.undo(self._context, self.id))
+        """Take back the last save or rewind; call it again for the one before."""
+        return self._runner.save(moves.undo, self.id)
 
     def redo(self) -> Checkpoint:
         """Do again what the last `undo` took back."""
-        return run(moving.redo(self._context, self.id))
+        return self._runner.save(moves.redo, self.id)
 
     # --- marking ----------------------------------------------------------------------
 
     def label(self, label: str | None, ref: Reference = HEAD) -> Checkpoint:
         """Label an existing checkpoint; ``None`` takes the label away."""
-        return run(moving.mark(self._context, self.id, ref, label=label))
+        return self._runner.save(moves.mark, self.id, ref, label=label)
 
     def tag(self, *tags: str, ref: Reference = HEAD) -> Checkpoint:
         """Add tags to an existing checkpoint."""
-        return run(moving.mark(self._context, self.id, ref, add=tags))
+        return self._runner.save(moves.mark, self.id, ref, add=tags)
 
     def untag(self, *tags: str, ref: Reference = HEAD) -> Checkpoint:
         """Take tags from an existing checkpoint."""
-        return run(moving.mark(self._context, self.id, ref, remove=tags))
+        return self._runner.save(moves.mark, self.id, ref, remove=tags)
 
     def describe(
         self,
@@ -276,10 +226,7 @@ class Thread:
         metadata: dict[str, object] | Unset | None = UNSET,
     ) -> None:
         """Set the thread's owner or metadata."""
-        operation = moving.describe(
-            self._context, self.id, owner=owner, metadata=metadata
-        )
-        return run(operation)
+        self._runner.save(moves.describe, self.id, owner=owner, metadata=metadata)
 
     # --- the journal ------------------------------------------------------------------
 
@@ -291,14 +238,13 @@ class Thread:
         checkpoint: Checkpoint | str | None = None,
         replace: bool = False,
     ) -> Any:
-        """Record a value once under a key; gives back the value that is in force.
+        """Record a value once under a key; gives the value in force.
 
         The key belongs to the thread or to a checkpoint, which need not be saved yet.
-        The first value stays unless ``replace`` is given.
+        The first value stays, unless ``replace`` is given.
         """
-        where = recording.JournalPlace(self.id, self._start, checkpoint, replace)
-        entries = where.entries(self._context, {key: value})
-        return run(recording.record(self._context, where, entries))[key]
+        values = self.record_all({key: value}, checkpoint=checkpoint, replace=replace)
+        return values[key]
 
     def record_all(
         self,
@@ -308,9 +254,9 @@ class Thread:
         replace: bool = False,
     ) -> dict[str, Any]:
         """`record` for several keys in one transaction."""
-        where = recording.JournalPlace(self.id, self._start, checkpoint, replace)
-        entries = where.entries(self._context, values)
-        return run(recording.record(self._context, where, entries))
+        where = journal.JournalPlace(self.id, self._start, checkpoint, replace)
+        entries = where.entries(self._runner.context, values)
+        return self._runner.save(journal.record, where, entries)
 
     def recorded(
         self,
@@ -320,40 +266,35 @@ class Thread:
         checkpoint: Checkpoint | str | None = None,
     ) -> Any:
         """The value recorded under a key, or the default."""
-        operation = recording.recorded_one(
-            self._context, self.id, key, default, checkpoint
-        )
-        return run(operation)
+        return self._runner.run(journal.recorded_one, self.id, key, default, checkpoint)
 
     def journal(self, *, checkpoint: Checkpoint | str | None = None) -> dict[str, Any]:
         """Everything recorded on the thread, or on a checkpoint, oldest first."""
-        return run(recording.recorded(self._context, self.id, checkpoint))
+        return self._runner.run(journal.recorded, self.id, checkpoint)
 
     # --- deleting ---------------------------------------------------------------------
 
     def delete(self, ref: Reference | None = None) -> int:
         """Delete the thread, or one checkpoint of it; returns how many went.
 
-        Forks keep what they share. A deleted thread turns late writers away: to begin
-        it anew, save with ``expect=None``.
+        Forks keep what they share. Writers that still save to a deleted thread get a
+        `Conflict`; to use its name again, save with ``expect=None``.
         """
-        return run(removal.delete(self._context, self.id, ref))
+        return self._runner.run(removal.delete, self.id, ref)
 
 
 class AsyncThread:
     """As `Thread`, awaited; so are the properties."""
 
-    def __init__(self, passage: Passage, name: str, start: Start = NEW_THREAD) -> None:
-        self._passage = passage
-        self._context = passage.context
+    def __init__(
+        self, runner: AsyncRunner, name: str, start: Start = NEW_THREAD
+    ) -> None:
+        self._runner = runner
         self._start = start
         self.id = checked_name(name)
 
     def __repr__(self) -> str:
         return f"AsyncThread({self.id!r})"
-
-    async def _save(self, operation: Coroutine[Any, Any, T]) -> T:
-        return await self._passage.save(operation, self.id)
 
     # --- saving -----------------------------------------------------------------------
 
@@ -361,60 +302,27 @@ class AsyncThread:
         self,
         state: object,
         *,
-        label: str | None = None,
-        tags: Sequence[str] = (),
-        metadata: Mapping[str, object] | None = None,
-        kind: str = "save",
-        id: str | None = None,  # noqa: A002 - public name
-        expect: Reference | Unset | None = UNSET,
         if_changed: bool = False,
-        journal: Mapping[str, object] | None = None,
+        **options: Unpack[SaveOptions],
     ) -> Checkpoint:
-        how = saving.options(
-            label=label,
-            tags=tags,
-            metadata=metadata,
-            kind=kind,
-            id=id,
-            expect=expect,
-            journal=journal,
-            start=self._start,
-        )
+        how = save.options(start=self._start, **options)
         draft = drafts.StateDraft(state)
-        operation = saving.save(
-            self._passage.saving, self.id, draft, how, if_changed=if_changed
+        return await self._runner.save(
+            save.save, self.id, draft, how, if_changed=if_changed
         )
-        return await self._save(operation)
 
     async def append(self, **lists: Sequence[object]) -> Checkpoint:
-        how = saving.Options(start=self._start)
-        draft = drafts.ListsDraft(lists)
-        return await self._save(saving.save(self._passage.saving, self.id, draft, how))
+        how = save.Options(start=self._start)
+        return await self._runner.save(save.save, self.id, appended(lists), how)
 
     async def extend(
         self,
         lists: Mapping[str, Sequence[object]],
-        *,
-        label: str | None = None,
-        tags: Sequence[str] = (),
-        metadata: Mapping[str, object] | None = None,
-        kind: str = "save",
-        id: str | None = None,  # noqa: A002 - public name
-        expect: Reference | Unset | None = UNSET,
-        journal: Mapping[str, object] | None = None,
+        **options: Unpack[SaveOptions],
     ) -> Checkpoint:
-        how = saving.options(
-            label=label,
-            tags=tags,
-            metadata=metadata,
-            kind=kind,
-            id=id,
-            expect=expect,
-            journal=journal,
-            start=self._start,
-        )
+        how = save.options(start=self._start, **options)
         draft = drafts.ListsDraft(lists)
-        return await self._save(saving.save(self._passage.saving, self.id, draft, how))
+        return await self._runner.save(save.save, self.id, draft, how)
 
     # --- reading ----------------------------------------------------------------------
 
@@ -423,104 +331,82 @@ class AsyncThread:
     @overload
     async def load(self, ref: Reference = HEAD, *, type: type[T]) -> T: ...
     async def load(self, ref: Reference = HEAD, *, type: Any = None) -> Any:  # noqa: A002
-        state = await self._passage.run(loading.load(self._context, self.id, ref))
-        return loading.converted(state, type)
+        state = await self._runner.run(load.load, self.id, ref)
+        return load.converted(state, type)
 
     @property
     async def head(self) -> Checkpoint | None:
-        return await self._passage.run(lineage.find_head(self._context, self.id))
+        return await self._runner.run(lineage.find_head, self.id)
 
     @property
     async def step(self) -> int:
-        return await self._passage.run(lineage.find_step(self._context, self.id))
+        return await self._runner.run(lineage.find_step, self.id)
 
     @property
     async def about(self) -> ThreadRecord | None:
-        return await self._passage.run(lineage.find_record(self._context, self.id))
+        return await self._runner.run(lineage.find_record, self.id)
 
     async def get(self, ref: Reference = HEAD) -> Checkpoint:
-        return await self._passage.run(lineage.resolve(self._context, self.id, ref))
+        return await self._runner.run(lineage.resolve, self.id, ref)
 
     async def history(
-        self,
-        limit: int | None = 100,
-        *,
-        before: Reference | int | None = None,
-        order: Order = "newest",
-        all: bool = False,  # noqa: A002 - public name
-        tag: str | None = None,
-        label: str | None = None,
+        self, limit: int | None = 100, **options: Unpack[HistoryOptions]
     ) -> Page[Checkpoint]:
-        query = HistoryQuery(
-            limit=limit, before=before, order=order, all=all, tag=tag, label=label
-        )
-        return await self._passage.run(lineage.history(self._context, self.id, query))
+        query = history_query(limit, options)
+        return await self._runner.run(lineage.history, self.id, query)
 
     async def find(
         self, *, label: str | None = None, tag: str | None = None
     ) -> Checkpoint | None:
-        return await self._passage.run(
-            lineage.find(self._context, self.id, label=label, tag=tag)
-        )
+        return await self._runner.run(lineage.find, self.id, label=label, tag=tag)
 
     async def diff(self, a: Reference, b: Reference = HEAD) -> Diff:
-        return await self._passage.run(loading.difference(self._context, self.id, a, b))
+        return await self._runner.run(load.difference, self.id, a, b)
 
     async def blame(self, path: str, at: Reference = HEAD) -> Blame:
-        return await self._passage.run(blaming.blame(self._context, self.id, path, at))
+        return await self._runner.run(blame.blame, self.id, path, at)
 
     async def moves(
         self, limit: int | None = 100, *, before: int | None = None
     ) -> Page[Move]:
-        return await self._passage.run(
-            moving.moves(self._context, self.id, before, limit)
-        )
+        return await self._runner.run(moves.moves, self.id, before, limit)
 
     async def family(self) -> Page[ThreadRecord]:
-        return await self._passage.run(family.family(self._context, self.id))
+        return await self._runner.run(family.family, self.id)
 
     async def tree(
         self, limit: int | None = 100, *, before: int | None = None
     ) -> Page[Checkpoint]:
-        return await self._passage.run(
-            family.tree(self._context, self.id, before, limit)
-        )
+        return await self._runner.run(family.tree, self.id, before, limit)
 
     # --- moving -----------------------------------------------------------------------
 
     async def fork(self, new_id: str, at: Reference = HEAD) -> AsyncThread:
-        thread = AsyncThread(self._passage, new_id, self._start)
-        await self._save(moving.fork(self._passage.saving, self.id, new_id, at))
+        thread = AsyncThread(self._runner, new_id, self._start)
+        await self._runner.save(moves.fork, self.id, new_id, at)
         return thread
 
     async def rewind(self, ref: Reference, *, hard: bool = False) -> Checkpoint:
         if hard:
-            operation = removal.rewind_hard(self._context, self.id, ref)
-            return await self._passage.run(operation)
-        return await self._save(moving.rewind(self._passage.saving, self.id, ref))
+            return await self._runner.run(removal.rewind_hard, self.id, ref)
+        return await self._runner.save(moves.rewind, self.id, ref)
 
     async def undo(self) -> Checkpoint:
-        return await self._save(moving.undo(self._passage.saving, self.id))
+        return await self._runner.save(moves.undo, self.id)
 
     async def redo(self) -> Checkpoint:
-        return await self._save(moving.redo(self._passage.saving, self.id))
+        return await self._runner.save(moves.redo, self.id)
 
     # --- marking ----------------------------------------------------------------------
 
     async def label(self, label: str | None, ref: Reference = HEAD) -> Checkpoint:
-        return await self._save(
-            moving.mark(self._passage.saving, self.id, ref, label=label)
-        )
+        return await self._runner.save(moves.mark, self.id, ref, label=label)
 
     async def tag(self, *tags: str, ref: Reference = HEAD) -> Checkpoint:
-        return await self._save(
-            moving.mark(self._passage.saving, self.id, ref, add=tags)
-        )
+        return await self._runner.save(moves.mark, self.id, ref, add=tags)
 
     async def untag(self, *tags: str, ref: Reference = HEAD) -> Checkpoint:
-        return await self._save(
-            moving.mark(self._passage.saving, self.id, ref, remove=tags)
-        )
+        return await self._runner.save(moves.mark, self.id, ref, remove=tags)
 
     async def describe(
         self,
@@ -528,10 +414,7 @@ class AsyncThread:
         owner: str | Unset | None = UNSET,
         metadata: dict[str, object] | Unset | None = UNSET,
     ) -> None:
-        operation = moving.describe(
-            self._passage.saving, self.id, owner=owner, metadata=metadata
-        )
-        return await self._save(operation)
+        await self._runner.save(moves.describe, self.id, owner=owner, metadata=metadata)
 
     # --- the journal ------------------------------------------------------------------
 
@@ -543,12 +426,10 @@ class AsyncThread:
         checkpoint: Checkpoint | str | None = None,
         replace: bool = False,
     ) -> Any:
-        where = recording.JournalPlace(self.id, self._start, checkpoint, replace)
-        entries = where.entries(self._passage.saving, {key: value})
-        in_force = await self._save(
-            recording.record(self._passage.saving, where, entries)
+        values = await self.record_all(
+            {key: value}, checkpoint=checkpoint, replace=replace
         )
-        return in_force[key]
+        return values[key]
 
     async def record_all(
         self,
@@ -557,9 +438,9 @@ class AsyncThread:
         checkpoint: Checkpoint | str | None = None,
         replace: bool = False,
     ) -> dict[str, Any]:
-        where = recording.JournalPlace(self.id, self._start, checkpoint, replace)
-        entries = where.entries(self._passage.saving, values)
-        return await self._save(recording.record(self._passage.saving, where, entries))
+        where = journal.JournalPlace(self.id, self._start, checkpoint, replace)
+        entries = where.entries(self._runner.context, values)
+        return await self._runner.save(journal.record, where, entries)
 
     async def recorded(
         self,
@@ -568,19 +449,16 @@ class AsyncThread:
         *,
         checkpoint: Checkpoint | str | None = None,
     ) -> Any:
-        operation = recording.recorded_one(
-            self._context, self.id, key, default, checkpoint
+        return await self._runner.run(
+            journal.recorded_one, self.id, key, default, checkpoint
         )
-        return await self._passage.run(operation)
 
     async def journal(
         self, *, checkpoint: Checkpoint | str | None = None
     ) -> dict[str, Any]:
-        return await self._passage.run(
-            recording.recorded(self._context, self.id, checkpoint)
-        )
+        return await self._runner.run(journal.recorded, self.id, checkpoint)
 
     # --- deleting ---------------------------------------------------------------------
 
     async def delete(self, ref: Reference | None = None) -> int:
-        return await self._passage.run(removal.delete(self._context, self.id, ref))
+        return await self._runner.run(removal.delete, self.id, ref)

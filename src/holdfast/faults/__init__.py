@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple, NoReturn, Unpack
 
 import apsw
 
-from holdfast._api.options import Options, context_over
+from holdfast._api.options import OpenOptions, context_over
 from holdfast._api.store import Store
 from holdfast.backends.directory import open_directory
 from holdfast.backends.directory._files import Files
@@ -140,7 +140,7 @@ class FaultyDisk:
         """Take the disk away; stores on it must be closed."""
         self._vfs.unregister()
 
-    def open(self, path: str, **options: Unpack[Options]) -> Store:
+    def open(self, path: str, **options: Unpack[OpenOptions]) -> Store:
         """A store on this disk; the options are those of `holdfast.open`.
 
         It is a file, or with ``dir:`` in front of its path a folder.
@@ -148,7 +148,7 @@ class FaultyDisk:
         backend = self._backend(path, options)
         return Store(context_over(backend, options))
 
-    def _backend(self, path: str, options: Options) -> SqliteBackend:
+    def _backend(self, path: str, options: OpenOptions) -> SqliteBackend:
         if path.startswith(FOLDER):
             return open_directory(
                 os.path.abspath(path.removeprefix(FOLDER)),

@@ -108,7 +108,7 @@ class Answering:
     """The answers of one server."""
 
     def __init__(self, store: AsyncStore, tools: AsyncToolset) -> None:
-        self._passage = store._passage  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - our own
+        self._runner = store.runner
         self._tools = tools
         self._listed = [Tool.model_validate(form) for form in tools.mcp()]
         self._begun: set[asyncio.Future[Any]] = set()
@@ -173,9 +173,8 @@ class Answering:
             return as_result(Refusal("internal", f"{params.name} failed", hint))
 
     async def _links(self, source: str) -> list[ResourceLink]:
-        link = _resources.link_to(self._passage.context, source)
         try:
-            found = await self._passage.run(link)
+            found = await self._runner.run(_resources.link_to, source)
         except HoldfastError:
             return []  # the result is good without it
         return [] if found is None else [found]
@@ -187,7 +186,7 @@ class Answering:
     ) -> ListResourcesResult:
         del asked
         cursor = params.cursor if params else None
-        listing = _resources.list_heads(self._passage.context, cursor)
+        listing = self._runner.run(_resources.list_heads, cursor)
         return await self._settled(self._read(listing, {"cursor": cursor}))
 
     async def list_templates(
@@ -206,7 +205,7 @@ class Answering:
         self, asked: Asked, params: ReadResourceRequestParams
     ) -> ReadResourceResult:
         del asked
-        reading = _resources.read(self._passage.context, params.uri)
+        reading = self._runner.run(_resources.read, params.uri)
         result = await self._settled(self._read(reading, {"uri": params.uri}))
         text = TextResourceContents(
             uri=params.uri, mime_type=_resources.JSON, text=_encoded(result)
@@ -216,7 +215,7 @@ class Answering:
     async def _read(self, reading: Coroutine[Any, Any, T], about: dict[str, Any]) -> T:
         """What is read; here what went wrong can only be an error of the protocol."""
         try:
-            return await self._passage.run(reading)
+            return await reading
         except (Refusal, HoldfastError) as error:
             said = as_result(error)["error"]
             raise MCPError(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Unpack
 from unittest import SkipTest
 
-from holdfast._api.options import Options
+from holdfast._api.options import OpenOptions
 from holdfast._api.store import Store
 from holdfast._api.thread import Thread
 from holdfast._values.records import Checkpoint
@@ -32,7 +32,7 @@ class Cases:
     new_id: Callable[[], str]
     _opened: list[Store]
 
-    def open_store(self, **options: Unpack[Options]) -> Store:
+    def open_store(self, **options: Unpack[OpenOptions]) -> Store:
         """Open the place of this test, the same one at every call within a test."""
         raise NotImplementedError
 
@@ -47,9 +47,9 @@ class Cases:
         for store in self._opened:
             store.close()
 
-    def open(self, **options: Unpack[Options]) -> Store:
+    def open(self, **options: Unpack[OpenOptions]) -> Store:
         """A store with the test's clock and ids, closed when the test is over."""
-        defaults: Options = {
+        defaults: OpenOptions = {
             "durability": "normal",
             "clock": self.clock,
             "new_id": self.new_id,
@@ -58,7 +58,7 @@ class Cases:
         self._opened.append(store)
         return store
 
-    def reopen(self, **options: Unpack[Options]) -> Store:
+    def reopen(self, **options: Unpack[OpenOptions]) -> Store:
         """What was saved so far, opened anew; every older store is closed."""
         self.must_reopen()
         for store in self._opened:
@@ -66,7 +66,7 @@ class Cases:
         self._opened.clear()
         return self.open(**options)
 
-    def rival(self, **options: Unpack[Options]) -> Store:
+    def rival(self, **options: Unpack[OpenOptions]) -> Store:
         """A second store on the same place, as another process would have it."""
         self.must_reopen()
         _ = self.store

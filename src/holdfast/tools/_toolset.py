@@ -7,7 +7,6 @@ from typing import Any
 
 from holdfast._api.store import AsyncStore, Store
 from holdfast._engine.records.agents import checked_agent
-from holdfast._port import run
 from holdfast._values.records import checked_name
 from holdfast.errors import Unstorable
 from holdfast.tools import _formats
@@ -138,7 +137,7 @@ class Toolset(_Tools):
             raise Unstorable(
                 "store", "is not a Store; AsyncToolset takes an AsyncStore"
             )
-        self._context = store._context  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - our own
+        self._runner = store.runner
 
     def call(self, name: str, arguments: Given = None) -> Result:
         """Call a tool; ``arguments`` is a mapping or JSON text as models send it.
@@ -147,7 +146,7 @@ class Toolset(_Tools):
         ``{"error": {"code", "message", "hint"}}``, which tells the model what to do.
         """
         check_call(name, arguments)
-        return run(perform(self._context, self._selection, name, arguments))
+        return self._runner.run(perform, self._selection, name, arguments)
 
     def answer(self, call: object) -> dict[str, Any]:
         """Call what a model asks for and give back the message that answers it.
@@ -190,14 +189,11 @@ class AsyncToolset(_Tools):
         )
         if not isinstance(store, AsyncStore):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise Unstorable("store", "is not an AsyncStore; Toolset takes a Store")
-        self._passage = store._passage  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - our own
+        self._runner = store.runner
 
     async def call(self, name: str, arguments: Given = None) -> Result:
         check_call(name, arguments)
-        context = self._passage.context
-        return await self._passage.run(
-            perform(context, self._selection, name, arguments)
-        )
+        return await self._runner.run(perform, self._selection, name, arguments)
 
     async def answer(self, call: object) -> dict[str, Any]:
         asked = _formats.read_call(call)

@@ -1,1 +1,1 @@
-"""The recorder of an agent's loop: what it holds, stores and calls."""
+"""The operations of a recorder: what it holds in memory, stores and calls once."""

@@ -1,8 +1,8 @@
-"""Calls made once: what the journal of a conversation's thread knows of them.
+"""Tool calls that are made once, by entries in the journal of a conversation's thread.
 
-Each attempt at a call is noted under a number: that it begins, before it is made, and
-how it ended. Notes are never replaced, so that of two workers one begins, and of two
-results the first stays.
+Each attempt at a call has a number and two entries: one before the call is made, one
+when it has ended. Entries are never replaced: of two workers only one can begin an
+attempt, and of two results the first stays.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ LONGEST_ERROR: Final = 2_000
 _ENTRY = re.compile(r"call:(\d+):(begin|end):(.*)", re.DOTALL)
 
 
-class Outlook(msgspec.Struct, frozen=True, kw_only=True):
-    """What the journal knows of a call: its last attempt, and how that ended.
+class CallStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """What the journal has about a call: its last attempt and the entries of it.
 
-    ``begun`` is what was noted when it began and ``ended`` how it ended, ``None`` if
-    that is not known.
+    ``begun`` is the entry made before the call and ``ended`` the one made after it,
+    ``None`` where there is none.
     """
 
     attempt: int = 0
@@ -45,7 +45,7 @@ class Outlook(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_interrupted(self) -> bool:
-        """Whether it began and nobody knows how it ended."""
+        """Whether it began and its end was never recorded."""
         return self.begun is not None and self.ended is None
 
     @property
@@ -55,12 +55,12 @@ class Outlook(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def result(self) -> Any:
-        """What it gave, if it was completed."""
+        """What it returned, if it was completed."""
         return self.ended["result"] if self.ended else None
 
 
-class Made(msgspec.Struct, frozen=True, kw_only=True):
-    """A call to be made once, and where that is noted."""
+class JournaledCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A call to be made once, and the thread and key of its journal entries."""
 
     thread: str
     start: Start
@@ -69,10 +69,10 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def key_of(messages: Sequence[object], id_: str) -> str:
-    """What a call is known by in the journal.
+    """The key of a call in the journal.
 
-    Models that use the same ids every turn have had answers to them: how many tells
-    the calls apart.
+    Some models use the same ids in every turn. The number of earlier answers to an id
+    distinguishes such calls.
     """
     made = [n for n, m in enumerate(messages) if id_ in (c.id for c in calls_of(m))]
     before = messages[: made[-1]] if made else messages
@@ -92,17 +92,17 @@ def _end(key: str, attempt: int) -> str:
     return f"call:{attempt}:end:{key}"
 
 
-async def look(context: Context, thread: str, key: str) -> Outlook:
-    """What the journal knows of a call: the first result, or else its last attempt."""
-    outlook = Outlook()
-    while not outlook.is_completed:
-        attempt = outlook.attempt + 1
+async def find_status(context: Context, thread: str, key: str) -> CallStatus:
+    """The status of a call: its first result, or else its last attempt."""
+    status = CallStatus()
+    while not status.is_completed:
+        attempt = status.attempt + 1
         begun = await _entry(context, thread, _begin(key, attempt))
         if begun is None:
             break
         ended = await _entry(context, thread, _end(key, attempt))
-        outlook = Outlook(attempt=attempt, begun=begun, ended=ended)
-    return outlook
+        status = CallStatus(attempt=attempt, begun=begun, ended=ended)
+    return status
 
 
 async def _entry(context: Context, thread: str, key: str) -> dict[str, Any] | None:
@@ -110,10 +110,10 @@ async def _entry(context: Context, thread: str, key: str) -> dict[str, Any] | No
     return cast("dict[str, Any] | None", found)
 
 
-async def expect(context: Context, made: Made, *, again: bool) -> Outlook:
-    """What is known of a call; `Conflict` if it may not be made."""
-    outlook = await look(context, made.thread, made.key)
-    begun = outlook.begun
+async def expect(context: Context, made: JournaledCall, *, again: bool) -> CallStatus:
+    """The status of a call that may be made; `Conflict` if it may not."""
+    status = await find_status(context, made.thread, made.key)
+    begun = status.begun
     call = made.call
     if begun and (begun["name"], begun["arguments"]) != (call.name, _digest(call)):
         raise Conflict(
@@ -122,24 +122,24 @@ async def expect(context: Context, made: Made, *, again: bool) -> Outlook:
             code="call_differs",
             thread=made.thread,
         )
-    if outlook.is_interrupted and not again:
+    if status.is_interrupted and not again:
         raise _interrupted(made)
-    return outlook
+    return status
 
 
-def _interrupted(made: Made) -> Conflict:
+def _interrupted(made: JournaledCall) -> Conflict:
     call = made.call
     return Conflict(
         f"call {call.id!r} of {call.name!r} began, here or elsewhere, and did not end:"
         " it may or may not have taken effect. Look, then pass again=True to make it"
-        f" once more, or tell what it gave with resolve({call.id!r}, result)",
+        f" once more, or record its result with resolve({call.id!r}, result)",
         code=INTERRUPTED,
         thread=made.thread,
     )
 
 
 def _digest(call: Call) -> str:
-    """The same for the same arguments, whatever their order."""
+    """A digest of the arguments that does not depend on their order."""
     try:
         text = orjson.dumps(call.arguments, option=orjson.OPT_SORT_KEYS)
     except (TypeError, ValueError):
@@ -147,12 +147,12 @@ def _digest(call: Call) -> str:
     return sha256(text).hexdigest()[:32]
 
 
-async def begin(context: Context, made: Made, attempt: int) -> None:
-    """Note that a call is going to be made; `Conflict` if somebody else was first."""
+async def begin(context: Context, made: JournaledCall, attempt: int) -> None:
+    """Record that an attempt begins; `Conflict` if another worker has begun it."""
     token = context.new_id()
     begun = _begun(made.call) | {"token": token}
     key = _begin(made.key, attempt)
-    in_force = await _note(context, made, {key: begun})
+    in_force = await _record(context, made, {key: begun})
     if in_force[key]["token"] != token:
         raise _interrupted(made)
 
@@ -161,34 +161,36 @@ def _begun(call: Call) -> dict[str, object]:
     return {"id": call.id, "name": call.name, "arguments": _digest(call)}
 
 
-async def complete(context: Context, made: Made, attempt: int, result: object) -> Any:
-    """Note what a call gave; gives back the result in force."""
+async def complete(
+    context: Context, made: JournaledCall, attempt: int, result: object
+) -> Any:
+    """Record what a call returned; gives the result in force."""
     key = _end(made.key, attempt)
     ended = {key: {"status": COMPLETED, "result": result}}
-    return (await _note(context, made, ended))[key]["result"]
+    return (await _record(context, made, ended))[key]["result"]
 
 
-async def fail(context: Context, made: Made, attempt: int, error: str) -> None:
-    """Note that a call raised, so that it may be made again."""
+async def fail(context: Context, made: JournaledCall, attempt: int, error: str) -> None:
+    """Record that a call raised, so that it may be made again."""
     ended = {"status": FAILED, "error": error[:LONGEST_ERROR]}
-    await _note(context, made, {_end(made.key, attempt): ended})
+    await _record(context, made, {_end(made.key, attempt): ended})
 
 
-async def resolve(context: Context, made: Made, result: object) -> Any:
-    """Note what an interrupted call gave; gives back the result in force."""
-    outlook = await look(context, made.thread, made.key)
-    if outlook.is_completed:
-        return outlook.result
-    if outlook.is_interrupted:
-        return await complete(context, made, outlook.attempt, result)
-    attempt = outlook.attempt + 1
+async def resolve(context: Context, made: JournaledCall, result: object) -> Any:
+    """Record what an interrupted call returned; gives the result in force."""
+    status = await find_status(context, made.thread, made.key)
+    if status.is_completed:
+        return status.result
+    if status.is_interrupted:
+        return await complete(context, made, status.attempt, result)
+    attempt = status.attempt + 1
     begun = _begun(made.call) | {"token": context.new_id()}
-    await _note(context, made, {_begin(made.key, attempt): begun})
+    await _record(context, made, {_begin(made.key, attempt): begun})
     return await complete(context, made, attempt, result)
 
 
-async def _note(
-    context: Context, made: Made, values: Mapping[str, Mapping[str, object]]
+async def _record(
+    context: Context, made: JournaledCall, values: Mapping[str, Mapping[str, object]]
 ) -> dict[str, dict[str, Any]]:
     where = journal.JournalPlace(
         made.thread, made.start, checkpoint=None, replace=False
@@ -199,19 +201,19 @@ async def _note(
 
 
 async def interrupted(context: Context, thread: str) -> list[dict[str, Any]]:
-    """What was noted of the calls that began and did not end, oldest first."""
+    """The first entries of the calls that began and did not end, oldest first."""
     page = await context.backend.scan(Entries(thread=thread, checkpoint=""))
-    outlooks: dict[str, Outlook] = {}
+    calls: dict[str, CallStatus] = {}
     for entry in page:
         matched = _ENTRY.fullmatch(entry.key)
         if matched is None:
             continue
         attempt, what, key = int(matched[1]), matched[2], matched[3]
-        before = outlooks.get(key, Outlook())
+        before = calls.get(key, CallStatus())
         value = cast("dict[str, Any]", entry.value)
         if what == "begin" and not before.is_completed:
-            outlooks[key] = Outlook(attempt=attempt, begun=value)
+            calls[key] = CallStatus(attempt=attempt, begun=value)
         elif value.get("status") == COMPLETED or attempt == before.attempt:
-            outlooks[key] = msgspec.structs.replace(before, ended=value)
-    found = [outlook for outlook in outlooks.values() if outlook.is_interrupted]
-    return [outlook.begun for outlook in found if outlook.begun]
+            calls[key] = msgspec.structs.replace(before, ended=value)
+    interrupted = [status for status in calls.values() if status.is_interrupted]
+    return [status.begun for status in interrupted if status.begun]

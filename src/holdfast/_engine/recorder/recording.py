@@ -1,6 +1,6 @@
 """What a recorder holds in memory: the transcript, the run, and what of it is saved.
 
-It decides and never waits; both doors of the recorder work on it.
+It decides and never waits; the sync and the async recorder work on it.
 """
 
 from __future__ import annotations
@@ -12,10 +12,15 @@ from typing import Any, TypeAlias, cast
 import msgspec
 from msgspec.structs import replace
 
-from holdfast._engine.recorder.calls import Made, key_of
-from holdfast._engine.recorder.storage import Attempt, Batch, Loaded, transcript_of
+from holdfast._engine.recorder.calls import JournaledCall, key_of
+from holdfast._engine.recorder.storage import (
+    Batch,
+    LoadedConversation,
+    SaveAttempt,
+    transcript_of,
+)
 from holdfast._engine.records.conversations import KIND, thread_of
-from holdfast._engine.threads import save as saving
+from holdfast._engine.threads import save
 from holdfast._messages.attachments import Stored
 from holdfast._messages.dialects import is_block, new_host, result_of
 from holdfast._messages.repair import How, Repair, repaired
@@ -31,7 +36,7 @@ from holdfast._messages.transcript import (
 )
 from holdfast._port import Start
 from holdfast._values import codec
-from holdfast._values.records import UNSET, Checkpoint, checked_name
+from holdfast._values.records import Checkpoint, checked_name
 from holdfast.errors import Conflict, NotFound, Unstorable
 from holdfast.messages import AnyMessage, ToolCall, restored, stored
 from holdfast.strategy import Event, Happening, Strategy, Wish
@@ -40,8 +45,8 @@ from holdfast.strategy import Event, Happening, Strategy, Wish
 AnyCall: TypeAlias = Call | ToolCall | Mapping[str, Any] | str
 
 
-class Setup(msgspec.Struct, frozen=True, kw_only=True):
-    """How a recorder was asked to be."""
+class RecorderSetup(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of a recorder, checked."""
 
     id: str
     save: Strategy
@@ -55,7 +60,7 @@ class Recording:
     """A conversation being recorded."""
 
     def __init__(
-        self, setup: Setup, clock: Callable[[], int], new_id: Callable[[], str]
+        self, setup: RecorderSetup, clock: Callable[[], int], new_id: Callable[[], str]
     ) -> None:
         self.setup, self.clock, self.new_id = setup, clock, new_id
         self.thread = thread_of(setup.id)
@@ -63,18 +68,18 @@ class Recording:
 
     # --- loading ----------------------------------------------------------------------
 
-    def load(self, found: Loaded | None) -> None:
-        """Begin with what is stored, or anew."""
+    def load(self, found: LoadedConversation | None) -> None:
+        """Begin with what is stored, or with nothing."""
         self.messages: list[Stored] = list(found.messages) if found else []
         self.stored = len(self.messages)
         self.before = found.before if found else None
         self.checkpoint = found.checkpoint if found else None
         self.agent = found.agent if found else self.setup.agent
-        self.attempts: tuple[Attempt, ...] = ()
-        # Whether something changed among the messages that are stored.
-        self.anew = False
-        # Whether messages came since, that nobody else has.
-        self.is_told = False
+        self.attempts: tuple[SaveAttempt, ...] = ()
+        # Whether stored messages were changed, so that all have to be written again.
+        self.rewrite = False
+        # Whether messages were added that only this recorder has.
+        self.has_unsaved = False
         self.repairs: tuple[Repair, ...] = ()
         self._resume_run(found.run if found else {})
         self._repair(found.results if found else {})
@@ -97,7 +102,7 @@ class Recording:
         self.repairs = mended.repairs
         if mended.repairs:
             self.messages = cast("list[Stored]", mended.messages)
-            self.anew = True
+            self.rewrite = True
 
     def _set_system(self) -> None:
         """Put the given system prompt in the place of the stored one."""
@@ -112,24 +117,24 @@ class Recording:
         else:
             old = self.messages[system[0]]
             self.messages[system[0]] = {**old, "content": text}
-        self.anew = True
+        self.rewrite = True
 
     # --- the loop ---------------------------------------------------------------------
 
     def add(self, messages: Iterable[AnyMessage]) -> None:
-        """Put messages at the end, as they are now."""
-        # Encoded and decoded: what cannot be stored is refused before it is taken, and
-        # what the caller does to a message later is not saved by halves.
+        """Append messages, as they are now."""
+        # Encoded and decoded: a message that cannot be stored is refused before it is
+        # added, and what the caller changes in it later is not saved.
         new = [
             cast("Stored", codec.decode(codec.encode(stored(message), "message")))
             for message in messages
         ]
         self.messages += new
-        self.is_told = self.is_told or bool(new)
+        self.has_unsaved = self.has_unsaved or bool(new)
         self.tally = self.tally.after(new)
 
     def answer(self, answered: AnyCall, content: object, *, is_error: bool) -> None:
-        """Put the result of a call at the end, in the dialect of the call."""
+        """Append the result of a call, in the dialect of the call."""
         call = self._called(self.call_of(answered).id)
         if call.id not in self.tally.open:
             raise Conflict(
@@ -152,22 +157,22 @@ class Recording:
         return last.get("role") == "user" and role_of(last) == "tool"
 
     def _join_last(self) -> None:
-        """Make one message of the last two: Anthropic wants all results in one."""
+        """Join the last two messages: Anthropic wants all results in one."""
         last, new = self.messages[-2:]
         parts = [*parts_of(last["content"]), *parts_of(new["content"])]
         self.messages[-2:] = [{**last, "content": parts}]
         self.tally = replace(self.tally, messages=len(self.messages))
         known = max([self.stored, *(attempt.count for attempt in self.attempts)])
-        self.anew = self.anew or len(self.messages) <= known
+        self.rewrite = self.rewrite or len(self.messages) <= known
 
     def used(self, usage: Mapping[str, Any] | None) -> dict[str, Any]:
-        """The usage with more added to it."""
+        """The sum of the usage so far and ``usage``."""
         total = _sum(self.usage, {} if usage is None else usage, "usage")
         codec.encode(total, "usage")
         return total
 
     def wish(self, kind: Happening, tool: str | None = None) -> Wish | None:
-        """What the strategy says to something that happens."""
+        """What the strategy wants when something happens."""
         event = Event(
             kind=kind,
             at=self.clock(),
@@ -180,11 +185,11 @@ class Recording:
         return self.setup.save.wants(event)
 
     def open_calls(self) -> list[Call]:
-        """The calls that wait for their results."""
+        """The calls that have no result yet."""
         return open_calls(self.messages) if self.tally.open else []
 
     def call_of(self, call: AnyCall) -> Call:
-        """A call as it is known here."""
+        """A call in any form as a `Call`."""
         if isinstance(call, Call):
             return call
         if isinstance(call, ToolCall):
@@ -202,21 +207,21 @@ class Recording:
                 if call.id == id_:
                     return call
         raise NotFound(
-            f"no message calls {id_!r}; tell of the reply with llm_response() first",
+            f"no message calls {id_!r}; pass the reply to llm_response() first",
             thread=self.thread,
             reference=id_,
         )
 
-    def made(self, call: Call) -> Made:
-        """A call as the journal knows it."""
+    def journaled(self, call: Call) -> JournaledCall:
+        """A call with its key in the journal."""
         key = key_of(self.messages, call.id)
-        return Made(thread=self.thread, start=self.start, key=key, call=call)
+        return JournaledCall(thread=self.thread, start=self.start, key=key, call=call)
 
     # --- saving -----------------------------------------------------------------------
 
     @property
     def start(self) -> Start:
-        """How the conversation begins if it is not there."""
+        """How the conversation begins if it does not exist."""
         owner, agent = self.setup.owner, self.setup.agent
         return Start(
             kind=KIND,
@@ -231,8 +236,8 @@ class Recording:
 
     @property
     def has_news(self) -> bool:
-        """Whether messages are not saved yet as they are."""
-        return self.pending > 0 or self.anew or self.checkpoint is None
+        """Whether there are messages to save."""
+        return self.pending > 0 or self.rewrite or self.checkpoint is None
 
     @property
     def is_saved(self) -> bool:
@@ -241,7 +246,7 @@ class Recording:
 
     @property
     def run(self) -> dict[str, Any]:
-        """What is kept beside the messages for resuming."""
+        """What is saved beside the messages for resuming."""
         known = {
             "iteration": self.iteration,
             "usage": self.usage,
@@ -260,15 +265,13 @@ class Recording:
         tags: Sequence[str] = (),
         metadata: Mapping[str, object] | None = None,
     ) -> Batch:
-        """What a save now has to write; it counts as begun."""
-        how = saving.options(
+        """What a save has to write now; it is counted as an attempt."""
+        how = save.options(
             label=label,
             tags=tags,
             metadata=metadata,
             kind=kind,
             id=self.new_id(),
-            expect=UNSET,
-            journal=None,
             start=self.start,
         )
         assert how.id is not None
@@ -278,20 +281,20 @@ class Recording:
             at=self.clock(),
             messages=list(self.messages),
             stored=self.stored,
-            anew=self.anew,
+            rewrite=self.rewrite,
             before=self.before,
             tally=self.tally,
             run=cast("dict[str, Any]", codec.decode(self._run_text())),
             how=how,
             attempts=self.attempts,
         )
-        self.attempts = (*self.attempts, Attempt(how.id, len(batch.messages)))
+        self.attempts = (*self.attempts, SaveAttempt(how.id, len(batch.messages)))
         return batch
 
     def saved(self, batch: Batch, checkpoint: Checkpoint) -> Checkpoint:
-        """Take note that a batch was saved."""
+        """Remember that a batch was saved."""
         self.stored, self.attempts = len(batch.messages), ()
-        self.anew = self.is_told = False
+        self.rewrite = self.has_unsaved = False
         self.before, self.checkpoint = transcript_of(checkpoint), checkpoint
         self.saved_at = checkpoint.saved_at
         self.saved_iteration = batch.run.get("iteration", 0)
@@ -307,7 +310,7 @@ _RUN = frozenset({"iteration", "usage", "metadata"})
 
 
 def _sum(total: Mapping[str, Any], more: Any, path: str) -> dict[str, Any]:
-    """Numbers added by name; of anything else, the last is kept."""
+    """Numbers added by name; of other values the last is kept."""
     if not isinstance(more, Mapping):
         raise Unstorable(path, "must be a mapping of numbers; pass .model_dump() or so")
     found = dict(total)

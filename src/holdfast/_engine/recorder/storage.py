@@ -1,4 +1,4 @@
-"""A recorder's operations on its conversation: loading it, and saving what is new."""
+"""What a recorder reads and writes: it loads a conversation and saves what is new."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
-from holdfast._engine.recorder.calls import key_of, look
+from holdfast._engine.recorder.calls import find_status, key_of
 from holdfast._engine.records import agent_checkpoints as pins
 from holdfast._engine.records import agents, conversations
 from holdfast._engine.records.conversations import thread_of
@@ -41,10 +41,10 @@ MOVED: Final = "transcript_moved"
 # --- loading --------------------------------------------------------------------------
 
 
-class Loaded(msgspec.Struct, frozen=True, kw_only=True):
+class LoadedConversation(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation as it is stored, and the results of its open calls in the journal.
 
-    ``before`` is what the next save has to find as the transcript.
+    ``before`` is the transcript that the next save expects to find.
     """
 
     messages: list[Stored]
@@ -58,7 +58,7 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
 
 async def load(
     context: Context, id_: str, at: Reference, owner: str | None
-) -> Loaded | None:
+) -> LoadedConversation | None:
     """A conversation, rewound to a checkpoint if need be, ``None`` if there is none."""
     record = await context.find_thread(thread_of(id_))
     if record is None or record.head is None:
@@ -71,7 +71,7 @@ async def load(
         await moves.rewind(context, record.id, at)
     found = await loaded(context, record.id, HEAD)
     messages = whole(found.values)
-    return Loaded(
+    return LoadedConversation(
         messages=messages,
         run=found.values.get("run", {}),
         results=await _results(context, record.id, messages),
@@ -90,30 +90,30 @@ def transcript_of(checkpoint: Checkpoint) -> Value | None:
 async def _results(
     context: Context, thread: str, messages: list[Stored]
 ) -> dict[str, object]:
-    """What is known of calls that have no answer in the transcript."""
+    """The journaled results of calls that have no answer in the transcript."""
     found: dict[str, object] = {}
     for call in open_calls(messages):
-        outlook = await look(context, thread, key_of(messages, call.id))
-        if outlook.is_completed:
-            found[call.id] = outlook.result
+        status = await find_status(context, thread, key_of(messages, call.id))
+        if status.is_completed:
+            found[call.id] = status.result
     return found
 
 
 # --- saving ---------------------------------------------------------------------------
 
 
-class Attempt(msgspec.Struct, frozen=True):
-    """A save of so many messages whose outcome was never learned."""
+class SaveAttempt(msgspec.Struct, frozen=True):
+    """A save whose outcome is not known yet; ``count`` messages were in it."""
 
     id: str
     count: int
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
-    """What one save writes: the transcript behind ``stored``, or if ``anew`` all of it.
+    """What one save writes: the messages after ``stored``, or with ``rewrite`` all.
 
-    ``before`` is the transcript it must find, so that two recorders of a conversation
-    do not mix their messages.
+    ``before`` is the transcript that it must find, so that two recorders of one
+    conversation do not mix their messages.
     """
 
     conversation: str
@@ -121,12 +121,12 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     at: int
     messages: list[Stored]
     stored: int
-    anew: bool
+    rewrite: bool
     before: Value | None
     tally: Tally
     run: dict[str, Any]
     how: save.Options
-    attempts: tuple[Attempt, ...] = ()
+    attempts: tuple[SaveAttempt, ...] = ()
 
     @property
     def thread(self) -> str:
@@ -135,20 +135,20 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def flush(context: Context, batch: Batch) -> Checkpoint:
-    """Save a batch, behind an earlier one that was saved after all."""
-    batch = await _behind_attempts(context, batch)
+    """Save a batch, after what an earlier attempt may have saved."""
+    batch = await _after_attempts(context, batch)
     try:
         return await _save(context, batch)
     except Conflict as conflict:
         if conflict.code != MOVED:
             raise
-    # Perhaps only the cache was behind: now the head is read.
+    # The cache may have been out of date; without it the head is read.
     context.cache.take(batch.thread)
     return await _save(context, batch)
 
 
-async def _behind_attempts(context: Context, batch: Batch) -> Batch:
-    """Some error does not mean that nothing was saved."""
+async def _after_attempts(context: Context, batch: Batch) -> Batch:
+    """The batch without what a failed attempt has saved: an error can come after it."""
     record = await context.find_thread(batch.thread) if batch.attempts else None
     for attempt in reversed(batch.attempts) if record else ():
         assert record is not None
@@ -166,11 +166,11 @@ async def _save(context: Context, batch: Batch) -> Checkpoint:
 
 
 class _Continuation:
-    """A batch as a draft; refuses to go on from another transcript than its own."""
+    """A batch as a draft; it refuses to continue another transcript than its own."""
 
     def __init__(self, batch: Batch) -> None:
         self.batch = batch
-        self.kept = kept(batch.messages[0 if batch.anew else batch.stored :])
+        self.kept = kept(batch.messages[0 if batch.rewrite else batch.stored :])
         self.draft = AmendDraft(("content_ids",), self._amended)
 
     async def plan(
@@ -179,9 +179,9 @@ class _Continuation:
         found = parent.manifest.values.get("messages") if parent else None
         if _identity(found) != _identity(self.batch.before):
             raise Conflict(
-                f"conversation {self.batch.conversation!r} was changed by somebody"
-                " else; nothing was saved: resume(discard=True) goes on from there,"
-                " and add() brings back what is still wanted",
+                f"conversation {self.batch.conversation!r} was changed by another"
+                " writer; nothing was saved: call resume(discard=True) to load it, then"
+                " add() the messages that are still wanted",
                 code=MOVED,
                 thread=self.batch.thread,
                 found=parent.head if parent else None,
@@ -199,7 +199,7 @@ class _Continuation:
         }
         if before is None:
             values["created_at"] = self.batch.at
-        if self.batch.anew:
+        if self.batch.rewrite:
             values |= {"content_ids": UNSET, "contents": UNSET}
             values |= self.kept.all_apart(known)
             return Amendment(values | {"messages": self.kept.messages})
@@ -208,7 +208,7 @@ class _Continuation:
 
 
 def _identity(value: Value | None) -> object:
-    """What stays the same of a value as long as its bytes do."""
+    """What is equal for two values if their bytes are."""
     return (value.size, value.chain) if isinstance(value, Rope) else value
 
 

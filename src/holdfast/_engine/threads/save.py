@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from hashlib import sha256
+from typing import TypedDict, Unpack
 
 import msgspec
 from msgspec.structs import replace
@@ -15,6 +16,7 @@ from holdfast._engine.threads.lineage import Reference, resolve
 from holdfast._engine.threads.load import read_texts
 from holdfast._port import NEW_THREAD, CheckpointKey, Receipt, Start, Write
 from holdfast._values import codec
+from holdfast._values.keywords import refuse_unknown
 from holdfast._values.manifest import Manifest, Value, decode_manifest, digest
 from holdfast._values.records import (
     UNSET,
@@ -46,31 +48,37 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     commit: Callable[[Write], Awaitable[Receipt]] | None = None
 
 
-def options(
-    *,
-    label: str | None,
-    tags: Sequence[str],
-    metadata: Mapping[str, object] | None,
-    kind: str,
-    id: str | None,  # noqa: A002 - the public name
-    expect: Reference | Unset | None,
-    journal: Mapping[str, object] | None,
-    start: Start,
-) -> Options:
+class SaveOptions(TypedDict, total=False):
+    """The options of a save; `Thread.save` explains each."""
+
+    label: str | None
+    tags: Sequence[str]
+    metadata: Mapping[str, object] | None
+    kind: str
+    id: str | None
+    expect: Reference | Unset | None
+    journal: Mapping[str, object] | None
+
+
+def options(*, start: Start, **given: Unpack[SaveOptions]) -> Options:
     """The options of a save, checked; refuses what could not be stored."""
+    if not given:
+        return Options(start=start)
+    refuse_unknown("a save", given, SaveOptions)
+    label, tags, id_ = given.get("label"), given.get("tags"), given.get("id")
     return Options(
         label=None if label is None else checked_name(label, "label"),
         tags=checked_tags(tags) if tags else (),
-        metadata=encode_metadata(metadata),
-        kind=checked_name(kind, "kind"),
-        id=None if id is None else checked_id(id),
-        expect=expect,
+        metadata=encode_metadata(given.get("metadata")),
+        kind=checked_name(given.get("kind", "save"), "kind"),
+        id=None if id_ is None else checked_id(id_),
+        expect=given.get("expect", UNSET),
         journal=tuple(
             (
                 checked_name(key, "journal key"),
                 codec.encode(value, f"journal[{key!r}]"),
             )
-            for key, value in (journal or {}).items()
+            for key, value in (given.get("journal") or {}).items()
         ),
         start=start,
     )

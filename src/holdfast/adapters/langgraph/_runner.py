@@ -1,4 +1,4 @@
-"""How one object serves both kinds of callers: those that wait and those that await."""
+"""How one object serves sync and async callers."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from importlib.util import find_spec
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import holdfast
-from holdfast._api.options import Options
+from holdfast._api.options import OpenOptions
 from holdfast._api.store import AsyncStore, Store
 from holdfast._engine.context import Context
-from holdfast._port import run
 from holdfast.errors import Unsupported
 
+P = ParamSpec("P")
 T = TypeVar("T")
 S = TypeVar("S")
 
@@ -25,60 +25,64 @@ AnyStore = Store | AsyncStore
 
 
 class Runner:
-    """Runs operations over a store of either kind.
+    """Runs operations over a store of either kind, for sync and for async callers.
 
-    Calls that wait run where they are made, in whatever thread. Calls that are awaited
-    go to a thread, or to the connections of a store that is awaited all the way.
+    Sync calls run in the calling thread. Async calls run in a thread, or in the event
+    loop if the store's backend is awaited.
     """
 
     def __init__(self, store: AnyStore) -> None:
-        # Both stores are made of these, and both are our own.
-        self.context: Context = store._context  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-        self._passage = store._passage if isinstance(store, AsyncStore) else None  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        self._sync = store.runner.for_sync()
+        self._async = store.runner.for_async()
+        self.context = self._async.context
         self._loop: asyncio.AbstractEventLoop | None = None
         with contextlib.suppress(RuntimeError):
             self._loop = asyncio.get_running_loop()
 
-    def run(self, operation: Coroutine[Any, Any, T]) -> T:
-        """The result of an operation, waited for."""
-        if self.context.backend.blocking:
-            return run(operation)
+    def run(
+        self,
+        operation: Callable[Concatenate[Context, P], Coroutine[Any, Any, T]],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """The result of an operation for a sync caller."""
+        if self._sync is not None:
+            return self._sync.run(operation, *args, **kwargs)
         loop = self._loop
         if loop is None or loop.is_closed() or _is_running(loop):
-            operation.close()
             raise Unsupported(
                 "this store is awaited and cannot be waited for here; call the method"
                 " that begins with 'a', or open the store with holdfast.open()"
             )
-        return asyncio.run_coroutine_threadsafe(operation, loop).result()
+        awaited = self._async.run(operation, *args, **kwargs)
+        return asyncio.run_coroutine_threadsafe(awaited, loop).result()
 
-    async def arun(self, operation: Coroutine[Any, Any, T]) -> T:
-        """The result of an operation, awaited."""
-        if not self.context.backend.blocking:
+    async def arun(
+        self,
+        operation: Callable[Concatenate[Context, P], Coroutine[Any, Any, T]],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """The result of an operation for an async caller."""
+        if self._sync is None:
             self._loop = asyncio.get_running_loop()
-            return await operation
-        if self._passage is not None:
-            return await self._passage.run(operation)
-        try:
-            return await asyncio.to_thread(run, operation)
-        finally:
-            # Cancelled while waiting for a thread, it never ran and would warn of it.
-            # One that is running in its thread refuses, and goes on.
-            with contextlib.suppress(ValueError):
-                operation.close()
+        return await self._async.run(operation, *args, **kwargs)
 
     def each(self, items: AsyncIterator[T]) -> Iterator[T]:
-        """The items of a listing, waited for one by one."""
-        while (item := self.run(_next(items))) is not None:
+        """The items of a listing, one by one, for a sync caller."""
+        while (item := self.run(_next, items)) is not None:
             yield item
 
     async def aeach(self, items: AsyncIterator[T]) -> AsyncIterator[T]:
-        """The items of a listing, awaited one by one."""
-        while (item := await self.arun(_next(items))) is not None:
+        """The items of a listing, one by one, for an async caller."""
+        while (item := await self.arun(_next, items)) is not None:
             yield item
 
 
-async def _next(items: AsyncIterator[T]) -> T | None:
+async def _next(context: Context, items: AsyncIterator[T]) -> T | None:
+    del context  # the items were made with it
     return await anext(items, None)
 
 
@@ -89,12 +93,12 @@ def _is_running(loop: asyncio.AbstractEventLoop) -> bool:
         return False
 
 
-def opened(address: Address, options: Options) -> Store:
+def opened(address: Address, options: OpenOptions) -> Store:
     """A store, compressed unless something else is asked for."""
     return holdfast.open(address, **with_defaults(address, options))
 
 
-def with_defaults(address: Address, options: Options) -> Options:
+def with_defaults(address: Address, options: OpenOptions) -> OpenOptions:
     """The options for a store of checkpoints, in which much is alike."""
     is_file = not str(address).startswith(("dir:", "postgres"))
     return {"compress": True, **options} if is_file and _can_compress() else options
@@ -108,11 +112,11 @@ def _can_compress() -> bool:
     return False
 
 
-class Opening(Generic[S]):
-    """Something over a store that is open within ``with`` or ``async with``."""
+class Scoped(Generic[S]):
+    """A saver or a memory whose store is open within ``with`` or ``async with``."""
 
     def __init__(
-        self, make: Callable[[AnyStore], S], address: Address, options: Options
+        self, make: Callable[[AnyStore], S], address: Address, options: OpenOptions
     ) -> None:
         self._make = make
         self._address = address

@@ -18,8 +18,9 @@ from langgraph.checkpoint.base import (
     CheckpointTuple,
 )
 
-from holdfast._api.options import Options
+from holdfast._api.options import OpenOptions
 from holdfast._api.store import AsyncStore, Store
+from holdfast._engine.context import Context
 from holdfast.adapters.langgraph import (
     _delete,
     _delta_channels,
@@ -35,8 +36,8 @@ from holdfast.adapters.langgraph import (
 from holdfast.adapters.langgraph._runner import (
     Address,
     AnyStore,
-    Opening,
     Runner,
+    Scoped,
     opened,
 )
 from holdfast.adapters.langgraph._task_writes import call_of
@@ -66,7 +67,7 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         store: Address | AnyStore,
         *,
         allow: Iterable[type] = (),
-        **options: Unpack[Options],
+        **options: Unpack[OpenOptions],
     ) -> None:
         super().__init__()
         self._types = Types(allow)
@@ -81,10 +82,10 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         address: Address,
         *,
         allow: Iterable[type] = (),
-        **options: Unpack[Options],
-    ) -> Opening[Self]:
+        **options: Unpack[OpenOptions],
+    ) -> Scoped[Self]:
         """A saver for ``with`` or ``async with``, closed at the end of it."""
-        return Opening(lambda store: cls(store, allow=allow), address, options)
+        return Scoped(lambda store: cls(store, allow=allow), address, options)
 
     def __enter__(self) -> Self:
         return self
@@ -109,14 +110,11 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """The checkpoint that a config names, or the one saved last in its thread."""
-        return self._runner.run(self._get_tuple(config))
+        return self._runner.run(_get.get_tuple, self._types, config)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """As `get_tuple`, awaited."""
-        return await self._runner.arun(self._get_tuple(config))
-
-    async def _get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        return await _get.get_tuple(self._runner.context, self._types, config)
+        return await self._runner.arun(_get.get_tuple, self._types, config)
 
     def list(
         self,
@@ -163,19 +161,14 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
 
         Raises `NotFound` if checkpoints were removed that they are made of.
         """
-        return self._runner.run(self._history(config, channels))
+        return self._runner.run(_delta_channels.history, self._types, config, channels)
 
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> dict[str, Any]:
         """As `get_delta_channel_history`, awaited."""
-        return await self._runner.arun(self._history(config, channels))
-
-    async def _history(
-        self, config: RunnableConfig, channels: Sequence[str]
-    ) -> dict[str, Any]:
-        return await _delta_channels.history(
-            self._runner.context, self._types, config, channels
+        return await self._runner.arun(
+            _delta_channels.history, self._types, config, channels
         )
 
     # --- writing ----------------------------------------------------------------------
@@ -192,7 +185,7 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         Raises `Conflict` if another run has saved to the thread since this one read
         it, or if the thread was deleted.
         """
-        return self._runner.run(self._put(config, checkpoint, metadata, new_versions))
+        return self._runner.run(self._put, config, checkpoint, metadata, new_versions)
 
     async def aput(
         self,
@@ -202,11 +195,13 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """As `put`, awaited."""
-        operation = self._put(config, checkpoint, metadata, new_versions)
-        return await self._runner.arun(operation)
+        return await self._runner.arun(
+            self._put, config, checkpoint, metadata, new_versions
+        )
 
     async def _put(
         self,
+        context: Context,
         config: RunnableConfig,
         checkpoint: Checkpoint,
         metadata: CheckpointMetadata,
@@ -215,7 +210,7 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         asked = _putting.putting(
             self._types, config, checkpoint, metadata, new_versions
         )
-        await _putting.put(self._runner.context, asked)
+        await _putting.put(context, asked)
         return asked.place.config(asked.id)
 
     def put_writes(
@@ -226,7 +221,7 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         task_path: str = "",
     ) -> None:
         """Keep what a task wrote on a checkpoint, which need not be saved yet."""
-        self._runner.run(self._put_writes(config, writes, task_id, task_path))
+        self._runner.run(self._put_writes, config, writes, task_id, task_path)
 
     async def aput_writes(
         self,
@@ -236,51 +231,46 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         task_path: str = "",
     ) -> None:
         """As `put_writes`, awaited."""
-        operation = self._put_writes(config, writes, task_id, task_path)
-        await self._runner.arun(operation)
+        await self._runner.arun(self._put_writes, config, writes, task_id, task_path)
 
     async def _put_writes(
         self,
+        context: Context,
         config: RunnableConfig,
         writes: Sequence[tuple[str, Any]],
         task_id: str,
         task_path: str,
     ) -> None:
         call = call_of(self._types, config, writes, (task_id, task_path))
-        await _putting.put_writes(self._runner.context, call)
+        await _putting.put_writes(context, call)
 
     # --- removing and copying ---------------------------------------------------------
 
     def delete_thread(self, thread_id: str) -> None:
         """Delete a thread with its subgraphs; runs still at work on it are refused."""
-        self._runner.run(_delete.delete_thread(self._runner.context, str(thread_id)))
+        self._runner.run(_delete.delete_thread, str(thread_id))
 
     async def adelete_thread(self, thread_id: str) -> None:
         """As `delete_thread`, awaited."""
-        operation = _delete.delete_thread(self._runner.context, str(thread_id))
-        await self._runner.arun(operation)
+        await self._runner.arun(_delete.delete_thread, str(thread_id))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Remove what runs saved, but for what delta channels still need."""
-        operation = _delete.delete_for_runs(self._runner.context, set(run_ids))
-        self._runner.run(operation)
+        self._runner.run(_delete.delete_for_runs, set(run_ids))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """As `delete_for_runs`, awaited."""
-        operation = _delete.delete_for_runs(self._runner.context, set(run_ids))
-        await self._runner.arun(operation)
+        await self._runner.arun(_delete.delete_for_runs, set(run_ids))
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy a thread with its subgraphs and writes; ids stay what they are."""
-        context = self._runner.context
         names = str(source_thread_id), str(target_thread_id)
-        self._runner.run(_delete.copy_thread(context, *names))
+        self._runner.run(_delete.copy_thread, *names)
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """As `copy_thread`, awaited."""
-        context = self._runner.context
         names = str(source_thread_id), str(target_thread_id)
-        await self._runner.arun(_delete.copy_thread(context, *names))
+        await self._runner.arun(_delete.copy_thread, *names)
 
     def prune(
         self, thread_ids: Sequence[str], *, strategy: str = "keep_latest"
@@ -291,15 +281,14 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         a tag. The strategy is ``"keep_latest"`` or ``"delete"``.
         """
         names = [str(name) for name in thread_ids]
-        self._runner.run(_delete.prune(self._runner.context, names, strategy))
+        self._runner.run(_delete.prune, names, strategy)
 
     async def aprune(
         self, thread_ids: Sequence[str], *, strategy: str = "keep_latest"
     ) -> None:
         """As `prune`, awaited."""
         names = [str(name) for name in thread_ids]
-        operation = _delete.prune(self._runner.context, names, strategy)
-        await self._runner.arun(operation)
+        await self._runner.arun(_delete.prune, names, strategy)
 
     def import_from(
         self,
@@ -314,7 +303,7 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         never changed. All threads, namespaces, checkpoints and writes come with their
         ids; a second import adds what is new. With ``dry_run`` nothing is written.
         """
-        return self._runner.run(self._import_from(source, dry_run, progress))
+        return self._runner.run(self._import_from, source, dry_run, progress)
 
     async def aimport_from(
         self,
@@ -324,16 +313,20 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         progress: Progress | None = None,
     ) -> Report:
         """As `import_from`, awaited."""
-        return await self._runner.arun(self._import_from(source, dry_run, progress))
+        return await self._runner.arun(self._import_from, source, dry_run, progress)
 
     async def _import_from(
-        self, source: Address, dry_run: bool, progress: Progress | None
+        self,
+        context: Context,
+        source: Address,
+        dry_run: bool,
+        progress: Progress | None,
     ) -> Report:
         # Imported here: few programs ever need it.
         from holdfast.adapters.langgraph import _import  # noqa: PLC0415
 
         return await _import.import_from(
-            self._runner.context,
+            context,
             self._types,
             source,
             dry_run=dry_run,

@@ -8,14 +8,14 @@ from typing import Self, Unpack
 
 from langgraph.store.base import BaseStore, IndexConfig, Op, Result, TTLConfig
 
-from holdfast._api.options import Options
+from holdfast._api.options import OpenOptions
 from holdfast._api.store import AsyncStore, Store
 from holdfast.adapters.langgraph import _memory
 from holdfast.adapters.langgraph._runner import (
     Address,
     AnyStore,
-    Opening,
     Runner,
+    Scoped,
     opened,
 )
 from holdfast.adapters.langgraph._types import Types
@@ -39,7 +39,7 @@ class HoldfastStore(BaseStore):
         ttl: TTLConfig | None = None,
         index: IndexConfig | None = None,
         allow: Iterable[type] = (),
-        **options: Unpack[Options],
+        **options: Unpack[OpenOptions],
     ) -> None:
         if index is not None:
             raise Unsupported(
@@ -60,10 +60,10 @@ class HoldfastStore(BaseStore):
         *,
         ttl: TTLConfig | None = None,
         index: IndexConfig | None = None,
-        **options: Unpack[Options],
-    ) -> Opening[Self]:
+        **options: Unpack[OpenOptions],
+    ) -> Scoped[Self]:
         """A store for ``with`` or ``async with``, closed at the end of it."""
-        return Opening(lambda store: cls(store, ttl=ttl, index=index), address, options)
+        return Scoped(lambda store: cls(store, ttl=ttl, index=index), address, options)
 
     def __enter__(self) -> Self:
         return self
@@ -86,18 +86,16 @@ class HoldfastStore(BaseStore):
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """The results of operations, carried out one after the other."""
-        operation = _memory.batch(self._runner.context, self._types, ops)
-        return self._runner.run(operation)
+        return self._runner.run(_memory.batch, self._types, ops)
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """As `batch`, awaited."""
-        operation = _memory.batch(self._runner.context, self._types, ops)
-        return await self._runner.arun(operation)
+        return await self._runner.arun(_memory.batch, self._types, ops)
 
     def sweep_ttl(self) -> int:
         """Delete the items whose time is over; how many there were."""
-        return self._runner.run(_memory.sweep(self._runner.context))
+        return self._runner.run(_memory.sweep)
 
     async def asweep_ttl(self) -> int:
         """As `sweep_ttl`, awaited."""
-        return await self._runner.arun(_memory.sweep(self._runner.context))
+        return await self._runner.arun(_memory.sweep)

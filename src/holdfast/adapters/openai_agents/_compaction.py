@@ -54,10 +54,7 @@ class Snapshot:
             kind="compaction",
         )
         try:
-            await self._runner.save(
-                lambda context: _changes.change(context, self._place, wanted),
-                self._place.thread,
-            )
+            await self._runner.save(_changes.change, self._place, wanted)
         except Untouched:
             return False
         return True
@@ -70,7 +67,5 @@ async def snapshot(
     expired: Callable[[Any], bool] | None,
 ) -> Snapshot:
     """The last items as they are now."""
-    found = await runner.read(
-        lambda context: transcript_tail.newest(context, place.thread, limit)
-    )
+    found = await runner.read(transcript_tail.newest, place.thread, limit)
     return Snapshot(runner, place, found, expired)

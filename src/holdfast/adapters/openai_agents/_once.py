@@ -12,7 +12,7 @@ from agents.tool_context import ToolContext
 
 from holdfast._engine.context import Context
 from holdfast._engine.recorder import calls
-from holdfast._engine.recorder.calls import Made, Outlook
+from holdfast._engine.recorder.calls import CallStatus, JournaledCall
 from holdfast._messages.transcript import Call, decoded
 from holdfast.adapters.openai_agents._changes import Items, Place, present
 from holdfast.adapters.openai_agents._paused import Resumed, resumed_by_another
@@ -34,18 +34,19 @@ def once(
         # It may not be among the items yet, only others with its id.
         made = {"type": "function_call", "call_id": call.id, "name": call.name}
         key = calls.key_of([*await read(call.id), made], call.id)
-        journal = Journal(
-            runner, Made(thread=place.thread, start=place.start, key=key, call=call)
+        journaled = JournaledCall(
+            thread=place.thread, start=place.start, key=key, call=call
         )
-        outlook = await journal.begin(again=again)
-        if outlook.is_completed:
-            return outlook.result
+        journal = Journal(runner, journaled)
+        status = await journal.begin(again=again)
+        if status.is_completed:
+            return status.result
         try:
             result = await tool.on_invoke_tool(context, arguments)
         except Exception as error:
-            await journal.fail(outlook.attempt, f"{type(error).__name__}: {error}")
+            await journal.fail(status.attempt, f"{type(error).__name__}: {error}")
             raise
-        return await journal.complete(outlook.attempt, result)
+        return await journal.complete(status.attempt, result)
 
     same = copy.copy(tool)
     same.on_invoke_tool = invoke
@@ -66,7 +67,7 @@ class Now(msgspec.Struct, frozen=True):
         The answer to a call takes the run that waits for it away: as long as that is
         there, nobody else has gone on with it.
         """
-        found = await self.runner.read(lambda context: present(context, self.place))
+        found = await self.runner.read(present, self.place)
         resumed = self.resumed
         if resumed and call in resumed.calls and found.run != resumed.id:
             raise resumed_by_another()
@@ -81,41 +82,30 @@ class Now(msgspec.Struct, frozen=True):
 class Journal:
     """What is noted of one call."""
 
-    def __init__(self, runner: Runner, made: Made) -> None:
-        self._runner, self._made = runner, made
+    def __init__(self, runner: Runner, call: JournaledCall) -> None:
+        self._runner, self._call = runner, call
 
-    async def begin(self, *, again: bool) -> Outlook:
+    async def begin(self, *, again: bool) -> CallStatus:
         """The result if there is one, or else the attempt that begins now."""
-        made = self._made
-
-        async def begin(context: Context) -> Outlook:
-            outlook = await calls.expect(context, made, again=again)
-            if outlook.is_completed:
-                return outlook
-            await calls.begin(context, made, outlook.attempt + 1)
-            return Outlook(attempt=outlook.attempt + 1)
-
-        return await self._runner.save(begin, made.thread)
+        return await self._runner.save(_begin, self._call, again=again)
 
     async def complete(self, attempt: int, result: Any) -> Any:
         """The result in force; one that cannot be stored is noted as its text."""
-        made = self._made
-
-        def note(value: object) -> Any:
-            return self._runner.save(
-                lambda context: calls.complete(context, made, attempt, value),
-                made.thread,
-            )
-
+        save, call = self._runner.save, self._call
         try:
-            return await note(result)
+            return await save(calls.complete, call, attempt, result)
         except Unstorable:
-            await note(str(result))
+            await save(calls.complete, call, attempt, str(result))
             return result
 
     async def fail(self, attempt: int, error: str) -> None:
         """Note that it raised, so that it may be made again."""
-        made = self._made
-        await self._runner.save(
-            lambda context: calls.fail(context, made, attempt, error), made.thread
-        )
+        await self._runner.save(calls.fail, self._call, attempt, error)
+
+
+async def _begin(context: Context, call: JournaledCall, *, again: bool) -> CallStatus:
+    status = await calls.expect(context, call, again=again)
+    if status.is_completed:
+        return status
+    await calls.begin(context, call, status.attempt + 1)
+    return CallStatus(attempt=status.attempt + 1)

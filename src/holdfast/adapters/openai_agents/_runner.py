@@ -1,63 +1,64 @@
-"""How a session's operations run: in a thread, through a writer, or in the loop."""
+"""How a session's operations run: changes are finished though a caller is cancelled."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from holdfast._api.runner import Named
 from holdfast._api.store import AsyncStore, Store
 from holdfast._engine.context import Context
-from holdfast._port import run
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 AnyStore = Store | AsyncStore
-Operation = Callable[[Context], Coroutine[Any, Any, T]]
 
 
 class Runner:
-    """Runs operations over a store of either kind, always awaited."""
+    """Runs operations over a store of either kind; changes are not interrupted."""
 
     def __init__(self, store: AnyStore) -> None:
-        # Both stores are made of these, and both are our own.
-        self._context: Context = store._context  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-        self._passage = store._passage if isinstance(store, AsyncStore) else None  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        self._runner = store.runner.for_async()
 
-    async def read(self, operation: Operation[T]) -> T:
+    async def read(
+        self,
+        operation: Callable[Concatenate[Context, P], Coroutine[Any, Any, T]],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
         """The result of an operation that changes nothing."""
-        if self._passage is not None:
-            return await self._passage.run(operation(self._context))
-        return await _in_thread(operation(self._context))
+        return await self._runner.run(operation, *args, **kwargs)
 
-    async def change(self, operation: Operation[T]) -> T:
-        """The result of an operation, whatever becomes of the caller meanwhile."""
-        return await settled(self.read(operation))
+    async def change(
+        self,
+        operation: Callable[Concatenate[Context, P], Coroutine[Any, Any, T]],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """The result of a change, which is finished even if the caller is cancelled."""
+        return await settled(self._runner.run(operation, *args, **kwargs))
 
-    async def save(self, operation: Operation[T], thread: str) -> T:
-        """The same of one that saves to a thread, with what others save then."""
-        if self._passage is None:
-            return await self.change(operation)
-        passage = self._passage
-        return await settled(passage.save(operation(passage.saving), thread))
-
-
-async def _in_thread(operation: Coroutine[Any, Any, T]) -> T:
-    try:
-        return await asyncio.to_thread(run, operation)
-    finally:
-        # Cancelled while waiting for a thread, it never ran and would warn of it.
-        # One that is running in its thread refuses, and goes on.
-        with contextlib.suppress(ValueError):
-            operation.close()
+    async def save(
+        self,
+        operation: Callable[Concatenate[Context, Named, P], Coroutine[Any, Any, T]],
+        thread: Named,
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """As `change`, for a change of one thread; saves are committed together."""
+        return await settled(self._runner.save(operation, thread, *args, **kwargs))
 
 
 async def settled(operation: Coroutine[Any, Any, T]) -> T:
-    """The result of a change; who is cancelled meanwhile is told how it ended.
+    """The result of a change; a cancelled caller waits until it is made or has failed.
 
-    A cancelled caller waits until the change is made or has failed. Its error then has
-    the failure as its cause, and none if the change was made.
+    The caller's `CancelledError` then has the failure as its cause, and no cause if
+    the change was made.
     """
     task = asyncio.ensure_future(operation)
     cancelled: asyncio.CancelledError | None = None

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Any, Self, Unpack, cast
+from typing import Any, Concatenate, Self, Unpack, cast
 
 from agents import Agent, FunctionTool, RunState, TResponseInputItem
 from agents.memory import SessionSettings
 from agents.run_context import RunContextWrapper
 
 import holdfast
-from holdfast._api.options import Options
+from holdfast._api.options import OpenOptions
 from holdfast._api.store import AsyncStore, Store
 from holdfast._engine.context import Context
 from holdfast._engine.records.transcript_tail import Untouched
@@ -34,7 +41,7 @@ from holdfast.adapters.openai_agents._compaction import Snapshot, snapshot
 from holdfast.adapters.openai_agents._once import Now, once
 from holdfast.adapters.openai_agents._paused import Change, Resumed
 from holdfast.adapters.openai_agents._run_state import LoadOptions, SaveOptions
-from holdfast.adapters.openai_agents._runner import AnyStore, Operation, Runner, T
+from holdfast.adapters.openai_agents._runner import AnyStore, P, Runner, T
 from holdfast.adapters.openai_agents._transaction import Held
 from holdfast.errors import Closed, Conflict
 
@@ -65,7 +72,7 @@ class HoldfastSession:
         owner: str | None = None,
         agent: str | None = None,
         metadata: Callable[[Wrapper], Mapping[str, object]] | None = None,
-        **options: Unpack[Options],
+        **options: Unpack[OpenOptions],
     ) -> None:
         self._place = Place(
             session_id,
@@ -148,10 +155,7 @@ class HoldfastSession:
         if self._held is not None:
             popped = await self._held.pop(self._read)
         else:
-            popped = await self._runner.save(
-                lambda context: _changes.pop(context, self._place, about),
-                self._thread,
-            )
+            popped = await self._runner.save(_changes.pop, self._place, about)
         return cast("TResponseInputItem | None", popped)
 
     async def clear_session(self, *, wrapper: Wrapper | None = None) -> None:
@@ -163,9 +167,7 @@ class HoldfastSession:
         if self._held is not None:
             self._held.clear()
             return
-        await self._runner.save(
-            lambda context: _changes.clear(context, self._place, about), self._thread
-        )
+        await self._runner.save(_changes.clear, self._place, about)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[Self]:
@@ -197,9 +199,7 @@ class HoldfastSession:
     ) -> Page[Checkpoint]:
         """The checkpoints of the conversation, newest first; none if there is none."""
         query = HistoryQuery(limit=limit, before=before)
-        return await self._runner.read(
-            self._mine(lambda context: lineage.history(context, self._thread, query))
-        )
+        return await self._runner.read(self._mine(lineage.history), self._thread, query)
 
     async def fork(self, new_id: str, *, at: Reference = HEAD) -> HoldfastSession:
         """A new session that shares what was said up to a checkpoint.
@@ -208,9 +208,7 @@ class HoldfastSession:
         """
         self._be_alone()
         new = Place(new_id, self._place.owner, self._place.agent)
-        await self._runner.save(
-            lambda context: _changes.fork(context, self._place, new, at), new.thread
-        )
+        await self._runner.save(_changes.fork, self._place, new, at)
         return HoldfastSession(
             new_id,
             self._store,
@@ -226,14 +224,12 @@ class HoldfastSession:
         A run that was paused there is paused again.
         """
         self._be_alone()
-        rewound = self._mine(lambda c: moves.rewind(c, self._thread, ref))
-        return await self._runner.save(rewound, self._thread)
+        return await self._runner.save(self._mine(moves.rewind), self._thread, ref)
 
     async def undo(self) -> Checkpoint:
         """Take the last change or rewind back; again for the one before it."""
         self._be_alone()
-        undone = self._mine(lambda c: moves.undo(c, self._thread))
-        return await self._runner.save(undone, self._thread)
+        return await self._runner.save(self._mine(moves.undo), self._thread)
 
     async def delete(self) -> bool:
         """Delete the conversation with its history; whether there was one.
@@ -241,8 +237,8 @@ class HoldfastSession:
         Whoever still adds to it gets a `Conflict`; `clear_session` begins it anew.
         """
         self._be_alone()
-        deleted = self._mine(lambda c: removal.delete(c, self._thread, None))
-        return await self._runner.change(deleted) > 0
+        delete = self._mine(removal.delete)
+        return await self._runner.change(delete, self._thread, None) > 0
 
     # --- paused runs ------------------------------------------------------------------
 
@@ -281,9 +277,7 @@ class HoldfastSession:
         """
         held = self._held.run if self._held is not None else UNSET
         if held is UNSET:
-            held = await self._runner.read(
-                lambda context: _run_state.find(context, self._place)
-            )
+            held = await self._runner.read(_run_state.find, self._place)
         if held is None:
             return None
         self._resumed = Resumed(held["id"], frozenset(held["calls"]))
@@ -337,24 +331,21 @@ class HoldfastSession:
     # --- within -----------------------------------------------------------------------
 
     async def _read(self, limit: int | None) -> Items:
-        return await self._runner.read(
-            lambda context: _changes.items(context, self._place, limit)
-        )
+        return await self._runner.read(_changes.items, self._place, limit)
 
-    def _mine(self, operation: Operation[T]) -> Operation[T]:
+    def _mine(
+        self, operation: Callable[Concatenate[Context, P], Coroutine[Any, Any, T]]
+    ) -> Callable[Concatenate[Context, P], Coroutine[Any, Any, T]]:
         """An operation that another owner's session refuses."""
 
-        async def admitted(context: Context) -> T:
+        async def admitted(context: Context, /, *args: P.args, **kwargs: P.kwargs) -> T:
             await _changes.admit(context, self._place)
-            return await operation(context)
+            return await operation(context, *args, **kwargs)
 
         return admitted
 
     async def _change(self, wanted: Change) -> None:
-        await self._runner.save(
-            lambda context: _changes.change(context, self._place, wanted),
-            self._thread,
-        )
+        await self._runner.save(_changes.change, self._place, wanted)
         if self._resumed is not None and self._resumed.is_answered_by(wanted.added):
             self._resumed = None  # and from now on a run like any other
 

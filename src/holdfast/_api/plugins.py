@@ -1,0 +1,113 @@
+"""The leaves that the API loads by name, and the packages that add to them.
+
+No other module of the library names a leaf. Each is imported when it is needed, so
+``import holdfast`` loads no SQLite, no PostgreSQL driver and no importer.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
+
+from holdfast._engine.context import Context
+from holdfast._port import Backend
+from holdfast._values.records import Progress
+from holdfast.errors import Unsupported
+
+if TYPE_CHECKING:
+    from holdfast.importers import Report as Report  # noqa: PLC0414 - for the store
+
+OpenBackend: TypeAlias = Callable[..., Backend]
+
+ENTRY_POINTS = "holdfast.backends"
+_BACKENDS = {
+    "sqlite": "holdfast.backends.sqlite:SqliteBackend",
+    "dir": "holdfast.backends.directory:open_directory",
+    "postgresql": "holdfast.backends.postgres:open_blocking",
+}
+_NATIVE = {"postgresql": "holdfast.backends.postgres:open_native"}
+_DAMAGED_SQLITE = "holdfast.backends.sqlite._damaged_file:find_wreck"
+_PAGE_CHECKSUMS = "holdfast.backends.sqlite._connection:page_checksums"
+_IMPORT = "holdfast.importers:import_into"
+# The kinds of threads in which adapters keep messages. A table, and not a call that an
+# adapter makes when it is imported: a search must also find the threads of an adapter
+# that this process has never imported.
+ADAPTER_KINDS = ("langgraph",)
+
+
+def find_backend(scheme: str, *, native: bool = False) -> OpenBackend:
+    """What opens the addresses of a scheme; ``native`` prefers a backend to await."""
+    name = (native and _NATIVE.get(scheme)) or _BACKENDS.get(scheme)
+    if name is None:
+        return _installed(scheme)
+    try:
+        backend: OpenBackend = _load(name)
+    except ImportError as error:
+        if scheme != "postgresql":
+            raise
+        raise Unsupported(
+            "PostgreSQL needs the extra: pip install 'holdfast[postgres]'",
+            code="missing_extra",
+        ) from error
+    return backend
+
+
+def _installed(scheme: str) -> OpenBackend:
+    # Imported here: it would be a fifth of the time of `import holdfast`.
+    entry_points = import_module("importlib.metadata").entry_points
+    for entry in entry_points(group=ENTRY_POINTS, name=scheme):
+        backend: OpenBackend = entry.load()
+        return backend
+    raise Unsupported(
+        f"there is no backend for {scheme!r} addresses; use a file path, dir:path or"
+        f" :memory:, or install a package that offers one as a {ENTRY_POINTS} entry"
+        " point"
+    )
+
+
+def open_damaged_sqlite(path: str) -> Backend | None:
+    """What can still be read of a damaged SQLite file, ``None`` if it is not one."""
+    backend: Backend | None = _load(_DAMAGED_SQLITE)(path)
+    return backend
+
+
+async def import_into(
+    context: Context,
+    path: str | os.PathLike[str],
+    *,
+    format: str | None,  # noqa: A002 - public name
+    dry_run: bool,
+    progress: Progress | None,
+) -> Report:
+    """Import a foreign file or folder."""
+    report: Report = await _load(_IMPORT)(
+        context, path, format=format, dry_run=dry_run, progress=progress
+    )
+    return report
+
+
+class SqliteBuild(msgspec.Struct, frozen=True):
+    """The SQLite of this installation, and whether its pages can carry checksums."""
+
+    sqlite: str
+    apsw: str
+    page_checksums: bool
+
+
+def sqlite_build() -> SqliteBuild:
+    """Load SQLite and ask it."""
+    apsw = import_module("apsw")
+    return SqliteBuild(
+        apsw.sqlite_lib_version(),
+        apsw.apsw_version(),
+        _load(_PAGE_CHECKSUMS)() is not None,
+    )
+
+
+def _load(name: str) -> Any:
+    module, _, attribute = name.partition(":")
+    return getattr(import_module(module), attribute)
