@@ -1,1 +1,1 @@
-"""Tests of the adapters: a package, since it has fixtures of its own."""
+"""Tests of the adapters, a package with fixtures of its own."""

@@ -1,13 +1,11 @@
-"""Savers on every backend for the tests of the adapters."""
+"""Addresses on every backend for the tests of the adapters."""
 
 import os
 import uuid
 
 import pytest
 
-import holdfast
 import servers
-from holdfast.adapters.langgraph import HoldfastSaver
 
 GIVEN = os.environ.get("HOLDFAST_TEST_POSTGRES")
 PLACES = ("file", "memory", "directory", "postgres")
@@ -15,7 +13,7 @@ PLACES = ("file", "memory", "directory", "postgres")
 
 @pytest.fixture(scope="session")
 def server():
-    """The address of a PostgreSQL server, an own one unless one is given."""
+    """The address of a PostgreSQL server, a private one unless one is given."""
     if GIVEN:
         yield GIVEN
         return
@@ -44,20 +42,3 @@ def place(request, tmp_path):
         "directory": f"dir:{tmp_path}/agents",
     }
     return addresses[request.param], {}
-
-
-@pytest.fixture
-def saver(place):
-    """A saver on each backend; what it did is checked in the end."""
-    url, options = place
-    with holdfast.open(url, **options) as store:
-        yield HoldfastSaver(store)
-
-        assert store.verify().problems == ()
-
-
-@pytest.fixture
-def quick():
-    """A saver for tests to which the backend does not matter."""
-    with HoldfastSaver(":memory:") as saver:
-        yield saver

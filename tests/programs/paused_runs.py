@@ -19,12 +19,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "adapters"))
+sys.path.insert(
+    0, os.path.join(os.path.dirname(__file__), "..", "adapters", "openai_agents")
+)
 
 from agents import Agent, Runner, RunState, function_tool, set_tracing_disabled
 from agents.exceptions import UserError
 from forking import Child, report
-from scripted import Scripted, calls, says
+from scripted_model import Scripted, calls, says
 
 import holdfast
 from holdfast import Conflict, Store

@@ -6,7 +6,6 @@ that runs this test, and the adapter's tests run in it. Needs a package index.
 
 from __future__ import annotations
 
-import glob
 import os
 import site
 import subprocess
@@ -21,7 +20,7 @@ ADAPTERS = os.path.join(ROOT, "tests", "adapters")
 
 
 class Oldest(NamedTuple):
-    """The oldest versions that work together, and the tests they must pass."""
+    """The oldest versions that work together, and the folder of their tests."""
 
     pins: tuple[str, ...]
     tests: str
@@ -36,12 +35,10 @@ FRAMEWORKS = {
             "langgraph-checkpoint-postgres==2.0.25",
             "langgraph-checkpoint-sqlite==2.0.11",
         ),
-        "test_langgraph_*.py",
+        "langgraph",
     ),
     # With a newer openai than those of its time, this SDK cannot even count tokens.
-    "openai-agents": Oldest(
-        ("openai-agents==0.8.0", "openai==2.9.0"), "test_openai_agents_*.py"
-    ),
+    "openai-agents": Oldest(("openai-agents==0.8.0", "openai==2.9.0"), "openai_agents"),
 }
 
 
@@ -67,11 +64,11 @@ def environment(folder: str, pins: tuple[str, ...]) -> str:
 def test_the_oldest_supported_versions_pass_the_tests_of_their_adapter(name, tmp_path):
     oldest = FRAMEWORKS[name]
     python = environment(str(tmp_path / "oldest"), oldest.pins)
-    tests = sorted(glob.glob(os.path.join(ADAPTERS, oldest.tests)))
+    tests = os.path.join(ADAPTERS, oldest.tests)
 
     options = ["-q", "-n", "0", "-p", "no:cacheprovider", "-W", "ignore"]
     ended = subprocess.run(
-        [python, "-m", "pytest", *options, *tests],
+        [python, "-m", "pytest", *options, tests],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -80,7 +77,7 @@ def test_the_oldest_supported_versions_pass_the_tests_of_their_adapter(name, tmp
     )
 
     sys.stdout.write(ended.stdout)
-    assert tests
+    assert os.path.isdir(tests)
     assert ended.returncode == 0, ended.stderr
     for pin in oldest.pins:
         package, version = pin.split("==")

@@ -37,6 +37,7 @@ _IMPORT = "holdfast.importers:import_into"
 # adapter makes when it is imported: a search must also find the threads of an adapter
 # that this process has never imported.
 ADAPTER_KINDS = ("langgraph",)
+_LANGGRAPH_IMPORT = "holdfast.adapters.langgraph._import:import_into"
 
 
 def find_backend(scheme: str, *, native: bool = False) -> OpenBackend:
@@ -86,6 +87,16 @@ async def import_into(
     """Import a foreign file or folder."""
     report: Report = await _load(_IMPORT)(
         context, path, format=format, dry_run=dry_run, progress=progress
+    )
+    return report
+
+
+async def import_from_langgraph(
+    context: Context, path: str, *, dry_run: bool, progress: Progress | None
+) -> Report:
+    """Import the checkpoints of LangGraph's own savers; it needs LangGraph."""
+    report: Report = await _load(_LANGGRAPH_IMPORT)(
+        context, path, dry_run=dry_run, progress=progress
     )
     return report
 

@@ -1,7 +1,7 @@
-"""The portable archive: a store, or some of its threads, in one file of known bytes.
+"""The portable archive: a store, or some of its threads, in one file.
 
-Equal content gives equal bytes, whatever keeps it and whenever it is exported. Written
-by `Store.export_to`, read by `Store.import_archive`; docs/archive.md is the format.
+Equal content gives equal bytes, for every backend and at any time. `Store.export_to`
+writes an archive and `Store.import_archive` reads it; docs/archive.md is the format.
 """
 
 from holdfast.archive._contents import Contents, Imported

@@ -1,7 +1,7 @@
-"""What goes into an archive, in which order and under which numbers.
+"""The records that go into an archive, their order and their numbers.
 
 Numbers in a store depend on what else happened there. In an archive changes and threads
-are counted from 1 in their order, so that only the content decides about its bytes.
+are counted from 1 in their order, so that its bytes depend on the content only.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ T = TypeVar("T")
 
 
 class FamilyLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the first frame says of a family: its living threads, and a fingerprint.
+    """A family in the first frame: its threads that are not deleted, a fingerprint.
 
-    The ``sha256`` is over the records of the family alone, counted for themselves: it
-    is the same in every archive that holds the family as it is.
+    The ``sha256`` covers the records of this family alone, numbered from 1: it is the
+    same in every archive that holds the family unchanged.
     """
 
     threads: tuple[str, ...]
@@ -44,7 +44,7 @@ class Heading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Contents(msgspec.Struct, frozen=True):
-    """What an archive holds; ``sha256`` is over all of it."""
+    """The content of an archive; ``sha256`` covers all of it."""
 
     threads: tuple[str, ...]
     checkpoints: int
@@ -54,7 +54,7 @@ class Contents(msgspec.Struct, frozen=True):
 
 
 class Imported(msgspec.Struct, frozen=True):
-    """What an archive brought; ``skipped`` threads were there already, as they are."""
+    """What an import added; ``skipped`` threads were already there, unchanged."""
 
     threads: tuple[str, ...]
     checkpoints: int
@@ -64,7 +64,7 @@ class Imported(msgspec.Struct, frozen=True):
 
 
 def heading_of(families: Sequence[Adoption]) -> Heading:
-    """The first frame for numbered families."""
+    """The first frame for families that are `numbered`."""
     changes = {seq for family in families for seq in seqs_of(family)}
     threads = {thread.number for family in families for thread in family.threads}
     lines = tuple(
@@ -79,7 +79,7 @@ def living(family: Adoption) -> list[str]:
 
 
 def seqs_of(family: Adoption) -> Iterator[int]:
-    """The numbers of all changes that a family knows of."""
+    """The numbers of all changes of a family."""
     yield from (thread.changed for thread in family.threads)
     yield from (checkpoint.seq for checkpoint in family.checkpoints)
     yield from (entry.seq for entry in family.entries)
@@ -92,7 +92,7 @@ def runs_of(family: Adoption) -> list[Run]:
 
 
 def sizes_of(family: Adoption) -> Sizes:
-    """How many there are of everything."""
+    """The number of records of each kind, and of segments."""
     return Sizes(
         len(family.threads),
         len(family.checkpoints),
@@ -103,7 +103,7 @@ def sizes_of(family: Adoption) -> Sizes:
 
 
 def fingerprint(family: Adoption) -> str:
-    """Tells whether two stores hold the same family."""
+    """A digest of a family: equal if two stores hold the same family."""
     [alone] = numbered([family])
     digest = sha256(framed("family", encoded(sizes_of(alone))))
     for kind, form in forms_of(alone):
@@ -122,7 +122,7 @@ def numbered(families: Sequence[Adoption]) -> list[Adoption]:
 
 
 def _refounded(family: Adoption) -> Adoption:
-    """A family is known by its first thread, though that may have been another."""
+    """The family numbered by its first thread; the one that founded it may be gone."""
     number = min(thread.number for thread in family.threads)
     if number == family.family:
         return family
@@ -140,7 +140,7 @@ def _ranks(values: Iterable[int]) -> dict[int, int]:
 def chosen(
     rescued: Rescued, names: Collection[str] | None, since: int | None
 ) -> list[Adoption]:
-    """The families to export: those of the named threads, and only what is so new."""
+    """The families of the named threads, without what was saved before ``since``."""
     families = families_of(rescued)
     if names is not None:
         known = {name for family in families for name in living(family)}
@@ -153,11 +153,11 @@ def chosen(
     if since is not None:
         used = (f for f in families if max(t.updated_at for t in f.threads) >= since)
         families = [_shortened(family, since) for family in used]
-    return [_without_the_dead(family) for family in families]
+    return [_without_tombstones(family) for family in families]
 
 
 def families_of(rescued: Rescued) -> list[Adoption]:
-    """The records of a store by family, in the order of their threads."""
+    """The records of a store by family, in the order of the threads."""
     homes = {t.id: t.family for t in rescued.threads if t.deleted_at is None}
     threads = _grouped(rescued.threads, lambda t: t.family, lambda t: t.number)
     checkpoints = _grouped(rescued.checkpoints, lambda c: c.family, lambda c: c.seq)
@@ -184,15 +184,15 @@ def _grouped(
     return found
 
 
-def _without_the_dead(family: Adoption) -> Adoption:
-    """A family without the tombstones that no checkpoint needs for its name."""
+def _without_tombstones(family: Adoption) -> Adoption:
+    """A family without deleted threads, except those that made a checkpoint in it."""
     needed = {checkpoint.thread_number for checkpoint in family.checkpoints}
     threads = (t for t in family.threads if t.deleted_at is None or t.number in needed)
     return replace(family, threads=tuple(threads))
 
 
 def _shortened(family: Adoption, since: int) -> Adoption:
-    """A family without what was saved before a time and is not a head."""
+    """A family without checkpoints older than a time, except heads."""
     heads = {thread.head.id for thread in family.threads if thread.head}
     doomed = [c for c in family.checkpoints if c.saved_at < since and c.id not in heads]
     gone = {checkpoint.id for checkpoint in doomed}
@@ -211,7 +211,7 @@ def _shortened(family: Adoption, since: int) -> Adoption:
 def _relinked(
     checkpoints: Sequence[Checkpoint], doomed: Sequence[Checkpoint]
 ) -> dict[str, Checkpoint]:
-    """The checkpoints that stay, by id, with parents that stay."""
+    """The checkpoints that stay, by id; their parents are checkpoints that stay."""
     gone = {checkpoint.id for checkpoint in doomed}
     staying = {c.id: c for c in checkpoints if c.id not in gone}
     plan = plan_removal(0, checkpoints, doomed)

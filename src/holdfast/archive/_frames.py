@@ -1,7 +1,7 @@
 """An archive as a sequence of frames, each with its length and a checksum.
 
-A frame is a line ``kind length checksum`` and the payload with a line feed behind it.
-The last one, ``end``, holds the SHA-256 of all bytes before it.
+A frame is a line ``kind length checksum``, then the payload and a line feed. The last
+frame, ``end``, holds the SHA-256 of all bytes before it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from holdfast.errors import Corrupt, FormatMismatch
 
 VERSION = 1
 MAGIC = b"holdfast archive "
-# What a frame may claim to be long: a segment is a blob of SQLite at most.
+# The largest length of a frame: a segment is at most a blob of SQLite.
 LARGEST = 1 << 30
 CHUNK = 1 << 20
 LONGEST_LINE = 64
@@ -26,7 +26,7 @@ _COMPRESSED = {b"\x1f\x8b": "gzip -d", b"\x28\xb5\x2f\xfd": "zstd -d"}
 
 
 class Frame(NamedTuple):
-    """A piece of an archive."""
+    """One frame of an archive."""
 
     kind: str
     payload: bytes
@@ -50,7 +50,7 @@ class FrameWriter:
         self._put(framed(kind, payload))
 
     def end(self) -> str:
-        """Close the sequence; gives the digest of all of it."""
+        """Write the last frame; returns the digest of all before it."""
         digest = self._hash.hexdigest()
         self._put(framed("end", digest.encode()))
         return digest
@@ -61,9 +61,9 @@ class FrameWriter:
 
 
 class FrameReader:
-    """Reads frames, and refuses what was not written so.
+    """Reads frames, and refuses those that `FrameWriter` would not have written.
 
-    Never takes more memory than the file has bytes, whatever it claims.
+    Never takes more memory than the file has bytes, whatever lengths it claims.
     """
 
     def __init__(self, file: BinaryIO, name: str) -> None:
@@ -106,12 +106,12 @@ class FrameReader:
         return Frame(kind, payload)
 
     def end(self) -> str:
-        """Make sure that everything was read as it was written; gives its digest."""
+        """Check that all of it was read, and its digest, which is returned."""
         digest = self._hash.hexdigest()
         if self.read("end").payload != digest.encode():
             raise self.damage("its digest does not match its content")
         if self._file.read(1):
-            raise self.damage("something stands behind its end")
+            raise self.damage("something follows its end")
         return digest
 
     def _payload(self, length: int) -> bytes:
@@ -129,12 +129,12 @@ class FrameReader:
         return payload[:-1]
 
     def damage(self, what: str) -> Corrupt:
-        """That the file cannot be used; nothing of it can be trusted then."""
+        """The error for a damaged file."""
         return ArchiveCorrupt(self.name, what)
 
 
 class ArchiveCorrupt(Corrupt):
-    """As `Corrupt`, with advice that fits a file one can only fetch again."""
+    """As `Corrupt`; the advice is to copy or export the archive again."""
 
     def __init__(self, what: str, detail: str) -> None:
         super().__init__(what, detail)

@@ -1,4 +1,4 @@
-"""Reading an archive family by family, believing nothing that can be checked."""
+"""Reads an archive family by family, and checks all that can be checked."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import BinaryIO, cast
 
 import msgspec
 
-from holdfast._engine.upkeep.verify import Digests
 from holdfast._port import Adoption
 from holdfast._port.removal import merged
 from holdfast._values import codec
+from holdfast._values.digests import Digests
 from holdfast._values.manifest import decode_manifest
 from holdfast._values.records import Checkpoint, Run, Segment, decode_metadata
 from holdfast.archive._contents import (
@@ -38,19 +38,19 @@ _PLURALS = {
     "entry": "entries",
     "move": "moves",
 }
-# What wrong records make of our own code when it looks at them.
+# What decoding and checking raise for records that are wrong.
 _WRONG = (ValueError, KeyError, TypeError, AssertionError, RuntimeError, HoldfastError)
 
 
-class Family(msgspec.Struct, frozen=True):
-    """A family of an archive; its segments can be read once, before the next family."""
+class ArchiveFamily(msgspec.Struct, frozen=True):
+    """A family; its segments can be read once, before the next family is read."""
 
     records: Adoption
     segments: Iterator[Segment]
 
 
 class ArchiveReader:
-    """One reading of an archive from its beginning to its end."""
+    """Reads an archive once, from its beginning to its end."""
 
     def __init__(self, file: BinaryIO, name: str) -> None:
         file.seek(0)
@@ -66,8 +66,8 @@ class ArchiveReader:
         self._counts = [0, 0, 0]
         self.sha256 = ""
 
-    def families(self) -> Iterator[Family]:
-        """The families; whatever is wrong is raised on the way, or at the end."""
+    def families(self) -> Iterator[ArchiveFamily]:
+        """The families; raises `Corrupt` as soon as something is found to be wrong."""
         for line in self.heading.families:
             records = self._records()
             if line.sha256 != fingerprint(records):
@@ -75,15 +75,15 @@ class ArchiveReader:
             if list(line.threads) != living(records):
                 raise self._frames.damage("its heading names other threads")
             self._note(records)
-            family = Family(records, self._segments(records))
+            family = ArchiveFamily(records, self._segments(records))
             yield family
-            for _ in family.segments:  # what nobody wanted is checked all the same
+            for _ in family.segments:  # check those that the caller did not read
                 pass
         self._check_numbers()
         self.sha256 = self._frames.end()
 
     def contents(self) -> Contents:
-        """What was read."""
+        """The contents, once all families were read."""
         names = tuple(name for f in self.heading.families for name in f.threads)
         checkpoints, segments, entries = self._counts
         return Contents(names, checkpoints, segments, entries, self.sha256)
@@ -115,8 +115,9 @@ class ArchiveReader:
                 self._counts[1] += 1
                 yield Segment(number, data)
         for checkpoint in records.checkpoints:
-            for problem in digests.check(checkpoint):
-                raise self._frames.damage(str(problem))
+            for what in digests.check(checkpoint):
+                where = f"thread {checkpoint.thread!r}: checkpoint {checkpoint.id!r}"
+                raise self._frames.damage(f"{where}: {what}")
 
     def _note(self, records: Adoption) -> None:
         names, numbers = living(records), {t.number for t in records.threads}
@@ -133,7 +134,7 @@ class ArchiveReader:
         self._counts[2] += len(records.entries)
 
     def _check_numbers(self) -> None:
-        """Numbers are counted from 1 without a gap, so that nobody can claim many."""
+        """Check that numbers run from 1 without a gap, so that none can be huge."""
         for found, claimed in (
             (self._seqs, self.heading.changes),
             (self._numbers, self.heading.threads),
@@ -143,7 +144,7 @@ class ArchiveReader:
 
 
 def _check_records(records: Adoption) -> None:
-    """Refuse records that cannot stand together; raises what it comes upon."""
+    """Raise an error of `_WRONG` for records that contradict one another."""
     _check_order(records)
     _check_distinct([c.id for c in records.checkpoints], "checkpoints of one id")
     places = [(e.thread, e.checkpoint, e.key) for e in records.entries]
@@ -183,7 +184,7 @@ def _check_checkpoint(checkpoint: Checkpoint) -> None:
         raise ValueError(f"the manifest of {checkpoint.id!r} does not fit it")
     if manifest.encoded() != checkpoint.manifest:
         raise ValueError(f"the manifest of {checkpoint.id!r} is not written as it is")
-    # No segment stands twice in a state: a few could make up an endless one.
+    # A state has each segment once: else a few segments could be a huge state.
     if _count(checkpoint.runs) != _count(merged(checkpoint.runs)):
         raise ValueError(f"the runs of {checkpoint.id!r} overlap")
 
@@ -202,7 +203,7 @@ def _check_mapping(metadata: object) -> None:
 
 @contextmanager
 def opened(source: Source) -> Generator[tuple[BinaryIO, str]]:
-    """A file that can be read twice, and how to call it."""
+    """A file that can be read twice, and its name for errors."""
     if isinstance(source, str | os.PathLike):
         name = os.fspath(source)
         try:
@@ -215,7 +216,7 @@ def opened(source: Source) -> Generator[tuple[BinaryIO, str]]:
     elif source.seekable():
         yield source, "the archive"
     else:
-        from tempfile import TemporaryFile  # noqa: PLC0415 - seldom needed
+        from tempfile import TemporaryFile  # noqa: PLC0415 - rarely needed
 
         with TemporaryFile() as copy:
             shutil.copyfileobj(source, copy)

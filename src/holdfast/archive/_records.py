@@ -1,7 +1,7 @@
-"""The records of an archive as JSON, and back with all checked that a record tells.
+"""The records of an archive as JSON, and back; decoding checks every record.
 
-Fields stand in the order of the forms, what is none or empty is left out: a record has
-one text only.
+Fields are in the order of the forms, and those that are none or empty are left out, so
+that a record has exactly one text.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ F = TypeVar("F", bound=msgspec.Struct)
 class _Form(
     msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """A JSON object with no other fields than these."""
+    """A JSON object that may have only the declared fields."""
 
 
 class Sizes(_Form, frozen=True):
-    """What the frame ``family`` says: how many frames of each kind follow."""
+    """The frame ``family``: how many frames of each kind follow."""
 
     threads: Number
     checkpoints: Count
@@ -109,7 +109,7 @@ FORMS: Mapping[str, type[_Form]] = {
 
 
 def encoded(form: msgspec.Struct) -> bytes:
-    """The only text of a form."""
+    """The text of a form."""
     return msgspec.json.encode(form)
 
 
@@ -125,7 +125,7 @@ def decoded(text: bytes, form: type[F]) -> F:
 
 
 def forms_of(family: Adoption) -> Iterator[tuple[str, _Form]]:
-    """The records of a family, in the order in which they stand in an archive."""
+    """The records of a family, in the order of an archive."""
     seqs = {checkpoint.id: checkpoint.seq for checkpoint in family.checkpoints}
     numbers = {t.id: t.number for t in family.threads if t.deleted_at is None}
     for thread in family.threads:
@@ -210,7 +210,7 @@ class Forms(msgspec.Struct):
 
 
 def family_of(forms: Forms) -> Adoption:
-    """The records; raises `ValueError`, `KeyError` or `Unstorable` if they are none."""
+    """The records; `ValueError`, `KeyError` or `Unstorable` if they are invalid."""
     family = min(thread.number for thread in forms.threads)
     names = {thread.number: thread.name for thread in forms.threads}
     living = {t.number: t.name for t in forms.threads if t.deleted_at is None}

@@ -1,4 +1,4 @@
-"""Where exports go: a new file that is whole or not there, or a stream."""
+"""The target of an export: a stream, or a new file that appears when complete."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Target = str | os.PathLike[str] | BinaryIO
 
 @contextmanager
 def new_file(target: Target) -> Generator[BinaryIO]:
-    """A file to fill that only its owner can read; it gets its name when that is done.
+    """A file to write, readable by its owner only; it gets its name at the end.
 
-    What cannot be finished leaves nothing behind. A stream is taken as it is.
+    If the block raises, no file remains. A stream is used directly.
     """
     if not isinstance(target, str | os.PathLike):
         yield target
@@ -42,7 +42,7 @@ def new_file(target: Target) -> Generator[BinaryIO]:
 
 
 def _take_name(part: str, path: str) -> None:
-    """Give a file its name, unless something has it."""
+    """Give a file its name; `Conflict` if a file of that name exists."""
     try:
         os.link(part, path)
     except FileExistsError:

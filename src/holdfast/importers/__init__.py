@@ -1,8 +1,8 @@
 """Lossless import from five earlier systems, from LangGraph's savers, and by plugins.
 
-`import_from` reads a file or a folder and puts what it finds into a store. It never
+`import_from` reads a file or a folder and saves its content to a store. It never
 changes the source, can be repeated, and reports what it could not read or had to guess.
-Nothing is lost but the difference between null and a list or an object that is missing.
+Only one thing is lost: a null becomes the same as a missing list or object.
 A package adds a format by offering a `Reader` as a ``holdfast.importers`` entry point.
 """
 
@@ -13,9 +13,9 @@ from collections.abc import Coroutine
 from typing import Any, overload
 
 from holdfast._api.store import AsyncStore, Store
+from holdfast._values.records import Progress
 from holdfast.importers._import import formats, import_into
-from holdfast.importers._report import Counts, Report
-from holdfast.importers._source import (
+from holdfast.importers._reader import (
     Bundle,
     Damaged,
     Finding,
@@ -25,7 +25,7 @@ from holdfast.importers._source import (
     Save,
     later,
 )
-from holdfast.importers._write import Progress
+from holdfast.importers._report import Counts, Report
 
 __all__ = [
     "Bundle",
@@ -71,12 +71,13 @@ def import_from(
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> Report | Coroutine[Any, Any, Report]:
-    """Put what a foreign file or folder holds into a store, awaited if that is async.
+    """Put the content of a foreign file or folder into a store.
 
-    ``format`` is one of `formats`; without it, it is told from the files, and
-    `FormatMismatch` raised where it cannot be. With ``dry_run`` nothing is written.
-    ``progress`` is called with how many checkpoints have been dealt with, of how many;
-    for an `AsyncStore` that happens in another thread. The source is never changed;
-    damage in it is reported and stops nothing else.
+    With an `AsyncStore` the result has to be awaited. ``format`` is one of `formats`;
+    without it the files decide, and `FormatMismatch` is raised if they do not show one
+    format. With ``dry_run`` nothing is written. ``progress`` is called with the number
+    of checkpoints that are finished and the number of all; for an `AsyncStore` in
+    another thread. The source is never changed. Damage in it is reported, and the rest
+    is imported.
     """
     return store.import_from(path, format=format, dry_run=dry_run, progress=progress)

@@ -1,4 +1,4 @@
-"""AetherShell's agents, conversations and values in our terms, with nothing lost."""
+"""AetherShell's agents, conversations and values as states, without any loss."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, cast
 import msgspec
 
 from holdfast.importers._fields import Fields
-from holdfast.importers._source import Damaged
+from holdfast.importers._reader import Damaged
 
 WRAPPED = "$aether"
 KEPT = "aether"
@@ -23,7 +23,7 @@ ATTACHMENTS = {
     "Image": "image",
     "Audio": "audio",
     "Video": "video",
-    "File": "file",
+    "SourceFile": "file",
     "Code": "code",
 }
 KINDS = {
@@ -35,8 +35,8 @@ KINDS = {
 _PLAIN: dict[str, type] = {"Bool": bool, "Int": int, "Float": float, "Str": str}
 
 
-class Taken(msgspec.Struct, frozen=True, kw_only=True):
-    """A record of the source: whose it is, and what it will be."""
+class AetherRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A record of the source: its agent, its time and the state it becomes."""
 
     id: str
     agent: str
@@ -44,7 +44,7 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
     state: dict[str, Any]
 
 
-def agent(record: Any, where: str = "") -> Taken:
+def agent(record: Any, where: str = "") -> AetherRecord:
     """An agent's state."""
     fields = Fields(record, where)
     id_, at = fields.text("agent_id"), fields.seconds("modified_at")
@@ -58,13 +58,13 @@ def agent(record: Any, where: str = "") -> Taken:
         "metadata": fields.mapping("metadata"),
         "created_at": fields.seconds("created_at"),
     }
-    return Taken(id=id_, agent=id_, at=at, state=_present(state, fields))
+    return AetherRecord(id=id_, agent=id_, at=at, state=_present(state, fields))
 
 
-def conversation(record: Any, where: str = "") -> Taken:
+def conversation(record: Any, where: str = "") -> AetherRecord:
     """A conversation with its messages."""
     fields = Fields(record, where)
-    id_, whose = fields.text("id"), fields.text("agent_id")
+    id_, agent_id = fields.text("id"), fields.text("agent_id")
     at = fields.seconds("last_message_at")
     messages = [
         _message(Fields(message, f"messages[{index}]"))
@@ -78,7 +78,7 @@ def conversation(record: Any, where: str = "") -> Taken:
         "created_at": fields.seconds("created_at"),
     }
     whole = {**_present(state, fields), "messages": messages}
-    return Taken(id=id_, agent=whose, at=at, state=whole)
+    return AetherRecord(id=id_, agent=agent_id, at=at, state=whole)
 
 
 def _message(fields: Fields) -> dict[str, Any]:
@@ -129,9 +129,9 @@ def _call(fields: Fields) -> dict[str, Any]:
 def variant(
     fields: Fields, name: str, known: dict[str, str], kept: dict[str, Any]
 ) -> str:
-    """A variant of an enum in our words, or an unknown one in its own.
+    """A variant of an enum in our words; an unknown one keeps its own word.
 
-    What our word does not give back goes to ``kept``.
+    If the original cannot be computed from our word, it goes to ``kept``.
     """
     raw: object = fields.rest.pop(name, None)
     if isinstance(raw, dict) and len(cast("dict[str, Any]", raw)) == 1:
@@ -149,7 +149,7 @@ def variant(
 def _present(
     values: dict[str, Any], fields: Fields, kept: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Values that are not empty, and the rest of the source's fields beside them."""
+    """The values that are not empty, and the source's other fields under `KEPT`."""
     rest = {**fields.rest, **(kept or {})}
     empty: tuple[object, ...] = (None, [], {})
     return {
@@ -164,7 +164,7 @@ def _values(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def plain(value: object) -> object:
-    """A `Value` as JSON, or wrapped as it is where JSON has no such thing."""
+    """A `Value` as JSON; one that JSON cannot express is wrapped unchanged."""
     if value == "Null":
         return None
     tag, inner = _variant_of(value)

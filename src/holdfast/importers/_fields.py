@@ -1,4 +1,4 @@
-"""Taking a foreign record apart, field by field; what nobody asked for is left over."""
+"""The fields of a foreign record, taken one by one; the others stay in ``rest``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, cast
 
 from holdfast._values.records import EPOCH
-from holdfast.importers._source import Damaged
+from holdfast.importers._reader import Damaged
 
 SECOND = 1_000_000
 EARLIEST = (datetime.min.replace(tzinfo=UTC) - EPOCH) // timedelta(microseconds=1)
@@ -30,7 +30,7 @@ _MOMENT = re.compile(
 
 
 class Moment(NamedTuple):
-    """A time of the source in nanoseconds, and the text it was."""
+    """A time of the source in nanoseconds, and its original text."""
 
     nanoseconds: int
     text: str
@@ -42,7 +42,7 @@ class Moment(NamedTuple):
 
     @property
     def remainder(self) -> str | None:
-        """The text, if it says more than microseconds can."""
+        """The original text, if microseconds cannot express it exactly."""
         return None if rendered(self.at) == self.text else self.text
 
 
@@ -56,19 +56,19 @@ class Fields:
         self._path = f"{what}." if what else ""
 
     def text(self, name: str) -> str:
-        """A text that must be there."""
+        """A required text."""
         return cast("str", self._take(name, str))
 
     def number(self, name: str) -> int:
-        """A whole number that must be there."""
+        """A required whole number."""
         return cast("int", self._take(name, int))
 
     def elements(self, name: str) -> list[Any]:
-        """A list, empty if it is not there."""
+        """A list, empty if it is missing."""
         return cast("list[Any]", self._take(name, list, []))
 
     def objects(self, name: str) -> list[dict[str, Any]]:
-        """A list of objects, empty if it is not there."""
+        """A list of objects, empty if it is missing."""
         found = self.elements(name)
         for index, element in enumerate(found):
             if not isinstance(element, dict):
@@ -77,7 +77,7 @@ class Fields:
         return found
 
     def texts(self, name: str) -> list[str]:
-        """A list of texts, empty if it is not there."""
+        """A list of texts, empty if it is missing."""
         found = self.elements(name)
         for index, element in enumerate(found):
             if not isinstance(element, str):
@@ -86,11 +86,11 @@ class Fields:
         return found
 
     def mapping(self, name: str) -> dict[str, Any]:
-        """An object, empty if it is not there."""
+        """An object, empty if it is missing."""
         return cast("dict[str, Any]", self._take(name, dict, {}))
 
     def maybe(self, name: str, kind: type) -> Any:
-        """A value of a kind, ``None`` if it is not there or null."""
+        """A value of a type, ``None`` if it is missing or null."""
         return self._take(name, kind, None)
 
     def seconds(self, name: str) -> int:
@@ -98,16 +98,16 @@ class Fields:
         return _checked_time(self.number(name) * SECOND, self._path + name)
 
     def moment(self, name: str) -> Moment:
-        """A time of RFC 3339."""
+        """A time in the format of RFC 3339."""
         return parsed_moment(self.text(name), self._path + name)
 
     def drop(self, name: str, known: object) -> None:
-        """Leave out a field that says what is known anyway, or is not there."""
+        """Leave out a field whose value is already known."""
         if self.rest.get(name, known) == known:
             self.rest.pop(name, None)
 
     def extra(self) -> dict[str, Any]:
-        """What was not taken, for the ``origin`` of a save."""
+        """The fields that were not taken, for the ``origin`` of a save."""
         return {"extra": self.rest} if self.rest else {}
 
     def _take(self, name: str, kind: type, *missing: object) -> object:
@@ -122,7 +122,7 @@ class Fields:
 
 
 def parsed_moment(text: str, where: str) -> Moment:
-    """The time an RFC 3339 text means, digits beyond microseconds included."""
+    """The time of an RFC 3339 text, with digits beyond microseconds."""
     match = _MOMENT.fullmatch(text)
     if match is None:
         raise Damaged(f"{where} is {text[:40]!r}, not a time")
@@ -131,7 +131,7 @@ def parsed_moment(text: str, where: str) -> Moment:
         start = datetime.fromisoformat(f"{date}T{minute}:00{zone.upper()}")
     except ValueError as error:
         raise Damaged(f"{where} is {text!r}, not a time: {error}") from None
-    # A leap second, the sixtieth, is the first of the next minute.
+    # A leap second (60) is read as the first second of the next minute.
     whole = (start - EPOCH) // timedelta(seconds=1) + int(second)
     nanoseconds = whole * 10**9 + int((fraction or "").ljust(9, "0"))
     _checked_time(nanoseconds // 1000, where)
@@ -139,7 +139,7 @@ def parsed_moment(text: str, where: str) -> Moment:
 
 
 def rendered(at: int) -> str:
-    """A time as the sources write it: no, three or six digits behind the point."""
+    """A time as the sources write it: with zero, three or six decimals."""
     moment = (EPOCH + timedelta(microseconds=at)).replace(tzinfo=None)
     exact = at % SECOND and at % 1000
     digits = "microseconds" if exact else "milliseconds" if at % SECOND else "seconds"
@@ -148,7 +148,7 @@ def rendered(at: int) -> str:
 
 def _checked_time(at: int, where: str) -> int:
     if not EARLIEST <= at <= LATEST:
-        raise Damaged(f"{where} lies beyond the calendar")
+        raise Damaged(f"{where} is beyond the calendar")
     return at
 
 

@@ -1,4 +1,4 @@
-"""Looking at foreign files without touching, following or trusting them."""
+"""Reads foreign files: never changes them, follows no links, checks what it reads."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Any
 
 import msgspec
 
-from holdfast.importers._source import Damaged, Finding, Reading
+from holdfast.importers._reader import Damaged, Finding, Reading
 
 LARGEST = 1 << 30
 HEAD = 4096
 BYTE_ORDER_MARK = "\ufeff"
 
-# A named pipe would be waited for, and a link could lead anywhere.
+# Opening a named pipe would block, and a link could lead anywhere.
 _FLAGS = (
     os.O_RDONLY
     | getattr(os, "O_BINARY", 0)
@@ -28,34 +28,34 @@ _FLAGS = (
     | getattr(os, "O_NONBLOCK", 0)
 )
 
-# What bytes that are not UTF-8 become, and nothing else can.
+# Bytes that are not UTF-8 are decoded to these characters, and nothing else is.
 _BROKEN = re.compile("[\udc80-\udcff]")
 
 
-class File(msgspec.Struct, frozen=True):
-    """A regular file; ``parts`` are its folders below the root, and its name."""
+class SourceFile(msgspec.Struct, frozen=True):
+    """A regular file; ``parts`` are the folders below the root, then its name."""
 
     path: str
     parts: tuple[str, ...]
 
     @property
     def name(self) -> str:
-        """The last of its parts."""
+        """The name without the folders."""
         return self.parts[-1]
 
 
 def shown(path: str) -> str:
-    """A path as text that can be printed, whatever bytes it has."""
+    """A path as text that can be printed, also if its bytes are not UTF-8."""
     return path.encode("utf-8", "backslashreplace").decode()
 
 
-def walk(root: str, depth: int, reading: Reading) -> Iterator[File]:
-    """The regular files below a folder by name, or a file itself.
+def walk(root: str, depth: int, reading: Reading) -> Iterator[SourceFile]:
+    """The regular files below a folder in order of their names, or the file itself.
 
     Links, special files and folders that cannot be listed are reported.
     """
     if not os.path.isdir(root):
-        yield File(root, (os.path.basename(root),))
+        yield SourceFile(root, (os.path.basename(root),))
         return
     waiting: list[tuple[str, ...]] = [()]
     while waiting:
@@ -66,7 +66,7 @@ def walk(root: str, depth: int, reading: Reading) -> Iterator[File]:
             if entry.is_dir(follow_symlinks=False):
                 folders.append(below)
             elif entry.is_file(follow_symlinks=False):
-                yield File(entry.path, below)
+                yield SourceFile(entry.path, below)
             else:
                 text = "is a link or a special file, which is not followed"
                 reading.ignored.append(Finding(shown(entry.path), text))
@@ -80,7 +80,7 @@ def _entries(folder: str, reading: Reading) -> list[os.DirEntry[str]]:
 
 
 def read_bytes(path: str) -> bytes:
-    """The bytes of a regular file of bearable size."""
+    """The bytes of a regular file of at most `LARGEST` bytes."""
     with os.fdopen(os.open(path, _FLAGS), "rb") as file:
         about = os.fstat(file.fileno())
         if not stat.S_ISREG(about.st_mode):
@@ -91,7 +91,7 @@ def read_bytes(path: str) -> bytes:
 
 
 def read_head(path: str) -> bytes:
-    """The first bytes of a file, none if there is no reading it."""
+    """The first bytes of a file, none if it cannot be read."""
     try:
         with os.fdopen(os.open(path, _FLAGS), "rb") as file:
             regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
@@ -101,12 +101,12 @@ def read_head(path: str) -> bytes:
 
 
 def read_text(path: str) -> str:
-    """The text of a file exactly as it is."""
+    """The text of a file, unchanged."""
     return checked_text(read_bytes(path).decode(errors="surrogateescape"))
 
 
 def checked_text(text: str) -> str:
-    """A text, if all its bytes were UTF-8 when it was read."""
+    """The same text; `Damaged` if some of its bytes were not UTF-8."""
     broken = _BROKEN.search(text)
     if broken is not None:
         raise Damaged(f"is not UTF-8 text (character {broken.start()})")
@@ -116,7 +116,7 @@ def checked_text(text: str) -> str:
 def read_json_text(path: str, *, whole: bool = True) -> str:
     """The text of a JSON file without a byte order mark.
 
-    Unless ``whole``, parts that are not text are left for `checked_text` to find.
+    Unless ``whole``, the caller has to pass each part to `checked_text`.
     """
     text = read_bytes(path).decode(errors="surrogateescape")
     if not text:
@@ -140,7 +140,7 @@ def parse(text: str) -> Any:
 
 
 def digest(value: object) -> str:
-    """Stands for a JSON value, whatever the order of its keys."""
+    """A digest of a JSON value that does not depend on the order of keys."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"))
     return sha256(text.encode()).hexdigest()[:32]
 
@@ -165,7 +165,7 @@ def _float(token: str) -> float:
     return number
 
 
-# Not orjson: it makes floats of large integers and keeps the last of equal keys.
+# Not orjson: it turns large integers into floats and accepts a key twice.
 DECODER = json.JSONDecoder(
     object_pairs_hook=_object, parse_constant=_constant, parse_float=_float
 )

@@ -1,4 +1,4 @@
-"""The operation: from a path to a report, over whatever backend the store has."""
+"""The operation: finds the format of a path, reads it, writes it, reports it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import cast
 
 from holdfast._engine.context import Context
+from holdfast._values.records import Progress
 from holdfast.errors import FormatMismatch, NotFound, Unstorable, Unsupported
 from holdfast.importers import langgraph
 from holdfast.importers._files import shown
+from holdfast.importers._reader import Reader
 from holdfast.importers._report import Counts, Report
-from holdfast.importers._source import Reader
-from holdfast.importers._write import Progress, Writer
+from holdfast.importers._write import ImportWriter
 
 GROUP = "holdfast.importers"
 _OURS = {
@@ -29,7 +30,7 @@ _OURS = {
 
 
 def formats() -> tuple[str, ...]:
-    """The formats that can be imported, by name."""
+    """The names of the formats that can be imported."""
     return tuple(sorted({*_OURS, *(entry.name for entry in _plugins())}))
 
 
@@ -41,17 +42,17 @@ async def import_into(
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> Report:
-    """Put what a foreign file, folder or database holds into a store."""
+    """Put the content of a foreign file, folder or database into a store."""
     place = _place(path, format)
-    name = _told(place) if format is None else format
+    name = _recognised(place) if format is None else format
     if name == langgraph.FORMAT:
         return await langgraph.import_into(
             context, place, dry_run=dry_run, progress=progress
         )
     reading = _reader(name).read(place)
     with reading.resources:
-        writer = Writer(
-            context, name, reading, dry_run=dry_run, progress=progress or _silence
+        writer = ImportWriter(
+            context, name, reading, dry_run=dry_run, progress=progress
         )
         await writer.run()
     return Report(
@@ -68,10 +69,6 @@ async def import_into(
     )
 
 
-def _silence(done: int, total: int) -> None:
-    del done, total
-
-
 def _place(path: str | os.PathLike[str], name: str | None) -> str:
     if isinstance(path, str) and langgraph.is_address(path):
         if name in (None, langgraph.FORMAT):
@@ -86,15 +83,15 @@ def _existing(path: object) -> str:
         given = cast("os.PathLike[str]", path).__fspath__()
     if not isinstance(given, str) or not given or "\0" in given:
         raise Unstorable("path", f"must be a file or a folder, not {path!r}")
-    # Links in the source are not followed, but the caller may give one.
+    # Links inside the source are not followed, but the path itself may be one.
     place = os.path.realpath(os.path.expanduser(given))
     if not os.path.exists(place):
         raise NotFound(f"{shown(place)} does not exist; give a file or a folder")
     return place
 
 
-def _told(path: str) -> str:
-    """The only format that a path looks like."""
+def _recognised(path: str) -> str:
+    """The format of a path; `FormatMismatch` unless exactly one recognises it."""
     found = [name for name in formats() if _reader(name).recognises(path)]
     if len(found) == 1:
         return found[0]
@@ -107,7 +104,7 @@ def _told(path: str) -> str:
 
 def _reader(name: str) -> Reader:
     if name in _OURS:
-        # A module with the two functions is a reader.
+        # A module with the functions of the protocol is a reader.
         return cast("Reader", import_module(f"holdfast.importers.{_OURS[name]}"))
     for entry in _plugins():
         if entry.name == name:

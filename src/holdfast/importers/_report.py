@@ -1,4 +1,4 @@
-"""What an import did, for people and programs."""
+"""The report of an import, for people and programs."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import msgspec
 
-from holdfast.importers._source import Finding
+from holdfast.importers._reader import Finding
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
     """How many there are of each kind.
 
-    ``messages`` are those of the conversations as they are at the end,
-    ``agent_checkpoints`` those of agents with their conversations.
+    ``messages`` are those of the newest state of each conversation,
+    ``agent_checkpoints`` are checkpoints of an agent with its conversations.
     """
 
     threads: int = 0
@@ -36,9 +36,10 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """What an import found and did, or with ``dry_run`` would do.
 
-    ``found`` counts by the source's own names. ``already_there`` came with an earlier
-    import, ``inferred`` says what had to be guessed. ``damaged`` could not be read,
-    ``conflicts`` could not be put into the store, ``ignored`` hold nothing to import.
+    ``found`` counts by the source's own names. ``already_there`` counts what an earlier
+    import brought, ``inferred`` lists what had to be guessed, ``damaged`` what could
+    not be read, ``conflicts`` what could not be saved, ``ignored`` the files that hold
+    nothing to import.
     """
 
     format: str

@@ -1,4 +1,4 @@
-"""Looking into a SQLite file of others: it is not changed, and runs nothing."""
+"""Reads a foreign SQLite file without changing it or running code from it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from urllib.parse import quote
 import apsw
 
 from holdfast.importers._files import LARGEST, read_head
-from holdfast.importers._source import Damaged
+from holdfast.importers._reader import Damaged
 
 _MAGIC = b"SQLite format 3\0"
-# What a crash leaves beside the file: it holds the newest rows, or how to undo them.
+# A crash can leave these beside the file, with rows to add or changes to undo.
 _BESIDE = ("-wal", "-journal")
 _ATTEMPTS = 3
 
@@ -54,14 +54,14 @@ def selected(
 
 @contextmanager
 def opened(path: str) -> Generator[apsw.Connection]:
-    """A connection that leaves the file, and what stands beside it, as they are."""
+    """A connection that changes neither the file nor those beside it."""
     if not os.path.isfile(path):
         raise Damaged("is not a file")
     if not any(_has_content(path + ending) for ending in _BESIDE):
         with closing(_connected(path, "mode=ro&immutable=1")) as db:
             yield db
         return
-    # Reading these would write to them: even a read-only connection keeps an index.
+    # Even a read-only connection would write to these (the index of the log): copy.
     with TemporaryDirectory(prefix="holdfast-") as folder:
         copy = _copied(path, os.path.join(folder, "copy.db"))
         with closing(_connected(copy, "mode=rw")) as db:
@@ -69,18 +69,18 @@ def opened(path: str) -> Generator[apsw.Connection]:
 
 
 def _copied(path: str, copy: str) -> str:
-    """A copy of a file with what stands beside it, all of the same moment."""
+    """A copy of a file and those beside it, all as of one moment."""
     for _ in range(_ATTEMPTS):
         before = _stamps(path)
         for ending in before:
             shutil.copyfile(path + ending, copy + ending)
         if _stamps(path) == before:
             return copy
-    raise Damaged("is being written to; stop what does, or import a backup of it")
+    raise Damaged("is being written to; stop its program, or import a backup of it")
 
 
 def _stamps(path: str) -> dict[str, tuple[int, int]]:
-    """The files that there are, and when they were changed last."""
+    """Time of change and size of each file that exists, by its ending."""
     found: dict[str, tuple[int, int]] = {}
     for ending in ("", *_BESIDE):
         if os.path.exists(path + ending):
@@ -104,7 +104,7 @@ def _connected(path: str, mode: str) -> apsw.Connection:
         db = apsw.Connection(f"file:{quote(os.path.abspath(path))}?{mode}", flags=flags)
     except apsw.Error as error:
         raise Damaged(f"cannot be opened: {error}") from None
-    # The schema is a stranger's: it must not run anything.
+    # The schema is not ours and must not run code.
     db.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
     db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
     db.limit(apsw.SQLITE_LIMIT_LENGTH, min(LARGEST, (1 << 31) - 1))

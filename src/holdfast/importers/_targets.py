@@ -1,4 +1,4 @@
-"""Where things of a source go in the store, and which of them are missing there."""
+"""The threads of the store that lines go to, and which saves are missing there."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import msgspec
 
 from holdfast._engine.records import agent_checkpoints, agents, conversations, documents
 from holdfast._values.records import Checkpoint, ThreadRecord
-from holdfast.importers._source import Line, Save, storable_name
+from holdfast.importers._reader import Line, Save, storable_name
 
-# The key in the metadata of threads and checkpoints that says where they are from.
+# The key in the metadata of threads and checkpoints that names their source.
 STAMP = "imported"
 
 THREAD = "thread"
@@ -30,12 +30,12 @@ _GAP = "{n} of its checkpoints are older than what is there, and were left out"
 CONTINUED = "was worked on since it was imported; {n} newer checkpoints were left out"
 
 
-class Refused(Exception):
+class ImportRefused(Exception):
     """Something that cannot be put into the store; the text says why."""
 
 
-class Missing(msgspec.Struct, frozen=True):
-    """The part of a thread that is not in the store yet, and behind what it goes."""
+class MissingSaves(msgspec.Struct, frozen=True):
+    """The saves that are not in the store yet; they continue ``after`` a checkpoint."""
 
     saves: Sequence[Save]
     after: Checkpoint | None = None
@@ -44,11 +44,11 @@ class Missing(msgspec.Struct, frozen=True):
 
 
 def names_for(line: Line) -> list[str]:
-    """Names that a thread may get; the second if the first is another agent's."""
+    """Names that a thread may get; the second if another agent has the first."""
     prefix = PREFIXES.get(line.kind, f"{line.kind}:")
     name = prefix + storable_name(line.id)
     if line.kind == THREAD and name.startswith(_RESERVED):
-        # It would be taken for a conversation, or whatever the name says.
+        # With this prefix it would be listed as a conversation, an agent or a document.
         return [storable_name("\0" + name)]
     if line.kind == conversations.KIND and line.agent:
         return [name, prefix + storable_name(f"{line.id}@{line.agent}")]
@@ -61,18 +61,18 @@ def owner_of(line: Line) -> str | None:
 
 
 def agent_of(line: Line) -> str | None:
-    """The agent of a line's thread; some sources write "" for none."""
+    """The agent of a line's thread; some sources write "" for no agent."""
     return storable_name(line.agent) if line.agent else None
 
 
 def origin_of(line: Line) -> dict[str, str]:
-    """What the source calls a thread, for the thread's metadata."""
+    """The source's names of a thread, for the thread's metadata."""
     about = {"id": line.id, "owner": line.owner, "agent": line.agent}
     return {name: value for name, value in about.items() if value is not None}
 
 
 def is_living(record: ThreadRecord | None) -> bool:
-    """Whether there is a thread, and not only the tombstone of one."""
+    """Whether a thread exists and is not deleted."""
     return record is not None and record.deleted_at is None
 
 
@@ -88,7 +88,7 @@ def is_of(line: Line, record: ThreadRecord | None) -> bool:
 
 
 def stamp_of(metadata: dict[str, object]) -> dict[str, Any] | None:
-    """Where something is from, ``None`` if it was not imported."""
+    """The source of a thread or checkpoint, ``None`` if it was not imported."""
     stamp = metadata.get(STAMP)
     return cast("dict[str, Any]", stamp) if isinstance(stamp, dict) else None
 
@@ -98,26 +98,26 @@ def missing(
     saves: Sequence[Save],
     stored: Sequence[Checkpoint | None],
     newest: Checkpoint | None,
-) -> Missing:
-    """What of a line has to be saved: only ever what goes on top.
+) -> MissingSaves:
+    """The saves of a line that have to be written, always on top of the thread.
 
-    ``stored`` are the thread's checkpoints with the ids of the saves, ``newest`` is the
-    one that was saved last.
+    ``stored`` are the thread's checkpoints with the ids of the saves, ``newest`` is its
+    newest checkpoint.
     """
     if record is not None and not is_living(record):
-        return Missing((), problem=DELETED)
+        return MissingSaves((), problem=DELETED)
     if record is None or record.head is None:
-        return Missing(saves)
+        return MissingSaves(saves)
     places = [index for index, found in enumerate(stored) if found is not None]
     if not places and not _is_next(record, saves):
-        return Missing((), problem=FOREIGN)
+        return MissingSaves((), problem=FOREIGN)
     there = [saves[index] for index in places]
     rest = saves[places[-1] + 1 :] if places else saves
     problem = _problem(saves, stored, places)
     untouched = newest is not None and newest.seq == record.head.seq
     if rest and not (untouched and stamp_of(record.head.metadata)):
-        return Missing((), None, there, problem or CONTINUED.format(n=len(rest)))
-    return Missing(rest, record.head, there, problem)
+        return MissingSaves((), None, there, problem or CONTINUED.format(n=len(rest)))
+    return MissingSaves(rest, record.head, there, problem)
 
 
 def _is_next(record: ThreadRecord, saves: Sequence[Save]) -> bool:

@@ -1,13 +1,13 @@
-"""Puts what a reader found into a store: once, and never over other work.
+"""Writes what a reader found to a store, once, and never over other work.
 
-Checkpoints keep their ids, so that a second import finds them. It goes on where the
-first one ended, and leaves a thread alone that somebody has worked on since.
+Checkpoints keep their ids, so that a second import finds them. It continues where the
+first one ended, and does not change a thread that was used in between.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -19,18 +19,18 @@ from holdfast._engine.threads import save as saving
 from holdfast._engine.threads.drafts import StateDraft
 from holdfast._messages.attachments import kept
 from holdfast._port import CheckpointKey, Saves, Start, ThreadKey
-from holdfast._values.records import ThreadRecord, encode_metadata
+from holdfast._values.records import Progress, ThreadRecord, encode_metadata
 from holdfast.conversations import counts_of, tally
 from holdfast.errors import Conflict
-from holdfast.importers._agent_checkpoints import Bundling
-from holdfast.importers._source import Bundle, Finding, Line, Reading, Save
+from holdfast.importers._bundles import BundleWriter
+from holdfast.importers._reader import Bundle, Finding, Line, Reading, Save
 from holdfast.importers._targets import (
     FOREIGN,
     PREFIXES,
     STAMP,
     THREAD,
-    Missing,
-    Refused,
+    ImportRefused,
+    MissingSaves,
     agent_of,
     is_living,
     is_of,
@@ -40,19 +40,16 @@ from holdfast.importers._targets import (
     owner_of,
 )
 
-# Called with how many checkpoints have been dealt with, of how many.
-Progress = Callable[[int, int], object]
 
-
-class Place(msgspec.Struct, frozen=True):
-    """The name of a thread to be, and what is there under it."""
+class TargetThread(msgspec.Struct, frozen=True):
+    """The name that a line gets in the store, and the thread that has it already."""
 
     name: str
     record: ThreadRecord | None
 
 
-class Writer:
-    """One import on its way into a store."""
+class ImportWriter:
+    """Writes the result of one reading to a store."""
 
     def __init__(
         self,
@@ -61,9 +58,9 @@ class Writer:
         reading: Reading,
         *,
         dry_run: bool,
-        progress: Progress,
+        progress: Progress | None,
     ) -> None:
-        # Times are the source's; the store's policy must not be applied by them.
+        # The clock shows the source's times: retention must not be applied by them.
         self.context = replace(context, after_save=None)
         self.format, self.reading, self.dry_run = format_, reading, dry_run
         self.conflicts: list[Finding] = []
@@ -71,10 +68,10 @@ class Writer:
         self.already_there: Counter[str] = Counter()
         self._names: dict[str, Line] = {}
         self._progress, self._done = progress, 0
-        self._bundling = Bundling(self.context, format_, dry_run=dry_run)
+        self._bundle_writer = BundleWriter(self.context, format_, dry_run=dry_run)
 
     async def run(self) -> None:
-        """Write everything; threads that were used last come last."""
+        """Write everything; the threads used last are written last."""
         lines = self.reading.lines
         for line in sorted(lines, key=lambda line: lines[line][-1].at):
             before = self._done
@@ -87,7 +84,7 @@ class Writer:
     def _advance(self, steps: int) -> None:
         total = sum(map(len, self.reading.lines.values())) + len(self.reading.bundles)
         self._done += steps
-        if steps:
+        if steps and self._progress:
             self._progress(self._done, total)
 
     async def _attempt(
@@ -95,7 +92,7 @@ class Writer:
     ) -> None:
         try:
             await work
-        except (Refused, Conflict) as refused:
+        except (ImportRefused, Conflict) as refused:
             self._refuse(path, what, str(refused))
 
     def _refuse(self, path: str, what: Line | Bundle, reason: str) -> None:
@@ -103,22 +100,22 @@ class Writer:
         self.conflicts.append(Finding(path, f"{kind} {what.id!r}: {reason}"))
 
     async def _write_bundle(self, bundle: Bundle) -> None:
-        is_new = await self._bundling.write(bundle)
+        is_new = await self._bundle_writer.write(bundle)
         counts = self.imported if is_new else self.already_there
         counts["agent_checkpoints"] += 1
 
     async def _write(self, line: Line) -> None:
         saves = self.reading.lines[line]
-        place = await self._place(line)
-        found = await self._missing(place, saves)
+        target = await self._target(line)
+        found = await self._missing(target, saves)
         if found.problem:
             self._refuse(saves[0].path, line, found.problem)
-        written = await self._save_all(line, place.name, found)
-        self._bundling.note(line, place.name, (*found.there, *written))
+        written = await self._save_all(line, target.name, found)
+        self._bundle_writer.note(line, target.name, (*found.there, *written))
         _count(self.imported, line, written, threads=1)
         _count(self.already_there, line, found.there, threads=0 if written else 1)
 
-    async def _place(self, line: Line) -> Place:
+    async def _target(self, line: Line) -> TargetThread:
         names = [n for n in names_for(line) if self._names.get(n, line) == line]
         records = await self.context.backend.read([ThreadKey(name) for name in names])
         found = dict(zip(names, records, strict=True))
@@ -128,11 +125,13 @@ class Writer:
             self._names[name] = line
             if not name.endswith(line.id):
                 self.reading.infer(f"{line.kind} {line.id!r} is kept as {name!r}")
-            return Place(name, found[name])
-        raise Refused(FOREIGN)
+            return TargetThread(name, found[name])
+        raise ImportRefused(FOREIGN)
 
-    async def _missing(self, place: Place, saves: Sequence[Save]) -> Missing:
-        record = place.record
+    async def _missing(
+        self, target: TargetThread, saves: Sequence[Save]
+    ) -> MissingSaves:
+        record = target.record
         if record is None or record.head is None or not is_living(record):
             return missing(record, saves, (), None)
         keys = [CheckpointKey(record.family, cast("str", save.id)) for save in saves]
@@ -144,7 +143,7 @@ class Writer:
         newest = next(iter(await self.context.backend.scan(last)), None)
         return missing(record, saves, stored, newest)
 
-    async def _save_all(self, line: Line, name: str, found: Missing) -> list[Save]:
+    async def _save_all(self, line: Line, name: str, found: MissingSaves) -> list[Save]:
         written: list[Save] = []
         above = found.after
         for save in found.saves:
@@ -163,7 +162,7 @@ class Writer:
     def _prepared(
         self, line: Line, save: Save
     ) -> tuple[StateDraft, saving.Options] | None:
-        """What is to be saved and how, ``None`` if it turns out to be damaged."""
+        """The draft and its options, ``None`` if the state turns out to be damaged."""
         with self.reading.attempt(save.path, f"checkpoint {save.id!r}"):
             state = save.state()
             if line.kind == conversations.KIND:
@@ -196,7 +195,7 @@ class Writer:
 
 
 def _whole(state: dict[str, Any], created_at: int) -> dict[str, Any]:
-    """A conversation's state with what follows from its messages."""
+    """A conversation's state with the values that are computed from its messages."""
     messages = kept(state["messages"])
     return {
         "created_at": created_at,

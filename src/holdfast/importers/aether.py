@@ -5,10 +5,10 @@
     Value -> plain JSON; what JSON does not have, as {"$aether": ...} of the original
     modified_at, last_message_at, created_at -> saved_at
 
-A checkpoint embeds an agent and its conversations as they were: they become earlier
-saves of the same threads, and the checkpoint refers to them. Its checksum is verified
-over the text of the file; one that does not match is reported and left out. Fields that
-have no place of their own are kept under ``aether``.
+A checkpoint embeds an agent and its conversations as they were then: they become
+earlier saves of the same threads, and the checkpoint refers to them. Its checksum is
+verified over the text of the file; if it does not match, the checkpoint is reported and
+left out. Fields that have no place of their own are kept under ``aether``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import msgspec
 from holdfast.importers._aether_records import KINDS, agent, conversation, variant
 from holdfast.importers._fields import Fields
 from holdfast.importers._files import (
-    File,
+    SourceFile,
     digest,
     parse,
     read_head,
@@ -32,8 +32,8 @@ from holdfast.importers._files import (
     shown,
     walk,
 )
-from holdfast.importers._scanner import compact, members
-from holdfast.importers._source import (
+from holdfast.importers._json_scanner import compact, members
+from holdfast.importers._reader import (
     Bundle,
     Damaged,
     Finding,
@@ -57,28 +57,28 @@ _SUMMED = ("agent_state", CONVERSATIONS)
 Path = tuple[str | int, ...]
 
 
-class _Version(msgspec.Struct, frozen=True):
-    """An agent or a conversation as it was, somewhere in a file."""
+class _AetherVersion(msgspec.Struct, frozen=True):
+    """A version of an agent or a conversation, read from a part of a file."""
 
     line: Line
     save: Save
 
 
-class _Checkpoint(msgspec.Struct, frozen=True):
-    """A checkpoint that was verified; the agent's version comes first."""
+class _AetherCheckpoint(msgspec.Struct, frozen=True):
+    """A verified checkpoint; the agent's version is the first of its versions."""
 
-    versions: list[_Version]
+    versions: list[_AetherVersion]
     bundle: Bundle
 
 
 def recognises(path: str) -> bool:
-    """Whether a folder has the three folders, or a file in one that looks right."""
+    """Whether a folder has the three folders, or a file in one has the right keys."""
     if all(os.path.isdir(os.path.join(path, name)) for name in _LOOKS):
         return True
     return any(map(_looks_right, walk(path, DEPTH, Reading())))
 
 
-def _looks_right(file: File) -> bool:
+def _looks_right(file: SourceFile) -> bool:
     keys = _LOOKS.get(file.parts[0]) if len(file.parts) == DEPTH else None
     head = read_head(file.path) if keys else b""
     return keys is not None and all(key in head for key in keys)
@@ -87,8 +87,8 @@ def _looks_right(file: File) -> bool:
 def read(path: str) -> Reading:
     """All agents, conversations and checkpoints of a folder."""
     reading = Reading()
-    checkpoints: list[_Checkpoint] = []
-    current: list[_Version] = []
+    checkpoints: list[_AetherCheckpoint] = []
+    current: list[_AetherVersion] = []
     for file in _candidates(path, reading):
         folder = file.parts[0]
         with reading.attempt(shown(file.path)):
@@ -97,13 +97,13 @@ def read(path: str) -> Reading:
             else:
                 version = _version(folder, file.path, read_json(file.path), ())
                 current.append(_light(version, folder, file.path, ()))
-    # What checkpoints embed is older than what there is now.
+    # The versions in checkpoints are older than those in the files of their own.
     _put_checkpoints(reading, checkpoints)
     _put_current(reading, current)
     return reading
 
 
-def _candidates(path: str, reading: Reading) -> Iterator[File]:
+def _candidates(path: str, reading: Reading) -> Iterator[SourceFile]:
     for file in walk(path, DEPTH, reading):
         known = len(file.parts) == DEPTH and file.parts[0] in _LOOKS
         if known and file.name.endswith(".json"):
@@ -113,7 +113,7 @@ def _candidates(path: str, reading: Reading) -> Iterator[File]:
             reading.ignored.append(Finding(shown(file.path), text))
 
 
-def _version(kind: str, path: str, whole: Any, where: Path) -> _Version:
+def _version(kind: str, path: str, whole: Any, where: Path) -> _AetherVersion:
     record = whole
     for key in where:
         record = record[key]
@@ -125,19 +125,21 @@ def _version(kind: str, path: str, whole: Any, where: Path) -> _Version:
         state=lambda: taken.state,
         messages=len(taken.state.get("messages", ())),
     )
-    return _Version(Line(kind=kind[:-1], id=taken.id, agent=taken.agent), save)
+    return _AetherVersion(Line(kind=kind[:-1], id=taken.id, agent=taken.agent), save)
 
 
-def _light(version: _Version, kind: str, path: str, where: Path) -> _Version:
+def _light(
+    version: _AetherVersion, kind: str, path: str, where: Path
+) -> _AetherVersion:
     """The same without its state in memory."""
 
     def again() -> Save:
         return _version(kind, path, read_json(path), where).save
 
-    return _Version(version.line, later(version.save, again))
+    return _AetherVersion(version.line, later(version.save, again))
 
 
-def _put_current(reading: Reading, current: list[_Version]) -> None:
+def _put_current(reading: Reading, current: list[_AetherVersion]) -> None:
     for version in current:
         reading.put(version.line, version.save)
         reading.count(f"{version.line.kind}s")
@@ -154,8 +156,8 @@ def _put_current(reading: Reading, current: list[_Version]) -> None:
 # --- checkpoints ----------------------------------------------------------------------
 
 
-def _put_checkpoints(reading: Reading, checkpoints: list[_Checkpoint]) -> None:
-    """In order of their seconds; within one, by the names of the files."""
+def _put_checkpoints(reading: Reading, checkpoints: list[_AetherCheckpoint]) -> None:
+    """Add checkpoints by time; those of the same second by the names of their files."""
     checkpoints.sort(key=lambda checkpoint: checkpoint.bundle.at)
     last: dict[str, int] = {}
     for checkpoint in checkpoints:
@@ -169,7 +171,7 @@ def _put_checkpoints(reading: Reading, checkpoints: list[_Checkpoint]) -> None:
         reading.put_bundle(bundle, {v.line: v.save for v in checkpoint.versions})
 
 
-def _checkpoint(reading: Reading, path: str) -> _Checkpoint:
+def _checkpoint(reading: Reading, path: str) -> _AetherCheckpoint:
     text = read_json_text(path)
     whole = parse(text)
     fields = Fields(whole)
@@ -189,7 +191,7 @@ def _checkpoint(reading: Reading, path: str) -> _Checkpoint:
         raise Damaged("holds a conversation twice")
     del fields.rest["agent_state"]
     origin = {**bundle.origin, **fields.extra()}
-    return _Checkpoint(versions, msgspec.structs.replace(bundle, origin=origin))
+    return _AetherCheckpoint(versions, msgspec.structs.replace(bundle, origin=origin))
 
 
 def _bundle(fields: Fields, path: str, digest_: str) -> Bundle:
@@ -213,8 +215,8 @@ def _bundle(fields: Fields, path: str, digest_: str) -> Bundle:
 def _verify(reading: Reading, path: str, fields: Fields, text: str) -> None:
     """Compare the checksum with the text of the file.
 
-    The keys of maps are written in no particular order, but in the same one as they
-    were summed up: whoever reads and writes them again gets another sum.
+    The order of keys is arbitrary, but the checksum was made from the same order as in
+    the file. Decoding and encoding again could change the order and so the checksum.
     """
     parts = members(text)
     summed = b"[%b,%b]" % tuple(compact(parts.get(name, "")) for name in _SUMMED)

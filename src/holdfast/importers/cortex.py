@@ -4,8 +4,8 @@
     state -> the state, as it is      id, label, tags -> the same
     custom -> metadata                created_at -> saved_at
 
-Step and parent of the source are kept with the checkpoint: some may be missing between.
-Lists of metadata alone say what there was; they have no states to import.
+Step and parent of the source are kept with the checkpoint, because checkpoints between
+may be missing. A list of metadata alone has no states; its entries are reported.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import msgspec
 
 from holdfast.importers._fields import Fields
 from holdfast.importers._files import (
-    File,
+    SourceFile,
     digest,
     parse,
     read_head,
@@ -30,16 +30,16 @@ from holdfast.importers._files import (
     shown,
     walk,
 )
-from holdfast.importers._scanner import compact, elements, members
-from holdfast.importers._source import Finding, Line, Reading, Save, later
+from holdfast.importers._json_scanner import compact, elements, members
+from holdfast.importers._reader import Finding, Line, Reading, Save, later
 
 _OPENING = re.compile(rb'(?:\xef\xbb\xbf)?\s*(?:\[\s*)?\{\s*"(metadata|state|id)"\s*:')
 
-Place = tuple[int, int, int]
+_Order = tuple[int, int, int]
 
 
-class _Found(msgspec.Struct, frozen=True, kw_only=True):
-    """A checkpoint; ``save`` is None where only its metadata is left."""
+class _CortexSave(msgspec.Struct, frozen=True, kw_only=True):
+    """A checkpoint; ``save`` is None if only its metadata exists."""
 
     path: str
     thread: str
@@ -58,12 +58,12 @@ def recognises(path: str) -> bool:
 def read(path: str) -> Reading:
     """All checkpoints of a file, or of a folder's JSON files."""
     reading = Reading()
-    found: list[_Found] = []
+    found: list[_CortexSave] = []
     for file in _candidates(path, reading):
         with reading.attempt(shown(file.path)):
             found += _read_file(reading, file.path)
     whole = [checkpoint for checkpoint in found if checkpoint.save is not None]
-    last: dict[str, _Found] = {}
+    last: dict[str, _CortexSave] = {}
     for checkpoint in _in_order(whole):
         _put(reading, checkpoint, last.get(checkpoint.thread))
         last[checkpoint.thread] = checkpoint
@@ -71,7 +71,7 @@ def read(path: str) -> Reading:
     return reading
 
 
-def _candidates(path: str, reading: Reading) -> Iterator[File]:
+def _candidates(path: str, reading: Reading) -> Iterator[SourceFile]:
     for file in walk(path, 1, reading):
         if file.name.endswith(".json") or not os.path.isdir(path):
             yield file
@@ -79,21 +79,21 @@ def _candidates(path: str, reading: Reading) -> Iterator[File]:
             reading.ignored.append(Finding(shown(file.path), "is not a JSON file"))
 
 
-def _looks_right(file: File) -> bool:
+def _looks_right(file: SourceFile) -> bool:
     head = read_head(file.path)
     return _OPENING.match(head) is not None and b'"thread_id"' in head
 
 
-def _read_file(reading: Reading, path: str) -> Iterator[_Found]:
+def _read_file(reading: Reading, path: str) -> Iterator[_CortexSave]:
     for index, text in enumerate(elements(read_json_text(path))):
         with reading.attempt(shown(path), f"checkpoint {index + 1}"):
             yield _found(text, path, index)
 
 
-def _found(text: str, path: str, index: int) -> _Found:
+def _found(text: str, path: str, index: int) -> _CortexSave:
     record = Fields(parse(text))
     about = record if "state" not in record.rest else _metadata(record)
-    found = _Found(
+    found = _CortexSave(
         path=shown(path),
         thread=about.text("thread_id"),
         id=about.text("id"),
@@ -147,7 +147,7 @@ def _save(text: str, path: str) -> Save:
     return msgspec.structs.replace(save, origin={**kept, **record.extra()})
 
 
-def _put(reading: Reading, checkpoint: _Found, last: _Found | None) -> None:
+def _put(reading: Reading, checkpoint: _CortexSave, last: _CortexSave | None) -> None:
     assert checkpoint.save is not None
     linked = last is None or last.id == checkpoint.parent
     if not linked and last and last.save and last.save.at == checkpoint.save.at:
@@ -164,8 +164,8 @@ def _put(reading: Reading, checkpoint: _Found, last: _Found | None) -> None:
         )
 
 
-def _report_missing(reading: Reading, found: Iterable[_Found]) -> None:
-    """Name the checkpoints of which only metadata, or a child, is left."""
+def _report_missing(reading: Reading, found: Iterable[_CortexSave]) -> None:
+    """Report the checkpoints of which only metadata, or a child, exists."""
     there = {(c.thread, c.id) for c in found if c.save is not None}
     for checkpoint in found:
         about = f"checkpoint {checkpoint.id!r} of thread {checkpoint.thread!r}"
@@ -178,32 +178,32 @@ def _report_missing(reading: Reading, found: Iterable[_Found]) -> None:
             reading.infer(f"{about} follows {parent!r}, whose state is not there")
 
 
-def _in_order(found: list[_Found]) -> Iterator[_Found]:
+def _in_order(found: list[_CortexSave]) -> Iterator[_CortexSave]:
     """Parents before their children, otherwise by time and step.
 
-    Steps alone do not tell: they began anew whenever a program was started again.
+    Steps alone do not suffice: they restart when the program restarts.
     """
-    places = [_place(checkpoint, index) for index, checkpoint in enumerate(found)]
+    orders = [_order(checkpoint, index) for index, checkpoint in enumerate(found)]
     keys = {(checkpoint.thread, checkpoint.id) for checkpoint in found}
-    children: dict[tuple[str, str], list[Place]] = {}
-    ready: list[Place] = []
-    for place, checkpoint in zip(places, found, strict=True):
+    children: dict[tuple[str, str], list[_Order]] = {}
+    ready: list[_Order] = []
+    for order, checkpoint in zip(orders, found, strict=True):
         above = checkpoint.thread, checkpoint.parent or ""
         waits = above in keys and checkpoint.parent != checkpoint.id
-        (children.setdefault(above, []) if waits else ready).append(place)
+        (children.setdefault(above, []) if waits else ready).append(order)
     heapify(ready)
-    left = dict.fromkeys(sorted(places))
+    left = dict.fromkeys(sorted(orders))
     while left:
-        # Where parents go round in a circle, begin with the oldest.
-        place = heappop(ready) if ready else next(iter(left))
-        if place in left:
-            del left[place]
-            checkpoint = found[place[2]]
+        # If parents form a cycle, begin with the oldest.
+        order = heappop(ready) if ready else next(iter(left))
+        if order in left:
+            del left[order]
+            checkpoint = found[order[2]]
             yield checkpoint
             for child in children.pop((checkpoint.thread, checkpoint.id), ()):
                 heappush(ready, child)
 
 
-def _place(checkpoint: _Found, index: int) -> Place:
+def _order(checkpoint: _CortexSave, index: int) -> _Order:
     assert checkpoint.save is not None
     return checkpoint.save.at, checkpoint.step, index

@@ -4,8 +4,8 @@
     messages, summary, metadata -> the state's values, as they are
     created_at -> saved_at            checkpoint_id -> id
 
-A null is the same as a missing field. Of a file that ends too early, as after a crash,
-the checkpoints before its end are read; of one that is damaged, those that are not.
+A null is the same as a missing field. From a file that ends too early, as after a
+crash, the complete checkpoints are read; from a damaged one, the undamaged ones.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 from holdfast.importers._fields import Fields
 from holdfast.importers._files import (
-    File,
+    SourceFile,
     checked_text,
     digest,
     parse,
@@ -27,8 +27,8 @@ from holdfast.importers._files import (
     shown,
     walk,
 )
-from holdfast.importers._scanner import Scanner
-from holdfast.importers._source import Finding, Line, Reading, Save, later
+from holdfast.importers._json_scanner import Scanner
+from holdfast.importers._reader import Finding, Line, Reading, Save, later
 
 _OPENING = re.compile(
     rb'(?:\xef\xbb\xbf)?\s*\{\s*(?:\}\s*\Z|"(?:[^"\\]|\\.)*"\s*:\s*\[\s*[\]{])'
@@ -53,7 +53,7 @@ def read(path: str) -> Reading:
     return reading
 
 
-def _candidates(path: str, reading: Reading) -> Iterator[File]:
+def _candidates(path: str, reading: Reading) -> Iterator[SourceFile]:
     beside = [path + ".tmp", os.path.splitext(path)[0] + ".json.tmp"]
     for left_over in dict.fromkeys(beside):
         if os.path.isfile(left_over):
@@ -112,7 +112,7 @@ def _state(fields: Fields) -> dict[str, Any]:
     summary = fields.maybe("summary", str)
     if summary is not None:
         state["summary"] = summary
-    # Any JSON is possible there; what is no object stays with the checkpoint.
+    # The field can be any JSON; if it is not an object it goes to the origin.
     if isinstance(fields.rest.get("metadata"), dict):
         state["metadata"] = fields.rest.pop("metadata")
     fields.drop("metadata", None)

@@ -19,14 +19,14 @@ from typing import Any
 
 from holdfast.importers._fields import EARLIEST, LATEST, Fields, Moment
 from holdfast.importers._files import (
-    File,
+    SourceFile,
     digest,
     read_json,
     read_text,
     shown,
     walk,
 )
-from holdfast.importers._source import Finding, Line, Reading, Save, later
+from holdfast.importers._reader import Finding, Line, Reading, Save, later
 
 SESSIONS = "sessions"
 DEPTH = 32
@@ -53,12 +53,12 @@ def read(path: str) -> Reading:
     return reading
 
 
-def _candidates(path: str, reading: Reading) -> Iterator[File]:
+def _candidates(path: str, reading: Reading) -> Iterator[SourceFile]:
     for file in walk(path, DEPTH, reading):
         if file.name.endswith(".tmp"):
             reason = "was left over from an interrupted write"
         elif len(file.parts) == 1:
-            reason = "stands in no category"
+            reason = "is in no category"
         elif not file.name.endswith((".md", ".json")):
             reason = "is neither markdown nor JSON"
         else:
@@ -70,7 +70,7 @@ def _candidates(path: str, reading: Reading) -> Iterator[File]:
 # --- sessions -------------------------------------------------------------------------
 
 
-def _put_session(reading: Reading, file: File) -> None:
+def _put_session(reading: Reading, file: SourceFile) -> None:
     line, save = _session(file.path)
     reading.put(line, later(save, lambda: _session(file.path)[1]))
     reading.count(SESSIONS)
@@ -102,7 +102,7 @@ def _session(path: str) -> tuple[Line, Save]:
 
 
 def _about(fields: Fields, updated: Moment) -> dict[str, Any]:
-    """All that is said of a session beside its messages."""
+    """The values of a session beside its messages."""
     created, metadata = fields.moment("created_at"), fields.mapping("metadata")
     context = _context(fields, metadata)
     exact = {"created_at": created.remainder, "updated_at": updated.remainder}
@@ -112,7 +112,7 @@ def _about(fields: Fields, updated: Moment) -> dict[str, Any]:
 
 
 def _context(fields: Fields, metadata: dict[str, Any]) -> dict[str, Any]:
-    """What is active, under the names it has there; projects as a list either way."""
+    """The active seed and persona under their own names, and projects as a list."""
     active = {name: fields.maybe(name, str) for name in _ACTIVE}
     context = {name: value for name, value in active.items() if value is not None}
     projects = metadata.get("project_ids")
@@ -143,7 +143,7 @@ def _message(fields: Fields, role: str) -> Timed:
 
 
 def _merged(users: list[Timed], agents: list[Timed]) -> Iterator[dict[str, Any]]:
-    """Both lists in their own order, the earlier first, the user's when equal."""
+    """Both lists merged by time, each in its own order; the user's first if equal."""
     waiting = list(reversed(agents))
     for moment, message in users:
         while waiting and waiting[-1][0].nanoseconds < moment.nanoseconds:
@@ -155,7 +155,7 @@ def _merged(users: list[Timed], agents: list[Timed]) -> Iterator[dict[str, Any]]
 # --- documents ------------------------------------------------------------------------
 
 
-def _put_document(reading: Reading, file: File) -> None:
+def _put_document(reading: Reading, file: SourceFile) -> None:
     category = "/".join(file.parts[:-1])
     line = Line(kind="document", id=f"{category}/{file.name}")
     again = partial(_document, file)
@@ -163,7 +163,7 @@ def _put_document(reading: Reading, file: File) -> None:
     reading.count(shown(category))
 
 
-def _document(file: File) -> Save:
+def _document(file: SourceFile) -> Save:
     is_text = file.name.endswith(".md")
     content = read_text(file.path) if is_text else read_json(file.path)
     at = os.stat(file.path).st_mtime_ns // 1000

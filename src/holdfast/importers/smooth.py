@@ -5,7 +5,7 @@
     max_context_tokens -> budget                 iteration -> run.iteration
     metadata -> metadata                         created_at -> saved_at
 
-Order is that of ``created_at`` to the nanosecond.
+Checkpoints are ordered by ``created_at``, with nanoseconds.
 """
 
 from __future__ import annotations
@@ -18,17 +18,24 @@ from typing import Any
 import msgspec
 
 from holdfast.importers._fields import Fields, Moment
-from holdfast.importers._files import File, digest, read_head, read_json, shown, walk
-from holdfast.importers._source import Finding, Line, Reading, Save, later
+from holdfast.importers._files import (
+    SourceFile,
+    digest,
+    read_head,
+    read_json,
+    shown,
+    walk,
+)
+from holdfast.importers._reader import Finding, Line, Reading, Save, later
 
-# An agent's id may have slashes in it, which made folders in folders.
+# An agent's id may contain slashes; each one is a further folder.
 DEPTH = 8
 KEYS = (b'"agent_id"', b'"conversation"')
-# Somebody may point at a home folder by mistake.
+# The path may be a home folder by mistake: do not search all of it.
 MOST_LOOKED_AT = 10_000
 
 
-class Found(msgspec.Struct, frozen=True):
+class SmoothSave(msgspec.Struct, frozen=True):
     """A checkpoint and the conversation it belongs to."""
 
     line: Line
@@ -37,7 +44,7 @@ class Found(msgspec.Struct, frozen=True):
 
 
 def recognises(path: str) -> bool:
-    """Whether one of the files below a folder looks like a smooth checkpoint."""
+    """Whether one of the files below a folder has the keys of a smooth checkpoint."""
     files = islice(walk(path, DEPTH, Reading()), MOST_LOOKED_AT)
     return any(map(_looks_right, files))
 
@@ -45,7 +52,7 @@ def recognises(path: str) -> bool:
 def read(path: str) -> Reading:
     """All checkpoints below a folder."""
     reading = Reading()
-    found: list[Found] = []
+    found: list[SmoothSave] = []
     for file in _candidates(path, reading):
         with reading.attempt(shown(file.path)):
             again = partial(_found, file.path)
@@ -54,7 +61,7 @@ def read(path: str) -> Reading:
     return reading
 
 
-def _candidates(path: str, reading: Reading) -> Iterator[File]:
+def _candidates(path: str, reading: Reading) -> Iterator[SourceFile]:
     for file in walk(path, DEPTH, reading):
         if file.name.endswith(".json"):
             yield file
@@ -62,18 +69,18 @@ def _candidates(path: str, reading: Reading) -> Iterator[File]:
             reading.ignored.append(Finding(shown(file.path), "is not a JSON file"))
 
 
-def _looks_right(file: File) -> bool:
+def _looks_right(file: SourceFile) -> bool:
     head = read_head(file.path) if file.name.endswith(".json") else b""
     return all(key in head for key in KEYS)
 
 
-def _found(path: str) -> Found:
+def _found(path: str) -> SmoothSave:
     record = read_json(path)
     return taken_apart(record, shown(path), Fields(record).moment("created_at"))
 
 
-def taken_apart(record: Any, path: str, created_at: Moment) -> Found:
-    """A checkpoint of smooth as ours."""
+def taken_apart(record: Any, path: str, created_at: Moment) -> SmoothSave:
+    """The save for a checkpoint of smooth."""
     fields = Fields(record)
     line, state = _conversation(fields)
     iteration = fields.number("iteration")
@@ -90,7 +97,7 @@ def taken_apart(record: Any, path: str, created_at: Moment) -> Found:
         origin={**({"created_at": exact} if exact else {}), **fields.extra()},
         messages=len(state["messages"]),
     )
-    return Found(line, save, (created_at.nanoseconds, iteration))
+    return SmoothSave(line, save, (created_at.nanoseconds, iteration))
 
 
 def _conversation(fields: Fields) -> tuple[Line, dict[str, Any]]:
@@ -106,15 +113,15 @@ def _conversation(fields: Fields) -> tuple[Line, dict[str, Any]]:
     return line, state
 
 
-def lightened(found: Found, again: Callable[[], Found]) -> Found:
+def lightened(found: SmoothSave, again: Callable[[], SmoothSave]) -> SmoothSave:
     """The same without its state in memory."""
     save = later(found.save, lambda: again().save)
     return msgspec.structs.replace(found, save=save)
 
 
-def put_in_order(reading: Reading, found: list[Found], otherwise: str) -> None:
-    """Add checkpoints oldest first; equal times are in order ``otherwise``."""
-    # Sorting is stable: what was found first stays first.
+def put_in_order(reading: Reading, found: list[SmoothSave], otherwise: str) -> None:
+    """Add checkpoints oldest first; ``otherwise`` says how equal times are ordered."""
+    # Sorting is stable: equal ones stay in the order in which they were found.
     found.sort(key=lambda checkpoint: checkpoint.order)
     last: dict[Line, int] = {}
     for checkpoint in found:

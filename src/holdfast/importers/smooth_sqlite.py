@@ -1,7 +1,7 @@
 """Reads the SQLite file of smooth: one table with a row for each checkpoint.
 
-Rows mean what the files of `smooth` mean. Their times are whole seconds; within a
-second the order in which the rows were written counts.
+A row has the fields of a file of `smooth`. Times are whole seconds; within a second
+rows are ordered as they were written.
 """
 
 from __future__ import annotations
@@ -14,9 +14,14 @@ import msgspec
 
 from holdfast.importers._fields import Fields, Moment, rendered
 from holdfast.importers._files import checked_text, parse, shown
-from holdfast.importers._source import Damaged, Reading
+from holdfast.importers._reader import Damaged, Reading
 from holdfast.importers._sqlite import columns_of, has_columns, opened, selected
-from holdfast.importers.smooth import Found, lightened, put_in_order, taken_apart
+from holdfast.importers.smooth import (
+    SmoothSave,
+    lightened,
+    put_in_order,
+    taken_apart,
+)
 
 _TABLE = "checkpoints"
 
@@ -27,8 +32,8 @@ def recognises(path: str) -> bool:
 
 
 def read(path: str) -> Reading:
-    """All rows of the table; they are read again until the reading is closed."""
-    reading, found = Reading(), list[Found]()
+    """All rows of the table; the file stays open until the reading is closed."""
+    reading, found = Reading(), list[SmoothSave]()
     with reading.attempt(shown(path)):
         db = reading.resources.enter_context(opened(path))
         columns = _columns(db)
@@ -40,7 +45,9 @@ def read(path: str) -> Reading:
     return reading
 
 
-def _found(db: apsw.Connection, columns: list[str], rowid: int, path: str) -> Found:
+def _found(
+    db: apsw.Connection, columns: list[str], rowid: int, path: str
+) -> SmoothSave:
     record = _record(db, columns, rowid)
     at = Fields(record).seconds("created_at")
     found = taken_apart(record, path, Moment(at * 1000, rendered(at)))
@@ -48,7 +55,7 @@ def _found(db: apsw.Connection, columns: list[str], rowid: int, path: str) -> Fo
 
 
 def _record(db: apsw.Connection, columns: list[str], rowid: int) -> dict[str, Any]:
-    """A row as the object that it would be in a file."""
+    """A row as the object that a file of `smooth` would hold."""
     rows = selected(db, "select * from checkpoints where rowid = ?", rowid)
     if not rows:
         raise Damaged("cannot be found by its number")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from hashlib import sha256
+from collections.abc import Iterable
 
 import msgspec
 
@@ -12,9 +11,8 @@ from holdfast._engine.context import Context
 from holdfast._engine.packing import Packer
 from holdfast._port import Inspection, Rescued
 from holdfast._port.removal import merged
-from holdfast._values.manifest import Manifest, decode_manifest, digest
-from holdfast._values.records import Checkpoint, Progress, Run, Segment
-from holdfast._values.rope import Rope, chain_of
+from holdfast._values.digests import Digests
+from holdfast._values.records import Checkpoint, Progress, Segment
 from holdfast._values.runs import divided
 from holdfast.errors import HoldfastError
 
@@ -104,7 +102,10 @@ class _Check:
             digests = Digests()
             await self._hash_segments(family, checkpoints, digests)
             for checkpoint in checkpoints:
-                self.problems += digests.check(checkpoint)
+                self.problems += (
+                    Problem(what, checkpoint.thread, checkpoint.id)
+                    for what in digests.check(checkpoint)
+                )
             done += len(checkpoints)
         progress(done, done)
 
@@ -126,79 +127,3 @@ class _Check:
             self.problems.append(Problem(str(error)))
             return
         digests.add(segment.number, data)
-
-
-class Digests:
-    """Recomputes the digests of a family, each from the parent's where it extends it.
-
-    All segments are added first; then checkpoints come after their parents.
-    """
-
-    def __init__(self) -> None:
-        self.hashes: dict[int, bytes] = {}
-        self._checked: dict[str, tuple[Checkpoint, Manifest]] = {}
-        self._problems: list[Problem] = []
-
-    def add(self, number: int, data: bytes) -> None:
-        """Take note of a segment."""
-        self.hashes[number] = sha256(data).digest()
-
-    def check(self, checkpoint: Checkpoint) -> list[Problem]:
-        """What is wrong with a checkpoint."""
-        self._problems = []
-        known = self._checked.get(checkpoint.parent or "")
-        parent, before = known or (None, None)
-        if checkpoint.parent is not None and parent is None:
-            self._report(checkpoint, "its parent cannot be read")
-        above = checkpoint.link or (parent.sha256 if parent else b"")
-        if digest(checkpoint, above) != checkpoint.sha256:
-            self._report(checkpoint, "its digest does not match its content")
-        try:
-            manifest = decode_manifest(checkpoint)
-        except HoldfastError as error:
-            self._report(checkpoint, str(error))
-            return self._problems
-        for name, value in manifest.values.items():
-            if isinstance(value, Rope):
-                old = before.values.get(name) if before else None
-                self._check_rope(checkpoint, name, value, old)
-        self._checked[checkpoint.id] = checkpoint, manifest
-        return self._problems
-
-    def _check_rope(
-        self, checkpoint: Checkpoint, name: str, rope: Rope, old: object
-    ) -> None:
-        start, chain = 0, b""
-        if isinstance(old, Rope) and _extends(rope, old):
-            start, chain = sum(r.last - r.first + 1 for r in old.runs), old.chain
-        tail = list(_numbers_from(rope.runs, start))
-        lost = [number for number in tail if number not in self.hashes]
-        if lost:
-            self._report(checkpoint, f"{name!r}: segment {lost[0]} is lost or damaged")
-        elif chain_of((self.hashes[n] for n in tail), chain) != rope.chain:
-            self._report(checkpoint, f"{name!r}: its bytes are not what was saved")
-
-    def _report(self, checkpoint: Checkpoint, what: str) -> None:
-        self._problems.append(Problem(what, checkpoint.thread, checkpoint.id))
-
-
-def _numbers_from(runs: Iterable[Run], start: int) -> Iterator[int]:
-    """The segment numbers of some runs without the first; never steps through those."""
-    for first, last in runs:
-        count = last - first + 1
-        yield from range(first + min(start, count), last + 1)
-        start -= min(start, count)
-
-
-def _extends(new: Rope, old: Rope) -> bool:
-    """Whether a rope is an older one with more at its end."""
-    if not old.runs or len(new.runs) < len(old.runs):
-        return False
-    last = len(old.runs) - 1
-    grown = new.runs[last]
-    return (
-        new.is_list == old.is_list
-        and new.runs[:last] == old.runs[:last]
-        and grown.first == old.runs[last].first
-        and grown.last >= old.runs[last].last
-    )

@@ -13,8 +13,8 @@
     pending writes                   journal of the checkpoint, by task
     item of a store                  thread of kind "item"
 
-`HoldfastSaver` is a checkpointer, which also takes over what other savers have kept,
-and `HoldfastStore` a store for items. They translate and keep nothing themselves.
+`HoldfastSaver` is a checkpointer, which can also import the checkpoints of LangGraph's
+own savers. `HoldfastStore` is a store for items. Both only translate and have no state.
 Needs the extra: ``pip install 'holdfast[langgraph]'``.
 """
 

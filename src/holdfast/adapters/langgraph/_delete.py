@@ -1,4 +1,4 @@
-"""Removing: whole threads, what certain runs saved, everything but the newest."""
+"""Deletes threads, the checkpoints of runs, or all but the newest; copies threads."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from holdfast._port import Prune, Saves, Threads, Turn, Write
 from holdfast._port.removal import plan_removal
 from holdfast._values.records import Checkpoint, ThreadRecord
 from holdfast.adapters.langgraph._delta_channels import check, needed
-from holdfast.adapters.langgraph._get import Found, find_thread
+from holdfast.adapters.langgraph._get import GraphCheckpoint, find_thread
 from holdfast.adapters.langgraph._list import namespaces
-from holdfast.adapters.langgraph._names import KIND, Place, place_in
+from holdfast.adapters.langgraph._namespace import KIND, Namespace, namespace_in
 from holdfast.errors import Unstorable
 
-# Whether a checkpoint of a thread shall go, unless something needs it.
+# Whether to remove a checkpoint of a thread, unless something needs it.
 Condemns = Callable[[ThreadRecord, Checkpoint], bool]
 
 
 async def delete_thread(context: Context, thread: str) -> None:
-    """Delete a thread with its subgraphs; writers that come late are refused."""
-    place = Place(thread)
-    below = Threads(kind=KIND, prefix=place.below, every=True)
+    """Delete a thread with its subgraphs; later writes of its runs are refused."""
+    namespace = Namespace(thread)
+    below = Threads(kind=KIND, prefix=namespace.below, every=True)
     while True:
-        root = await find_thread(context, place)
+        root = await find_thread(context, namespace)
         found = [root] if root else []
-        # A subgraph may begin while this goes on, as long as its thread is there.
+        # A subgraph may begin meanwhile, until its thread is deleted.
         found += await context.backend.scan(below)
         names = [record.id for record in found if record.deleted_at is None]
         if not names:
@@ -40,7 +40,7 @@ async def delete_thread(context: Context, thread: str) -> None:
 
 
 async def delete_for_runs(context: Context, runs: Collection[str]) -> None:
-    """Remove what certain runs saved, but for what delta channels still need."""
+    """Remove what runs saved, except what delta channels still need."""
 
     def is_of_runs(_thread: ThreadRecord, checkpoint: Checkpoint) -> bool:
         return checkpoint.metadata.get("run_id") in runs
@@ -63,14 +63,14 @@ async def prune(context: Context, threads: Sequence[str], strategy: str) -> None
 
 
 async def _keep_latest(context: Context, thread: str) -> None:
-    gone = await _remove(context, Place(thread).name, _is_behind)
+    gone = await _remove(context, Namespace(thread).name, _is_behind)
     for record in await namespaces(context, thread):
-        place = place_in(record.metadata)
-        if not place.ns:
+        namespace = namespace_in(record.metadata)
+        if not namespace.ns:
             continue
-        # The call of a subgraph, as opposed to one that remembers, goes with the
-        # checkpoint that it was made from.
-        if ":" in place.ns and _called_from(record) in gone:
+        # A colon marks the namespace of one call of a subgraph; it is removed with the
+        # checkpoint that made the call. Others are persistent and keep their newest.
+        if ":" in namespace.ns and _called_from(record) in gone:
             await removal.delete_threads(context, [record.id])
         else:
             await _remove(context, record.id, _is_behind)
@@ -87,18 +87,20 @@ def _called_from(thread: ThreadRecord) -> object:
 
 
 async def copy_thread(context: Context, source: str, target: str) -> None:
-    """Copy a thread and its namespaces; the copy shares nothing with its source."""
+    """Copy a thread and its namespaces; source and copy share no storage."""
     records = await namespaces(context, source)
     for record in records:
         assert record.head is not None
-        await check(context, Found(place_in(record.metadata), record, record.head))
+        await check(
+            context, GraphCheckpoint(namespace_in(record.metadata), record, record.head)
+        )
     for record in reversed(records):
-        place = Place(target, place_in(record.metadata).ns)
-        await duplicate(context, record, place.name, place.start(anew=True))
+        namespace = Namespace(target, namespace_in(record.metadata).ns)
+        await duplicate(context, record, namespace.name, namespace.start(anew=True))
 
 
 async def _remove(context: Context, name: str, condemns: Condemns) -> set[str]:
-    """Remove checkpoints of a thread; the ids of those that went."""
+    """Remove checkpoints of a thread; returns their ids."""
 
     async def attempt() -> set[str]:
         thread = await context.find_thread(name)
@@ -121,7 +123,7 @@ async def _doomed(
     every: Sequence[Checkpoint],
     condemns: Condemns,
 ) -> list[Checkpoint]:
-    """What is condemned and of no use to what stays: marks, forks, delta channels."""
+    """The condemned checkpoints without those that are labelled, tagged or needed."""
     others = await context.backend.scan(Threads(family=thread.family, every=True))
     kept: set[str] = set()
     for other in others:
@@ -136,10 +138,12 @@ async def _doomed(
         and not (checkpoint.label or checkpoint.tags)
         and condemns(thread, checkpoint)
     }
-    place = place_in(thread.metadata)
+    namespace = namespace_in(thread.metadata)
     for checkpoint in every:
         if checkpoint.id not in doomed and checkpoint.parent in doomed:
-            for id_ in await needed(context, Found(place, thread, checkpoint)):
+            for id_ in await needed(
+                context, GraphCheckpoint(namespace, thread, checkpoint)
+            ):
                 doomed.pop(id_, None)
     return list(doomed.values())
 
@@ -150,7 +154,7 @@ async def _plan(
     every: Sequence[Checkpoint],
     doomed: Sequence[Checkpoint],
 ) -> Prune:
-    """A removal after which the head is the newest that is left, if any is."""
+    """The removal; the head moves to the newest checkpoint that is left."""
     plan = Prune(at=context.clock())
     gone = {checkpoint.id for checkpoint in doomed}
     own = [c for c in every if c.thread_number == thread.number and c.id not in gone]

@@ -1,8 +1,8 @@
-"""Channels whose values LangGraph makes anew from the writes of many checkpoints.
+"""Channels whose values LangGraph computes from the writes of many checkpoints.
 
-A *delta channel* is not in every checkpoint. Its value begins with the last one that is
-stored and grows by what tasks wrote since: on all the checkpoints in between, which
-must not be removed while a later one needs them.
+A *delta channel* is not stored in every checkpoint. Its value is the last stored one
+plus what tasks wrote on all checkpoints since. These checkpoints must not be removed
+while a later one needs them.
 """
 
 from __future__ import annotations
@@ -20,15 +20,20 @@ from holdfast._port import Ancestors
 from holdfast._values.records import Checkpoint
 from holdfast.adapters.langgraph._draft import PARENT
 from holdfast.adapters.langgraph._get import (
-    Found,
+    GraphCheckpoint,
     entries_on,
     find,
     find_checkpoint,
     find_thread,
     parent_of,
 )
-from holdfast.adapters.langgraph._names import FRAME, channel_name, id_in, place_of
-from holdfast.adapters.langgraph._task_writes import Written, written
+from holdfast.adapters.langgraph._namespace import (
+    FRAME,
+    channel_name,
+    id_in,
+    namespace_of,
+)
+from holdfast.adapters.langgraph._task_writes import StoredWrite, written
 from holdfast.adapters.langgraph._types import Types
 from holdfast.errors import NotFound
 
@@ -39,7 +44,7 @@ PAGE = 50
 async def history(
     context: Context, types: Types, config: RunnableConfig, channels: Sequence[str]
 ) -> dict[str, Any]:
-    """What each channel begins with before a checkpoint, and what was written since."""
+    """The last stored value of each channel before a checkpoint, and later writes."""
     target = await _target(context, config)
     if target is None:
         return {channel: {"writes": []} for channel in channels}
@@ -51,16 +56,16 @@ async def history(
     }
 
 
-async def check(context: Context, target: Found) -> None:
-    """Refuse a checkpoint whose delta channels cannot be made again."""
+async def check(context: Context, target: GraphCheckpoint) -> None:
+    """Raise `NotFound` if the delta channels of a checkpoint cannot be computed."""
     await _collect(context, target, counted(target.checkpoint))
 
 
 async def _collect(
-    context: Context, target: Found, channels: Iterable[str]
-) -> tuple[dict[str, list[Written]], dict[str, Any]]:
-    """What was written to each channel, newest first, and what it began with."""
-    collected: dict[str, list[Written]] = {channel: [] for channel in channels}
+    context: Context, target: GraphCheckpoint, channels: Iterable[str]
+) -> tuple[dict[str, list[StoredWrite]], dict[str, Any]]:
+    """The writes to each channel, newest first, and its last stored value."""
+    collected: dict[str, list[StoredWrite]] = {channel: [] for channel in channels}
     seeds: dict[str, Any] = {}
     async for found in ancestors(context, target):
         waiting = collected.keys() - seeds.keys()
@@ -77,31 +82,33 @@ async def _collect(
     return collected, seeds
 
 
-async def _target(context: Context, config: RunnableConfig) -> Found | None:
-    place = place_of(config)
+async def _target(context: Context, config: RunnableConfig) -> GraphCheckpoint | None:
+    namespace = namespace_of(config)
     id_ = id_in(config)
     if id_:
-        return await find(context, place, id_)
-    thread = await find_thread(context, place)
+        return await find(context, namespace, id_)
+    thread = await find_thread(context, namespace)
     if thread is None or thread.head is None:
         return None
-    return Found(place, thread, thread.head)
+    return GraphCheckpoint(namespace, thread, thread.head)
 
 
 async def _stored(
     context: Context, checkpoint: Checkpoint, channels: set[str]
 ) -> dict[str, Any]:
-    """Those of some channels that a checkpoint has a value of."""
+    """The values of channels that a checkpoint has stored."""
     known = OpenedCheckpoint.of(checkpoint)
     names = {channel_name(channel): channel for channel in channels}
     found = await read_values(context, known, list(names))
     return {names[name]: value for name, value in found.items()}
 
 
-async def ancestors(context: Context, found: Found) -> AsyncIterator[Found | None]:
-    """What a checkpoint goes on from, as LangGraph sees it, newest first.
+async def ancestors(
+    context: Context, found: GraphCheckpoint
+) -> AsyncIterator[GraphCheckpoint | None]:
+    """The ancestors of a checkpoint by LangGraph's parents, newest first.
 
-    Ends with ``None`` where something was removed.
+    Ends with ``None`` where a checkpoint was removed.
     """
     current = found.checkpoint
     line: deque[Checkpoint] = deque()
@@ -122,26 +129,26 @@ async def ancestors(context: Context, found: Found) -> AsyncIterator[Found | Non
                 yield None
                 return
             current = other
-        yield Found(found.place, found.thread, current)
+        yield GraphCheckpoint(found.namespace, found.thread, current)
     if current.link is not None and PARENT not in frame:
         yield None
 
 
 async def frame_of(context: Context, checkpoint: Checkpoint) -> dict[str, Any]:
-    """What stands in a checkpoint beside its channels."""
+    """The frame of a checkpoint: what it holds beside its channels."""
     known = OpenedCheckpoint.of(checkpoint)
     found = await read_values(context, known, [FRAME])
     return cast("dict[str, Any]", found.get(FRAME, {}))
 
 
 def counted(checkpoint: Checkpoint) -> set[str]:
-    """The delta channels that a checkpoint has no value of."""
+    """The delta channels whose values a checkpoint does not store."""
     counters = checkpoint.metadata.get(COUNTERS)
     return set(cast("Mapping[str, object]", counters or {}))
 
 
-async def needed(context: Context, found: Found) -> set[str]:
-    """The ids of the checkpoints that the delta channels of one are made of."""
+async def needed(context: Context, found: GraphCheckpoint) -> set[str]:
+    """The ids of the checkpoints from which delta channels are computed."""
     missing = counted(found.checkpoint)
     ids: set[str] = set()
     if not missing:
@@ -156,14 +163,14 @@ async def needed(context: Context, found: Found) -> set[str]:
     return ids
 
 
-def _refuse_gap(target: Found, waiting: set[str]) -> None:
-    """Rather no value than one that silently lacks what was written once."""
-    lost = waiting & counted(target.checkpoint)
+def _refuse_gap(target: GraphCheckpoint, waiting: set[str]) -> None:
+    """Raise `NotFound` instead of returning a value that lacks writes."""
+    thread, lost = target.namespace.thread, waiting & counted(target.checkpoint)
     if lost:
         raise NotFound(
-            f"channel {min(lost)!r} of thread {target.place.thread!r} cannot be made"
-            f" again: some of what was written to it before {target.checkpoint.id!r}"
-            " was removed; go on from another checkpoint",
-            thread=target.place.thread,
+            f"channel {min(lost)!r} of thread {thread!r} cannot be made again: some of"
+            f" what was written to it before {target.checkpoint.id!r} was removed; go"
+            " on from another checkpoint",
+            thread=thread,
             reference=target.checkpoint.id,
         )

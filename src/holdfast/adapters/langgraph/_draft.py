@@ -1,9 +1,9 @@
 """A LangGraph checkpoint as the next state of a thread.
 
-Every channel is a value of the state. Only those that changed are encoded; the others
-are taken from the checkpoint it builds on, unread. What else there is of a checkpoint,
-its *frame*, stands in every state and so is short: the names of channels are written
-once, elsewhere their places stand for them.
+Every channel is a value of the state. Only changed channels are encoded; the others are
+shared with the parent without reading them. The rest of a LangGraph checkpoint, its
+*frame*, is in every state and therefore short: the names of channels are written once,
+and elsewhere their indexes are used.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from holdfast._engine.threads.drafts import (
 )
 from holdfast._values import codec
 from holdfast._values.rope import Blocks
-from holdfast.adapters.langgraph._names import FRAME, channel_name
+from holdfast.adapters.langgraph._namespace import FRAME, channel_name
 from holdfast.adapters.langgraph._types import Types
 
 VERSIONS, SEEN, UPDATED = "versions", "seen", "updated"
-# Where it is not the parent here: what LangGraph says is the parent.
+# LangGraph's parent, only where it is not the parent in the store.
 PARENT = "parent"
 
 _SHORT = {
@@ -40,11 +40,11 @@ _ELSEWHERE = frozenset({"id", "channel_values", *_SHORT})
 
 _OURS = frozenset({VERSIONS, SEEN, UPDATED, PARENT})
 
-_Place = int | str
+_ChannelIndex = int | str
 
 
 class PutDraft:
-    """A checkpoint that is to be put, with the parent that LangGraph gives it."""
+    """A checkpoint to save, with the parent that LangGraph gives it."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class PutDraft:
         return plan
 
     def matches(self, stored: StateTexts, before: StateTexts | None) -> bool:
-        del before  # what would be kept of it is given here as well
+        del before  # LangGraph passes unchanged channels too
         if stored.values.keys() != {*self._values, FRAME}:
             return False
         frame = cast("dict[str, Any]", codec.decode(stored.values[FRAME]))
@@ -96,7 +96,7 @@ class PutDraft:
     async def _unchanged(
         self, context: Context, parent: OpenedCheckpoint
     ) -> Collection[str]:
-        """The values that are the same in the checkpoint this one builds on."""
+        """The values that are unchanged since the parent."""
         found = await read_values(context, parent, [FRAME])
         frame = cast("Mapping[str, Any]", found.get(FRAME, {}))
         before: Mapping[str, Any] = frame.get(VERSIONS, {})
@@ -115,7 +115,7 @@ class PutDraft:
         return self._texts[name]
 
     def _framed(self, above: str | None) -> bytes:
-        # Nearly always LangGraph's parent is the one here as well.
+        # Nearly always LangGraph's parent is also the parent in the store.
         differs = {PARENT: self._parent} if above != self._parent else {}
         return self._types.encode({**self._frame, **differs}, "checkpoint")
 
@@ -140,14 +140,14 @@ def framed(checkpoint: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def unframed(frame: Mapping[str, Any]) -> dict[str, Any]:
-    """What `framed` was given, but for what it left out."""
+    """The checkpoint that was passed to `framed`, without id and values."""
     versions: dict[str, Any] = frame.get(VERSIONS, {})
     channels = list(versions)
 
-    def channel(place: _Place) -> str:
+    def channel(place: _ChannelIndex) -> str:
         return place if isinstance(place, str) else channels[place]
 
-    updated: list[_Place] | None = frame.get(UPDATED)
+    updated: list[_ChannelIndex] | None = frame.get(UPDATED)
     return {
         **{name: value for name, value in frame.items() if name not in _OURS},
         "channel_versions": versions,

@@ -1,5 +1,4 @@
-"""Finding threads and checkpoints by what LangGraph calls them, and reading them back
-with the writes that wait on them."""
+"""Finds checkpoints by LangGraph's names, and reads them with their pending writes."""
 
 from __future__ import annotations
 
@@ -19,43 +18,43 @@ from holdfast._port import CheckpointKey, Entries, ThreadKey
 from holdfast._values.records import Checkpoint, Entry, ThreadRecord
 from holdfast._values.reference import HEAD
 from holdfast.adapters.langgraph._draft import PARENT, VERSIONS, unframed
-from holdfast.adapters.langgraph._names import (
+from holdfast.adapters.langgraph._namespace import (
     FRAME,
     KIND,
-    Place,
+    Namespace,
     channel_of,
     id_in,
-    place_of,
+    namespace_of,
 )
 from holdfast.adapters.langgraph._task_writes import written
 from holdfast.adapters.langgraph._types import Types
 from holdfast.errors import Corrupt, FormatMismatch, NotFound
 
-# A new LangGraph thread begins at step -1, a thread here at step 1.
+# A LangGraph thread begins at step -1, a Holdfast thread at step 1.
 _FIRST_STEP = 2
 _NEWEST_FORMAT = 4
 
 
-class Found(msgspec.Struct, frozen=True):
-    """A checkpoint as it is seen from a thread."""
+class GraphCheckpoint(msgspec.Struct, frozen=True):
+    """A checkpoint together with the namespace and thread it is read from."""
 
-    place: Place
+    namespace: Namespace
     thread: ThreadRecord
     checkpoint: Checkpoint
 
 
-async def find_thread(context: Context, place: Place) -> ThreadRecord | None:
-    """The Holdfast thread of a place, or its tombstone."""
-    [record] = await context.backend.read([ThreadKey(place.name)])
-    return checked(record, place) if record is not None else None
+async def find_thread(context: Context, namespace: Namespace) -> ThreadRecord | None:
+    """The Holdfast thread of a namespace, also if it was deleted."""
+    [record] = await context.backend.read([ThreadKey(namespace.name)])
+    return checked(record, namespace) if record is not None else None
 
 
-def checked(record: ThreadRecord, place: Place) -> ThreadRecord:
-    """A thread that is LangGraph's."""
+def checked(record: ThreadRecord, namespace: Namespace) -> ThreadRecord:
+    """The same thread; `FormatMismatch` if it is not one of LangGraph's."""
     if record.deleted_at is None and record.kind != KIND:
         raise FormatMismatch(
             f"{record.id!r} is a thread of kind {record.kind!r} and not LangGraph's;"
-            f" use another thread_id than {place.thread!r}"
+            f" use another thread_id than {namespace.thread!r}"
         )
     return record
 
@@ -63,7 +62,7 @@ def checked(record: ThreadRecord, place: Place) -> ThreadRecord:
 async def find_checkpoint(
     context: Context, record: ThreadRecord, id_: str | None
 ) -> Checkpoint | None:
-    """The checkpoint of a thread with exactly this id."""
+    """The checkpoint of a thread with this id, not a prefix or a label."""
     if id_ is None:
         return None
     [found] = await context.backend.read([CheckpointKey(record.family, id_)])
@@ -76,32 +75,36 @@ async def get_tuple(
     context: Context, types: Types, config: RunnableConfig
 ) -> CheckpointTuple | None:
     """The checkpoint that a config names, or the newest of its thread."""
-    place = place_of(config)
+    namespace = namespace_of(config)
     id_ = id_in(config)
     if id_:
-        found = await find(context, place, id_)
+        found = await find(context, namespace, id_)
         return await tuple_of(context, types, found) if found else None
     try:
-        newest = await loaded(context, place.name, HEAD)
+        newest = await loaded(context, namespace.name, HEAD)
     except NotFound:
         return None
-    found = Found(place, checked(newest.thread, place), newest.checkpoint)
+    found = GraphCheckpoint(
+        namespace, checked(newest.thread, namespace), newest.checkpoint
+    )
     return _tuple(types, found, newest.values, await entries_on(context, found))
 
 
-async def find(context: Context, place: Place, id_: str) -> Found | None:
-    """A checkpoint of a place by its id."""
-    thread = await find_thread(context, place)
+async def find(
+    context: Context, namespace: Namespace, id_: str
+) -> GraphCheckpoint | None:
+    """A checkpoint of a namespace by its id."""
+    thread = await find_thread(context, namespace)
     if thread is None or thread.deleted_at is not None:
         return None
     checkpoint = await find_checkpoint(context, thread, id_)
-    return Found(place, thread, checkpoint) if checkpoint else None
+    return GraphCheckpoint(namespace, thread, checkpoint) if checkpoint else None
 
 
 async def tuple_of(
-    context: Context, types: Types, found: Found
+    context: Context, types: Types, found: GraphCheckpoint
 ) -> CheckpointTuple | None:
-    """A checkpoint as LangGraph sees it, ``None`` if it was removed meanwhile."""
+    """A checkpoint for LangGraph, ``None`` if it was removed in the meantime."""
     known = context.known(found.thread.id, found.checkpoint)
     try:
         state = await state_of(context, known)
@@ -115,7 +118,7 @@ async def tuple_of(
 
 def _tuple(
     types: Types,
-    found: Found,
+    found: GraphCheckpoint,
     values: dict[str, Any],
     entries: Sequence[Entry] | None,
 ) -> CheckpointTuple:
@@ -129,31 +132,31 @@ def _tuple(
         },
     }
     return CheckpointTuple(
-        config=found.place.config(found.checkpoint.id),
-        # What LangGraph puts into one has grown over time; it is given back as it is.
+        config=found.namespace.config(found.checkpoint.id),
+        # Newer versions of LangGraph add fields; all are returned unchanged.
         checkpoint=cast("Put", cast("object", checkpoint)),
         metadata=metadata_of(types, found.checkpoint),
-        parent_config=found.place.config(parent) if parent else None,
+        parent_config=found.namespace.config(parent) if parent else None,
         pending_writes=[write.revived(types) for write in written(entries or ())],
     )
 
 
 def parent_of(checkpoint: Checkpoint, frame: dict[str, Any]) -> str | None:
-    """What LangGraph says a checkpoint goes on from, if it is still there."""
+    """The id of LangGraph's parent of a checkpoint, if it was not removed."""
     if PARENT in frame:
         return cast("str | None", frame[PARENT])
     return checkpoint.parent if checkpoint.link is None else None
 
 
 def _frame_of(checkpoint: Checkpoint, values: dict[str, Any]) -> dict[str, Any]:
-    """For a state that somebody saved without LangGraph."""
+    """The frame for a state that was saved without LangGraph."""
     versions = {channel_of(name): 1 for name in values}
     ts = checkpoint.time.isoformat()
     return {"v": _NEWEST_FORMAT, "ts": ts, VERSIONS: versions}
 
 
 def metadata_of(types: Types, checkpoint: Checkpoint) -> Any:
-    """The metadata that LangGraph gave a checkpoint."""
+    """The metadata of a checkpoint for LangGraph."""
     found = types.revive(checkpoint.metadata)
     if not found and not checkpoint.encoded_metadata:
         step = checkpoint.step - _FIRST_STEP
@@ -161,7 +164,9 @@ def metadata_of(types: Types, checkpoint: Checkpoint) -> Any:
     return found
 
 
-async def entries_on(context: Context, found: Found) -> Sequence[Entry] | None:
+async def entries_on(
+    context: Context, found: GraphCheckpoint
+) -> Sequence[Entry] | None:
     """The journal of a checkpoint, ``None`` if it was removed."""
     journal = await journal_of(context, found.thread, found.checkpoint)
     if journal is None:

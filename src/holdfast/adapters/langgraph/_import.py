@@ -1,8 +1,8 @@
-"""Taking over the checkpoints of LangGraph's own savers: once, and over nobody's work.
+"""Imports the checkpoints of LangGraph's own savers, once, without overwriting.
 
-Ids, parents, metadata and writes stay what they are; the versions of channels become
-numbers. A second import adds what is new, and a thread that was used here since is left
-alone.
+Ids, parents, metadata and writes are unchanged; the versions of channels become
+numbers. A second import adds what is new, and does not change a thread that was used
+here in between.
 """
 
 from __future__ import annotations
@@ -22,20 +22,25 @@ from holdfast._port import CheckpointKey
 from holdfast._values.records import encode_metadata
 from holdfast._values.reference import checked_id
 from holdfast.adapters.langgraph import _put
+from holdfast.adapters.langgraph._decoder import Decoder
 from holdfast.adapters.langgraph._draft import PutDraft
 from holdfast.adapters.langgraph._get import find_thread
-from holdfast.adapters.langgraph._names import Place, made_at
-from holdfast.adapters.langgraph._put import Putting
-from holdfast.adapters.langgraph._serializer import Reader
-from holdfast.adapters.langgraph._sources import Foreign, ForeignWrite, Source, opened
-from holdfast.adapters.langgraph._task_writes import Call
+from holdfast.adapters.langgraph._namespace import Namespace, made_at
+from holdfast.adapters.langgraph._put import PutRequest
+from holdfast.adapters.langgraph._saver_tables import (
+    ForeignCheckpoint,
+    ForeignWrite,
+    SaverTables,
+    opened,
+)
+from holdfast.adapters.langgraph._task_writes import TaskWrites
 from holdfast.adapters.langgraph._types import Types
 from holdfast.errors import Conflict, FormatMismatch, Unstorable
 from holdfast.importers import Counts, Damaged, Finding, Progress, Report
 from holdfast.importers.langgraph import FORMAT
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# Where checkpoints kept what is to be sent to nodes before they had a channel for it.
+# Before format 4 checkpoints had no channel for what is sent to nodes.
 _SENDS, _SENDS_SINCE = "__pregel_tasks", 4
 
 
@@ -48,30 +53,37 @@ async def import_from(
     progress: Progress | None,
 ) -> Report:
     """Put all checkpoints and writes of another saver into a store."""
-    reader = Reader(types)
-    with opened(source, reader) as database:
-        # Times are the source's; the store's policy must not be applied by them.
+    decoder = Decoder(types)
+    with opened(source, decoder) as database:
+        # The clock shows the source's times: retention must not be applied by them.
         quiet = replace(context, after_save=None)
-        importing = _Importing(
-            quiet, types, reader, database, dry_run=dry_run, progress=progress
+        importing = _Import(
+            quiet, types, decoder, database, dry_run=dry_run, progress=progress
         )
         await importing.run()
     return importing.report()
 
 
-class _Importing:
+async def import_into(
+    context: Context, path: str, *, dry_run: bool, progress: Progress | None
+) -> Report:
+    """As `import_from`, with the types that need no permission."""
+    return await import_from(context, Types(), path, dry_run=dry_run, progress=progress)
+
+
+class _Import:
     def __init__(
         self,
         context: Context,
         types: Types,
-        reader: Reader,
-        source: Source,
+        decoder: Decoder,
+        source: SaverTables,
         *,
         dry_run: bool,
         progress: Progress | None,
     ) -> None:
-        self._progress, self._done = progress or _silence, 0
-        self.context, self.types, self.reader = context, types, reader
+        self._progress, self._done = progress, 0
+        self.context, self.types, self.decoder = context, types, decoder
         self.source, self.dry_run = source, dry_run
         self.found: Counter[str] = Counter()
         self.imported: Counter[str] = Counter()
@@ -95,42 +107,45 @@ class _Importing:
 
     async def run(self) -> None:
         try:
-            places = {place: self.source.ids(place) for place in self.source.places()}
+            namespaces = {ns: self.source.ids(ns) for ns in self.source.namespaces()}
         except Damaged as damage:
             self.damaged.append(Finding(self.source.shown, str(damage)))
             return
-        self.found["threads"] = len({place.thread for place in places})
-        self.found["namespaces"] = len(places)
-        self.found["checkpoints"] = sum(map(len, places.values()))
+        self.found["threads"] = len({namespace.thread for namespace in namespaces})
+        self.found["namespaces"] = len(namespaces)
+        self.found["checkpoints"] = sum(map(len, namespaces.values()))
         done = 0
-        for place, ids in places.items():
-            await self._attempt(self._take(place, ids), place)
+        for namespace, ids in namespaces.items():
+            await self._attempt(self._take(namespace, ids), _what(namespace))
             done += len(ids)
             self._tell(done)
 
     def _tell(self, done: int) -> None:
-        if done > self._done:
-            self._done = done
+        if self._progress and done > self._done:
             self._progress(done, self.found["checkpoints"])
+        self._done = max(done, self._done)
 
-    async def _take(self, place: Place, ids: Sequence[str]) -> None:
-        there = await self._there(place, ids)
+    async def _take(self, namespace: Namespace, ids: Sequence[str]) -> None:
+        there = await self._there(namespace, ids)
         missing = [id_ for id_ in ids if id_ not in there]
-        # Writes first: a checkpoint that is there has its writes.
-        alone = [id_ for id_ in self.source.written(place) if id_ not in ids]
+        # Writes first, so that a stored checkpoint always has its writes.
+        alone = [id_ for id_ in self.source.written(namespace) if id_ not in ids]
         for id_ in (*alone, *missing):
-            await self._attempt(self._take_writes(place, id_), place, id_)
+            await self._attempt(
+                self._take_writes(namespace, id_), _what(namespace, id_)
+            )
         versions: dict[str, Mapping[str, Any]] = {}
         for id_ in missing:
-            await self._attempt(self._take_one(place, id_, versions), place, id_)
+            taking = self._take_one(namespace, id_, versions)
+            await self._attempt(taking, _what(namespace, id_))
             self._tell(self._done + 1)
         self.already_there["checkpoints"] += len(there)
         counts = self.imported if missing or not ids else self.already_there
         counts["threads"] += 1
 
-    async def _there(self, place: Place, ids: Iterable[str]) -> set[str]:
-        """Those of some checkpoints that are here; refuses a thread used since."""
-        record = await find_thread(self.context, place)
+    async def _there(self, namespace: Namespace, ids: Iterable[str]) -> set[str]:
+        """The checkpoints that are stored; `Conflict` if the thread was used since."""
+        record = await find_thread(self.context, namespace)
         if record is None or (record.head is None and record.deleted_at is None):
             return set()
         if record.deleted_at is not None:
@@ -143,35 +158,26 @@ class _Importing:
             raise Conflict("was used here since; nothing was added to it")
         return there
 
-    async def _attempt(
-        self, work: Coroutine[Any, Any, None], place: Place, id_: str | None = None
-    ) -> None:
+    async def _attempt(self, work: Coroutine[Any, Any, None], what: str) -> None:
+        """Do a part of the import; a failure is reported and the rest continues."""
         try:
             await work
         except (Damaged, Unstorable) as problem:
-            self._note(self.damaged, place, id_, str(problem))
+            self.damaged.append(Finding(self.source.shown, f"{what}{problem}"))
         except (Conflict, FormatMismatch) as conflict:
-            self._note(self.conflicts, place, id_, str(conflict))
-
-    def _note(
-        self, findings: list[Finding], place: Place, id_: str | None, reason: str
-    ) -> None:
-        where = f"{place.ns!r} of " if place.ns else ""
-        what = "" if id_ is None else f"checkpoint {id_!r} "
-        text = f"{where}thread {place.thread!r}: {what}{reason}"
-        findings.append(Finding(self.source.shown, text))
+            self.conflicts.append(Finding(self.source.shown, f"{what}{conflict}"))
 
     async def _take_one(
-        self, place: Place, id_: str, versions: dict[str, Mapping[str, Any]]
+        self, namespace: Namespace, id_: str, versions: dict[str, Mapping[str, Any]]
     ) -> None:
-        found = self.source.checkpoint(place, id_)
-        self._add_sends(place, found)
+        found = self.source.checkpoint(namespace, id_)
+        self._add_sends(namespace, found)
         checkpoint = found.checkpoint
         before = versions.get(found.parent or "", {})
         versions[id_] = checkpoint["channel_versions"]
         changed = {c: v for c, v in versions[id_].items() if before.get(c) != v}
-        asked = Putting(
-            place=place,
+        asked = PutRequest(
+            namespace=namespace,
             draft=PutDraft(
                 self.types, _numbered({**checkpoint, "id": id_}), changed, found.parent
             ),
@@ -186,19 +192,19 @@ class _Importing:
         if self.dry_run:
             self.types.plain(checkpoint["channel_values"], "channel_values")
         else:
-            await _put.put(self._then(at), asked)
+            await _put.save_checkpoint(self._then(at), asked)
         self.imported["checkpoints"] += 1
 
     def _then(self, at: int | None) -> Context:
-        """The store at the time when a checkpoint was made."""
+        """The context with the clock at the time of a checkpoint."""
         return self.context if at is None else replace(self.context, clock=lambda: at)
 
-    def _add_sends(self, place: Place, found: Foreign) -> None:
-        """Give an early checkpoint what stands among the writes on its parent."""
+    def _add_sends(self, namespace: Namespace, found: ForeignCheckpoint) -> None:
+        """Add to an early checkpoint the sends among the writes on its parent."""
         checkpoint = found.checkpoint
         if found.parent is None or checkpoint.get("v", 1) >= _SENDS_SINCE:
             return
-        writes = self.source.writes(place, found.parent)
+        writes = self.source.writes(namespace, found.parent)
         writes.sort(key=lambda write: (write.path, write.task, write.index))
         sends = [self._value(write) for write in writes if write.channel == _SENDS]
         if sends:
@@ -206,28 +212,31 @@ class _Importing:
             checkpoint["channel_values"][_SENDS] = sends
             versions[_SENDS] = max(versions.values()) if versions else 1
 
-    async def _take_writes(self, place: Place, id_: str) -> None:
+    async def _take_writes(self, namespace: Namespace, id_: str) -> None:
         tasks: dict[tuple[str, str], dict[int, tuple[str, Any]]] = defaultdict(dict)
-        for write in self.source.writes(place, id_):
+        for write in self.source.writes(namespace, id_):
             self.found["writes"] += 1
             value = self.types.plain(self._value(write), write.channel)
             tasks[write.task, write.path][write.index] = write.channel, value
         if self.dry_run:
             return
         for (task, path), writes in tasks.items():
-            call = Call(place, checked_id(id_), task, path, writes)
-            await _put.put_writes(self.context, call)
+            call = TaskWrites(namespace, checked_id(id_), task, path, writes)
+            await _put.save_writes(self.context, call)
 
     def _value(self, write: ForeignWrite) -> Any:
-        return self.reader.read(write.kind, write.data)
+        return self.decoder.read(write.kind, write.data)
 
 
-def _silence(done: int, total: int) -> None:
-    del done, total
+def _what(namespace: Namespace, id_: str | None = None) -> str:
+    """The beginning of a remark about a namespace or a checkpoint of it."""
+    where = f"{namespace.ns!r} of " if namespace.ns else ""
+    what = "" if id_ is None else f"checkpoint {id_!r} "
+    return f"{where}thread {namespace.thread!r}: {what}"
 
 
 def _numbered(checkpoint: Mapping[str, Any]) -> Put:
-    """The same with numbers for versions, which they begin with."""
+    """The checkpoint with versions as numbers: the number their text begins with."""
     found = {
         **checkpoint,
         "channel_versions": _numbers(checkpoint["channel_versions"]),

@@ -1,5 +1,4 @@
-"""The types that are always kept: what LangGraph and LangChain put into a graph's state
-and what Python itself has."""
+"""The types that need no permission: those of LangGraph, LangChain and Python."""
 
 from __future__ import annotations
 
@@ -27,9 +26,9 @@ from langgraph.store.base import GetOp, Item, SearchItem
 from pydantic import SecretBytes, SecretStr
 
 from holdfast.adapters.langgraph import _shapes
-from holdfast.adapters.langgraph._shapes import Fields, Refused, Shape
+from holdfast.adapters.langgraph._shapes import Fields, NotStorable, Shape
 
-# What the codec carries as it is, whatever its value.
+# Types whose instances the codec encodes directly.
 NATIVE: frozenset[type] = frozenset(
     {NoneType, bool, int, float, str, bytes, date, timedelta, Decimal, UUID}
 )
@@ -41,13 +40,13 @@ _ROLES = {
     "Tool": "tool",
     "Function": "tool",
 }
-# Not public, but part of what savers have to keep; missing before LangGraph 1.2.
+# Private, but savers have to store it; missing before LangGraph 1.2.
 _SNAPSHOT: Any = getattr(serde_types, "_DeltaSnapshot", None)
-# What `message.text` is.
+# The type of `message.text`.
 _TEXT: Any = getattr(langchain_core.messages.base, "TextAccessor", None)
-# What no field begins with.
-_NEVER = object()
-# What `defaultdict` may be told to begin an item with.
+# Stands for "no default": equal to no value of a field.
+_NO_DEFAULT = object()
+# The factories that a stored `defaultdict` may have.
 _FACTORIES: dict[str, Any] = {
     factory.__name__: factory
     for factory in (list, dict, set, int, float, str, bool, tuple)
@@ -75,7 +74,7 @@ def _of_langchain() -> dict[type, Shape]:
 
 
 def _message(class_: type[BaseMessage]) -> Shape:
-    """A message without the fields that are as they begin, and with a role to read."""
+    """The shape of a message: fields with their default are left out, a role added."""
     name = class_.__name__
     role = _ROLES.get(name.removesuffix("Chunk").removesuffix("Message"))
     shown = {} if role is None or "role" in class_.model_fields else {"role": role}
@@ -84,7 +83,7 @@ def _message(class_: type[BaseMessage]) -> Shape:
     def dump(message: BaseMessage) -> Fields:
         found: Fields = {**shown}
         for field, value in message.__dict__.items():
-            begins = beginnings.get(field, _NEVER)
+            begins = beginnings.get(field, _NO_DEFAULT)
             if value is begins:
                 continue
             if not (value or begins) and type(value) is type(begins):
@@ -127,7 +126,7 @@ def _of_langgraph() -> dict[type, Shape]:
 
 
 def snapshot(value: object) -> object:
-    """The whole value of a delta channel, as LangGraph marks it."""
+    """LangGraph's wrapper for the whole value of a delta channel."""
     if _SNAPSHOT is None:
         raise ValueError("it is of a newer LangGraph; upgrade langgraph")
     return _SNAPSHOT(value)
@@ -170,7 +169,7 @@ def _of_python() -> dict[type, Shape]:
 
 
 def _of_one(class_: Any, value_of: Callable[[Any], object]) -> Shape:
-    """A class whose instances are made of one value."""
+    """The shape of a class whose constructor takes one value."""
 
     def dump(instance: object) -> Fields:
         return {"value": value_of(instance)}
@@ -194,7 +193,7 @@ def _defaulting(value: defaultdict[Any, Any]) -> Fields:
     factory = value.default_factory
     name = None if factory is None else getattr(factory, "__name__", "")
     if name is not None and _FACTORIES.get(name) is not factory:
-        raise Refused("a defaultdict that makes anything but an empty builtin")
+        raise NotStorable("a defaultdict whose factory is not an empty builtin")
     return {"items": dict(value), "factory": name}
 
 
@@ -204,13 +203,13 @@ def _defaulted(fields: Fields) -> object:
 
 
 def constructors() -> dict[tuple[str, str], Callable[..., Any]]:
-    """What LangGraph's serializer calls to make what the codec carries by itself."""
+    """The constructors in data of LangGraph's serializer, for types of the codec."""
     plain = (datetime, date, time, timedelta, UUID, Decimal, set, frozenset)
     found: dict[tuple[str, str], Callable[..., Any]] = {
         (class_.__module__, class_.__name__): class_ for class_ in plain
     }
     found["re", "compile"] = re.compile
-    # Paths are of whichever kind this system has, and moved to another module once.
+    # Paths become those of this system; Python 3.13 has them in another module.
     for module in ("pathlib", "pathlib._local"):
         for name in ("Path", "PosixPath", "WindowsPath"):
             found[module, name] = pathlib.Path
@@ -225,7 +224,7 @@ _ADDRESSES: tuple[type, ...] = (
     ipaddress.IPv6Interface,
     ipaddress.IPv6Network,
 )
-# Of the concrete paths, those of the system we are on: others cannot be made here.
+# Of the concrete paths only this system's: others cannot be created here.
 _PATHS: tuple[type, ...] = (
     type(pathlib.Path()),
     pathlib.PurePosixPath,

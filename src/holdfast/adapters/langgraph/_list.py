@@ -1,5 +1,7 @@
-"""Listing checkpoints, newest first: what was saved last comes first, whatever the
-clocks of the writers said. Nothing is held open between one and the next."""
+"""Lists checkpoints in the order of their saves, newest first.
+
+The clocks of the writers do not matter, and no transaction is open between two items.
+"""
 
 from __future__ import annotations
 
@@ -16,29 +18,29 @@ from holdfast._engine.context import Context
 from holdfast._engine.threads.lineage import inherited
 from holdfast._port import Ancestors, Saves, Threads
 from holdfast._values.records import Checkpoint, ThreadRecord
+from holdfast.adapters.langgraph._filter import has_items
 from holdfast.adapters.langgraph._get import (
-    Found,
+    GraphCheckpoint,
     find_checkpoint,
     find_thread,
     metadata_of,
     tuple_of,
 )
-from holdfast.adapters.langgraph._items import item_at
-from holdfast.adapters.langgraph._names import (
+from holdfast.adapters.langgraph._namespace import (
     KIND,
-    Place,
+    Namespace,
     given,
     id_in,
-    place_in,
-    place_of,
+    namespace_in,
+    namespace_of,
 )
 from holdfast.adapters.langgraph._types import Types
 
 PAGE = 50
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """Which checkpoints to list; their metadata have to be as ``filter`` says."""
+class TupleQuery(msgspec.Struct, frozen=True):
+    """Which checkpoints to list; their metadata must have the items of ``filter``."""
 
     config: RunnableConfig | None = None
     filter: Mapping[str, Any] | None = None
@@ -47,14 +49,14 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def tuples(
-    context: Context, types: Types, asked: Asked
+    context: Context, types: Types, asked: TupleQuery
 ) -> AsyncIterator[CheckpointTuple]:
-    """The checkpoints that were asked for, with their values and writes."""
+    """The checkpoints of a query, with their values and writes."""
     left = asked.limit
     if left is not None and left <= 0:
         return
     async for found in checkpoints(context, asked):
-        if not matches(metadata_of(types, found.checkpoint), asked.filter):
+        if not has_items(metadata_of(types, found.checkpoint), asked.filter):
             continue
         made = await tuple_of(context, types, found)
         if made is None:
@@ -65,8 +67,10 @@ async def tuples(
             return
 
 
-async def checkpoints(context: Context, asked: Asked) -> AsyncIterator[Found]:
-    """The checkpoints that were asked for, but for the filter."""
+async def checkpoints(
+    context: Context, asked: TupleQuery
+) -> AsyncIterator[GraphCheckpoint]:
+    """The checkpoints of a query; the filter is not applied yet."""
     id_ = id_in(asked.config)
     threads = await _threads(context, asked)
     bound, older_than = await _bound(context, asked, threads)
@@ -74,7 +78,7 @@ async def checkpoints(context: Context, asked: Asked) -> AsyncIterator[Found]:
         for thread in threads:
             only = await find_checkpoint(context, thread, id_)
             if only and (bound is None or only.seq < bound):
-                yield Found(place_in(thread.metadata), thread, only)
+                yield GraphCheckpoint(namespace_in(thread.metadata), thread, only)
         return
     before = id_in(asked.before)
     async for found in merged(context, threads, bound):
@@ -85,41 +89,42 @@ async def checkpoints(context: Context, asked: Asked) -> AsyncIterator[Found]:
 
 
 def _is_on(checkpoint: Checkpoint, around: str) -> bool:
-    """Whether a subgraph saved a checkpoint while the graph around it was at another.
+    """Whether a subgraph saved a checkpoint while its outer graph was at another.
 
-    A run that saves only when it exits saves those of its subgraphs first.
+    A run that saves only at its exit saves the checkpoints of its subgraphs first, so
+    that their numbers are lower than that of the outer graph's checkpoint.
     """
     parents = checkpoint.metadata.get("parents")
     return isinstance(parents, Mapping) and around in parents.values()
 
 
-async def _threads(context: Context, asked: Asked) -> list[ThreadRecord]:
-    """The threads to look into, last used first."""
+async def _threads(context: Context, asked: TupleQuery) -> list[ThreadRecord]:
+    """The threads to list, the last used first."""
     if asked.config is None:
         return list(await context.backend.scan(Threads(kind=KIND)))
-    place = place_of(asked.config)
+    namespace = namespace_of(asked.config)
     if given(asked.config).get("checkpoint_ns") is None:
-        return await namespaces(context, place.thread)
-    thread = await find_thread(context, place)
+        return await namespaces(context, namespace.thread)
+    thread = await find_thread(context, namespace)
     return [thread] if thread and thread.deleted_at is None else []
 
 
 async def namespaces(context: Context, thread: str) -> list[ThreadRecord]:
-    """A thread and the namespaces of its subgraphs, last used first."""
-    place = Place(thread)
-    root = await find_thread(context, place)
-    below = await context.backend.scan(Threads(kind=KIND, prefix=place.below))
+    """The threads of all namespaces of a LangGraph thread, the last used first."""
+    namespace = Namespace(thread)
+    root = await find_thread(context, namespace)
+    below = await context.backend.scan(Threads(kind=KIND, prefix=namespace.below))
     found = [root, *below] if root and root.deleted_at is None else list(below)
     return sorted(found, key=lambda record: -record.changed)
 
 
 async def _bound(
-    context: Context, asked: Asked, threads: list[ThreadRecord]
+    context: Context, asked: TupleQuery, threads: list[ThreadRecord]
 ) -> tuple[int | None, str | None]:
-    """The number that checkpoints must come before, or else the id.
+    """The ``before`` of a query as a number, or as an id if it cannot be found.
 
-    A run that is repeated asks a subgraph for what came before a checkpoint of the
-    graph around it: so it is looked for in all namespaces.
+    A run that is repeated lists a subgraph's checkpoints before a checkpoint of the
+    outer graph: so ``before`` is looked for in all namespaces.
     """
     id_ = id_in(asked.before)
     if id_ is None:
@@ -137,19 +142,19 @@ async def _bound(
 
 async def merged(
     context: Context, threads: list[ThreadRecord], bound: int | None = None
-) -> AsyncIterator[Found]:
-    """The checkpoints of threads, which come in the order in which they were used."""
+) -> AsyncIterator[GraphCheckpoint]:
+    """The checkpoints of threads by number; the threads are sorted by last use."""
     waiting = deque(threads)
-    lines: list[tuple[int, int, Found, AsyncIterator[Checkpoint]]] = []
+    lines: list[tuple[int, int, GraphCheckpoint, AsyncIterator[Checkpoint]]] = []
 
     async def push(thread: ThreadRecord, line: AsyncIterator[Checkpoint]) -> None:
         checkpoint = await anext(line, None)
         if checkpoint is not None:
-            found = Found(place_in(thread.metadata), thread, checkpoint)
+            found = GraphCheckpoint(namespace_in(thread.metadata), thread, checkpoint)
             heappush(lines, (-checkpoint.seq, thread.number, found, line))
 
     while waiting or lines:
-        # None of a thread's checkpoints is newer than its last use.
+        # A thread has no checkpoint newer than its last use: open it only then.
         while waiting and not (lines and -lines[0][0] > waiting[0].changed):
             thread = waiting.popleft()
             await push(thread, line_of(context, thread, bound))
@@ -162,7 +167,7 @@ async def merged(
 async def line_of(
     context: Context, thread: ThreadRecord, bound: int | None = None
 ) -> AsyncIterator[Checkpoint]:
-    """All checkpoints of a thread: what it saved, then what it began with."""
+    """All checkpoints of a thread: its own, then those it inherited as a fork."""
     before = bound
     while True:
         query = Saves(family=thread.family, thread=thread.id, before=before, limit=PAGE)
@@ -186,8 +191,3 @@ async def line_of(
 async def _next(context: Context, checkpoint: Checkpoint) -> Checkpoint | None:
     page = await context.backend.scan(Ancestors(start=checkpoint, skip=1, limit=1))
     return page[0] if page else None
-
-
-def matches(metadata: Mapping[str, Any], wanted: Mapping[str, Any] | None) -> bool:
-    """Whether metadata have all items, by their keys or the paths to them."""
-    return all(item_at(metadata, key) == told for key, told in (wanted or {}).items())

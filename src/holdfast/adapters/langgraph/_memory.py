@@ -1,12 +1,13 @@
-"""Keeping items: each put is a checkpoint of the item's thread, each search a listing.
+"""LangGraph's long-term memory: each put of an item is a checkpoint of its thread.
 
-How long an item lives stands in the metadata of its checkpoint, and when it was last
-read in the journal. One whose time is over is not there any more for anybody.
+The item ``likes`` in ``("users", "ann")`` is the thread ``item:users/ann/likes``. Its
+lifetime is in the metadata of the checkpoint, the time of the last read in the journal.
+An item whose lifetime has ended is not returned any more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
@@ -15,11 +16,13 @@ from langgraph.store.base import (
     GetOp,
     Item,
     ListNamespacesOp,
+    MatchCondition,
     Op,
     PutOp,
     Result,
     SearchItem,
     SearchOp,
+    get_text_at_path,
 )
 
 from holdfast._engine.context import Context
@@ -28,18 +31,31 @@ from holdfast._engine.threads.drafts import StateDraft
 from holdfast._engine.threads.lineage import find_record
 from holdfast._engine.threads.load import read_listed, state_of
 from holdfast._port import Start, Threads
-from holdfast._values.records import Checkpoint, ThreadRecord, encode_metadata
-from holdfast.adapters.langgraph import _items
+from holdfast._values.records import (
+    Checkpoint,
+    ThreadRecord,
+    checked_name,
+    encode_metadata,
+)
+from holdfast.adapters.langgraph import _filter
+from holdfast.adapters.langgraph._namespace import escaped, unescaped
 from holdfast.adapters.langgraph._types import Types
 
+KIND = "item"
+PREFIX = "item:"
 READ = "read_at"
+ANY = "*"
+
 _MINUTE = 60_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_BEGINNING = Start(kind=_items.KIND, anew=True)
+_START = Start(kind=KIND, anew=True)
+
+# A namespace of the memory.
+Labels = tuple[str, ...]
 
 
-class Kept(msgspec.Struct, frozen=True):
-    """An item as it is kept, and how it was put."""
+class StoredItem(msgspec.Struct, frozen=True):
+    """An item and the options of the put: ``about``."""
 
     thread: ThreadRecord
     head: Checkpoint
@@ -47,9 +63,9 @@ class Kept(msgspec.Struct, frozen=True):
     about: dict[str, Any]
     score: float | None = None
 
-    def item(self) -> SearchItem:
+    def as_search_item(self) -> SearchItem:
         """As LangGraph sees it."""
-        namespace, key = _items.place_of(self.thread.id)
+        namespace, key = labels_and_key(self.thread.id)
         return SearchItem(
             namespace=namespace,
             key=key,
@@ -65,7 +81,7 @@ def _moment(at: int) -> datetime:
 
 
 async def batch(context: Context, types: Types, ops: Iterable[Op]) -> list[Result]:
-    """The results of operations, one after the other."""
+    """The results of operations, which run one after the other."""
     results: list[Result] = []
     for op in ops:
         if isinstance(op, GetOp):
@@ -81,12 +97,12 @@ async def batch(context: Context, types: Types, ops: Iterable[Op]) -> list[Resul
 
 
 async def _get(context: Context, types: Types, op: GetOp) -> Item | None:
-    thread = await find_record(context, _items.item_name(op.namespace, op.key))
-    kept = await _kept(context, types, thread) if thread else None
-    if kept is None:
+    thread = await find_record(context, item_name(op.namespace, op.key))
+    item = await _stored(context, types, thread) if thread else None
+    if item is None:
         return None
-    await _refresh(context, [kept] if op.refresh_ttl else [])
-    found = kept.item()
+    await _refresh(context, [item] if op.refresh_ttl else [])
+    found = item.as_search_item()
     return Item(
         value=found.value,
         key=found.key,
@@ -97,34 +113,36 @@ async def _get(context: Context, types: Types, op: GetOp) -> Item | None:
 
 
 async def _put(context: Context, types: Types, op: PutOp) -> None:
-    name = _items.item_name(op.namespace, op.key)
+    name = item_name(op.namespace, op.key)
     if op.value is None:
         await removal.delete_threads(context, [name])
         return
     about = {"ttl": op.ttl, "index": op.index}
     how = save.Options(
         metadata=encode_metadata({k: v for k, v in about.items() if v is not None}),
-        start=_BEGINNING,
+        start=_START,
     )
     draft = StateDraft(types.plain(op.value, "value"))
     await save.save(context, name, draft, how)
 
 
-async def _kept(context: Context, types: Types, thread: ThreadRecord) -> Kept | None:
-    """An item that is still there and whose time is not over."""
+async def _stored(
+    context: Context, types: Types, thread: ThreadRecord
+) -> StoredItem | None:
+    """The item of a thread, ``None`` if it was deleted or its lifetime has ended."""
 
-    async def read(context: Context, thread: ThreadRecord) -> Kept:
+    async def read(context: Context, thread: ThreadRecord) -> StoredItem:
         assert thread.head is not None
         state = await state_of(context, context.known(thread.id, thread.head))
         value = cast("dict[str, Any]", types.revive(state))
-        return Kept(thread, thread.head, value, thread.head.metadata)
+        return StoredItem(thread, thread.head, value, thread.head.metadata)
 
-    if await _is_over(context, thread):
+    if await _has_ended(context, thread):
         return None
     return await read_listed(context, thread, read)
 
 
-async def _is_over(context: Context, thread: ThreadRecord) -> bool:
+async def _has_ended(context: Context, thread: ThreadRecord) -> bool:
     assert thread.head is not None
     minutes = thread.head.metadata.get("ttl")
     if minutes is None:
@@ -134,59 +152,138 @@ async def _is_over(context: Context, thread: ThreadRecord) -> bool:
     return context.clock() >= last + int(cast("float", minutes) * _MINUTE)
 
 
-async def _refresh(context: Context, items: Iterable[Kept]) -> None:
-    """Let the time of items that have one begin again."""
-    for kept in items:
-        if "ttl" in kept.about:
+async def _refresh(context: Context, items: Iterable[StoredItem]) -> None:
+    """Restart the lifetime of items that have one."""
+    for item in items:
+        if "ttl" in item.about:
             where = journal.JournalPlace(
-                kept.thread.id, _BEGINNING, kept.head, replace=True
+                item.thread.id, _START, item.head, replace=True
             )
             entries = where.entries(context, {READ: context.clock()})
             await journal.record(context, where, entries)
 
 
 async def _search(context: Context, types: Types, op: SearchOp) -> list[SearchItem]:
-    found: list[Kept] = []
-    # Without anything to look for in the items, no more are read than are wanted.
+    found: list[StoredItem] = []
+    # Without a filter or a query, read only as many items as are returned.
     enough = None if op.filter or op.query else op.offset + op.limit
-    for thread in await _threads(context, _items.within(op.namespace_prefix)):
-        kept = await _kept(context, types, thread)
-        kept = _wanted(kept, op) if kept else None
-        if kept is not None:
-            found.append(kept)
+    for thread in await _threads(context, within(op.namespace_prefix)):
+        item = await _stored(context, types, thread)
+        item = _wanted(item, op) if item else None
+        if item is not None:
+            found.append(item)
         if len(found) == enough:
             break
-    found.sort(key=lambda kept: -(kept.score or 0.0))
+    found.sort(key=lambda item: -(item.score or 0.0))
     chosen = found[op.offset : op.offset + op.limit]
     await _refresh(context, chosen if op.refresh_ttl else [])
-    return [kept.item() for kept in chosen]
+    return [item.as_search_item() for item in chosen]
 
 
-def _wanted(kept: Kept, op: SearchOp) -> Kept | None:
-    if not _items.matches(kept.value, op.filter):
+def _wanted(item: StoredItem, op: SearchOp) -> StoredItem | None:
+    if not _filter.matches(item.value, op.filter):
         return None
     if not op.query:
-        return kept
-    score = _items.score(kept.value, kept.about.get("index"), op.query)
-    return msgspec.structs.replace(kept, score=score) if score else None
+        return item
+    score = _score(item.value, item.about.get("index"), op.query)
+    return msgspec.structs.replace(item, score=score) if score else None
 
 
 async def _threads(context: Context, prefix: str) -> list[ThreadRecord]:
-    """The threads of items, last put first."""
-    page = await context.backend.scan(Threads(kind=_items.KIND, prefix=prefix))
+    """The threads of items, the last put first."""
+    page = await context.backend.scan(Threads(kind=KIND, prefix=prefix))
     return sorted(page, key=lambda thread: -(thread.head.seq if thread.head else 0))
 
 
 async def _list_namespaces(
     context: Context, op: ListNamespacesOp
 ) -> list[tuple[str, ...]]:
-    threads = await _threads(context, _items.PREFIX)
-    living = [t.id for t in threads if not await _is_over(context, t)]
-    return _items.listed(living, op)
+    threads = await _threads(context, PREFIX)
+    living = [t.id for t in threads if not await _has_ended(context, t)]
+    return _listed(living, op)
 
 
 async def sweep(context: Context) -> int:
-    """Delete the items whose time is over; how many there were."""
-    threads = await _threads(context, _items.PREFIX)
-    over = [thread.id for thread in threads if await _is_over(context, thread)]
-    return await removal.delete_threads(context, over) if over else 0
+    """Delete the items whose lifetime has ended; returns their number."""
+    threads = await _threads(context, PREFIX)
+    ended = [thread.id for thread in threads if await _has_ended(context, thread)]
+    return await removal.delete_threads(context, ended) if ended else 0
+
+
+# --- names ----------------------------------------------------------------------------
+
+
+def item_name(namespace: Sequence[str], key: str) -> str:
+    """The name of an item's thread."""
+    return checked_name(within(namespace) + _part(key), "item")
+
+
+def within(namespace: Sequence[str]) -> str:
+    """What the names of all items in a namespace and below it begin with."""
+    return PREFIX + "".join(f"{_part(label)}/" for label in namespace)
+
+
+def labels_and_key(name: str) -> tuple[Labels, str]:
+    """The namespace and the key of an item."""
+    *namespace, key = map(unescaped, name.removeprefix(PREFIX).split("/"))
+    return tuple(namespace), key
+
+
+def _part(text: str) -> str:
+    return escaped(text).replace("/", "%2f")
+
+
+# --- search by words ------------------------------------------------------------------
+
+
+def _score(value: object, index: object, query: str) -> float:
+    """The share of the words of a query that an item contains, ignoring case.
+
+    ``index`` limits the search to some paths; with ``False`` nothing is found.
+    """
+    words = query.casefold().split()
+    if index is False or not words:
+        return 0.0
+    paths = cast("Sequence[str] | None", index)
+    found = (text for path in paths or () for text in get_text_at_path(value, path))
+    text = "\n".join(_texts(value) if paths is None else found).casefold()
+    return sum(word in text for word in words) / len(words)
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Every text in a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in cast("Mapping[object, object]", value).values():
+            yield from _texts(item)
+    elif isinstance(value, list | tuple):
+        for item in cast("Sequence[object]", value):
+            yield from _texts(item)
+
+
+# --- namespaces -----------------------------------------------------------------------
+
+
+def _listed(names: Iterable[str], asked: ListNamespacesOp) -> list[Labels]:
+    """The namespaces of items that an operation asks for, sorted, each once."""
+    conditions = asked.match_conditions or ()
+    every = {labels_and_key(name)[0] for name in names}
+    found = sorted(
+        {
+            namespace[: asked.max_depth]
+            for namespace in every
+            if all(_meets(namespace, condition) for condition in conditions)
+        }
+    )
+    return found[asked.offset : asked.offset + asked.limit]
+
+
+def _meets(namespace: Labels, condition: MatchCondition) -> bool:
+    path = condition.path
+    if len(namespace) < len(path):
+        return False
+    part = namespace[: len(path)]
+    if condition.match_type == "suffix":
+        part = namespace[len(namespace) - len(path) :]
+    return all(step in (ANY, label) for label, step in zip(part, path, strict=True))

@@ -1,8 +1,9 @@
-"""Putting a checkpoint, and the writes of tasks, into a store."""
+"""Saves checkpoints and the writes of tasks."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 from langchain_core.runnables import RunnableConfig
@@ -27,29 +28,29 @@ from holdfast._values.records import (
 from holdfast._values.reference import checked_id
 from holdfast.adapters.langgraph._draft import PutDraft
 from holdfast.adapters.langgraph._get import find_checkpoint, find_thread
-from holdfast.adapters.langgraph._names import (
-    Place,
+from holdfast.adapters.langgraph._namespace import (
+    Namespace,
     given,
     id_in,
     made_at,
-    place_of,
+    namespace_of,
 )
-from holdfast.adapters.langgraph._task_writes import Call
+from holdfast.adapters.langgraph._task_writes import TaskWrites, task_writes
 from holdfast.adapters.langgraph._types import Types
 from holdfast.errors import Conflict
 
-# What another writer may have done in the meantime.
+# The conflicts that another writer may cause in the meantime.
 _CHANGED = frozenset({"head_moved", "thread_missing", "thread_deleted"})
 
 
-class Putting(msgspec.Struct, frozen=True):
-    """A checkpoint on its way into its thread.
+class PutRequest(msgspec.Struct, frozen=True):
+    """A checkpoint to save.
 
-    ``parent`` is the one that LangGraph says it goes on from; ``follows`` says that
-    this has to be the newest.
+    ``parent`` is the id of LangGraph's parent; with ``follows`` it must be the newest
+    checkpoint of the thread.
     """
 
-    place: Place
+    namespace: Namespace
     draft: PutDraft
     how: save.Options
     parent: str | None
@@ -62,63 +63,67 @@ class Putting(msgspec.Struct, frozen=True):
         return self.how.id
 
 
-def putting(
+def _follows(config: RunnableConfig, namespace: Namespace, parent: str | None) -> bool:
+    """Whether a put continues the checkpoint that its run found as the newest.
+
+    It does not if the caller asked for a certain checkpoint. The configs of runs are
+    complete, and their metadata name the checkpoint that was asked for. Subgraphs are
+    not checked: they start at an earlier checkpoint when their run does, and two
+    concurrent runs are detected in the outer graph.
+    """
+    if namespace.ns or "recursion_limit" not in config:
+        return False
+    by_namespace: Mapping[str, str] = given(config).get("checkpoint_map") or {}
+    asked = config.get("metadata", {}).get("checkpoint_id")
+    return parent is None or parent not in (asked, by_namespace.get(namespace.ns))
+
+
+async def put(
+    context: Context,
     types: Types,
     config: RunnableConfig,
     checkpoint: Put,
     metadata: CheckpointMetadata,
     new_versions: ChannelVersions,
-) -> Putting:
-    """What a call of ``put`` asks for."""
-    place = place_of(config)
-    parent = id_in(config)
+) -> RunnableConfig:
+    """Save a checkpoint as the newest of its thread; returns its config."""
+    namespace, parent = namespace_of(config), id_in(config)
     kept = types.plain(dict(get_checkpoint_metadata(config, metadata)), "metadata")
     how = save.Options(id=checked_id(checkpoint["id"]), metadata=encode_metadata(kept))
     draft = PutDraft(types, checkpoint, new_versions, parent)
-    return Putting(place, draft, how, parent, _follows(config, place, parent))
+    follows = _follows(config, namespace, parent)
+    asked = PutRequest(namespace, draft, how, parent, follows)
+    await save_checkpoint(context, asked)
+    return namespace.config(asked.id)
 
 
-def _follows(config: RunnableConfig, place: Place, parent: str | None) -> bool:
-    """Whether a put goes on from what its run found, and not from what it asked for.
-
-    The configs of runs are complete, and their metadata say which checkpoint was asked
-    for. Subgraphs are left alone: when a run begins at an earlier checkpoint they do
-    so too, and whether two runs are at work shows in the graph around them.
-    """
-    if place.ns or "recursion_limit" not in config:
-        return False
-    by_namespace: Mapping[str, str] = given(config).get("checkpoint_map") or {}
-    asked = config.get("metadata", {}).get("checkpoint_id")
-    return parent is None or parent not in (asked, by_namespace.get(place.ns))
-
-
-async def put(context: Context, asked: Putting) -> Checkpoint:
+async def save_checkpoint(context: Context, asked: PutRequest) -> Checkpoint:
     """Save a checkpoint as the newest of its thread."""
     how = _on_known(context, asked) or await _on_found(context, asked)
     while True:
         try:
-            return await save.save(context, asked.place.name, asked.draft, how)
+            return await save.save(context, asked.namespace.name, asked.draft, how)
         except Conflict as conflict:
             if conflict.code not in _CHANGED:
                 raise
         how = await _on_found(context, asked)
 
 
-def _on_known(context: Context, asked: Putting) -> save.Options | None:
-    """On top of what was saved last here, most likely still the newest."""
-    known = context.cache.take(asked.place.name)
+def _on_known(context: Context, asked: PutRequest) -> save.Options | None:
+    """To continue this process's last save, if that is the parent; no read needed."""
+    known = context.cache.take(asked.namespace.name)
     if known is None:
         return None
-    context.cache.give(asked.place.name, known)
+    context.cache.give(asked.namespace.name, known)
     is_next = known.head.id == asked.parent
     return replace(asked.how, expect=known.head) if is_next else None
 
 
-async def _on_found(context: Context, asked: Putting) -> save.Options:
-    """On top of what is there; refuses a put that would hide the work of others."""
-    record = await find_thread(context, asked.place)
+async def _on_found(context: Context, asked: PutRequest) -> save.Options:
+    """To continue what is stored; `Conflict` if that would hide another run's work."""
+    record = await find_thread(context, asked.namespace)
     if record is None or record.head is None:
-        return await _at_the_beginning(context, asked, record)
+        return await _as_first(context, asked, record)
     parent = await find_checkpoint(context, record, asked.parent)
     if parent is None or parent.seq != record.head.seq:
         if asked.follows and not await find_checkpoint(context, record, asked.id):
@@ -130,22 +135,22 @@ async def _on_found(context: Context, asked: Putting) -> save.Options:
     return replace(asked.how, expect=record.head)
 
 
-async def _at_the_beginning(
-    context: Context, asked: Putting, record: ThreadRecord | None
+async def _as_first(
+    context: Context, asked: PutRequest, record: ThreadRecord | None
 ) -> save.Options:
-    """As the first checkpoint of a thread, which may have been deleted before."""
-    place = asked.place
+    """To begin a thread, also one that was deleted before."""
+    namespace = asked.namespace
     if record is not None and record.deleted_at is not None and asked.parent:
-        raise deleted(place)
-    how = replace(asked.how, expect=None, start=place.start(anew=True))
-    if not place.ns:
+        raise deleted(namespace)
+    how = replace(asked.how, expect=None, start=namespace.start(anew=True))
+    if not namespace.ns:
         return how
-    guards = await _guards(context, place, asked.id)
+    guards = await _guards(context, namespace, asked.id)
     return replace(how, commit=_together(context, *guards))
 
 
 def _together(context: Context, *first: Write) -> Callable[[Write], Awaitable[Receipt]]:
-    """Commits a write behind others, or none of them."""
+    """Commits a write after others, in one transaction."""
 
     async def commit(write: Write) -> Receipt:
         *_, receipt = await context.backend.commit([*first, write])
@@ -163,44 +168,46 @@ def _turned(context: Context, record: ThreadRecord, target: Checkpoint) -> Write
     )
 
 
-async def _guards(context: Context, place: Place, checkpoint: str) -> tuple[Write, ...]:
-    """What must hold when a namespace begins: that its thread was not deleted."""
-    keys = [ThreadKey(place.root), ThreadKey(place.name)]
+async def _guards(
+    context: Context, namespace: Namespace, checkpoint: str
+) -> tuple[Write, ...]:
+    """The writes that fail if the thread of a new namespace is deleted meanwhile."""
+    keys = [ThreadKey(namespace.root), ThreadKey(namespace.name)]
     root, own = await context.backend.read(keys)
     for record in (root, own):
         if record is not None and is_late(record, checkpoint):
-            raise deleted(place)
+            raise deleted(namespace)
     if root is None or root.head is None or root.deleted_at is not None:
         return ()
-    return (Write(thread=place.root, at=context.clock(), expect=root.head),)
+    return (Write(thread=namespace.root, at=context.clock(), expect=root.head),)
 
 
 def is_late(record: ThreadRecord, checkpoint: str) -> bool:
-    """Whether a checkpoint was made before its thread was deleted, as far as known."""
+    """Whether a checkpoint was made before its thread was deleted, or may have been."""
     if record.deleted_at is None:
         return False
     made = made_at(checkpoint)
     return made is None or made <= record.deleted_at
 
 
-def deleted(place: Place) -> Conflict:
-    """A write that comes after its thread was deleted."""
+def deleted(namespace: Namespace) -> Conflict:
+    """The error of a write after its thread was deleted."""
     return Conflict(
-        f"thread {place.thread!r} was deleted while a run was at work on it, and what"
-        " the run saves is refused; begin a new run",
+        f"thread {namespace.thread!r} was deleted while a run was at work on it, and"
+        " what the run saves is refused; begin a new run",
         code="thread_deleted",
-        thread=place.thread,
+        thread=namespace.thread,
     )
 
 
-def _moved(asked: Putting, head: Checkpoint) -> Conflict:
+def _moved(asked: PutRequest, head: Checkpoint) -> Conflict:
     begun = "an empty thread" if asked.parent is None else repr(asked.parent)
     return Conflict(
-        f"another run has saved to thread {asked.place.thread!r}: this one goes on"
+        f"another run has saved to thread {asked.namespace.thread!r}: this one goes on"
         f" from {begun}, and the newest is {head.id!r}; run it again, or pass a"
         " checkpoint_id to branch off",
         code="head_moved",
-        thread=asked.place.thread,
+        thread=asked.namespace.thread,
         expected=asked.parent,
         found=head,
     )
@@ -209,10 +216,21 @@ def _moved(asked: Putting, head: Checkpoint) -> Conflict:
 # --- the writes of tasks --------------------------------------------------------------
 
 
-async def put_writes(context: Context, call: Call) -> None:
-    """Keep what a task wrote, on a checkpoint that may come later.
+async def put_writes(
+    context: Context,
+    types: Types,
+    config: RunnableConfig,
+    writes: Sequence[tuple[str, Any]],
+    task: tuple[str, str],
+) -> None:
+    """Save what a task wrote; a task is its id and its path."""
+    await save_writes(context, task_writes(types, config, writes, task))
 
-    What is there stays, but for the marks of an interrupt, an error and the like.
+
+async def save_writes(context: Context, call: TaskWrites) -> None:
+    """Save what a task wrote on a checkpoint, which may be saved later.
+
+    Writes that are stored already stay, except special ones, which are replaced.
     """
     while call.writes:
         entries = call.entries(context.clock())
@@ -223,15 +241,15 @@ async def put_writes(context: Context, call: Call) -> None:
 
 
 async def _record(
-    context: Context, call: Call, entries: tuple[Entry, ...]
+    context: Context, call: TaskWrites, entries: tuple[Entry, ...]
 ) -> tuple[Entry, ...]:
-    """The entries that are in force afterwards."""
+    """The entries that are stored afterwards."""
     write = Write(
-        thread=call.place.name,
+        thread=call.namespace.name,
         at=context.clock(),
         expect=UNSET,
         entries=entries,
-        replace_entries=call.is_all_marks,
+        replace_entries=call.are_special,
     )
     batch: Sequence[Write] = [write]
     while True:
@@ -242,5 +260,5 @@ async def _record(
                 raise
         else:
             return receipt.entries
-        guards = await _guards(context, call.place, call.checkpoint)
-        batch = [*guards, replace(write, start=call.place.start(anew=True))]
+        guards = await _guards(context, call.namespace, call.checkpoint)
+        batch = [*guards, replace(write, start=call.namespace.start(anew=True))]

@@ -24,7 +24,7 @@ Address = str | os.PathLike[str]
 AnyStore = Store | AsyncStore
 
 
-class Runner:
+class SaverRunner:
     """Runs operations over a store of either kind, for sync and for async callers.
 
     Sync calls run in the calling thread. Async calls run in a thread, or in the event
@@ -112,8 +112,8 @@ def _can_compress() -> bool:
     return False
 
 
-class Scoped(Generic[S]):
-    """A saver or a memory whose store is open within ``with`` or ``async with``."""
+class OpenedAdapter(Generic[S]):
+    """Something over a store that is open within ``with`` or ``async with``."""
 
     def __init__(
         self, make: Callable[[AnyStore], S], address: Address, options: OpenOptions

@@ -1,4 +1,4 @@
-"""The checkpointer: LangGraph's methods, one line each, blocking and awaited."""
+"""The checkpointer: LangGraph's methods, each sync and async."""
 
 from __future__ import annotations
 
@@ -25,22 +25,17 @@ from holdfast.adapters.langgraph import (
     _delete,
     _delta_channels,
     _get,
+    _list,
+    _put,
     _shapes,
-)
-from holdfast.adapters.langgraph import (
-    _list as _listing,
-)
-from holdfast.adapters.langgraph import (
-    _put as _putting,
 )
 from holdfast.adapters.langgraph._runner import (
     Address,
     AnyStore,
-    Runner,
-    Scoped,
+    OpenedAdapter,
+    SaverRunner,
     opened,
 )
-from holdfast.adapters.langgraph._task_writes import call_of
 from holdfast.adapters.langgraph._types import Types
 
 if TYPE_CHECKING:
@@ -50,16 +45,16 @@ if TYPE_CHECKING:
 class HoldfastSaver(BaseCheckpointSaver[Any]):
     """A checkpointer for ``graph.compile(checkpointer=...)``.
 
-    Opened from an address, with the options of `holdfast.open`, or over a store that is
-    open already; from asyncio also as ``async with HoldfastSaver.from_conn_string()``.
-    Every method is there blocking and awaited, for any number of threads and tasks.
+    ``store`` is an address, which is opened with the options of `holdfast.open`, or a
+    `Store` or `AsyncStore`; see also ``async with HoldfastSaver.from_conn_string()``.
+    Every method exists sync and async, for any number of threads and tasks.
 
-    ``allow`` are classes of your own that channels hold: enums, dataclasses, pydantic
-    models, named tuples, with whatever their fields are declared to hold. Messages and
-    the types of LangGraph and of Python need no permission. Anything else is refused,
-    when it is saved and when it is loaded, and nothing stored is ever imported.
+    ``allow`` are your own classes that channels hold: enums, dataclasses, pydantic
+    models, named tuples. The classes in the type hints of their fields are allowed too.
+    Messages and the types of LangGraph and Python need no permission. Other types are
+    refused when they are saved or loaded; a stored name is never imported.
 
-    A run whose thread was saved to by another run raises `holdfast.Conflict`.
+    A run raises `holdfast.Conflict` if another run has saved to its thread.
     """
 
     def __init__(
@@ -74,7 +69,7 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         self._owned = None
         if not isinstance(store, Store | AsyncStore):
             store = self._owned = opened(store, options)
-        self._runner = Runner(store)
+        self._runner = SaverRunner(store)
 
     @classmethod
     def from_conn_string(
@@ -83,9 +78,9 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         *,
         allow: Iterable[type] = (),
         **options: Unpack[OpenOptions],
-    ) -> Scoped[Self]:
-        """A saver for ``with`` or ``async with``, closed at the end of it."""
-        return Scoped(lambda store: cls(store, allow=allow), address, options)
+    ) -> OpenedAdapter[Self]:
+        """A saver for ``with`` or ``async with``, closed at the end of the block."""
+        return OpenedAdapter(lambda store: cls(store, allow=allow), address, options)
 
     def __enter__(self) -> Self:
         return self
@@ -109,7 +104,7 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
     # --- reading ----------------------------------------------------------------------
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """The checkpoint that a config names, or the one saved last in its thread."""
+        """The checkpoint that a config names, or the newest of its thread."""
         return self._runner.run(_get.get_tuple, self._types, config)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
@@ -124,12 +119,13 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
-        """The checkpoints of a thread, or of all, what was saved last first.
+        """The checkpoints of a thread, or of all threads, newest first.
 
-        ``filter`` compares metadata, by any key; ``before`` continues behind a
-        checkpoint. Nothing is held open meanwhile: the loop may call what it likes.
+        ``filter`` compares metadata by any key; ``before`` continues after a
+        checkpoint. No transaction is open during the loop, which may call any method.
         """
-        return self._runner.each(self._list(config, filter, before, limit))
+        query = _list.TupleQuery(config, filter, before, limit)
+        return self._runner.each(self._tuples(query))
 
     async def alist(
         self,
@@ -140,26 +136,19 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
         """As `list`, awaited."""
-        items = self._list(config, filter, before, limit)
-        async for item in self._runner.aeach(items):
+        query = _list.TupleQuery(config, filter, before, limit)
+        async for item in self._runner.aeach(self._tuples(query)):
             yield item
 
-    def _list(
-        self,
-        config: RunnableConfig | None,
-        wanted: dict[str, Any] | None,
-        before: RunnableConfig | None,
-        limit: int | None,
-    ) -> AsyncIterator[CheckpointTuple]:
-        asked = _listing.Asked(config=config, filter=wanted, before=before, limit=limit)
-        return _listing.tuples(self._runner.context, self._types, asked)
+    def _tuples(self, query: _list.TupleQuery) -> AsyncIterator[CheckpointTuple]:
+        return _list.tuples(self._runner.context, self._types, query)
 
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> dict[str, Any]:
-        """What delta channels begin with before a checkpoint, and were written since.
+        """The last stored values of delta channels before a checkpoint, later writes.
 
-        Raises `NotFound` if checkpoints were removed that they are made of.
+        Raises `NotFound` if checkpoints that they are computed from were removed.
         """
         return self._runner.run(_delta_channels.history, self._types, config, channels)
 
@@ -185,7 +174,9 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         Raises `Conflict` if another run has saved to the thread since this one read
         it, or if the thread was deleted.
         """
-        return self._runner.run(self._put, config, checkpoint, metadata, new_versions)
+        return self._runner.run(
+            _put.put, self._types, config, checkpoint, metadata, new_versions
+        )
 
     async def aput(
         self,
@@ -196,22 +187,8 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
     ) -> RunnableConfig:
         """As `put`, awaited."""
         return await self._runner.arun(
-            self._put, config, checkpoint, metadata, new_versions
+            _put.put, self._types, config, checkpoint, metadata, new_versions
         )
-
-    async def _put(
-        self,
-        context: Context,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
-        asked = _putting.putting(
-            self._types, config, checkpoint, metadata, new_versions
-        )
-        await _putting.put(context, asked)
-        return asked.place.config(asked.id)
 
     def put_writes(
         self,
@@ -220,8 +197,9 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        """Keep what a task wrote on a checkpoint, which need not be saved yet."""
-        self._runner.run(self._put_writes, config, writes, task_id, task_path)
+        """Save what a task wrote on a checkpoint, which may be saved later."""
+        task = task_id, task_path
+        self._runner.run(_put.put_writes, self._types, config, writes, task)
 
     async def aput_writes(
         self,
@@ -231,23 +209,13 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         task_path: str = "",
     ) -> None:
         """As `put_writes`, awaited."""
-        await self._runner.arun(self._put_writes, config, writes, task_id, task_path)
-
-    async def _put_writes(
-        self,
-        context: Context,
-        config: RunnableConfig,
-        writes: Sequence[tuple[str, Any]],
-        task_id: str,
-        task_path: str,
-    ) -> None:
-        call = call_of(self._types, config, writes, (task_id, task_path))
-        await _putting.put_writes(context, call)
+        task = task_id, task_path
+        await self._runner.arun(_put.put_writes, self._types, config, writes, task)
 
     # --- removing and copying ---------------------------------------------------------
 
     def delete_thread(self, thread_id: str) -> None:
-        """Delete a thread with its subgraphs; runs still at work on it are refused."""
+        """Delete a thread with its subgraphs; later saves of its runs are refused."""
         self._runner.run(_delete.delete_thread, str(thread_id))
 
     async def adelete_thread(self, thread_id: str) -> None:
@@ -255,7 +223,7 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         await self._runner.arun(_delete.delete_thread, str(thread_id))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Remove what runs saved, but for what delta channels still need."""
+        """Remove what runs saved, except what delta channels still need."""
         self._runner.run(_delete.delete_for_runs, set(run_ids))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
@@ -263,7 +231,7 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         await self._runner.arun(_delete.delete_for_runs, set(run_ids))
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Copy a thread with its subgraphs and writes; ids stay what they are."""
+        """Copy a thread with its subgraphs and writes; ids are unchanged."""
         names = str(source_thread_id), str(target_thread_id)
         self._runner.run(_delete.copy_thread, *names)
 
@@ -277,8 +245,8 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
     ) -> None:
         """Remove all but the newest checkpoint of each namespace, or all.
 
-        Kept are also those that delta channels are made of, and those with a label or
-        a tag. The strategy is ``"keep_latest"`` or ``"delete"``.
+        The strategy ``"keep_latest"`` also keeps checkpoints that delta channels need,
+        and those with a label or a tag; ``"delete"`` deletes the threads.
         """
         names = [str(name) for name in thread_ids]
         self._runner.run(_delete.prune, names, strategy)
@@ -297,11 +265,11 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> Report:
-        """Take over what LangGraph's own savers keep, in SQLite or PostgreSQL.
+        """Import the checkpoints of LangGraph's own savers, from SQLite or PostgreSQL.
 
         ``source`` is the path of a SQLite file or a ``postgresql://`` address, and is
-        never changed. All threads, namespaces, checkpoints and writes come with their
-        ids; a second import adds what is new. With ``dry_run`` nothing is written.
+        never changed. All threads, namespaces, checkpoints and writes keep their ids; a
+        second import adds what is new. With ``dry_run`` nothing is written.
         """
         return self._runner.run(self._import_from, source, dry_run, progress)
 
@@ -336,7 +304,7 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
     # --- for LangGraph ----------------------------------------------------------------
 
     def get_next_version(self, current: Any, channel: None) -> Any:
-        """The version after another: a number, or text where it was text before."""
+        """The version after ``current``: a number, or a text if that is a text."""
         del channel
         if isinstance(current, str):
             number = int(current.partition(".")[0]) + 1
@@ -346,7 +314,7 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
     def with_allowlist(
         self, extra_allowlist: Collection[tuple[str, ...]]
     ) -> HoldfastSaver:
-        """The same saver, allowing the classes a graph's state is declared with."""
+        """A saver over the same store that also allows these classes of a state."""
         types = self._types.allowing(_found(extra_allowlist))
         if types is self._types:
             return self
@@ -356,7 +324,7 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
 
 
 def _found(names: Collection[tuple[str, ...]]) -> Iterator[type]:
-    """Classes that are loaded, by their modules and names."""
+    """The classes of these modules and names that are imported already."""
     for module, *path in names:
         found: Any = sys.modules.get(module)
         for name in path:

@@ -1,8 +1,8 @@
-"""How classes are taken apart into fields and made again, without running their code.
+"""Turns instances into fields and back without running code of their classes.
 
-Instances are made as unpickling makes them, field by field: no constructor, validator
-or hook runs, and what was kept comes back as it was. A field that was added to the
-class since begins with its default; one that was taken from it is left out.
+Instances are created as unpickling creates them, field by field: no constructor,
+validator or hook runs, and values come back unchanged. A field that was added to the
+class since gets its default; a field that was removed from it is left out.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing_extensions import get_type_hints, is_typeddict
 from holdfast.errors import Unstorable
 
 TYPE = "__type__"
-# What a model has beside its fields, whose names cannot begin like this.
+# Parts of a model that are not fields; names of fields cannot begin like this.
 EXTRA, PRIVATE, UNSET = "__extra__", "__private__", "__unset__"
 
 _EMPTY = (list, dict, set)
@@ -31,12 +31,12 @@ _PLAIN = (NoneType, bool, int, float, str, bytes)
 Fields = dict[str, Any]
 
 
-class Refused(Exception):
-    """An instance that cannot be kept; the text says what it is and what to do."""
+class NotStorable(Exception):
+    """An instance that cannot be stored; the text says why and what to do."""
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """A class under the name it is stored by: instance to fields and back."""
+    """How a class is stored: its name, instance to fields, fields to instance."""
 
     name: str
     dump: Callable[[Any], Fields]
@@ -44,7 +44,7 @@ class Shape(msgspec.Struct, frozen=True):
 
 
 def shape_of(class_: type, name: str | None = None) -> Shape:
-    """The shape of an enum, a dataclass, a model, a named tuple, or a kind of text."""
+    """The shape of a class of one of the kinds at the end of this module."""
     full = name or f"{class_.__module__}.{class_.__qualname__}"
     for applies, make in _KINDS:
         if applies(class_):
@@ -54,12 +54,12 @@ def shape_of(class_: type, name: str | None = None) -> Shape:
 
 
 def is_allowable(class_: type) -> bool:
-    """Whether `shape_of` can take instances apart."""
+    """Whether `shape_of` has a shape for a class."""
     return any(applies(class_) for applies, _ in _KINDS)
 
 
 def with_fields(classes: Iterable[Any]) -> set[type]:
-    """The classes, and those that their fields are declared to hold."""
+    """The classes, and the classes in the type hints of their fields."""
     found: set[type] = set()
     seen: list[object] = []
     waiting = list(classes)
@@ -82,11 +82,11 @@ def with_fields(classes: Iterable[Any]) -> set[type]:
 
 
 def _hints(class_: type) -> Iterator[object]:
-    """What the fields of a class are declared as, as far as it can be told."""
+    """The type hints of the fields of a class, none if they cannot be resolved."""
     try:
         hints = get_type_hints(class_, include_extras=True)
     except (NameError, TypeError, AttributeError, SyntaxError):
-        # A name that only a type checker can see: such a class has to be given.
+        # A name that only a type checker sees: the caller has to allow the class.
         return
     yield from hints.values()
 
@@ -148,7 +148,7 @@ def _dataclass(class_: Any, name: str) -> Shape:
     fields = dataclasses.fields(class_)
 
     def dump(value: object) -> Fields:
-        # A field without a value, in a class with slots, has no attribute.
+        # In a class with slots a field without a value has no attribute.
         names = (field.name for field in fields)
         return {name: getattr(value, name) for name in names if hasattr(value, name)}
 
@@ -192,7 +192,7 @@ def _model(class_: type[BaseModel], name: str) -> Shape:
 
 
 def beside(model: BaseModel) -> Fields:
-    """What a model has beside its fields."""
+    """The parts of a model that are not fields."""
     found: Fields = {}
     if model.__pydantic_extra__:
         found[EXTRA] = model.__pydantic_extra__
@@ -202,9 +202,9 @@ def beside(model: BaseModel) -> Fields:
 
 
 def model_loader(class_: type[BaseModel]) -> Callable[[Fields], object]:
-    """Makes a model of its fields, the way unpickling does."""
+    """A function that creates a model from its fields, as unpickling does."""
     begins = dict(beginnings(class_))
-    # In the order of the class, so that what is kept again is kept in the same bytes.
+    # In the order of the class, so that saving again gives the same bytes.
     every = {name: begins.get(name) for name in class_.model_fields}
     fresh: dict[str, Callable[[], Any]] = {
         name: type(value) for name, value in begins.items() if type(value) in _EMPTY
@@ -236,7 +236,7 @@ def model_loader(class_: type[BaseModel]) -> Callable[[Fields], object]:
 
 
 def beginnings(class_: type[BaseModel]) -> Iterator[tuple[str, Any]]:
-    """The fields of a model that begin with the same plain value each time."""
+    """The fields of a model whose default is a plain value, with that value."""
     for name, field in class_.model_fields.items():
         default: Any = field.default
         if field.default_factory in _EMPTY:
@@ -246,7 +246,7 @@ def beginnings(class_: type[BaseModel]) -> Iterator[tuple[str, Any]]:
 
 
 def _made(name: str, field: FieldInfo) -> Any:
-    """What a field begins with that was added to its class since."""
+    """The default of a field that was added to its class since."""
     if field.is_required():
         raise KeyError(name)
     return field.get_default(call_default_factory=True, validated_data={})

@@ -1,4 +1,4 @@
-"""LangGraph's long-term memory, blocking and awaited."""
+"""The store for LangGraph's long-term memory: its methods, each sync and async."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from holdfast.adapters.langgraph import _memory
 from holdfast.adapters.langgraph._runner import (
     Address,
     AnyStore,
-    Runner,
-    Scoped,
+    OpenedAdapter,
+    SaverRunner,
     opened,
 )
 from holdfast.adapters.langgraph._types import Types
@@ -25,9 +25,9 @@ from holdfast.errors import Unsupported
 class HoldfastStore(BaseStore):
     """A store for ``graph.compile(store=...)``: items in namespaces, with history.
 
-    Opened like `HoldfastSaver`, also over the same store. ``ttl`` is LangGraph's: an
-    item whose time is over is gone at once; `sweep_ttl` frees what it took. A query
-    finds items by the words in them, as many as possible first.
+    Opened like `HoldfastSaver`, also over the same store. ``ttl`` is LangGraph's
+    config: an item whose lifetime has ended is not returned; `sweep_ttl` deletes it. A
+    query finds items by words; those that contain most of its words come first.
     """
 
     supports_ttl = True
@@ -51,7 +51,7 @@ class HoldfastStore(BaseStore):
         self._owned: Store | None = None
         if not isinstance(store, Store | AsyncStore):
             store = self._owned = opened(store, options)
-        self._runner = Runner(store)
+        self._runner = SaverRunner(store)
 
     @classmethod
     def from_conn_string(
@@ -61,9 +61,11 @@ class HoldfastStore(BaseStore):
         ttl: TTLConfig | None = None,
         index: IndexConfig | None = None,
         **options: Unpack[OpenOptions],
-    ) -> Scoped[Self]:
-        """A store for ``with`` or ``async with``, closed at the end of it."""
-        return Scoped(lambda store: cls(store, ttl=ttl, index=index), address, options)
+    ) -> OpenedAdapter[Self]:
+        """A store for ``with`` or ``async with``, closed at the end of the block."""
+        return OpenedAdapter(
+            lambda store: cls(store, ttl=ttl, index=index), address, options
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -85,7 +87,7 @@ class HoldfastStore(BaseStore):
         """Do nothing: a store is ready once it is open."""
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """The results of operations, carried out one after the other."""
+        """The results of operations, which run one after the other."""
         return self._runner.run(_memory.batch, self._types, ops)
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
@@ -93,7 +95,7 @@ class HoldfastStore(BaseStore):
         return await self._runner.arun(_memory.batch, self._types, ops)
 
     def sweep_ttl(self) -> int:
-        """Delete the items whose time is over; how many there were."""
+        """Delete the items whose lifetime has ended; returns their number."""
         return self._runner.run(_memory.sweep)
 
     async def asweep_ttl(self) -> int:

@@ -1,8 +1,8 @@
 """What tasks wrote, in the journal of the checkpoint they worked on.
 
-The regular writes of a call are one entry, under the task and the place of the first;
-a call that finds some of them there adds only what it has beyond them. The marks of an
-error, an interrupt and the like stand alone and are replaced.
+The regular writes of a call are one entry, whose key is the task and the index of the
+first write; a call that finds some of them stored adds only the others. Special writes,
+such as errors and interrupts, are entries of their own and are replaced.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from msgspec.structs import replace
 from holdfast._values import codec
 from holdfast._values.records import Entry, checked_name
 from holdfast._values.reference import checked_id
-from holdfast.adapters.langgraph._names import (
-    Place,
+from holdfast.adapters.langgraph._namespace import (
+    Namespace,
     escaped,
     id_in,
-    place_of,
+    namespace_of,
     unescaped,
 )
 from holdfast.adapters.langgraph._types import Types
@@ -33,51 +33,50 @@ _SEPARATOR = " "
 _Write = tuple[str, Any]
 
 
-class Call(msgspec.Struct, frozen=True):
-    """A call of ``put_writes``, its writes plain and by place.
+class TaskWrites(msgspec.Struct, frozen=True):
+    """The writes of one call of ``put_writes``, by index, as plain values.
 
-    Marks have the places that LangGraph gives them, which are negative.
+    Special writes have the negative indexes that LangGraph gives them.
     """
 
-    place: Place
+    namespace: Namespace
     checkpoint: str
     task: str
     path: str
     writes: dict[int, _Write]
 
     @property
-    def is_all_marks(self) -> bool:
-        """Whether it replaces what is there."""
-        return all(place < 0 for place in self.writes)
+    def are_special(self) -> bool:
+        """Whether all writes are special, and so replace stored ones."""
+        return all(index < 0 for index in self.writes)
 
     def entries(self, now: int) -> tuple[Entry, ...]:
-        """The regular writes as one entry, then the marks."""
-        regular = [place for place in self.writes if place >= 0]
+        """The regular writes as one entry, then one entry for each special write."""
+        regular = [index for index in self.writes if index >= 0]
         groups: dict[int, list[_Write | None]] = {}
         if regular:
-            places = range(min(regular), max(regular) + 1)
-            groups[places.start] = [self.writes.get(place) for place in places]
-        marks = {place: write for place, write in self.writes.items() if place < 0}
-        groups |= {place: [write] for place, write in marks.items()}
+            indexes = range(min(regular), max(regular) + 1)
+            groups[indexes.start] = [self.writes.get(index) for index in indexes]
+        groups |= {i: [write] for i, write in self.writes.items() if i < 0}
         return tuple(
             Entry(
-                self.place.name,
+                self.namespace.name,
                 self.checkpoint,
-                self._key(place),
+                self._key(index),
                 codec.encode(self._value(writes), "writes"),
                 now,
             )
-            for place, writes in groups.items()
+            for index, writes in groups.items()
         )
 
-    def beyond(self, entry: Entry) -> Call:
-        """The regular writes whose places are not taken by what is there."""
-        taken = {write.place for write in _written(entry)}
+    def beyond(self, entry: Entry) -> TaskWrites:
+        """The regular writes whose indexes a stored entry does not have."""
+        taken = {write.index for write in _written(entry)}
         left = {p: w for p, w in self.writes.items() if p >= 0 and p not in taken}
         return replace(self, writes=left)
 
-    def _key(self, place: int) -> str:
-        name = f"{place}{_SEPARATOR}{escaped(self.task)}"
+    def _key(self, index: int) -> str:
+        name = f"{index}{_SEPARATOR}{escaped(self.task)}"
         return checked_name(name, "task id")
 
     def _value(self, writes: Sequence[_Write | None]) -> dict[str, Any]:
@@ -85,16 +84,16 @@ class Call(msgspec.Struct, frozen=True):
         return {**path, "writes": [write and list(write) for write in writes]}
 
 
-def call_of(
+def task_writes(
     types: Types,
     config: RunnableConfig,
     writes: Sequence[tuple[str, Any]],
     task: tuple[str, str],
-) -> Call:
-    """What a call of ``put_writes`` asks for; a task is its id and its path."""
+) -> TaskWrites:
+    """The writes of a call of ``put_writes``; a task is its id and its path."""
     id_, path = task
-    return Call(
-        place_of(config),
+    return TaskWrites(
+        namespace_of(config),
         checked_id(id_in(config)),
         id_,
         path,
@@ -105,36 +104,36 @@ def call_of(
     )
 
 
-class Written(msgspec.Struct, frozen=True):
-    """A write as it was kept."""
+class StoredWrite(msgspec.Struct, frozen=True):
+    """A stored write of a task."""
 
     path: str
     task: str
-    place: int
+    index: int
     channel: str
     value: Any
 
     def revived(self, types: Types) -> PendingWrite:
-        """As LangGraph sees it."""
+        """The write for LangGraph."""
         return self.task, self.channel, types.revive(self.value)
 
 
-def written(entries: Sequence[Entry]) -> list[Written]:
+def written(entries: Sequence[Entry]) -> list[StoredWrite]:
     """The writes of a checkpoint, in the order in which LangGraph applies them."""
-    found: dict[tuple[str, int], Written] = {}
+    found: dict[tuple[str, int], StoredWrite] = {}
     for entry in entries:
         for write in _written(entry):
-            # What was there first stays.
-            found.setdefault((write.task, write.place), write)
-    return sorted(found.values(), key=lambda w: (w.path, w.task, w.place))
+            # The write that was stored first counts.
+            found.setdefault((write.task, write.index), write)
+    return sorted(found.values(), key=lambda w: (w.path, w.task, w.index))
 
 
-def _written(entry: Entry) -> list[Written]:
+def _written(entry: Entry) -> list[StoredWrite]:
     start, _, task = entry.key.partition(_SEPARATOR)
     about = cast("dict[str, Any]", entry.value)
     path = about.get("path", "")
     return [
-        Written(path, unescaped(task), int(start) + n, *write)
+        StoredWrite(path, unescaped(task), int(start) + n, *write)
         for n, write in enumerate(about["writes"])
         if write is not None
     ]

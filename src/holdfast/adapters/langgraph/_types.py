@@ -1,8 +1,8 @@
-"""Python objects as plain values and back: a closed table of types.
+"""Python objects as plain values and back, by a closed table of types.
 
-What has no place in JSON becomes a mapping whose ``__type__`` names an entry of the
-table, and only entries of the table are ever made of what is stored: nothing is
-imported, called or looked up by a stored name. A message stays readable as one.
+An object that JSON cannot express becomes a mapping whose ``__type__`` names an entry
+of the table. Loading creates only the types of the table: nothing is imported, called
+or looked up by a stored name. A stored message is still readable as a message.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from zoneinfo import ZoneInfo
 from holdfast._values import codec
 from holdfast.adapters.langgraph import _known_types, _shapes
 from holdfast.adapters.langgraph._known_types import NATIVE
-from holdfast.adapters.langgraph._shapes import TYPE, Fields, Refused, Shape
+from holdfast.adapters.langgraph._shapes import TYPE, Fields, NotStorable, Shape
 from holdfast.errors import FormatMismatch, Unstorable
 
 _TOO_DEEP = "is nested too deeply, or inside itself; refer to it by id"
 
 
 class Types:
-    """Which types can be kept, and how; ``allow`` adds classes and what they hold."""
+    """The storable types; ``allow`` adds classes and those of their fields."""
 
     def __init__(self, allow: Iterable[type] = ()) -> None:
         self._allowed = _shapes.with_fields(allow)
@@ -60,17 +60,17 @@ class Types:
         return codec.encode(self.plain(value, path), path)
 
     def plain(self, value: object, path: str) -> object:
-        """A value made of what the codec carries."""
+        """The value as types that the codec can encode; ``path`` names it in errors."""
         try:
             return self._plain(value)
-        except Refused as refused:
-            where = path + self._place(value)
+        except NotStorable as refused:
+            where = path + self._path_to_refused(value)
             raise Unstorable(where, str(refused)) from None
         except RecursionError:
             raise Unstorable(path, _TOO_DEEP) from None
 
     def revive(self, value: Any) -> Any:
-        """What `plain` was given; changes ``value`` in place."""
+        """The value that was passed to `plain`; changes ``value`` in place."""
         kind = cast("type[object]", type(value))
         if kind is dict:
             for key, item in value.items():
@@ -91,10 +91,10 @@ class Types:
         dump = self._dumps.get(kind)
         if dump is not None:
             return dump(value)
-        # As LangGraph keeps them: an exception is told, not raised again.
+        # As LangGraph's own serializer does: only the text of an exception is stored.
         if isinstance(value, BaseException):
             return repr(value)
-        raise Refused(_refusal(kind))
+        raise NotStorable(_refusal(kind))
 
     def _plain_list(self, value: Iterable[Any]) -> list[object]:
         plain = self._plain
@@ -109,7 +109,7 @@ class Types:
     def _plain_set(self, value: Iterable[Any], name: str) -> object:
         if all(type(item) in NATIVE for item in value):
             return value
-        # In an order of their own, so that equal sets are kept in the same bytes.
+        # Sorted, so that equal sets are stored in the same bytes.
         items = sorted(self._plain_list(value), key=lambda i: codec.encode(i, name))
         return {TYPE: name, "items": items}
 
@@ -128,13 +128,13 @@ class Types:
             text = f"a stored {name} cannot be made again: {error!r}; check its class"
             raise FormatMismatch(text, code="type_changed") from error
 
-    def _place(self, value: Any) -> str:
-        """Where in a value the first part stands that is refused."""
+    def _path_to_refused(self, value: Any) -> str:
+        """The path inside a value to its first part that cannot be stored."""
         for step, item in self._parts(value):
             try:
                 self._plain(item)
-            except Refused:
-                return step + self._place(item)
+            except NotStorable:
+                return step + self._path_to_refused(item)
         return ""
 
     def _parts(self, value: Any) -> Iterator[tuple[str, Any]]:
@@ -162,7 +162,7 @@ def _dumper(
     name, fields_of = shape.name, shape.dump
 
     def dump(value: Any) -> dict[str, object]:
-        # The name comes last: whoever looks at a message sees role and text first.
+        # The name is last, so that a reader of a message sees role and text first.
         found: dict[str, object] = {**fields_of(value), TYPE: name}
         for key, item in found.items():
             if type(item) not in NATIVE:
@@ -173,7 +173,7 @@ def _dumper(
 
 
 def _plain_moment(moment: Any) -> object:
-    """A datetime or time as it is, unless its zone is more than an offset."""
+    """A datetime or time; one with a named zone as a mapping."""
     if type(moment.tzinfo) is not ZoneInfo:
         return moment
     zone = moment.tzinfo.key
@@ -185,7 +185,7 @@ def _load_moment(fields: Fields) -> object:
 
 
 _HOLDING = frozenset({dict, list, tuple})
-# What is stored under a name and is no class of its own.
+# The names in the table that are not classes with a shape.
 _LOADS: dict[str, Callable[[Fields], object]] = {
     "dict": lambda fields: dict(fields["items"]),
     "set": lambda fields: set(fields["items"]),

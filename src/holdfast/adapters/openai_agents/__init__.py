@@ -3,14 +3,14 @@
     OpenAI Agents SDK                Holdfast
     -----------------                --------
     session                          conversation of the same id
-    items                            messages of the conversation, as they are
+    items                            messages of the conversation, unchanged
     add_items, a batch               one checkpoint
-    pop_item, clear_session          one checkpoint; what was there can be undone
+    pop_item, clear_session          one checkpoint, which can be undone
     compaction                       one checkpoint instead of a clear and an add
     RunState                         the value "paused_run" beside the messages
     tool call made `once`            journal of the conversation, by call id
 
-`HoldfastSession` translates and keeps nothing itself. Needs the extra:
+`HoldfastSession` only translates; all state is in the store. Needs the extra:
 ``pip install 'holdfast[openai-agents]'``.
 """
 

@@ -1,4 +1,4 @@
-"""What a session does to its conversation, each in one checkpoint."""
+"""Reads and changes the conversation of a session; each change is a checkpoint."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import msgspec
 
+from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
 from holdfast._engine.records import transcript_tail
 from holdfast._engine.records.conversations import KIND, missing, thread_of
@@ -17,24 +18,30 @@ from holdfast._engine.threads.drafts import (
     Amendment,
     ListsDraft,
     StateDraft,
+    read_values,
 )
 from holdfast._engine.threads.lineage import Reference
-from holdfast._engine.threads.load import loaded
+from holdfast._engine.threads.load import loaded, read_listed
 from holdfast._messages.transcript import fields_of
 from holdfast._port import Start, ThreadKey
 from holdfast._values import codec
 from holdfast._values.list_tail import Tail
 from holdfast._values.records import UNSET, Checkpoint, ThreadRecord
 from holdfast._values.reference import HEAD
-from holdfast.adapters.openai_agents._paused import RUN, Change, next_run, run_after
+from holdfast.adapters.openai_agents._paused_run import (
+    RUN,
+    SessionChange,
+    next_run,
+    run_after,
+)
 from holdfast.conversations import counts_of, tally, tally_of
 from holdfast.errors import Conflict, NotFound, Unstorable
 
 Items = list[dict[str, Any]]
 
 
-class Place(msgspec.Struct, frozen=True):
-    """The conversation of a session, and whose it is when it begins."""
+class ConversationKey(msgspec.Struct, frozen=True):
+    """The conversation of a session; owner and agent are set when it begins."""
 
     id: str
     owner: str | None = None
@@ -47,12 +54,12 @@ class Place(msgspec.Struct, frozen=True):
 
     @property
     def start(self) -> Start:
-        """How it begins."""
+        """How the thread is created."""
         return Start(kind=KIND, owner=self.owner, agent=self.agent)
 
 
 def checked(items: Sequence[object]) -> Items:
-    """Items that can be kept."""
+    """The items; `Unstorable` if one is not a dict."""
     for number, item in enumerate(items):
         if not isinstance(item, dict):
             kind = type(item).__name__
@@ -66,66 +73,85 @@ def checked(items: Sequence[object]) -> Items:
 # --- reading --------------------------------------------------------------------------
 
 
-async def items(context: Context, place: Place, limit: int | None) -> Items:
-    """The last items, or all, in their order; none if there is no conversation."""
+async def items(context: Context, key: ConversationKey, limit: int | None) -> Items:
+    """The last items, or all, oldest first; none if there is no conversation."""
     if limit is None or limit < 0:
-        return (await present(context, place)).items
-    await admit(context, place)
-    found = await transcript_tail.newest(context, place.thread, limit)
+        return (await present(context, key)).items
+    await admit(context, key)
+    found = await transcript_tail.newest(context, key.thread, limit)
     return cast("Items", found.messages)
 
 
-class Present(msgspec.Struct, frozen=True):
-    """The items of one checkpoint, and the id of the run that is paused there."""
+class StoredItems(msgspec.Struct, frozen=True):
+    """The items of one checkpoint, and the id of its paused run."""
 
     items: Items
     run: object = None
 
 
-async def present(context: Context, place: Place) -> Present:
-    """What there is now; nothing if there is no conversation."""
-    await admit(context, place)
+async def present(context: Context, key: ConversationKey) -> StoredItems:
+    """All items and the paused run; none if there is no conversation."""
+    await admit(context, key)
     try:
-        state = (await loaded(context, place.thread, HEAD)).values
+        state = (await loaded(context, key.thread, HEAD)).values
     except NotFound:
-        return Present([])
+        return StoredItems([])
     run = fields_of(state.get(RUN)).get("id")
-    return Present(cast("Items", state.get("messages", [])), run)
+    return StoredItems(cast("Items", state.get("messages", [])), run)
 
 
-async def admit(context: Context, place: Place) -> None:
-    """Raise `NotFound` if the conversation is another owner's."""
-    if place.owner is not None:
-        await _admit(context, place)
+async def find_run(context: Context, key: ConversationKey) -> Mapping[str, Any] | None:
+    """The stored run, ``None`` if there is none."""
+    await admit(context, key)
+    record = await context.find_thread(key.thread)
+    if record is None or record.head is None:
+        return None
+
+    async def read(context: Context, record: ThreadRecord) -> Mapping[str, Any] | None:
+        assert record.head is not None
+        known = OpenedCheckpoint.of(record.head)
+        return fields_of((await read_values(context, known, (RUN,))).get(RUN)) or None
+
+    return await read_listed(context, record, read)
 
 
-async def _admit(context: Context, place: Place) -> ThreadRecord | None:
-    """The conversation's thread, living or not; another owner's is not found."""
-    [record] = await context.backend.read([ThreadKey(place.thread)])
+async def admit(context: Context, key: ConversationKey) -> None:
+    """Raise `NotFound` if the conversation belongs to another owner."""
+    if key.owner is not None:
+        await _admit(context, key)
+
+
+async def _admit(context: Context, key: ConversationKey) -> ThreadRecord | None:
+    """The conversation's thread, also a deleted one; `NotFound` for other owners."""
+    [record] = await context.backend.read([ThreadKey(key.thread)])
     is_living = record is not None and record.deleted_at is None
-    if record and is_living and place.owner not in (None, record.owner):
-        raise missing(place.id)
+    if record and is_living and key.owner not in (None, record.owner):
+        raise missing(key.id)
     return record
 
 
 # --- changing -------------------------------------------------------------------------
 
 
-async def change(context: Context, place: Place, wanted: Change) -> Checkpoint:
-    """Make a change; `Untouched` if the conversation is not as it was expected."""
+async def change(
+    context: Context, key: ConversationKey, wanted: SessionChange
+) -> Checkpoint:
+    """Make a change; `Untouched` if the conversation is not as expected."""
     if not wanted.only_adds:
         try:
-            return await _save(context, place, _ending(wanted), wanted)
+            return await _save(context, key, _ending(wanted), wanted)
         except Untouched:
             if wanted.dropped is not None:
                 raise
-        # There is nothing to drop, and nothing to add to either.
+        # The conversation is empty or does not exist: there is nothing to drop.
         wanted = msgspec.structs.replace(wanted, dropped=())
-    return await _save(context, place, _adding(context, wanted), wanted)
+    return await _save(context, key, _adding(context, wanted), wanted)
 
 
-async def pop(context: Context, place: Place, metadata: bytes) -> dict[str, Any] | None:
-    """Drop the last item and give it, ``None`` if there is none."""
+async def pop(
+    context: Context, key: ConversationKey, metadata: bytes
+) -> dict[str, Any] | None:
+    """Drop the last item and return it, ``None`` if there is none."""
     popped: list[object] = []
 
     def decide(tail: Tail, before: Mapping[str, Any]) -> Ending:
@@ -134,77 +160,84 @@ async def pop(context: Context, place: Place, metadata: bytes) -> dict[str, Any]
             raise Untouched
         return Ending(drop=1, values=run_after(before.get(RUN), popped, ()))
 
-    how = Change(kind="pop", metadata=metadata)
+    how = SessionChange(kind="pop", metadata=metadata)
     try:
-        await _save(context, place, EndingDraft((RUN,), decide), how)
+        await _save(context, key, EndingDraft((RUN,), decide), how)
     except Untouched:
         return None
     return cast("dict[str, Any]", popped[0])
 
 
-async def clear(context: Context, place: Place, metadata: bytes) -> None:
-    """Drop all items, and begin a conversation anew that was deleted."""
-    record = await _admit(context, place)
+async def clear(context: Context, key: ConversationKey, metadata: bytes) -> None:
+    """Drop all items; a conversation that was deleted is created again."""
+    record = await _admit(context, key)
     if record is None:
         return
     try:
         if record.deleted_at is None:
-            wanted = Change(dropped=None, run=None, kind="clear", metadata=metadata)
-            await change(context, place, wanted)
+            wanted = SessionChange(
+                dropped=None, run=None, kind="clear", metadata=metadata
+            )
+            await change(context, key, wanted)
         else:
-            await _begin(context, place)
+            await _begin(context, key)
     except Untouched:
         return
 
 
-async def _begin(context: Context, place: Place) -> None:
+async def _begin(context: Context, key: ConversationKey) -> None:
     empty: dict[str, object] = {
         "created_at": context.clock(),
         "messages": [],
         "counts": counts_of(tally(())),
     }
-    how = save.Options(expect=None, start=place.start)
+    how = save.Options(expect=None, start=key.start)
     try:
-        await save.save(context, place.thread, StateDraft(empty), how)
+        await save.save(context, key.thread, StateDraft(empty), how)
     except Conflict as conflict:
-        if conflict.code != "head_moved":  # somebody else was quicker
+        if conflict.code != "head_moved":  # another writer created it first
             raise
 
 
-async def fork(context: Context, place: Place, new: Place, at: Reference) -> None:
+async def fork(
+    context: Context, key: ConversationKey, new: ConversationKey, at: Reference
+) -> None:
     """A new conversation that shares its history with this one up to a checkpoint."""
-    await admit(context, place)
-    await moves.fork(context, place.thread, new.thread, at)
+    await admit(context, key)
+    await moves.fork(context, key.thread, new.thread, at)
 
 
 async def _save(
-    context: Context, place: Place, draft: AmendDraft | EndingDraft, wanted: Change
+    context: Context,
+    key: ConversationKey,
+    draft: AmendDraft | EndingDraft,
+    wanted: SessionChange,
 ) -> Checkpoint:
-    how = save.Options(kind=wanted.kind, metadata=wanted.metadata, start=place.start)
+    how = save.Options(kind=wanted.kind, metadata=wanted.metadata, start=key.start)
     while True:
-        if place.owner is not None:
-            record = await _admit(context, place)
-            # Nobody else's may begin between this look and the save.
+        if key.owner is not None:
+            record = await _admit(context, key)
+            # Refuse a conversation of another owner that begins between read and save.
             how = msgspec.structs.replace(how, expect=UNSET if record else None)
         try:
-            return await save.save(context, place.thread, draft, how)
+            return await save.save(context, key.thread, draft, how)
         except Conflict as conflict:
             if conflict.code == "thread_deleted":
-                raise _deleted(place) from None
+                raise _deleted(key) from None
             if how.expect is UNSET or conflict.code != "head_moved":
                 raise
 
 
-def _deleted(place: Place) -> Conflict:
+def _deleted(key: ConversationKey) -> Conflict:
     return Conflict(
-        f"session {place.id!r} was deleted; clear_session() begins it anew",
+        f"session {key.id!r} was deleted; clear_session() begins it again",
         code="thread_deleted",
-        thread=place.thread,
+        thread=key.thread,
     )
 
 
-def _adding(context: Context, wanted: Change) -> AmendDraft:
-    """More items at the end, without a look at those that are there."""
+def _adding(context: Context, wanted: SessionChange) -> AmendDraft:
+    """Adds items at the end without reading the stored ones."""
     lists = ListsDraft({"messages": wanted.added})
     now = context.clock()
 
@@ -221,8 +254,8 @@ def _adding(context: Context, wanted: Change) -> AmendDraft:
     return AmendDraft(("counts", RUN), longer)
 
 
-def _ending(wanted: Change) -> EndingDraft:
-    """Another end, or another beginning, than there is."""
+def _ending(wanted: SessionChange) -> EndingDraft:
+    """Replaces items at the end, or all of them."""
 
     def decide(tail: Tail, before: Mapping[str, Any]) -> Ending:
         counted = tally_of(before.get("counts"))
@@ -244,12 +277,12 @@ def _ending(wanted: Change) -> EndingDraft:
 
 
 def _text(items: list[object]) -> bytes:
-    """As it is stored: that of an item which holds a NaN equals itself."""
+    """The stored text, for comparing: a NaN is not equal to itself, its text is."""
     return codec.encode(items, "items")
 
 
-def _unexpired(tail: Tail, wanted: Change) -> list[object] | None:
-    """What stays in front of the dropped items, ``None`` if all of it does."""
+def _unexpired(tail: Tail, wanted: SessionChange) -> list[object] | None:
+    """The items before the dropped ones without expired ones, ``None`` if none is."""
     if wanted.expired is None or wanted.dropped is None:
         return None
     front = list(tail.after(len(wanted.dropped)))[::-1]

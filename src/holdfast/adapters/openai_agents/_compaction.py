@@ -1,7 +1,7 @@
-"""What the SDK's compaction asks of a session beyond the four methods.
+"""What the SDK's compaction calls on a session beside the four public methods.
 
-`OpenAIResponsesCompactionSession` finds these by name, and does without where they are
-missing: it then clears the session and adds what is left, in two steps.
+`OpenAIResponsesCompactionSession` looks these methods up by name. For a session that
+does not have them it clears the session and adds the remaining items, in two steps.
 """
 
 from __future__ import annotations
@@ -14,39 +14,39 @@ from agents import TResponseInputItem
 from holdfast._engine.records import transcript_tail
 from holdfast._engine.records.transcript_tail import Newest, Untouched
 from holdfast.adapters.openai_agents import _changes
-from holdfast.adapters.openai_agents._changes import Items, Place, checked
-from holdfast.adapters.openai_agents._paused import Change
-from holdfast.adapters.openai_agents._runner import Runner
+from holdfast.adapters.openai_agents._changes import ConversationKey, Items, checked
+from holdfast.adapters.openai_agents._paused_run import SessionChange
+from holdfast.adapters.openai_agents._runner import SessionRunner
 
 
-class Snapshot:
+class CompactionSnapshot:
     """The last items of a session; ``complete`` if there are no others."""
 
     def __init__(
         self,
-        runner: Runner,
-        place: Place,
+        runner: SessionRunner,
+        key: ConversationKey,
         found: Newest,
         expired: Callable[[Any], bool] | None,
     ) -> None:
-        self._runner, self._place, self._expired = runner, place, expired
+        self._runner, self._key, self._expired = runner, key, expired
         self.items = cast("Items", found.messages)
         self._count = found.count
 
     @property
     def complete(self) -> bool:
-        """Whether these are all items there are."""
+        """Whether these are all items of the session."""
         return len(self.items) == self._count
 
     async def replace_suffix(self, start: int, items: list[TResponseInputItem]) -> bool:
-        """Put others in place of the items from one on, all in one checkpoint.
+        """Replace the items from ``start`` on by others, in one checkpoint.
 
-        False, and nothing is changed, if the session does not end with them any more.
+        False, without a change, if the session does not end with these items any more.
         """
         expected = tuple(self.items[start:])
         if not expected:
             return False
-        wanted = Change(
+        wanted = SessionChange(
             dropped=expected,
             at=self._count,
             added=checked(items),
@@ -54,18 +54,18 @@ class Snapshot:
             kind="compaction",
         )
         try:
-            await self._runner.save(_changes.change, self._place, wanted)
+            await self._runner.save(_changes.change, self._key, wanted)
         except Untouched:
             return False
         return True
 
 
 async def snapshot(
-    runner: Runner,
-    place: Place,
+    runner: SessionRunner,
+    key: ConversationKey,
     limit: int,
     expired: Callable[[Any], bool] | None,
-) -> Snapshot:
-    """The last items as they are now."""
-    found = await runner.read(transcript_tail.newest, place.thread, limit)
-    return Snapshot(runner, place, found, expired)
+) -> CompactionSnapshot:
+    """The last items of a session now."""
+    found = await runner.read(transcript_tail.newest, key.thread, limit)
+    return CompactionSnapshot(runner, key, found, expired)

@@ -1,4 +1,4 @@
-"""Tools whose calls are made once, however often a run is resumed."""
+"""Tools whose calls are made once, also if a run is resumed several times."""
 
 from __future__ import annotations
 
@@ -14,30 +14,35 @@ from holdfast._engine.context import Context
 from holdfast._engine.recorder import calls
 from holdfast._engine.recorder.calls import CallStatus, JournaledCall
 from holdfast._messages.transcript import Call, decoded
-from holdfast.adapters.openai_agents._changes import Items, Place, present
-from holdfast.adapters.openai_agents._paused import Resumed, resumed_by_another
-from holdfast.adapters.openai_agents._runner import Runner
-from holdfast.adapters.openai_agents._transaction import Held
+from holdfast.adapters.openai_agents._changes import ConversationKey, Items, present
+from holdfast.adapters.openai_agents._paused_run import ResumedRun, resumed_by_another
+from holdfast.adapters.openai_agents._runner import SessionRunner
+from holdfast.adapters.openai_agents._transaction import PendingChanges
 from holdfast.errors import Unstorable
 
-# The items of the session at the moment, in which a call is not answered yet.
+# Reads the items of the session at the time of a call, by the id of the call.
 Read = Callable[[str], Awaitable[Items]]
 
 
 def once(
-    tool: FunctionTool, runner: Runner, place: Place, read: Read, *, again: bool
+    tool: FunctionTool,
+    runner: SessionRunner,
+    key: ConversationKey,
+    read: Read,
+    *,
+    again: bool,
 ) -> FunctionTool:
-    """The same tool, with its calls in the journal of the conversation."""
+    """A copy of a tool that records its calls in the journal of the conversation."""
 
     async def invoke(context: ToolContext[Any], arguments: str) -> Any:
         call = Call(context.tool_call_id, tool.name, decoded(arguments))
-        # It may not be among the items yet, only others with its id.
+        # The call may not be among the items yet, only earlier ones with its id.
         made = {"type": "function_call", "call_id": call.id, "name": call.name}
-        key = calls.key_of([*await read(call.id), made], call.id)
+        call_key = calls.key_of([*await read(call.id), made], call.id)
         journaled = JournaledCall(
-            thread=place.thread, start=place.start, key=key, call=call
+            thread=key.thread, start=key.start, key=call_key, call=call
         )
-        journal = Journal(runner, journaled)
+        journal = CallJournal(runner, journaled)
         status = await journal.begin(again=again)
         if status.is_completed:
             return status.result
@@ -53,44 +58,44 @@ def once(
     return same
 
 
-class Now(msgspec.Struct, frozen=True):
-    """A session at the moment, perhaps with a run that it resumes."""
+class CurrentItems(msgspec.Struct, frozen=True):
+    """Reads the items of a session now, and checks the run that it resumes."""
 
-    runner: Runner
-    place: Place
-    resumed: Resumed | None
-    held: Held | None
+    runner: SessionRunner
+    key: ConversationKey
+    resumed: ResumedRun | None
+    held: PendingChanges | None
 
     async def items(self, call: str) -> Items:
-        """All items while a call is made.
+        """All items; `Conflict` if another worker has resumed the run of this call.
 
-        The answer to a call takes the run that waits for it away: as long as that is
-        there, nobody else has gone on with it.
+        The answer to a call removes the paused run that waits for it. As long as the
+        run is stored, no other worker has continued it.
         """
-        found = await self.runner.read(present, self.place)
+        found = await self.runner.read(present, self.key)
         resumed = self.resumed
         if resumed and call in resumed.calls and found.run != resumed.id:
             raise resumed_by_another()
 
         async def stored(limit: int | None) -> Items:
-            del limit  # it is asked for all
+            del limit  # the caller asks for all
             return found.items
 
         return await self.held.items(None, stored) if self.held else found.items
 
 
-class Journal:
-    """What is noted of one call."""
+class CallJournal:
+    """Records one call: that it began, and how it ended."""
 
-    def __init__(self, runner: Runner, call: JournaledCall) -> None:
+    def __init__(self, runner: SessionRunner, call: JournaledCall) -> None:
         self._runner, self._call = runner, call
 
     async def begin(self, *, again: bool) -> CallStatus:
-        """The result if there is one, or else the attempt that begins now."""
+        """The recorded result, or the number of the attempt that begins now."""
         return await self._runner.save(_begin, self._call, again=again)
 
     async def complete(self, attempt: int, result: Any) -> Any:
-        """The result in force; one that cannot be stored is noted as its text."""
+        """The recorded result; one that cannot be stored is recorded as its text."""
         save, call = self._runner.save, self._call
         try:
             return await save(calls.complete, call, attempt, result)
@@ -99,7 +104,7 @@ class Journal:
             return result
 
     async def fail(self, attempt: int, error: str) -> None:
-        """Note that it raised, so that it may be made again."""
+        """Record that the call raised, so that it may be made again."""
         await self._runner.save(calls.fail, self._call, attempt, error)
 
 

@@ -16,7 +16,7 @@ T = TypeVar("T")
 AnyStore = Store | AsyncStore
 
 
-class Runner:
+class SessionRunner:
     """Runs operations over a store of either kind; changes are not interrupted."""
 
     def __init__(self, store: AnyStore) -> None:

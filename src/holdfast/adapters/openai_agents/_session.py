@@ -1,4 +1,4 @@
-"""The session: the SDK's methods, and those of a conversation with a history."""
+"""The session: the SDK's methods, and methods for history and paused runs."""
 
 from __future__ import annotations
 
@@ -35,14 +35,20 @@ from holdfast._values.records import (
     encode_metadata,
 )
 from holdfast._values.reference import HEAD
-from holdfast.adapters.openai_agents import _changes, _run_state
-from holdfast.adapters.openai_agents._changes import Items, Place, checked
-from holdfast.adapters.openai_agents._compaction import Snapshot, snapshot
-from holdfast.adapters.openai_agents._once import Now, once
-from holdfast.adapters.openai_agents._paused import Change, Resumed
-from holdfast.adapters.openai_agents._run_state import LoadOptions, SaveOptions
-from holdfast.adapters.openai_agents._runner import AnyStore, P, Runner, T
-from holdfast.adapters.openai_agents._transaction import Held
+from holdfast.adapters.openai_agents import _changes
+from holdfast.adapters.openai_agents._changes import ConversationKey, Items, checked
+from holdfast.adapters.openai_agents._compaction import CompactionSnapshot, snapshot
+from holdfast.adapters.openai_agents._once import CurrentItems, once
+from holdfast.adapters.openai_agents._paused_run import (
+    LoadRunOptions,
+    ResumedRun,
+    SaveRunOptions,
+    SessionChange,
+    dump_run,
+    load_run,
+)
+from holdfast.adapters.openai_agents._runner import AnyStore, P, SessionRunner, T
+from holdfast.adapters.openai_agents._transaction import PendingChanges
 from holdfast.errors import Closed, Conflict
 
 Wrapper = RunContextWrapper[Any]
@@ -51,14 +57,15 @@ Wrapper = RunContextWrapper[Any]
 class HoldfastSession:
     """A session for ``Runner.run(..., session=...)``.
 
-    Opened over a store, blocking or awaited, which any number of sessions share, or
-    from an address with the options of `holdfast.open`. The conversation with the same
-    id begins with the first items; ``owner`` and ``agent`` are whose it is then, and
-    with an owner another user's is not found.
+    ``store`` is a `Store` or an `AsyncStore`, which any number of sessions can share,
+    or an address, which is opened with the options of `holdfast.open`. The conversation
+    with the same id is created with the first items; ``owner`` and ``agent`` are stored
+    then. With an owner, the conversation of another owner raises `NotFound`.
 
-    Every change is one checkpoint, saved as a whole or not at all; who is cancelled
-    waits for it and is told by the error's cause if it failed. ``metadata`` is called
-    with the context of the run, and what it gives is kept with the checkpoint.
+    Every change is one checkpoint, saved as a whole or not at all. A caller that is
+    cancelled during a change waits until it is saved or has failed; if it failed, that
+    is the cause of the `CancelledError`. ``metadata`` is called with the context of the
+    run, and its result becomes the metadata of the checkpoint.
     """
 
     session_settings: SessionSettings | None
@@ -74,23 +81,23 @@ class HoldfastSession:
         metadata: Callable[[Wrapper], Mapping[str, object]] | None = None,
         **options: Unpack[OpenOptions],
     ) -> None:
-        self._place = Place(
+        self._conversation = ConversationKey(
             session_id,
             None if owner is None else checked_name(owner, "owner"),
             None if agent is None else checked_name(agent, "agent"),
         )
-        self._thread = self._place.thread
+        self._thread = self._conversation.thread
         self.session_id = session_id
         self.session_settings = _settings(session_settings)
         self._metadata = metadata
-        self._held: Held | None = None
-        self._resumed: Resumed | None = None
+        self._held: PendingChanges | None = None
+        self._resumed: ResumedRun | None = None
         self._owned: Store | None = None
         self._is_closed = False
         if not isinstance(store, Store | AsyncStore):
             store = self._owned = holdfast.open(store, **options)
         self._store: AnyStore = store
-        self._runner = Runner(store)
+        self._runner = SessionRunner(store)
 
     def __repr__(self) -> str:
         return f"HoldfastSession({self.session_id!r})"
@@ -117,10 +124,10 @@ class HoldfastSession:
     async def get_items(
         self, limit: int | None = None, *, wrapper: Wrapper | None = None
     ) -> list[TResponseInputItem]:
-        """The last items, in their order and exactly as they were added.
+        """The last items, oldest first, exactly as they were added.
 
-        Without a limit, here and in the settings, all of them; with one, only the end
-        of the conversation is read.
+        Without a limit here and in the settings, all items; with one, only the end of
+        the conversation is read.
         """
         del wrapper
         settings = self.session_settings
@@ -135,8 +142,8 @@ class HoldfastSession:
     ) -> None:
         """Append items, all or none, durable when this returns.
 
-        Costs what they take, however long the conversation is. What others add at the
-        same time is kept as well.
+        The cost depends on the new items only, not on the length of the conversation.
+        Items that other sessions add at the same time are kept as well.
         """
         self._be_open()
         kept = checked(items)
@@ -145,40 +152,42 @@ class HoldfastSession:
             self._held.metadata = self._about(wrapper) or self._held.metadata
         elif kept:
             about, resumed = self._about(wrapper), self._resumed
-            await self._change(Change(added=kept, metadata=about, resumes=resumed))
+            await self._change(
+                SessionChange(added=kept, metadata=about, resumes=resumed)
+            )
 
     async def pop_item(
         self, *, wrapper: Wrapper | None = None
     ) -> TResponseInputItem | None:
-        """Take the last item away and give it, ``None`` if there is none."""
+        """Remove the last item and return it, ``None`` if there is none."""
         about = self._about(wrapper)
         if self._held is not None:
             popped = await self._held.pop(self._read)
         else:
-            popped = await self._runner.save(_changes.pop, self._place, about)
+            popped = await self._runner.save(_changes.pop, self._conversation, about)
         return cast("TResponseInputItem | None", popped)
 
     async def clear_session(self, *, wrapper: Wrapper | None = None) -> None:
-        """Take all items away, and a paused run; `undo` brings them back.
+        """Remove all items, and a paused run; `undo` brings them back.
 
-        A session that was deleted begins anew.
+        A session that was deleted is created again.
         """
         about = self._about(wrapper)
         if self._held is not None:
             self._held.clear()
             return
-        await self._runner.save(_changes.clear, self._place, about)
+        await self._runner.save(_changes.clear, self._conversation, about)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[Self]:
-        """Save what the session is told inside in one checkpoint, at the end of it.
+        """Save all changes inside the block in one checkpoint, at its end.
 
-        Items that a run adds and the run's state, if it pauses, are then kept together
-        or not at all. When the block raises, nothing of it is saved. `Conflict` if
-        somebody else changed what was popped or replaced inside.
+        Items that a run adds, and its state if it pauses, are then saved together or
+        not at all. If the block raises, nothing is saved. `Conflict` if another session
+        changed items that were popped or replaced inside.
         """
         self._be_alone()
-        self._held = held = Held()
+        self._held = held = PendingChanges()
         try:
             yield self
         finally:
@@ -197,18 +206,19 @@ class HoldfastSession:
     async def history(
         self, limit: int | None = 100, *, before: Reference | int | None = None
     ) -> Page[Checkpoint]:
-        """The checkpoints of the conversation, newest first; none if there is none."""
+        """The checkpoints of the conversation, newest first."""
         query = HistoryQuery(limit=limit, before=before)
         return await self._runner.read(self._mine(lineage.history), self._thread, query)
 
     async def fork(self, new_id: str, *, at: Reference = HEAD) -> HoldfastSession:
-        """A new session that shares what was said up to a checkpoint.
+        """A new session that shares the items up to a checkpoint.
 
-        Nothing is copied. A run that was paused there is paused in both.
+        Nothing is copied. A run that is paused there is paused in both sessions.
         """
         self._be_alone()
-        new = Place(new_id, self._place.owner, self._place.agent)
-        await self._runner.save(_changes.fork, self._place, new, at)
+        old = self._conversation
+        new = ConversationKey(new_id, old.owner, old.agent)
+        await self._runner.save(_changes.fork, old, new, at)
         return HoldfastSession(
             new_id,
             self._store,
@@ -219,22 +229,22 @@ class HoldfastSession:
         )
 
     async def rewind(self, ref: Reference) -> Checkpoint:
-        """Go back to a checkpoint; what came after it stays in the history.
+        """Go back to a checkpoint; later checkpoints stay in the history.
 
-        A run that was paused there is paused again.
+        A run that was paused at that checkpoint is paused again.
         """
         self._be_alone()
         return await self._runner.save(self._mine(moves.rewind), self._thread, ref)
 
     async def undo(self) -> Checkpoint:
-        """Take the last change or rewind back; again for the one before it."""
+        """Undo the last change or rewind; a second call undoes the one before."""
         self._be_alone()
         return await self._runner.save(self._mine(moves.undo), self._thread)
 
     async def delete(self) -> bool:
-        """Delete the conversation with its history; whether there was one.
+        """Delete the conversation with its history; returns whether there was one.
 
-        Whoever still adds to it gets a `Conflict`; `clear_session` begins it anew.
+        Adding to it afterwards raises `Conflict`; `clear_session` creates it again.
         """
         self._be_alone()
         delete = self._mine(removal.delete)
@@ -247,110 +257,113 @@ class HoldfastSession:
         state: RunState[Any, Any],
         *,
         items: Sequence[TResponseInputItem] = (),
-        **options: Unpack[SaveOptions],
+        **options: Unpack[SaveRunOptions],
     ) -> None:
-        """Keep a paused run with the items of its session, in one checkpoint.
+        """Save a paused run with the items of its session, in one checkpoint.
 
-        ``items`` are added in the same one. The options are those of
+        ``items`` are added in the same checkpoint. The options are those of
         `RunState.to_json`: ``context_serializer``, ``strict_context``,
-        ``include_tracing_api_key``. The items that answer a call of the run take it
-        away when they are added: it can never be resumed behind them.
+        ``include_tracing_api_key``. Adding an item that answers a call of the run
+        removes the run, so that it cannot be resumed a second time.
         """
-        run, added = _run_state.written(state, options), checked(items)
+        run, added = dump_run(state, options), checked(items)
         if self._held is not None:
             self._held.run = run
             self._held.added += added
         else:
-            await self._change(Change(added=added, run=run, kind="pause"))
+            await self._change(SessionChange(added=added, run=run, kind="pause"))
 
     async def load_run(
-        self, agent: Agent[Any], **options: Unpack[LoadOptions]
+        self, agent: Agent[Any], **options: Unpack[LoadRunOptions]
     ) -> RunState[Any, Any] | None:
         """The paused run, ``None`` if there is none.
 
         ``agent`` is the one the run began with. The options are those of
         `RunState.from_json`: ``context_override``, ``context_deserializer``,
-        ``strict_context``. A run is data: nothing that it names is imported or called.
-        It holds approvals, so that whoever can write to the store can approve. One that
-        this version of the SDK cannot read raises `FormatMismatch`. When two workers
-        load a run and resume it, the second gets a `Conflict` from `add_items`.
+        ``strict_context``. Nothing that the stored run names is imported or called.
+        It holds approvals: a program that can write to the store can approve calls.
+        A run that this version of the SDK cannot read raises `FormatMismatch`. When two
+        workers load a run and resume it, the second gets a `Conflict` from `add_items`.
         """
         held = self._held.run if self._held is not None else UNSET
         if held is UNSET:
-            held = await self._runner.read(_run_state.find, self._place)
+            held = await self._runner.read(_changes.find_run, self._conversation)
         if held is None:
             return None
-        self._resumed = Resumed(held["id"], frozenset(held["calls"]))
-        return await _run_state.read(self.session_id, held, agent, options)
+        self._resumed = ResumedRun(held["id"], frozenset(held["calls"]))
+        return await load_run(self.session_id, held, agent, options)
 
     async def clear_run(self) -> None:
-        """Give a paused run up; does nothing if there is none."""
+        """Remove the paused run; does nothing if there is none."""
         if self._held is not None:
             self._held.run = None
         else:
-            await self._try(Change(run=None, kind="resume"))
+            await self._try(SessionChange(run=None, kind="resume"))
 
     def once(self, tool: FunctionTool, *, again: bool = False) -> FunctionTool:
-        """The same tool, whose calls are made once however often a run is resumed.
+        """A copy of a tool whose calls are made once, also if a run is resumed often.
 
-        A call is noted before it is made, and its result after. One that is made again,
-        in whatever process, gives that result. One that began and never ended may have
-        taken effect: the run fails, and the cause of its error is a `Conflict` with the
-        code ``call_interrupted``. Look, then pass ``again=True`` to make such calls
-        once more. A result that cannot be stored is noted as its text.
+        A call is recorded before it is made, and its result after. The same call in a
+        resumed run, in any process, returns the recorded result. A call that began and
+        did not end may have taken effect: the run fails, and the cause of its error is
+        a `Conflict` with the code ``call_interrupted``. Check its effect, then pass
+        ``again=True`` to make such calls again. A result that cannot be stored is
+        recorded as its text.
         """
 
         def read(call: str) -> Awaitable[Items]:
-            now = Now(self._runner, self._place, self._resumed, self._held)
-            return now.items(call)
+            current = CurrentItems(
+                self._runner, self._conversation, self._resumed, self._held
+            )
+            return current.items(call)
 
-        return once(tool, self._runner, self._place, read, again=again)
+        return once(tool, self._runner, self._conversation, read, again=again)
 
     # --- compaction -------------------------------------------------------------------
 
     async def _atomic_replace_items(self, items: list[TResponseInputItem]) -> bool:
         """Replace all items at once, for `OpenAIResponsesCompactionSession`."""
         if type(self) is not HoldfastSession:
-            return False  # what a subclass makes of items must not be passed by
+            return False  # a subclass may change items in add_items: do not bypass it
         kept = checked(items)
         if self._held is not None:
             self._held.is_cleared, self._held.dropped = True, []
             self._held.added = kept
         else:
-            await self._try(Change(dropped=None, added=kept, kind="compaction"))
+            await self._try(SessionChange(dropped=None, added=kept, kind="compaction"))
         return True
 
     async def _get_compaction_snapshot(
         self, limit: int, *, prune_prefix: Callable[[Any], bool] | None = None
-    ) -> Snapshot | None:
-        """The last items, and how to replace them if they are still the last."""
+    ) -> CompactionSnapshot | None:
+        """The last items, which the result can replace if they are still the last."""
         if type(self) is not HoldfastSession or self._held is not None:
             return None
-        return await snapshot(self._runner, self._place, limit, prune_prefix)
+        return await snapshot(self._runner, self._conversation, limit, prune_prefix)
 
     # --- within -----------------------------------------------------------------------
 
     async def _read(self, limit: int | None) -> Items:
-        return await self._runner.read(_changes.items, self._place, limit)
+        return await self._runner.read(_changes.items, self._conversation, limit)
 
     def _mine(
         self, operation: Callable[Concatenate[Context, P], Coroutine[Any, Any, T]]
     ) -> Callable[Concatenate[Context, P], Coroutine[Any, Any, T]]:
-        """An operation that another owner's session refuses."""
+        """An operation that first checks the owner of the conversation."""
 
         async def admitted(context: Context, /, *args: P.args, **kwargs: P.kwargs) -> T:
-            await _changes.admit(context, self._place)
+            await _changes.admit(context, self._conversation)
             return await operation(context, *args, **kwargs)
 
         return admitted
 
-    async def _change(self, wanted: Change) -> None:
-        await self._runner.save(_changes.change, self._place, wanted)
+    async def _change(self, wanted: SessionChange) -> None:
+        await self._runner.save(_changes.change, self._conversation, wanted)
         if self._resumed is not None and self._resumed.is_answered_by(wanted.added):
-            self._resumed = None  # and from now on a run like any other
+            self._resumed = None  # the run is not stored any more
 
-    async def _try(self, wanted: Change) -> bool:
-        """Whether there was anything to change."""
+    async def _try(self, wanted: SessionChange) -> bool:
+        """Make a change; returns whether there was anything to change."""
         try:
             await self._change(wanted)
         except Untouched:
@@ -382,5 +395,5 @@ def _settings(given: SessionSettings | dict[str, Any] | None) -> SessionSettings
 
 
 def _inputs(items: Items) -> list[TResponseInputItem]:
-    # The SDK's types are TypedDicts, which nothing checks at run time.
+    # The SDK's types are TypedDicts, which are not checked at run time.
     return cast("list[TResponseInputItem]", items)

@@ -1,4 +1,4 @@
-"""What a session was told inside a transaction, until it is saved."""
+"""The changes inside a transaction of a session, until they are saved."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 from holdfast._values.records import UNSET, Unset
 from holdfast.adapters.openai_agents._changes import Items
-from holdfast.adapters.openai_agents._paused import Change, Resumed
+from holdfast.adapters.openai_agents._paused_run import ResumedRun, SessionChange
 
-# The last items that are stored, or all of them.
+# Reads the last items that are stored, or all.
 Read = Callable[[int | None], Awaitable[Items]]
 
 
-class Held:
+class PendingChanges:
     """Changes of a conversation on top of what is stored."""
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class Held:
         self.metadata = b""
 
     async def items(self, limit: int | None, read: Read) -> Items:
-        """The last items, or all, as they will be."""
+        """The last items, or all, as they will be after the transaction."""
         if limit is not None and 0 <= limit <= len(self.added):
             return self.added[len(self.added) - limit :]
         bounded = limit is not None and limit >= 0
@@ -39,7 +39,7 @@ class Held:
         return found[: len(found) - dropped]
 
     async def pop(self, read: Read) -> dict[str, Any] | None:
-        """The last item, which is dropped."""
+        """Drop the last item and return it."""
         if self.added:
             return self.added.pop()
         found = await self._stored(1, read)
@@ -52,9 +52,9 @@ class Held:
         """Drop all items, and the run."""
         self.is_cleared, self.dropped, self.added, self.run = True, [], [], None
 
-    def change(self, resumes: Resumed | None) -> Change:
-        """All of it as one change."""
-        return Change(
+    def change(self, resumes: ResumedRun | None) -> SessionChange:
+        """All changes as one."""
+        return SessionChange(
             dropped=None if self.is_cleared else tuple(self.dropped),
             added=self.added,
             resumes=resumes,

@@ -5,8 +5,8 @@ import random
 
 from langchain_core.messages import AIMessage
 
-from adapters import graphs
-from adapters.graphs import thread
+from adapters.langgraph import graphs
+from adapters.langgraph.graphs import thread
 from holdfast.adapters.langgraph import HoldfastSaver
 
 TURNS = 500 if os.environ.get("HOLDFAST_THOROUGH") else 250

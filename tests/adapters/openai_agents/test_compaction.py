@@ -7,8 +7,16 @@ import pytest
 from agents import Agent, OpenAIResponsesCompactionSession, Runner
 from agents.tracing import set_tracing_disabled
 
-from adapters.scripted import Scripted, says
-from adapters.talking import VERSION, call, output, reply, talk, texts, user
+from adapters.openai_agents.scripted_model import Scripted, says
+from adapters.openai_agents.sessions import (
+    VERSION,
+    call,
+    output,
+    reply,
+    talk,
+    texts,
+    user,
+)
 from holdfast.adapters.openai_agents import HoldfastSession
 from programs.running import run_program
 
@@ -55,7 +63,7 @@ def test_compaction_on_demand_replaces_all_items_in_one_checkpoint(place):
         await session.undo()
         assert texts(await session.get_items()) == ["one", "two", "three", "4"]
 
-    talk(body, place, "awaited")
+    talk(body, place, "async")
 
 
 def test_compaction_by_any_version_of_the_sdk_leaves_what_it_should():

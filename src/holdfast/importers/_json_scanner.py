@@ -1,7 +1,7 @@
-"""Going through a JSON text part by part.
+"""Reads a JSON text part by part.
 
-For files of many records: one that is damaged does not hide the others, and only one is
-in memory at a time. And for texts that count as they are, such as those of checksums.
+For files of many records: a damaged record does not hide the others, and only one is in
+memory at a time. Also for texts that a checksum covers, which must stay unchanged.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from holdfast.importers._files import DECODER
-from holdfast.importers._source import Damaged
+from holdfast.importers._reader import Damaged
 
 _SPACE = re.compile(r"[ \t\n\r]*")
-# Strings are matched whole: brackets and spaces in them do not count.
+# Strings are matched as a whole, so that brackets and spaces in them do not count.
 _STRING = r'"(?:[^"\\]|\\.)*+"'
 _TOKEN = re.compile(rf"{_STRING}|[\[\]{{}}]", re.DOTALL)
 _SPACES = re.compile(rf"({_STRING})|[ \t\n\r]+", re.DOTALL)
@@ -24,16 +24,16 @@ _DEPTHS = {"[": 1, "{": 1, "]": -1, "}": -1}
 
 
 class Scanner:
-    """A place in a JSON text, moved on by looking at what stands there.
+    """A position in a JSON text, which each method moves behind what it reads.
 
-    Raises `Damaged` where the text is not what is expected.
+    Raises `Damaged` where the text is not as expected.
     """
 
     def __init__(self, text: str) -> None:
-        self.text, self.place = text, 0
+        self.text, self.position = text, 0
 
     def members(self) -> Iterator[str]:
-        """The keys of an object; each value has to be passed before the next."""
+        """The keys of an object; the caller reads each value before the next key."""
         for _ in self._items("{", "}"):
             name = self.value()
             if not isinstance(name, str):
@@ -42,43 +42,43 @@ class Scanner:
             yield name
 
     def elements(self) -> Iterator[None]:
-        """Stands before each element of a list, which has to be passed."""
+        """Stops before each element of a list; the caller reads it before the next."""
         return self._items("[", "]")
 
     def value(self) -> Any:
-        """The value that stands here."""
+        """The value at the position."""
         self._peek()
         try:
-            value, self.place = DECODER.raw_decode(self.text, self.place)
+            value, self.position = DECODER.raw_decode(self.text, self.position)
         except ValueError as error:
             raise self._damage(getattr(error, "msg", str(error))) from None
         return value
 
     def span(self) -> str:
-        """The text of the value that stands here, well-formed inside or not."""
+        """The text of the value at the position; its inside may be malformed."""
         self._peek()
-        start = self.place
+        start = self.position
         try:
-            _, self.place = DECODER.raw_decode(self.text, start)
+            _, self.position = DECODER.raw_decode(self.text, start)
         except (ValueError, RecursionError):
             junk = _JUNK.match(self.text, start)
             if junk is None:
                 self._pass_brackets()
             else:
-                self.place = junk.end()
-        return self.text[start : self.place]
+                self.position = junk.end()
+        return self.text[start : self.position]
 
     def _pass_brackets(self) -> None:
         depth = 0
-        for token in _TOKEN.finditer(self.text, self.place):
+        for token in _TOKEN.finditer(self.text, self.position):
             depth += _DEPTHS.get(token[0], 0)
             if depth <= 0:
-                self.place = token.end()
+                self.position = token.end()
                 return
         raise self._damage("it ends too early")
 
     def end(self) -> None:
-        """Make sure that nothing follows."""
+        """Raise `Damaged` if more text follows."""
         if self._peek():
             raise self._damage("there is more text than there should be")
 
@@ -92,18 +92,18 @@ class Scanner:
         self._expect(closing)
 
     def _peek(self) -> str:
-        spaces = _SPACE.match(self.text, self.place)
+        spaces = _SPACE.match(self.text, self.position)
         assert spaces is not None
-        self.place = spaces.end()
-        return self.text[self.place : self.place + 1]
+        self.position = spaces.end()
+        return self.text[self.position : self.position + 1]
 
     def _expect(self, character: str) -> None:
         if self._peek() != character:
             raise self._damage(f"{character!r} is missing")
-        self.place += 1
+        self.position += 1
 
     def _damage(self, reason: str) -> Damaged:
-        return Damaged(f"is torn or damaged at character {self.place}: {reason}")
+        return Damaged(f"is torn or damaged at character {self.position}: {reason}")
 
 
 def elements(text: str) -> Iterator[str]:
@@ -126,5 +126,5 @@ def members(text: str) -> dict[str, str]:
 
 
 def compact(text: str) -> bytes:
-    """A JSON text without the spaces between its tokens, which stay as they are."""
+    """A JSON text without the spaces between its tokens; the tokens are unchanged."""
     return _SPACES.sub(r"\1", text).encode()

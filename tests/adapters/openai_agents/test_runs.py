@@ -18,8 +18,8 @@ from agents.exceptions import MaxTurnsExceeded, UserError
 from agents.tracing import set_tracing_disabled
 
 import holdfast
-from adapters.scripted import Scripted, calls, says, thinks
-from adapters.talking import VERSION, output, talk, texts, user
+from adapters.openai_agents.scripted_model import Scripted, calls, says, thinks
+from adapters.openai_agents.sessions import VERSION, output, talk, texts, user
 from holdfast import Conflict, FormatMismatch, NotFound
 from holdfast.adapters.openai_agents import HoldfastSession
 from programs.running import run_program
@@ -245,7 +245,7 @@ def test_the_answer_to_a_call_takes_the_run_away_in_the_same_checkpoint(place):
         await session.undo()
         assert await session.load_run(refunds.agent()) is not None
 
-    talk(body, place, "awaited")
+    talk(body, place, "async")
 
 
 @pytest.mark.parametrize("end", ["pop_item", "clear_session", "clear_run"])
@@ -337,7 +337,7 @@ def test_of_two_workers_that_resume_a_run_one_adds_what_came_of_it(place):
         kept = await session.get_items()
         assert [i.get("type") for i in kept].count("function_call_output") == 1
 
-    talk(body, place, "awaited")
+    talk(body, place, "async")
 
 
 async def again(session):
@@ -527,7 +527,7 @@ def test_a_call_may_be_the_first_thing_that_is_kept_of_a_session(place):
         assert output("call_1", "sunny in Lyon") in await session.get_items()
         assert len(await session.history()) == 1
 
-    talk(body, place, "awaited", owner="ann")
+    talk(body, place, "async", owner="ann")
 
 
 def test_ids_that_a_model_uses_again_are_calls_of_their_own(memory):

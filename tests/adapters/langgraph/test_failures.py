@@ -1,4 +1,4 @@
-"""What goes wrong with other savers, and must not go wrong here."""
+"""Mistakes of other savers that this one must not make."""
 
 import itertools
 import os
@@ -11,8 +11,8 @@ from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.base.id import uuid6
 
 import holdfast
-from adapters import graphs
-from adapters.graphs import put, refused, thread
+from adapters.langgraph import graphs
+from adapters.langgraph.graphs import put, refused, thread
 from holdfast.adapters.langgraph import HoldfastSaver
 
 # --- two runs on one thread -----------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Delta channels, which are made of many checkpoints: none of those is ever missed."""
+"""Delta channels, which are computed from many checkpoints: none is ever lost."""
 
 import asyncio
 import operator
@@ -12,7 +12,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Command, interrupt
 
 import holdfast
-from adapters.graphs import put, thread
+from adapters.langgraph.graphs import put, thread
 from holdfast.adapters.langgraph import HoldfastSaver
 
 delta = pytest.importorskip("langgraph.channels.delta", reason="new in LangGraph 1.2")

@@ -1,4 +1,4 @@
-"""LangGraph's own conformance suite: all of it, on every backend, in both ways."""
+"""LangGraph's own conformance suite: all of it, on every backend, sync and async."""
 
 import asyncio
 import contextlib
@@ -33,7 +33,7 @@ async def blocking(url, **options):
         yield HoldfastSaver(store)
 
 
-@pytest.mark.parametrize("opened", [awaited, blocking], ids=["awaited", "blocking"])
+@pytest.mark.parametrize("opened", [awaited, blocking], ids=["async", "sync"])
 def test_all_81_tests_of_all_8_capabilities_pass(place, opened):
     url, options = place
 

@@ -1,7 +1,7 @@
-"""What the reader of a foreign format hands over: threads and checkpoints to be.
+"""What the reader of a foreign format returns: the threads and checkpoints to save.
 
-Readers only look at files. They say what they found, what they had to guess and what
-they could not read; one writer puts it into the store.
+Readers only read files. They report what they found, what they had to guess and what
+they could not read. The writer in `_write` puts all of it into the store.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from holdfast._values.records import checked_name
 from holdfast._values.reference import checked_id
 from holdfast.errors import Unstorable
 
-# Leaves room for what the store puts before a name.
+# Leaves room for the prefix that the store puts before a name.
 LONGEST_ID = 400
 
 
 class Damaged(Exception):
-    """A part of the source that cannot be taken over; the text says why."""
+    """A part of the source that cannot be imported; the text says why."""
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """A file of the source, or something in it, and what is to be said of it."""
+    """A remark about a file of the source, or about a part of it."""
 
     path: str
     reason: str
@@ -36,7 +36,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
-    """A thread to be, named as the source names it."""
+    """A thread to save, with the names that the source uses."""
 
     kind: str
     id: str
@@ -45,12 +45,12 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Save(msgspec.Struct, frozen=True, kw_only=True):
-    """A checkpoint to be; ``state`` reads the state when its turn comes.
+    """A checkpoint to save; ``state`` is called when the writer needs the state.
 
-    ``digest`` stands for all the source says of it, ``origin`` is what has no other
-    home, ``messages`` how many there are in the state. Without an ``id`` it is a
-    version of something that may change again: its id is made of the digest, and one
-    that repeats the version before it is left out.
+    ``digest`` covers everything the source says about it, ``origin`` holds the fields
+    that have no place of their own, ``messages`` is the number of messages in the
+    state. Without an ``id`` the save is a version of something that may change again:
+    its id is made from the digest, and a version equal to the one before is left out.
     """
 
     at: int
@@ -67,7 +67,7 @@ class Save(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def later(save: Save, again: Callable[[], Save]) -> Save:
-    """The same without its state in memory: it is read again when its turn comes."""
+    """The same save without its state in memory: ``again`` reads it when needed."""
     digest = save.digest
 
     def state() -> object:
@@ -80,9 +80,9 @@ def later(save: Save, again: Callable[[], Save]) -> Save:
 
 
 class Bundle(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent's checkpoint to be: saves of the agent and of its conversations.
+    """A checkpoint of an agent to save: the agent's save and its conversations'.
 
-    ``holds`` are the ids that `Reading.put_bundle` gave them.
+    ``holds`` are the ids of these saves; `Reading.put_bundle` sets them.
     """
 
     agent: str
@@ -98,33 +98,33 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reading:
-    """Everything that was found in a source, good or bad."""
+    """Everything that was found in a source, also what is damaged."""
 
     def __init__(self) -> None:
         self.lines: dict[Line, list[Save]] = {}
         self.bundles: list[Bundle] = []
-        # What there is by the source's own names, to be compared with it.
+        # Counts by the source's own names, so that a user can compare.
         self.found: dict[str, int] = {}
-        # A dict for its order and for finding what was said before.
+        # A dict: keeps the order, and each note only once.
         self.inferred: dict[str, None] = {}
         self.damaged: list[Finding] = []
         self.ignored: list[Finding] = []
-        # What has to stay open until the last state was read.
+        # What has to stay open until the last state is read.
         self.resources = ExitStack()
         self._digests: dict[tuple[Line | str, str], str] = {}
 
     def count(self, name: str, number: int = 1) -> None:
-        """Say that the source holds so many more of something."""
+        """Add to the count of something that the source holds."""
         self.found[name] = self.found.get(name, 0) + number
 
     def infer(self, note: str) -> None:
-        """Say, once, what had to be guessed."""
+        """Note, once, what had to be guessed."""
         self.inferred[note] = None
 
     def put(self, line: Line, save: Save) -> str | None:
-        """Add a checkpoint to the end of a thread and give its id.
+        """Add a checkpoint to the end of a thread; returns its id.
 
-        ``None`` if the thread has another of the same id, which is reported.
+        ``None``, and a report, if the thread already has a checkpoint of that id.
         """
         saves = self.lines.setdefault(line, [])
         if save.id is None and saves and saves[-1].digest == save.digest:
@@ -138,22 +138,22 @@ class Reading:
     def put_bundle(self, bundle: Bundle, saves: dict[Line, Save]) -> None:
         """Add an agent's checkpoint and the saves it holds, the agent's own first.
 
-        Nothing is added if there is another of the same id, which is reported.
+        If there is already one of that id, nothing is added and it is reported.
         """
         if not self._is_double(bundle, bundle.agent, bundle.id):
             holds = {line: self.put(line, save) for line, save in saves.items()}
             self.bundles.append(msgspec.structs.replace(bundle, holds=holds))
 
     def _made_id(self, line: Line, save: Save) -> str:
-        """An id that is the same whenever the source is read again."""
+        """An id that is the same each time the source is read."""
         earlier = sum(other.digest == save.digest for other in self.lines[line])
         return f"{save.digest}-{earlier + 1}" if earlier else save.digest
 
-    def _is_double(self, save: Save | Bundle, whose: Line | str, id_: str) -> bool:
-        if (whose, id_) not in self._digests:
-            self._digests[whose, id_] = save.digest
+    def _is_double(self, save: Save | Bundle, owner: Line | str, id_: str) -> bool:
+        if (owner, id_) not in self._digests:
+            self._digests[owner, id_] = save.digest
             return False
-        if self._digests[whose, id_] == save.digest:
+        if self._digests[owner, id_] == save.digest:
             text = f"holds checkpoint {save.id!r} once more; it was taken over once"
             self.ignored.append(Finding(save.path, text))
         else:
@@ -163,7 +163,7 @@ class Reading:
 
     @contextmanager
     def attempt(self, path: str, part: str = "") -> Generator[None]:
-        """Report what turns out to be damaged inside, and go on behind it."""
+        """Report damage that is raised inside the block, and continue after it."""
         try:
             yield
         except Damaged as damage:
@@ -180,10 +180,10 @@ class Reading:
 
 
 class Reader(Protocol):
-    """A foreign format: how to recognise it and how to read it.
+    """Recognises and reads a foreign format.
 
-    A package offers one, an object or a module, as a ``holdfast.importers`` entry point
-    with the format's name.
+    A package offers a reader, an object or a module, as an entry point of the group
+    ``holdfast.importers``; the name of the entry point is the name of the format.
     """
 
     def recognises(self, path: str) -> bool:
@@ -191,12 +191,12 @@ class Reader(Protocol):
         ...
 
     def read(self, path: str) -> Reading:
-        """All there is; what is damaged is reported in it and not raised."""
+        """Everything in it; damage is reported in the result and not raised."""
         ...
 
 
 def _storable(save: Save, id_: str) -> Save:
-    """A save with marks that the store takes; others stay in its origin."""
+    """A save with id, label and tags that the store accepts; others go to origin."""
     label = save.label if save.label is not None and _is_mark(save.label) else None
     tags = tuple(dict.fromkeys(tag for tag in save.tags if _is_mark(tag)))
     changed: dict[str, Any] = {
@@ -226,7 +226,7 @@ def _is_mark(mark: str) -> bool:
 
 
 def storable_name(name: str) -> str:
-    """A name of the source as ours, or a made one if the store does not take it."""
+    """A name of the source, or a digest of it if the store does not accept it."""
     try:
         return checked_name(name, longest=LONGEST_ID)
     except Unstorable:
@@ -234,7 +234,7 @@ def storable_name(name: str) -> str:
 
 
 def storable_id(id_: str) -> str:
-    """A checkpoint's id of the source as ours, or a made one."""
+    """A checkpoint's id of the source, or a digest if the store does not accept it."""
     try:
         return checked_id(id_)
     except Unstorable:

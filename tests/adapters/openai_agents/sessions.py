@@ -45,10 +45,10 @@ def _text(item):
 
 
 @contextlib.asynccontextmanager
-async def opened(place, door):
-    """A store through one of the doors; what was done is checked in the end."""
+async def opened(place, api):
+    """A store with the sync or the async API; it is verified at the end."""
     url, options = place
-    if door == "blocking":
+    if api == "sync":
         with holdfast.open(url, **options) as store:
             yield store
             assert store.verify().problems == ()
@@ -58,11 +58,11 @@ async def opened(place, door):
             assert (await store.verify()).problems == ()
 
 
-def talk(body, place=(":memory:", {}), door="blocking", **options):
+def talk(body, place=(":memory:", {}), api="sync", **options):
     """Run a test's coroutine function with a session."""
 
     async def main():
-        async with opened(place, door) as store:
+        async with opened(place, api) as store:
             session = HoldfastSession("chat", store, **options)
             await body(session)
             await check_counts(store, session)

@@ -1,4 +1,4 @@
-"""Taking over the databases of LangGraph's own savers."""
+"""Imports from the databases of LangGraph's own savers."""
 
 import asyncio
 import dataclasses
@@ -19,8 +19,8 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Command, Send
 
 import holdfast
-from adapters import graphs
-from adapters.graphs import put, thread
+from adapters.langgraph import graphs
+from adapters.langgraph.graphs import put, thread
 from holdfast.adapters.langgraph import HoldfastSaver
 
 

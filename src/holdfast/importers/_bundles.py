@@ -1,4 +1,4 @@
-"""Makes checkpoints of agents out of saves that are in the store already."""
+"""Writes checkpoints of agents; the saves they refer to are in the store already."""
 
 from __future__ import annotations
 
@@ -17,47 +17,49 @@ from holdfast._engine.records.agent_checkpoints import (
 from holdfast._port import CheckpointKey, ThreadKey
 from holdfast._values.records import Checkpoint, ThreadRecord, checked_name
 from holdfast.errors import Unstorable
-from holdfast.importers._source import Bundle, Line, Save, storable_id, storable_name
-from holdfast.importers._targets import CHANGED, DELETED, STAMP, Refused, stamp_of
+from holdfast.importers._reader import Bundle, Line, Save, storable_id, storable_name
+from holdfast.importers._targets import CHANGED, DELETED, STAMP, ImportRefused, stamp_of
 
 
-class Bundling:
-    """Knows where the saves of an import went."""
+class BundleWriter:
+    """Makes checkpoints of agents from the saves of one import."""
 
     def __init__(self, context: Context, format_: str, *, dry_run: bool) -> None:
         self.context, self.format, self.dry_run = context, format_, dry_run
         self._names: dict[Line, str] = {}
         self._saves: dict[Line, frozenset[str | None]] = {}
-        # Checkpoints that were found to be readable: most are held more than once.
+        # Checkpoints already found readable: most belong to several bundles.
         self._read: set[int] = set()
 
     def note(self, line: Line, name: str, saves: Iterable[Save]) -> None:
-        """These saves are in the store, or would be."""
+        """Remember saves that are in the store, or would be without ``dry_run``."""
         self._names[line] = name
         self._saves[line] = frozenset(save.id for save in saves)
 
     async def write(self, bundle: Bundle) -> bool:
-        """Make a checkpoint; False if it is there already."""
+        """Make a checkpoint; False if the store has it already."""
         thread = agent_checkpoints.thread_of(storable_name(bundle.agent))
         [record] = await self.context.backend.read([ThreadKey(thread)])
         if record is not None and await self._is_there(bundle, record):
             return False
         for line, id_ in bundle.holds.items():
             if id_ not in self._saves.get(line, ()):
-                raise Refused(f"{line.kind} {line.id!r} is not in the store as it was")
+                raise ImportRefused(
+                    f"{line.kind} {line.id!r} is not in the store as it was"
+                )
         if not self.dry_run:
             await self._make(bundle)
         return True
 
     async def _is_there(self, bundle: Bundle, record: ThreadRecord) -> bool:
         if record.deleted_at is not None:
-            raise Refused(DELETED)
+            raise ImportRefused(DELETED)
         key = CheckpointKey(record.family, storable_id(bundle.id))
         [found] = await self.context.backend.read([key])
         if found is not None and _stamp(found).get("digest") != bundle.digest:
-            raise Refused(CHANGED.format(id=bundle.id))
+            raise ImportRefused(CHANGED.format(id=bundle.id))
         if found is None and record.head is not None and not _stamp(record.head):
-            raise Refused("its agent has got checkpoints since; it was left out")
+            raise ImportRefused("its agent got checkpoints since; it was left out")
         return found is not None
 
     async def _make(self, bundle: Bundle) -> None:

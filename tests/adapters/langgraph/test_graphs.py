@@ -6,8 +6,8 @@ import pytest
 from langgraph.types import Command
 
 import holdfast
-from adapters import graphs
-from adapters.graphs import thread
+from adapters.langgraph import graphs
+from adapters.langgraph.graphs import thread
 from holdfast.adapters.langgraph import HoldfastSaver
 
 DURABILITIES = ["sync", "async", "exit"]

@@ -20,8 +20,8 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Command
 
 import holdfast
-from adapters import graphs
-from adapters.graphs import thread
+from adapters.langgraph import graphs
+from adapters.langgraph.graphs import thread
 from holdfast.adapters.langgraph import HoldfastSaver
 
 SEEDS = 200 if os.environ.get("HOLDFAST_THOROUGH") else 10

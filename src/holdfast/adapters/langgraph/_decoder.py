@@ -1,7 +1,7 @@
-"""Reading what LangGraph's own serializer wrote, with our table of types.
+"""Decodes what LangGraph's own serializer wrote, with our table of types.
 
-Its default makes whatever a row names by importing it. Here a name that is not in the
-table is refused, and the row with it; so is pickle.
+LangGraph imports and creates whatever type a row names. Here a row is refused if it
+names a type that is not in the table, or if it is a pickle.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from holdfast.adapters.langgraph import _known_types
 from holdfast.adapters.langgraph._types import Types
 from holdfast.importers import Damaged
 
-# The codes under which the serializer writes what msgpack does not know.
+# The extension codes of the serializer for types that msgpack does not know.
 _ONE, _MANY, _NAMED, _METHOD, _OLD_MODEL, _MODEL, _ARRAY, _SNAPSHOT = range(8)
 
 _Key = tuple[str, str]
 
 
-class Reader:
-    """Reads stored values; raises `Damaged` for what cannot or must not be read."""
+class Decoder:
+    """Decodes stored values; `Damaged` for those that cannot or must not be decoded."""
 
     def __init__(self, types: Types) -> None:
         self._classes: dict[_Key, Callable[..., Any]] = {
@@ -39,7 +39,7 @@ class Reader:
         self._refused: list[str] = []
 
     def read(self, kind: str | None, data: Any) -> Any:
-        """A value of the type that stands beside it."""
+        """A value; ``kind`` is the name of its encoding."""
         read = _KINDS.get(kind or "")
         if read is None:
             raise Damaged(f"is stored as {kind!r}, which is not read here")
@@ -56,12 +56,12 @@ class Reader:
         return value
 
     def msgpack(self, data: bytes) -> Any:
-        """What msgpack says."""
+        """The value of msgpack data."""
         option = ormsgpack.OPT_NON_STR_KEYS
         return ormsgpack.unpackb(data, ext_hook=self._made, option=option)
 
     def json(self, data: bytes) -> Any:
-        """What the JSON of early versions says."""
+        """The value of JSON data, which early versions wrote."""
         return json.loads(data, object_hook=self._revived)
 
     def _made(self, code: int, data: bytes) -> Any:
@@ -93,7 +93,7 @@ def _model(make: Any, fields: Mapping[str, Any], _method: str = "") -> Any:
     try:
         return make(**fields)
     except ValueError:
-        # What was kept once need not fit the class of today.
+        # The stored fields may not fit the present class.
         if hasattr(make, "model_construct"):
             return make.model_construct(**fields)
         raise
@@ -125,7 +125,7 @@ _CALLS: dict[int, Callable[..., Any]] = {
     _MODEL: _model,
     _OLD_MODEL: _model,
 }
-_KINDS: dict[str, Callable[[Reader, Any], Any]] = {
+_KINDS: dict[str, Callable[[Decoder, Any], Any]] = {
     "null": lambda _reader, _data: None,
     "bytes": lambda _reader, data: bytes(data),
     "bytearray": lambda _reader, data: bytearray(data),

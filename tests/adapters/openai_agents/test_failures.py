@@ -1,4 +1,4 @@
-"""What goes wrong around a session: callers that are cancelled, rivals, full disks."""
+"""Failures around a session: cancelled callers, concurrent writers, full disks."""
 
 import asyncio
 import os
@@ -7,7 +7,7 @@ import threading
 import pytest
 
 import holdfast
-from adapters.talking import reply, texts, user
+from adapters.openai_agents.sessions import reply, texts, user
 from holdfast import HoldfastError
 from holdfast.adapters.openai_agents import HoldfastSession
 from holdfast.faults import Fault, FaultyDisk, disk_full

@@ -1,8 +1,8 @@
-"""Where a LangGraph thread and its namespaces are in a store, and what is in them.
+"""The Holdfast threads of a LangGraph thread and its namespaces, and their names.
 
-A thread is a thread of the same name; the namespace of a subgraph is a thread whose
-name begins with that of its thread and ``#``. What a name cannot hold is written as
-``%`` and hexadecimal digits, and what is too long ends in a digest.
+A LangGraph thread is a Holdfast thread of the same name. The namespace of a subgraph is
+a thread named ``<thread>#<namespace>``. Characters that a name cannot hold are written
+as ``%`` and hexadecimal digits, and a name that is too long ends in a digest.
 """
 
 from __future__ import annotations
@@ -21,46 +21,46 @@ from holdfast._port import Start
 from holdfast._values.records import LONGEST_NAME, encode_metadata
 
 KIND = "langgraph"
-# The value of a state that is not a channel: what else there is of a checkpoint.
+# The value of a state that is not a channel: the rest of a LangGraph checkpoint.
 FRAME = "__checkpoint__"
 
 _DIGEST = 32
 _LONGEST_THREAD = 300
 _UNFIT = re.compile(r"[\x00#%\ud800-\udfff]")
-# 100 ns between 1582 and 1970, which is what the time in a UUID counts from.
+# From 1582, where the time in a UUID begins, to 1970, in units of 100 ns.
 _GREGORIAN = 0x01B21DD213814000
 
 
-class Place(msgspec.Struct, frozen=True):
-    """A namespace of a thread."""
+class Namespace(msgspec.Struct, frozen=True):
+    """A namespace of a LangGraph thread; ``""`` is the thread's own graph."""
 
     thread: str
     ns: str = ""
 
     @property
     def root(self) -> str:
-        """The name of the thread itself."""
+        """The name of the Holdfast thread of the thread's own graph."""
         return _fitting(escaped(self.thread) or "%", _LONGEST_THREAD)
 
     @property
     def name(self) -> str:
-        """The name of the Holdfast thread."""
+        """The name of the Holdfast thread of this namespace."""
         if not self.ns:
             return self.root
         return _fitting(f"{self.root}#{escaped(self.ns)}", LONGEST_NAME)
 
     @property
     def below(self) -> str:
-        """What the names of all namespaces of subgraphs begin with."""
+        """The prefix of the names of all namespaces of subgraphs."""
         return f"{self.root}#"
 
     def start(self, *, anew: bool = False) -> Start:
-        """How the Holdfast thread begins."""
+        """How the Holdfast thread is created."""
         about = {"thread_id": self.thread, "checkpoint_ns": self.ns}
         return Start(kind=KIND, metadata=encode_metadata(about), anew=anew)
 
     def config(self, checkpoint: str) -> RunnableConfig:
-        """How LangGraph names a checkpoint in this place."""
+        """The config by which LangGraph names a checkpoint of this namespace."""
         return {
             "configurable": {
                 "thread_id": self.thread,
@@ -71,14 +71,14 @@ class Place(msgspec.Struct, frozen=True):
 
 
 def given(config: RunnableConfig | None) -> Mapping[str, Any]:
-    """What a config says of where to look."""
+    """The part of a config that names thread, namespace and checkpoint."""
     return (config or {}).get("configurable", {})
 
 
-def place_of(config: RunnableConfig) -> Place:
-    """The place a config names."""
+def namespace_of(config: RunnableConfig) -> Namespace:
+    """The namespace a config names."""
     found = given(config)
-    return Place(str(found["thread_id"]), str(found.get("checkpoint_ns") or ""))
+    return Namespace(str(found["thread_id"]), str(found.get("checkpoint_ns") or ""))
 
 
 def id_in(config: RunnableConfig | None) -> str | None:
@@ -86,18 +86,18 @@ def id_in(config: RunnableConfig | None) -> str | None:
     return given(config).get("checkpoint_id") or None
 
 
-def place_in(metadata: Mapping[str, Any]) -> Place:
-    """The place that a Holdfast thread was begun for."""
-    return Place(str(metadata["thread_id"]), str(metadata["checkpoint_ns"]))
+def namespace_in(metadata: Mapping[str, Any]) -> Namespace:
+    """The namespace that a Holdfast thread was created for, from its metadata."""
+    return Namespace(str(metadata["thread_id"]), str(metadata["checkpoint_ns"]))
 
 
 def escaped(text: str) -> str:
-    """Text that can stand in a name before ``#``; no two texts become the same."""
+    """Text without ``#`` for a name; different texts stay different."""
     return _UNFIT.sub(lambda found: _hexadecimal(found[0]), text)
 
 
 def unescaped(text: str) -> str:
-    """The text that was `escaped`."""
+    """The text that was passed to `escaped`."""
     return unquote_to_bytes(text).decode("utf-8", "surrogatepass")
 
 
@@ -110,7 +110,7 @@ def _fitting(name: str, longest: int) -> str:
     if len(data) <= longest:
         return name
     kept = data[: longest - _DIGEST - 2].decode(errors="ignore")
-    # An escaped text has hexadecimal digits behind every %.
+    # In an escaped text % is followed by hexadecimal digits, never by ~.
     return f"{kept}%~{sha256(data).hexdigest()[:_DIGEST]}"
 
 
@@ -120,12 +120,12 @@ def channel_name(channel: str) -> str:
 
 
 def channel_of(name: str) -> str:
-    """The channel whose value has a name."""
+    """The channel of a value in a state, by the value's name."""
     return name.removesuffix("_") if name.startswith(FRAME) else name
 
 
 def made_at(checkpoint: str) -> int | None:
-    """When LangGraph made an id, microseconds UTC by the clock of whoever did."""
+    """When LangGraph made an id, microseconds UTC by the clock of that program."""
     try:
         id_ = UUID(checkpoint)
     except ValueError:

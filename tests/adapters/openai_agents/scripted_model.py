@@ -1,4 +1,4 @@
-"""A model for the OpenAI Agents SDK that says what it was told to say."""
+"""A model for the OpenAI Agents SDK that returns prepared outputs."""
 
 from __future__ import annotations
 

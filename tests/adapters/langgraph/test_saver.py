@@ -1,4 +1,4 @@
-"""What LangGraph's own SQLite savers do, said again for this one."""
+"""A saver behaves like LangGraph's own SQLite savers."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ import pytest
 from langgraph.checkpoint.base import create_checkpoint, empty_checkpoint
 
 import holdfast
-from adapters.graphs import put, thread
+from adapters.langgraph.graphs import put, thread
 from holdfast.adapters.langgraph import HoldfastSaver
 
 

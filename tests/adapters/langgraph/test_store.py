@@ -15,7 +15,7 @@ from langgraph.store.base import (
 )
 
 import holdfast
-from adapters.graphs import say, thread
+from adapters.langgraph.graphs import say, thread
 from holdfast.adapters.langgraph import HoldfastSaver, HoldfastStore
 from holdfast.testing import FakeClock
 

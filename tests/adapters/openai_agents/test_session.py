@@ -1,4 +1,4 @@
-"""A session keeps its items as the SDK's own sessions do, and what they cannot."""
+"""A session stores items as the SDK's own sessions do, and offers more."""
 
 import asyncio
 import copy
@@ -8,14 +8,14 @@ from agents import SessionSettings, SQLiteSession
 from agents.memory import Session
 
 import holdfast
-from adapters.talking import call, output, reply, talk, texts, user
+from adapters.openai_agents.sessions import call, output, reply, talk, texts, user
 from holdfast import Conflict, NotFound, Unstorable
 from holdfast.adapters.openai_agents import HoldfastSession
 
 
-@pytest.fixture(params=["blocking", "awaited"])
+@pytest.fixture(params=["sync", "async"])
 def everywhere(request, place):
-    """Run a test's coroutine function on each backend through each door."""
+    """Runs a coroutine function on each backend, with the sync and async API."""
     return lambda body, **options: talk(body, place, request.param, **options)
 
 

@@ -33,7 +33,7 @@ from langgraph.store.base import Item
 from langgraph.types import Command, Interrupt, Send
 
 import holdfast
-from adapters.graphs import put, thread
+from adapters.langgraph.graphs import put, thread
 from holdfast.adapters.langgraph import HoldfastSaver
 from holdfast.adapters.langgraph._types import Types
 

@@ -1,11 +1,11 @@
-"""Pruning, deleting and copying: what stays still works."""
+"""Pruning, deleting and copying: what is kept still works."""
 
 import pytest
 from langgraph.types import Command
 
 import holdfast
-from adapters import graphs
-from adapters.graphs import put, refused, thread
+from adapters.langgraph import graphs
+from adapters.langgraph.graphs import put, refused, thread
 
 
 def ids(saver, config):

@@ -1,0 +1,80 @@
+"""The digests of a family's checkpoints, recomputed from its segments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+
+from holdfast._values.manifest import Manifest, decode_manifest, digest
+from holdfast._values.records import Checkpoint, Run
+from holdfast._values.rope import Rope, chain_of
+from holdfast.errors import HoldfastError
+
+
+class Digests:
+    """Recomputes digests, each from the parent's where a checkpoint extends it.
+
+    The caller adds all segments first and then checks parents before children.
+    """
+
+    def __init__(self) -> None:
+        self.hashes: dict[int, bytes] = {}
+        self._checked: dict[str, tuple[Checkpoint, Manifest]] = {}
+
+    def add(self, number: int, data: bytes) -> None:
+        """Remember the hash of a segment."""
+        self.hashes[number] = sha256(data).digest()
+
+    def check(self, checkpoint: Checkpoint) -> list[str]:
+        """What is wrong with a checkpoint."""
+        problems: list[str] = []
+        known = self._checked.get(checkpoint.parent or "")
+        parent, before = known or (None, None)
+        if checkpoint.parent is not None and parent is None:
+            problems.append("its parent cannot be read")
+        above = checkpoint.link or (parent.sha256 if parent else b"")
+        if digest(checkpoint, above) != checkpoint.sha256:
+            problems.append("its digest does not match its content")
+        try:
+            manifest = decode_manifest(checkpoint)
+        except HoldfastError as error:
+            return [*problems, str(error)]
+        for name, value in manifest.values.items():
+            if isinstance(value, Rope):
+                old = before.values.get(name) if before else None
+                problems += self._check_rope(name, value, old)
+        self._checked[checkpoint.id] = checkpoint, manifest
+        return problems
+
+    def _check_rope(self, name: str, rope: Rope, old: object) -> Iterator[str]:
+        start, chain = 0, b""
+        if isinstance(old, Rope) and _extends(rope, old):
+            start, chain = sum(r.last - r.first + 1 for r in old.runs), old.chain
+        tail = list(_numbers_from(rope.runs, start))
+        lost = [number for number in tail if number not in self.hashes]
+        if lost:
+            yield f"{name!r}: segment {lost[0]} is lost or damaged"
+        elif chain_of((self.hashes[n] for n in tail), chain) != rope.chain:
+            yield f"{name!r}: its bytes are not what was saved"
+
+
+def _numbers_from(runs: Iterable[Run], start: int) -> Iterator[int]:
+    """The segment numbers of runs after the first ``start``, which cost no steps."""
+    for first, last in runs:
+        count = last - first + 1
+        yield from range(first + min(start, count), last + 1)
+        start -= min(start, count)
+
+
+def _extends(new: Rope, old: Rope) -> bool:
+    """Whether a rope is an older one with more at its end."""
+    if not old.runs or len(new.runs) < len(old.runs):
+        return False
+    last = len(old.runs) - 1
+    grown = new.runs[last]
+    return (
+        new.is_list == old.is_list
+        and new.runs[:last] == old.runs[:last]
+        and grown.first == old.runs[last].first
+        and grown.last >= old.runs[last].last
+    )

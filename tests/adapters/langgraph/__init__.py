@@ -1,0 +1,1 @@
+"""Tests of the LangGraph adapter, with graphs that need no model."""

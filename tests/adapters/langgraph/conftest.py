@@ -1,0 +1,23 @@
+"""Savers for the tests of the LangGraph adapter."""
+
+import pytest
+
+import holdfast
+from holdfast.adapters.langgraph import HoldfastSaver
+
+
+@pytest.fixture
+def saver(place):
+    """A saver on each backend; the store is verified after the test."""
+    url, options = place
+    with holdfast.open(url, **options) as store:
+        yield HoldfastSaver(store)
+
+        assert store.verify().problems == ()
+
+
+@pytest.fixture
+def quick():
+    """A saver in memory, for tests that do not depend on the backend."""
+    with HoldfastSaver(":memory:") as saver:
+        yield saver

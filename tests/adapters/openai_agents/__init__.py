@@ -1,0 +1,1 @@
+"""Tests of the OpenAI Agents adapter, with a scripted model."""
