@@ -198,7 +198,7 @@ class TestRunner:
             text: str
 
         async def note(context, note):
-            where = journal.Place(note.thread, NEW_THREAD, None, replace=False)
+            where = journal.JournalPlace(note.thread, NEW_THREAD, None, replace=False)
             values = where.entries(context, {note.text: True})
             return await journal.record(context, where, values)
 

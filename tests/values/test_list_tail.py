@@ -18,7 +18,7 @@ from holdfast._engine.threads import save
 from holdfast._messages.tally import Tally, without_last
 from holdfast._port import run
 from holdfast._values import codec
-from holdfast._values.list_tail import Tail, last_runs, parts_backwards, shortened
+from holdfast._values.list_tail import Tail, parts_backwards, shortened
 from holdfast._values.records import Run
 from holdfast._values.rope import (
     Blocks,
@@ -29,6 +29,7 @@ from holdfast._values.rope import (
     splice,
     write,
 )
+from holdfast._values.runs import last_runs
 from holdfast.errors import Corrupt
 
 # --- counts ---------------------------------------------------------------------------

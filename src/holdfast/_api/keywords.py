@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from holdfast._api.plugins import ADAPTER_KINDS
 from holdfast._engine.records.conversations import KIND, ListQuery
 from holdfast._engine.search.query import SearchQuery
 from holdfast._engine.threads.drafts import ListsDraft
@@ -134,6 +135,10 @@ class ListOptions(TypedDict, total=False):
     tag: str | None
     limit: int | None
     after: int | None
+
+
+# The kinds of threads that have messages, in which `Store.search` looks.
+MESSAGE_KINDS = (KIND, NEW_THREAD.kind, *ADAPTER_KINDS)
 
 
 def search_query(

@@ -34,6 +34,10 @@ _NATIVE = {"postgresql": "holdfast.backends.postgres:open_native"}
 _DAMAGED_SQLITE = "holdfast.backends.sqlite._damaged_file:find_wreck"
 _PAGE_CHECKSUMS = "holdfast.backends.sqlite._connection:page_checksums"
 _IMPORT = "holdfast.importers:import_into"
+# The kinds of threads in which adapters keep messages. A table, and not a call that an
+# adapter makes when it is imported: a search must also find the threads of an adapter
+# that this process has never imported.
+ADAPTER_KINDS = ("langgraph",)
 _LANGGRAPH_IMPORT = "holdfast.adapters.langgraph._import:import_into"
 # The kinds of threads with messages, in which `store.search` looks. A table, and not a
 # call that an adapter makes when it is imported: a search must also find the threads of

@@ -38,20 +38,17 @@ async def export_lines(
     **options: Unpack[LinesOptions],
 ) -> int:
     """Write JSON Lines; returns how many."""
-    from holdfast._engine.upkeep.json_lines import (  # noqa: PLC0415
-        export_lines as export,
-    )
-    from holdfast._engine.upkeep.json_lines import wanted_lines  # noqa: PLC0415
+    from holdfast._engine.upkeep import json_lines  # noqa: PLC0415
 
     refuse_unknown("export_lines", options, LinesOptions)
-    wanted = wanted_lines(
+    wanted = json_lines.wanted_lines(
         options.get("threads"),
         options.get("since"),
         options.get("shown", "state"),
         options.get("heads", False),
         options.get("redact", ()),
     )
-    return await export(context, to, wanted, progress)
+    return await json_lines.export_lines(context, to, wanted, progress)
 
 
 async def import_archive(

@@ -11,7 +11,6 @@ from itertools import islice
 from typing import cast
 
 from holdfast._values import codec
-from holdfast._values.records import Run
 from holdfast._values.rope import (
     MOST_RUNS,
     Blocks,
@@ -23,6 +22,7 @@ from holdfast._values.rope import (
     joined,
     write,
 )
+from holdfast._values.runs import first_runs
 from holdfast.errors import Corrupt
 
 
@@ -114,22 +114,6 @@ def parts_backwards(body: Body) -> Iterator[bytes]:
         end -= size + 1
 
 
-def last_runs(runs: Sequence[Run], skip: int, count: int) -> list[Run]:
-    """The runs of the ``count`` segments before the last ``skip``."""
-    found: list[Run] = []
-    for run in reversed(runs):
-        last = run.last - skip
-        skip = max(0, run.first - last - 1)
-        if last < run.first:
-            continue
-        first = max(run.first, last - count + 1)
-        found.append(Run(first, last))
-        count -= last - first + 1
-        if not count:
-            break
-    return found[::-1]
-
-
 def shortened(
     old: Rope, body: Body, segments: int, added: bytes, blocks: Blocks
 ) -> Spliced:
@@ -142,7 +126,7 @@ def shortened(
     chain = chain_of(body.hashes)
     rope = Rope(
         is_list=True,
-        runs=tuple(_first_runs(old.runs, stay)),
+        runs=tuple(first_runs(old.runs, stay)),
         size=len(body.text) + 2,
         chain=chain,
         next_appended=old.next_appended,
@@ -164,11 +148,3 @@ def _cut(body: Body, stay: int) -> None:
     for size in body.sizes[known:]:
         body.hashes.append(sha256(body.text[start : start + size]).digest())
         start += size + 1
-
-
-def _first_runs(runs: Sequence[Run], count: int) -> Iterator[Run]:
-    for run in runs:
-        if count <= 0:
-            return
-        yield Run(run.first, min(run.last, run.first + count - 1))
-        count -= run.last - run.first + 1

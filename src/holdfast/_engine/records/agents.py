@@ -12,6 +12,7 @@ from holdfast._engine.records.conversations import PREFIX as CONVERSATIONS
 from holdfast._engine.threads import removal
 from holdfast._engine.threads.drafts import AmendDraft, Amendment, read_values_of
 from holdfast._engine.threads.lineage import Reference
+from holdfast._engine.threads.listing import read_threads
 from holdfast._engine.threads.load import loaded, read_listed, state_of
 from holdfast._engine.threads.save import Options, seen
 from holdfast._engine.threads.save import save as save_thread
@@ -122,20 +123,13 @@ async def list_agents(
 ) -> Page[Agent]:
     """Agents, last used first; their active conversations are left out."""
     checked_limit(limit)
-    found: list[Agent] = []
-    while True:
-        page = await context.backend.scan(
-            Threads(kind=KIND, after=after, limit=min(limit or CHUNK, CHUNK))
-        )
-        for record in page:
-            agent = await read_listed(context, record, _listed)
-            if agent is not None and type_ in (None, agent.type):
-                found.append(agent)
-            if len(found) == limit:
-                return Page(tuple(found), record.changed)
-        after = page.cursor
-        if after is None:
-            return Page(tuple(found))
+    scan = Threads(kind=KIND, after=after, limit=min(limit or CHUNK, CHUNK))
+
+    async def matching(context: Context, record: ThreadRecord) -> Agent | None:
+        agent = await _listed(context, record)
+        return agent if type_ in (None, agent.type) else None
+
+    return await read_threads(context, scan, limit, matching)
 
 
 async def _listed(context: Context, record: ThreadRecord) -> Agent:

@@ -18,6 +18,7 @@ from holdfast._engine.threads.drafts import (
     read_values_of,
 )
 from holdfast._engine.threads.lineage import HistoryQuery, Reference, history
+from holdfast._engine.threads.listing import read_threads
 from holdfast._engine.threads.load import loaded, read_listed
 from holdfast._engine.threads.save import Options, seen
 from holdfast._engine.threads.save import save as save_thread
@@ -364,27 +365,19 @@ class ListQuery(msgspec.Struct, frozen=True, kw_only=True):
 async def summaries(context: Context, query: ListQuery) -> Page[Summary]:
     """Conversations without their messages, last used first."""
     checked_limit(query.limit)
-    found: list[Summary] = []
-    after = query.after
-    while True:
-        page = await context.backend.scan(
-            Threads(
-                kind=KIND,
-                agent=query.agent,
-                owner=query.owner,
-                after=after,
-                limit=min(query.limit or CHUNK, CHUNK),
-            )
-        )
-        for record in page:
-            summary = await read_listed(context, record, summarized)
-            if summary is not None and query.matches(summary):
-                found.append(summary)
-            if len(found) == query.limit:
-                return Page(tuple(found), record.changed)
-        after = page.cursor
-        if after is None:
-            return Page(tuple(found))
+    scan = Threads(
+        kind=KIND,
+        agent=query.agent,
+        owner=query.owner,
+        after=query.after,
+        limit=min(query.limit or CHUNK, CHUNK),
+    )
+
+    async def matching(context: Context, record: ThreadRecord) -> Summary | None:
+        summary = await summarized(context, record)
+        return summary if query.matches(summary) else None
+
+    return await read_threads(context, scan, query.limit, matching)
 
 
 async def summarized(context: Context, record: ThreadRecord) -> Summary:

@@ -9,7 +9,8 @@ from holdfast._engine.context import Context
 from holdfast._engine.threads import removal
 from holdfast._engine.threads.drafts import AmendDraft, Amendment, read_values_of
 from holdfast._engine.threads.lineage import HistoryQuery, Reference, history
-from holdfast._engine.threads.load import loaded, read_listed
+from holdfast._engine.threads.listing import read_threads
+from holdfast._engine.threads.load import loaded
 from holdfast._engine.threads.save import Options
 from holdfast._engine.threads.save import save as save_thread
 from holdfast._port import Start, Threads
@@ -124,22 +125,16 @@ async def summaries(
     """Documents without their contents, last used first."""
     checked_limit(limit)
     prefix = PREFIX + (f"{category}/" if category else "")
-    found: list[DocumentSummary] = []
-    while True:
-        page = await context.backend.scan(
-            Threads(kind=KIND, prefix=prefix, after=after, limit=CHUNK)
-        )
-        for record in page:
-            summary = await read_listed(context, record, _summary)
-            if summary is None:
-                continue
-            if nested or category is None or summary.category == category:
-                found.append(summary)
-            if len(found) == limit:
-                return Page(tuple(found), record.changed)
-        after = page.cursor
-        if after is None:
-            return Page(tuple(found))
+    scan = Threads(kind=KIND, prefix=prefix, after=after, limit=CHUNK)
+
+    async def matching(
+        context: Context, record: ThreadRecord
+    ) -> DocumentSummary | None:
+        summary = await _summary(context, record)
+        is_wanted = nested or category is None or summary.category == category
+        return summary if is_wanted else None
+
+    return await read_threads(context, scan, limit, matching)
 
 
 async def _summary(context: Context, record: ThreadRecord) -> DocumentSummary:

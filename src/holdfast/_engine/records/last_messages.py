@@ -11,10 +11,11 @@ from holdfast._engine.context import Context
 from holdfast._engine.records.transcript_tail import MESSAGES, newest_of
 from holdfast._port import CheckpointKey
 from holdfast._values import codec
-from holdfast._values.list_tail import elements_of, last_runs
+from holdfast._values.list_tail import elements_of
 from holdfast._values.manifest import Value, decode_manifest
 from holdfast._values.records import Checkpoint, Run
 from holdfast._values.rope import Rope
+from holdfast._values.runs import last_runs
 from holdfast.errors import Corrupt
 
 

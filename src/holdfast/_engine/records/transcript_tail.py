@@ -20,10 +20,11 @@ from holdfast._engine.threads.drafts import (
 from holdfast._engine.threads.load import read_listed
 from holdfast._messages.tally import Tally, without_last
 from holdfast._values import codec
-from holdfast._values.list_tail import Tail, last_runs, parts_backwards, shortened
+from holdfast._values.list_tail import Tail, parts_backwards, shortened
 from holdfast._values.manifest import INLINE_SIZE, Value
 from holdfast._values.records import ThreadRecord, Unset
 from holdfast._values.rope import Blocks, Rope
+from holdfast._values.runs import last_runs
 from holdfast.conversations import counts_of, tally, tally_of
 from holdfast.errors import Corrupt
 

@@ -21,6 +21,7 @@ from holdfast._values.manifest import Manifest, Value, decode_manifest
 from holdfast._values.paths import Part, find_at, index_of, parse_path
 from holdfast._values.records import Checkpoint, Run
 from holdfast._values.rope import Rope, numbers
+from holdfast._values.runs import count_segments, first_runs
 from holdfast.diff import diff
 from holdfast.errors import Corrupt, NotFound
 
@@ -175,7 +176,8 @@ class _Locations:
             if count < 0:
                 return None
             if passed + count > index:
-                return _Spot(number, index - passed, _front(rope.runs, position + 1))
+                front = tuple(first_runs(rope.runs, position + 1))
+                return _Spot(number, index - passed, front)
             passed += count
         return None
 
@@ -197,16 +199,5 @@ class _Locations:
 
 def _kept(rope: Rope, spot: _Spot) -> _Spot | None:
     """The same spot, if another rope begins with the same segments."""
-    count = sum(run.last - run.first + 1 for run in spot.front)
-    return spot if _front(rope.runs, count) == spot.front else None
-
-
-def _front(runs: tuple[Run, ...], count: int) -> tuple[Run, ...]:
-    """The runs of the first ``count`` segments, or of all if there are fewer."""
-    found: list[Run] = []
-    for run in runs:
-        if count <= 0:
-            break
-        found.append(Run(run.first, min(run.last, run.first + count - 1)))
-        count -= run.last - run.first + 1
-    return tuple(found)
+    front = tuple(first_runs(rope.runs, count_segments(spot.front)))
+    return spot if front == spot.front else None

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
 import msgspec
+from msgspec.structs import replace
 
 from holdfast._engine.context import Context
 from holdfast._engine.threads.lineage import only_match
-from holdfast._engine.threads.load import load_any
+from holdfast._engine.threads.load import load_any, read_listed
 from holdfast._port import Matches, Threads
 from holdfast._values.records import (
     PIN,
@@ -19,6 +23,8 @@ from holdfast._values.records import (
 )
 from holdfast._values.reference import Named, parse
 from holdfast.errors import Unstorable
+
+T = TypeVar("T")
 
 CHUNK = 200
 
@@ -38,32 +44,47 @@ class ThreadsQuery(msgspec.Struct, frozen=True, kw_only=True):
 async def threads(context: Context, query: ThreadsQuery) -> Page[ThreadRecord]:
     """The threads that were saved to, last used first."""
     checked_limit(query.limit)
-    if not query.metadata:
-        return await context.backend.scan(_scan(query, query.after, query.limit))
-    found: list[ThreadRecord] = []
-    after = query.after
-    while True:
-        page = await context.backend.scan(_scan(query, after, CHUNK))
-        for thread in page:
-            if query.metadata.items() <= thread.metadata.items():
-                found.append(thread)
-            if len(found) == query.limit:
-                return Page(tuple(found), thread.changed)
-        after = page.cursor
-        if after is None:
-            return Page(tuple(found))
-
-
-def _scan(query: ThreadsQuery, after: int | None, limit: int | None) -> Threads:
-    return Threads(
+    wanted = (query.metadata or {}).items()
+    scan = Threads(
         kind=query.kind,
         without=PIN if query.kind is None else None,
         owner=query.owner,
         agent=query.agent,
         prefix=query.prefix,
-        after=after,
-        limit=limit,
+        after=query.after,
+        limit=CHUNK if wanted else query.limit,
     )
+    if not wanted:
+        return await context.backend.scan(scan)
+
+    async def matching(_: Context, thread: ThreadRecord) -> ThreadRecord | None:
+        return thread if wanted <= thread.metadata.items() else None
+
+    return await read_threads(context, scan, query.limit, matching)
+
+
+async def read_threads(
+    context: Context,
+    scan: Threads,
+    limit: int | None,
+    read: Callable[[Context, ThreadRecord], Awaitable[T | None]],
+) -> Page[T]:
+    """What ``read`` gives for the threads of a scan, ``None`` left out.
+
+    The limit of the scan is the size of its pages, and ``limit`` that of the result.
+    """
+    found: list[T] = []
+    while True:
+        page = await context.backend.scan(scan)
+        for record in page:
+            item = await read_listed(context, record, read)
+            if item is not None:
+                found.append(item)
+            if len(found) == limit:
+                return Page(tuple(found), record.changed)
+        if page.cursor is None:
+            return Page(tuple(found))
+        scan = replace(scan, after=page.cursor)
 
 
 async def get(context: Context, reference: str) -> Checkpoint:

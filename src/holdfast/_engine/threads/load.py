@@ -16,6 +16,7 @@ from holdfast._values.manifest import WHOLE, Value
 from holdfast._values.records import Checkpoint, Segment, ThreadRecord
 from holdfast._values.reference import HEAD
 from holdfast._values.rope import Rope, joined, read_body
+from holdfast._values.runs import count_segments
 from holdfast.diff import Diff, diff
 from holdfast.errors import Corrupt, FormatMismatch
 
@@ -98,7 +99,7 @@ async def _fill(
     start = 0
     for name, value in known.manifest.values.items():
         if isinstance(value, Rope):
-            end = start + sum(run.last - run.first + 1 for run in value.runs)
+            end = start + count_segments(value.runs)
             known.bodies[name] = read_body(value, parts[start:end])
             start = end
 

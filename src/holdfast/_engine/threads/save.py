@@ -61,7 +61,7 @@ class SaveOptions(TypedDict, total=False):
 
 
 def options(*, start: Start, **given: Unpack[SaveOptions]) -> Options:
-    """Checked options; refuses what could not be stored or found again."""
+    """The options of a save, checked; refuses what could not be stored."""
     if not given:
         return Options(start=start)
     refuse_unknown("a save", given, SaveOptions)

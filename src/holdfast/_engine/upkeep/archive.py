@@ -9,8 +9,10 @@ from typing import BinaryIO
 import msgspec
 
 from holdfast._engine.context import Context
+from holdfast._engine.upkeep.copy import read_run
 from holdfast._port import Admission, Adoption, Inspection, ThreadKey
 from holdfast._values.records import EPOCH, Progress, Run, Segment, checked_name
+from holdfast._values.runs import divided
 from holdfast.archive._contents import (
     Contents,
     Heading,
@@ -86,7 +88,7 @@ class _ArchiveExport:
         self.frames.write("archive", encoded(heading_of(counted)))
         for stored, family in zip(families, counted, strict=True):
             self._write_records(family)
-            for part in _parts(runs_of(family)):
+            for part in divided(runs_of(family), CHUNK):
                 progress(self.done, total)
                 await self._write_segments(stored.family, part)
         progress(total, total)
@@ -105,26 +107,16 @@ class _ArchiveExport:
         self.done += len(family.checkpoints)
 
     async def _write_segments(self, family: int, part: Run) -> None:
-        found = await self.inspection.segments(family, part)
-        whole = [segment for segment in found if segment is not None]
-        if len(whole) < len(found):
-            raise Corrupt(f"family {family}", "a segment is lost; salvage() it first")
-        for data in await self.context.packer.unpack(whole):
+        stored = await read_run(self.inspection, family, part)
+        for data in await self.context.packer.unpack(stored):
             self.frames.write("segment", data)
-        self.segments += len(whole)
-        self.done += len(whole)
+        self.segments += len(stored)
+        self.done += len(stored)
 
 
 def _weight(family: Adoption) -> int:
     """The number of steps that a family is in the progress."""
     return len(family.checkpoints) + sizes_of(family).segments
-
-
-def _parts(runs: Iterable[Run]) -> Iterator[Run]:
-    """The same segments in runs of at most `CHUNK`."""
-    for run in runs:
-        for first in range(run.first, run.last + 1, CHUNK):
-            yield Run(first, min(first + CHUNK - 1, run.last))
 
 
 def _ignore(_done: int, _total: int) -> None:

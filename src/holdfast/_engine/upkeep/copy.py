@@ -19,6 +19,7 @@ from holdfast._values.records import (
     Segment,
     ThreadRecord,
 )
+from holdfast._values.runs import divided
 from holdfast.errors import Conflict, Corrupt
 
 # The number of segments copied at a time.
@@ -134,21 +135,25 @@ class _StoreCopy:
 
     async def _copy_segments(self, family: int) -> None:
         runs = (run for c in self.checkpoints[family] for run in c.runs)
-        for run in merged(runs):
-            for first in range(run.first, run.last + 1, CHUNK):
-                part = Run(first, min(first + CHUNK - 1, run.last))
-                await self._copy_run(family, part)
+        for run in divided(merged(runs), CHUNK):
+            await self._copy_run(family, run)
 
     async def _copy_run(self, family: int, run: Run) -> None:
-        found = await self.inspection.segments(family, run)
-        stored = [segment for segment in found if segment is not None]
-        if len(stored) != len(found):
-            raise Corrupt(f"family {family}", "a segment is lost; salvage() it first")
+        stored = await read_run(self.inspection, family, run)
         parts = await self.source.packer.unpack(stored)
         plain = [Segment(s.number, d) for s, d in zip(stored, parts, strict=True)]
         packed = await self.target.packer.pack(plain)
         await self.target.backend.adopt(Adoption(family=family, segments=packed))
         self.segments += len(packed)
+
+
+async def read_run(inspection: Inspection, family: int, run: Run) -> list[Segment]:
+    """The segments of a run; `Corrupt` if one of them is lost."""
+    found = await inspection.segments(family, run)
+    stored = [segment for segment in found if segment is not None]
+    if len(stored) != len(found):
+        raise Corrupt(f"family {family}", "a segment is lost; salvage() it first")
+    return stored
 
 
 def _head(thread: ThreadRecord) -> str | None:

@@ -12,7 +12,8 @@ from holdfast._engine.packing import Packer
 from holdfast._port import Inspection, Rescued
 from holdfast._port.removal import merged
 from holdfast._values.digests import Digests
-from holdfast._values.records import Checkpoint, Progress, Run, Segment
+from holdfast._values.records import Checkpoint, Progress, Segment
+from holdfast._values.runs import divided
 from holdfast.errors import HoldfastError
 
 CHUNK = 1000
@@ -112,12 +113,11 @@ class _Check:
         self, family: int, checkpoints: Iterable[Checkpoint], digests: Digests
     ) -> None:
         """The hashes of a family's segments; damaged ones have none."""
-        for whole in merged(run for c in checkpoints for run in c.runs):
-            for first in range(whole.first, whole.last + 1, CHUNK):
-                part = Run(first, min(first + CHUNK - 1, whole.last))
-                for segment in await self.inspection.segments(family, part):
-                    if segment is not None:
-                        await self._hash(segment, digests)
+        runs = merged(run for c in checkpoints for run in c.runs)
+        for part in divided(runs, CHUNK):
+            for segment in await self.inspection.segments(family, part):
+                if segment is not None:
+                    await self._hash(segment, digests)
         self.segments += len(digests.hashes)
 
     async def _hash(self, segment: Segment, digests: Digests) -> None:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import msgspec
 
-from holdfast._engine.cache import Known
+from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
 from holdfast._engine.records import transcript_tail
 from holdfast._engine.records.conversations import KIND, missing, thread_of
@@ -26,7 +26,6 @@ from holdfast._messages.transcript import fields_of
 from holdfast._port import Start, ThreadKey
 from holdfast._values import codec
 from holdfast._values.list_tail import Tail
-from holdfast._values.manifest import decode_manifest
 from holdfast._values.records import UNSET, Checkpoint, ThreadRecord
 from holdfast._values.reference import HEAD
 from holdfast.adapters.openai_agents._paused_run import (
@@ -110,7 +109,7 @@ async def find_run(context: Context, key: ConversationKey) -> Mapping[str, Any] 
 
     async def read(context: Context, record: ThreadRecord) -> Mapping[str, Any] | None:
         assert record.head is not None
-        known = Known(record.head, decode_manifest(record.head))
+        known = OpenedCheckpoint.of(record.head)
         return fields_of((await read_values(context, known, (RUN,))).get(RUN)) or None
 
     return await read_listed(context, record, read)
