@@ -54,9 +54,11 @@ def _find(bench: Bench, path: str) -> None:
 
 
 def _find_word(bench: Bench, store: holdfast.Store, word: str, messages: int) -> None:
-    scanning = replace(store._context, backend=_Scanning(store._context.backend))
+    scanning = replace(
+        store.runner.context, backend=_Scanning(store.runner.context.backend)
+    )
     pair = alternate(
-        partial(_first_page, store._context, word),
+        partial(_first_page, store.runner.context, word),
         partial(_first_page, scanning, word),
         rounds=bench.amount(5, 3),
     )

@@ -154,7 +154,7 @@ def _parameters(signature: inspect.Signature) -> Iterator[str]:
 
 
 def _parameter(parameter: inspect.Parameter) -> str:
-    stars = {VARIADIC: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+    stars: dict[object, str] = {VARIADIC: "*", inspect.Parameter.VAR_KEYWORD: "**"}
     text = stars.get(parameter.kind, "") + parameter.name
     if parameter.annotation is not parameter.empty:
         text += f": {_text(parameter.annotation)}"

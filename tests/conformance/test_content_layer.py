@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 import pytest
-from samples import LONG
 
 import holdfast
 from conformance import ConformanceTests, hidden
@@ -15,6 +14,7 @@ from holdfast.backends import Candidates, Layer
 from holdfast.backends.sqlite import SqliteBackend
 from holdfast.messages import Message
 from holdfast.testing import blocking, raises
+from support.samples import LONG
 
 # Shorter contents may stand in a file by chance. Longer ones are not looked for as a
 # whole, because SQLite divides them among pages.
