@@ -6,7 +6,7 @@ A row class names the columns of a table once. Select and insert lists are made 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -88,6 +88,45 @@ JOINED = 2  # the columns of ``checkpoint_full`` that are not in SQLite's table
 RENAMED = {name: f"thread_{name}" for name in ("kind", "metadata", "family")}
 HEAD = len(ThreadRow._fields)
 HEAD_SEQ = HEAD + CheckpointRow._fields.index("seq")
+HEAD_NUMBER = ThreadRow._fields.index("head")
+FORKED_CHECKPOINT = ThreadRow._fields.index("forked_checkpoint")
+
+# A field of a record is the column of the same name, but for these.
+_CHECKPOINT_COLUMNS = {
+    "thread": "thread_name",
+    "parent": "parent_id",
+    "sha256": "digest",
+    "thread_number": "thread",
+    "encoded_metadata": "metadata",
+}
+_THREAD_COLUMNS = {
+    "id": "name",
+    "forked_from": "forked_thread",
+    "encoded_metadata": "metadata",
+}
+
+
+def _fields(
+    record: type[Checkpoint | ThreadRecord],
+    columns: Sequence[str],
+    others: dict[str, str],
+) -> Callable[[Row], Row]:
+    """Takes the fields of a record, in their order, out of a row."""
+    names = (others.get(name, name) for name in record.__struct_fields__)
+    return itemgetter(*map(columns.index, names))
+
+
+# The places are looked up once: an attribute for each column costs a third more.
+_CHECKPOINT_FIELDS = _fields(Checkpoint, CheckpointRow._fields, _CHECKPOINT_COLUMNS)
+_TAGS, _RUNS = map(Checkpoint.__struct_fields__.index, ("tags", "runs"))
+_BLOBS = itemgetter(
+    *map(CheckpointRow._fields.index, ("metadata", "manifest", "digest", "link"))
+)
+_CHECKSUM, _PARENT, _PARENT_ID = map(
+    CheckpointRow._fields.index, ("checksum", "parent", "parent_id")
+)
+_THREAD_FIELDS = _fields(ThreadRecord, ThreadRow._fields, _THREAD_COLUMNS)
+_HEAD, _ORIGIN = map(ThreadRecord.__struct_fields__.index, ("head", "forked_from"))
 
 # What the markers in the ``.sql`` files stand for.
 COLUMNS: dict[str, Sequence[str]] = {
@@ -120,64 +159,51 @@ class RowCodec:
     ) -> CheckpointRow:
         """The columns of a checkpoint with the numbers it has in this store."""
         tags, runs = encode_tags(c.tags), encode_runs(c.runs)
-        row = CheckpointRow(
+        columns = (
             c.thread, c.parent, seq, c.id, family, thread, parent, c.step, c.saved_at,
             c.kind, c.label, tags, c.encoded_metadata, runs, c.manifest, c.size,
-            c.sha256, c.link, 0,
+            c.sha256, c.link,
         )  # fmt: skip
-        return CheckpointRow(*row[:-1], self._checksum(row))
+        return CheckpointRow(*columns, self._checksum(columns))
 
-    def _checksum(self, row: CheckpointRow) -> int:
+    def _checksum(self, row: Row) -> int:
+        metadata, manifest, digest, link = _BLOBS(row)
+        link = link or b""
         # The bytes follow the other columns with their lengths: no two rows are alike.
-        metadata, manifest, link = row.metadata, row.manifest, row.link or b""
         lengths = (len(metadata), len(manifest), len(link))
         plain = orjson.dumps((*self._covered(row), *lengths))
-        return checksum(b"".join((plain, metadata, manifest, row.digest, link)))
+        return checksum(b"".join((plain, metadata, manifest, digest, link)))
 
     def checkpoint(self, row: Row, *, orphaned: bool = False) -> Checkpoint:
         """A row of ``checkpoint_full``; `Corrupt` if it is not what was written.
 
         ``orphaned`` accepts a row whose parent is gone.
         """
-        c = CheckpointRow._make(row)
         try:
-            expected = self._checksum(c)
+            expected = self._checksum(row)
         except TypeError:
             expected = None
-        if c.checksum != expected:
+        if row[_CHECKSUM] != expected:
+            c = CheckpointRow._make(row)
             raise Corrupt(f"checkpoint {c.id!r} of thread {c.thread_name!r}")
-        if not orphaned and (c.parent is None) != (c.parent_id is None):
+        if not orphaned and (row[_PARENT] is None) != (row[_PARENT_ID] is None):
+            c = CheckpointRow._make(row)
             raise Corrupt(f"the parent of checkpoint {c.id!r}", "it is missing")
-        return Checkpoint(
-            id=c.id,
-            thread=c.thread_name,
-            parent=c.parent_id,
-            seq=c.seq,
-            step=c.step,
-            saved_at=c.saved_at,
-            kind=c.kind,
-            label=c.label,
-            tags=tuple(orjson.loads(c.tags)) if c.tags else (),
-            size=c.size,
-            sha256=c.digest,
-            family=c.family,
-            thread_number=c.thread,
-            runs=tuple(Run(*run) for run in orjson.loads(c.runs)),
-            manifest=c.manifest,
-            encoded_metadata=c.metadata,
-            link=c.link,
-        )
+        fields = [*_CHECKPOINT_FIELDS(row)]
+        tags = fields[_TAGS]
+        fields[_TAGS] = tuple(orjson.loads(tags)) if tags else ()
+        fields[_RUNS] = tuple([Run(*run) for run in orjson.loads(fields[_RUNS])])
+        return Checkpoint(*fields)
 
     def thread(self, row: Row) -> ThreadRecord:
         """A row of ``thread_full``."""
-        thread = ThreadRow._make(row[:HEAD])
-        if thread.head is None:
-            return to_thread(thread, None)
+        head = row[HEAD_NUMBER]
+        if head is None:
+            return to_thread(row, None)
         if row[HEAD_SEQ] is None:
-            raise Corrupt(
-                f"the head of thread {thread.name!r}", "its checkpoint is missing"
-            )
-        return to_thread(thread, self.checkpoint(row[HEAD:]))
+            name = ThreadRow._make(row[:HEAD]).name
+            raise Corrupt(f"the head of thread {name!r}", "its checkpoint is missing")
+        return to_thread(row, self.checkpoint(row[HEAD:]))
 
     # --- journal entries --------------------------------------------------------------
 
@@ -206,26 +232,13 @@ class RowCodec:
         return checksum(repr(self._placed(row)).encode() + row.value)
 
 
-def to_thread(row: ThreadRow, head: Checkpoint | None) -> ThreadRecord:
-    """The columns of a thread, and its head."""
-    origin = None
-    if row.forked_thread is not None and row.forked_checkpoint is not None:
-        origin = Origin(row.forked_thread, row.forked_checkpoint)
-    return ThreadRecord(
-        id=row.name,
-        kind=row.kind,
-        owner=row.owner,
-        agent=row.agent,
-        head=head,
-        forked_from=origin,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        deleted_at=row.deleted_at,
-        changed=row.changed,
-        family=row.family,
-        number=row.number,
-        encoded_metadata=row.metadata,
-    )
+def to_thread(row: Row, head: Checkpoint | None) -> ThreadRecord:
+    """The columns of a thread, perhaps followed by others, and its head."""
+    fields = [*_THREAD_FIELDS(row)]
+    fields[_HEAD] = head
+    origin = fields[_ORIGIN]
+    fields[_ORIGIN] = Origin(origin, row[FORKED_CHECKPOINT]) if origin else None
+    return ThreadRecord(*fields)
 
 
 def thread_row(thread: ThreadRecord) -> ThreadRow:
