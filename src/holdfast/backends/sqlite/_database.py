@@ -76,14 +76,11 @@ class Database:
         """Open the database for writing, unless it is open."""
         _ = self.writer
 
-    def idle_writer(self) -> apsw.Connection:
-        """The writing connection, in no transaction; only with the lock held."""
-        db = self._writer
-        if db is None or self._closed:
-            db = self.writer
-        if db.in_transaction:  # the caller that began it was interrupted
+    def make_idle(self) -> None:
+        """Roll back what an interrupted caller began; only with the lock held."""
+        db = self.writer
+        if db.in_transaction:
             db.execute("rollback")
-        return db
 
     def replace_writer(self, writer: apsw.Connection) -> None:
         """Go on with another database; only with the lock held."""
@@ -111,7 +108,7 @@ class Database:
             with self.hooks.errors():
                 # Before queueing: a process that holds the queue may wait for SQLite's
                 # lock, which an interrupted transaction still has.
-                self.idle_writer()
+                self.make_idle()
                 with self.hooks.queue:
                     self.hooks.before_write(self, writes)
                     return work(self.writer)
