@@ -86,8 +86,7 @@ class DirectoryBackend:
         While another process changes files, its changes do not count yet.
         """
         if not self._index.exists():
-            with self.database.writing():
-                pass  # it is made before a write
+            self.database.exclusively(lambda _: None)  # it is made before a write
         with self.database.reading() as db:
             if self._is_up_to_date(db, scope):
                 return
@@ -238,10 +237,13 @@ class DirectoryBackend:
 
     def _rewrite(self, family: int) -> None:
         """Write the file of a family again, without what was replaced since."""
-        with self.database.writing(()) as db:
+
+        def rewrite(db: apsw.Connection) -> None:
             self._index.update(db, _scope.family(family))
             with FolderTransaction(db, self._folder, [family]):
                 pass
+
+        self.database.exclusively(rewrite, ())
 
     # --- lifecycle --------------------------------------------------------------------
 
@@ -280,10 +282,11 @@ class DirectoryBackend:
                     copy_files(self._folder, self._known_files(), part)
                     break
             else:
-                with self.database.writing() as db:
-                    files = _catalog.all_files(db).values()
-                    copy_files(self._folder, files, part)
+                self.database.exclusively(lambda db: self._copy_all(db, part))
         self._folder.files.sync_folder(os.path.dirname(os.path.abspath(path)))
+
+    def _copy_all(self, db: apsw.Connection, target: str) -> None:
+        copy_files(self._folder, _catalog.all_files(db).values(), target)
 
     def _known_files(self) -> list[IndexedFile]:
         with self.database.reading() as db:

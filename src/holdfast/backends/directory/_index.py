@@ -116,7 +116,7 @@ class FileIndex:
             return
         try:
             with self.errors():
-                database.idle_writer()
+                database.make_idle()
                 if self.queue.try_enter():
                     with contextlib.ExitStack() as stack:
                         stack.push(self.queue.__exit__)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 import weakref
 from collections.abc import Callable, Sequence
 from typing import TypeVar
+
+import apsw
 
 from holdfast._port import (
     Admission,
@@ -35,7 +36,7 @@ from holdfast.backends.sqlite._connection import (
     page_checksums,
 )
 from holdfast.backends.sqlite._database import Database
-from holdfast.backends.sqlite._group_commit import CommitQueue, Ticket, commit_together
+from holdfast.backends.sqlite._group_commit import CommitQueue
 from holdfast.backends.sqlite._hooks import FileHooks, Hooks
 from holdfast.backends.sqlite._maintenance import (
     check_file,
@@ -105,8 +106,9 @@ class SqliteBackend:
         self.database = Database(
             self._hooks, busy_timeout=busy_timeout, vfs=vfs or page_checksums()
         )
-        self._writing, self._reading = self.database.writing, self.database.reading
-        self._commits = CommitQueue(self._commit_tickets, busy_timeout)
+        self._reading = self.database.reading
+        self._exclusively = self.database.exclusively
+        self._commits = CommitQueue(self.database)
         try:
             self._open()
         except BaseException:
@@ -152,33 +154,20 @@ class SqliteBackend:
         """Several commits, each with its own outcome, sharing one fsync."""
         return self._commits.submit(batches)
 
-    def _commit_tickets(self, tickets: list[Ticket]) -> None:
-        """Commit for all callers that wait; each gets its receipts or its error."""
-        try:
-            with self._writing(w for ticket in tickets for w in ticket.writes) as db:
-                if not commit_together(db, tickets, self._hooks):
-                    for ticket in tickets:
-                        commit_together(db, [ticket], self._hooks)
-        except HoldfastError as error:
-            for ticket in tickets:
-                if not ticket.done:
-                    ticket.error = error
-
     async def prune(self, plan: Prune) -> Pruned:
-        pruned = Pruned()
-        with (
-            contextlib.suppress(_DryRun),
-            self._writing() as db,
-            self._hooks.transaction(db),
-        ):
+        def carry_out(db: apsw.Connection) -> Pruned:
             pruned = Pruning(db, plan.at).carry_out(plan)
             if plan.dry_run:
-                raise _DryRun
-        return pruned
+                raise _DryRun(pruned)
+            return pruned
+
+        try:
+            return self._change(carry_out)
+        except _DryRun as counted:
+            return counted.pruned
 
     async def index(self, updates: Sequence[Indexing]) -> None:
-        with self._writing() as db:
-            write_index(db, updates)
+        self._exclusively(lambda db: write_index(db, updates))
 
     async def mend(self) -> bool:
         if self._read_only:
@@ -186,30 +175,34 @@ class SqliteBackend:
         with self._reading() as db:
             damaged = is_damaged(db)
         if damaged:
-            with self._writing() as db:
-                drop(db)
+            self._exclusively(drop)
         return damaged
 
     async def adopt(self, adoption: Adoption) -> None:
-        with self._writing() as db, self._hooks.transaction(db):
-            adopt(db, adoption)
+        self._change(lambda db: adopt(db, adoption))
 
     async def admit(self, admission: Admission) -> None:
-        with self._writing() as db, self._hooks.transaction(db):
-            admit(db, admission)
+        self._change(lambda db: admit(db, admission))
+
+    def _change(self, work: Callable[[apsw.Connection], R]) -> R:
+        """Do work in a transaction."""
+
+        def change(db: apsw.Connection) -> R:
+            with self._hooks.transaction(db):
+                return work(db)
+
+        return self._exclusively(change)
 
     async def compact(self) -> None:
         await self.mend()
         try:
-            with self._writing() as db:
-                shrink(db)
+            self._exclusively(shrink)
         except Corrupt:
             # A damaged page that nothing uses does no harm: the file is written again
             # without it, once all other pages were found to be sound.
             if set(await self.check()) - {UNUSED}:
                 raise
-            with self._writing() as db:
-                shrink_unchecked(db)
+            self._exclusively(shrink_unchecked)
 
     # --- reading ----------------------------------------------------------------------
 
@@ -239,8 +232,7 @@ class SqliteBackend:
 
     async def setting(self, name: str, value: bytes | None = None) -> bytes | None:
         if value is not None:
-            with self._writing() as db, self._hooks.transaction(db):
-                rows(db, "insert_setting", name=name, value=value)
+            self._change(lambda db: rows(db, "insert_setting", name=name, value=value))
         with self._reading() as db:
             found = rows(db, "setting", name=name)
         return found[0][0] if found else None
@@ -312,11 +304,14 @@ class SqliteBackend:
     def after_fork_in_child(self) -> None:
         """Start with new locks and an empty queue: no thread of the parent is here."""
         self.database.after_fork_in_child()
-        self._commits = CommitQueue(self._commit_tickets, self.database.busy_timeout)
+        self._commits = CommitQueue(self.database)
 
 
 class _DryRun(Exception):
     """Rolls a transaction back after counting."""
+
+    def __init__(self, pruned: Pruned) -> None:
+        self.pruned = pruned
 
 
 def _for_all_open(call: Callable[[SqliteBackend], None]) -> Callable[[], None]:

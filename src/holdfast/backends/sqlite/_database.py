@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Generator, Iterable
-from types import TracebackType
+from collections.abc import Callable, Generator, Iterable
+from typing import TypeVar
 
 import apsw
 
@@ -19,6 +19,8 @@ from holdfast.backends.sqlite._hooks import Hooks
 from holdfast.backends.sqlite._inspection import SqliteInspection
 from holdfast.backends.sqlite._reader_pool import ReaderPool
 from holdfast.errors import Busy, Closed
+
+R = TypeVar("R")
 
 
 class Database:
@@ -74,14 +76,11 @@ class Database:
         """Open the database for writing, unless it is open."""
         _ = self.writer
 
-    def idle_writer(self) -> apsw.Connection:
-        """The writing connection, in no transaction; only with the lock held."""
-        db = self._writer
-        if db is None or self._closed:
-            db = self.writer
-        if db.in_transaction:  # the caller that began it was interrupted
+    def make_idle(self) -> None:
+        """Roll back what an interrupted caller began; only with the lock held."""
+        db = self.writer
+        if db.in_transaction:
             db.execute("rollback")
-        return db
 
     def replace_writer(self, writer: apsw.Connection) -> None:
         """Go on with another database; only with the lock held."""
@@ -92,9 +91,29 @@ class Database:
             with contextlib.suppress(apsw.Error):  # it may be damaged
                 before.close()
 
-    def writing(self, writes: Iterable[Write] | None = None) -> Writing:
-        """Have the writing connection alone, among all threads and processes."""
-        return Writing(self, writes)
+    def exclusively(
+        self,
+        work: Callable[[apsw.Connection], R],
+        writes: Iterable[Write] | None = None,
+    ) -> R:
+        """Do work with the writing connection, alone among threads and processes.
+
+        ``writes`` are those of a commit, ``None`` for any other change.
+        """
+        # No context manager: Ctrl-C could arrive while it exits, before it unlocks.
+        if not self.lock.acquire(timeout=self.busy_timeout):
+            path = self.hooks.path
+            raise Busy(f"{path} is being written to; retry, or raise busy_timeout")
+        try:
+            with self.hooks.errors():
+                # Before queueing: a process that holds the queue may wait for SQLite's
+                # lock, which an interrupted transaction still has.
+                self.make_idle()
+                with self.hooks.queue:
+                    self.hooks.before_write(self, writes)
+                    return work(self.writer)
+        finally:
+            self.lock.release()
 
     # --- reading ----------------------------------------------------------------------
 
@@ -168,54 +187,3 @@ class Database:
         if not self._is_quiet:
             # A transaction of the parent was inherited half-way: do not touch it.
             self._closed = True
-
-
-class Writing:
-    """``with`` this, one caller has the writing connection, ready for a write.
-
-    It is a class because a generator would take its time in every commit, and could be
-    interrupted where nothing gives the locks back.
-    """
-
-    __slots__ = ("_database", "_errors", "_writes")
-
-    def __init__(self, database: Database, writes: Iterable[Write] | None) -> None:
-        self._database = database
-        self._writes = writes
-        self._errors = database.hooks.errors()
-
-    def __enter__(self) -> apsw.Connection:
-        database = self._database
-        hooks = database.hooks
-        if not database.lock.acquire(timeout=database.busy_timeout):
-            text = f"{hooks.path} is being written to; retry, or raise busy_timeout"
-            raise Busy(text)
-        try:
-            with self._errors:
-                # Before queueing: a process that holds the queue may wait for SQLite's
-                # lock, which an interrupted transaction still has.
-                database.idle_writer()
-                try:
-                    hooks.queue.__enter__()
-                    hooks.before_write(database, self._writes)
-                except BaseException:
-                    hooks.queue.__exit__(None, None, None)
-                    raise
-                return database.writer
-        except BaseException:
-            database.lock.release()
-            raise
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        try:
-            self._database.hooks.queue.__exit__(kind, error, trace)
-        finally:
-            try:
-                self._errors.__exit__(kind, error, trace)
-            finally:
-                self._database.lock.release()

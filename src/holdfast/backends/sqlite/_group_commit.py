@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 import apsw
 
 from holdfast._port import Outcome, Receipt, Write
+from holdfast.backends.sqlite._database import Database
 from holdfast.backends.sqlite._hooks import Hooks
 from holdfast.backends.sqlite._write import Applied, next_seq
 from holdfast.errors import Busy, HoldfastError
@@ -53,9 +55,8 @@ class CommitQueue:
     came later to be the next leader.
     """
 
-    def __init__(self, commit: Callable[[list[Ticket]], None], timeout: float) -> None:
-        self._commit = commit
-        self._timeout = timeout
+    def __init__(self, database: Database) -> None:
+        self._database = database
         self._mutex = threading.Lock()
         self._waiting: deque[Caller] = deque()
         self._has_leader = False
@@ -76,7 +77,7 @@ class CommitQueue:
 
     def _wait(self, caller: Caller) -> None:
         try:
-            if caller.gate.acquire(timeout=self._timeout):
+            if caller.gate.acquire(timeout=self._database.busy_timeout):
                 return
             if self._withdraw(caller):
                 raise Busy(BUSY)  # noqa: TRY301 - nothing of it has to be undone
@@ -100,8 +101,16 @@ class CommitQueue:
         with self._mutex:
             while self._waiting and len(group) < LARGEST_GROUP:
                 group.append(self._waiting.popleft())
+        tickets = [ticket for caller in group for ticket in caller.tickets]
         try:
-            self._commit([ticket for caller in group for ticket in caller.tickets])
+            self._database.exclusively(
+                partial(commit_group, tickets, self._database.hooks),
+                (write for ticket in tickets for write in ticket.writes),
+            )
+        except HoldfastError as error:
+            for ticket in tickets:
+                if not ticket.done:
+                    ticket.error = error
         except BaseException:
             # Interrupted and rolled back: the others' tickets still have to be made.
             with self._mutex:
@@ -124,14 +133,12 @@ class CommitQueue:
                 following.gate.release()
 
 
-def commit_together(
-    db: apsw.Connection, tickets: Sequence[Ticket], hooks: Hooks
-) -> bool:
-    """Commit all that succeed; False, and nothing, if one fails half-way.
+def commit_group(tickets: Sequence[Ticket], hooks: Hooks, db: apsw.Connection) -> None:
+    """Commit tickets in one transaction, each as a whole or with its error.
 
     Most failures are found by the first statement, before anything is changed, so there
-    is no savepoint for each ticket. After one of the others, which are rare, the caller
-    commits the tickets one by one.
+    is no savepoint for each ticket. After one of the others, which are rare, nothing is
+    committed, and each ticket gets a transaction of its own.
     """
     try:
         with hooks.transaction(db):
@@ -140,10 +147,10 @@ def commit_together(
                 seq = _apply(db, ticket, seq, hooks)
     except _SpoiledError:
         if len(tickets) > 1:
-            return False
+            for ticket in tickets:
+                commit_group([ticket], hooks, db)
     for ticket in tickets:
         ticket.done = True
-    return True
 
 
 def _apply(db: apsw.Connection, ticket: Ticket, seq: int, hooks: Hooks) -> int:

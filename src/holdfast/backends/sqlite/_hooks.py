@@ -35,7 +35,7 @@ PAGE, SMALL_PAGE = 8192, 4096
 
 class Hooks(Protocol):
     """In a write they are asked in this order: `errors`, `queue`, `before_write`,
-    `transaction`, and `check_writes` for each caller whose writes are committed.
+    `transaction`, and `check_writes` for the writes of each caller of a commit.
     """
 
     @property
@@ -49,7 +49,7 @@ class Hooks(Protocol):
         ...
 
     def errors(self) -> contextlib.AbstractContextManager[None]:
-        """Turns the errors of the technology into ours; it can be entered twice."""
+        """Turns the errors of the technology into ours."""
         ...
 
     def open(self, database: Database) -> apsw.Connection:

@@ -80,10 +80,12 @@ class LockFile:
 
     def try_lock(self) -> bool:
         """Take the lock if no process holds it."""
-        try:
-            _lock(self.descriptor, wait=False)
-        except BlockingIOError:
-            return False
+        # Windows has no flock: there SQLite's own polling for its lock has to do.
+        if sys.platform != "win32":
+            try:
+                fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
         return True
 
     def wait(self) -> None:
@@ -99,14 +101,13 @@ class LockFile:
 
     def unlock(self) -> None:
         """Give the lock back; this is allowed without having it."""
-        if self.descriptor >= 0:
-            _unlock(self.descriptor)
+        if self.descriptor >= 0 and sys.platform != "win32":
+            fcntl.flock(self.descriptor, fcntl.LOCK_UN)
 
 
-def _lock(file: int, *, wait: bool) -> None:
-    # Windows has no flock: there SQLite's own polling for its lock has to do.
+def _lock(file: int) -> None:
     if sys.platform != "win32":
-        fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX)
 
 
 def _unlock(file: int) -> None:
@@ -127,7 +128,7 @@ class _Waiter(threading.Thread):
 
     def run(self) -> None:
         try:
-            _lock(self._file, wait=True)
+            _lock(self._file)
             with self._decision:
                 if self._abandoned:
                     _unlock(self._file)
