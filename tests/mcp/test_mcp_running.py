@@ -328,3 +328,21 @@ def test_without_the_extra_the_command_to_install_it_is_named(store):
     assert (ran.returncode, ran.stdout) == (6, "")
     assert "pip install 'holdfast[mcp]'" in ran.stderr
     assert "Traceback" not in ran.stderr
+
+
+def test_without_the_extra_the_list_of_commands_is_still_printed():
+    program = (
+        "import sys; sys.modules['mcp'] = None; from holdfast.cli import main;"
+        " sys.exit(main(['--help']))"
+    )
+
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "Serve the agent tools" in ran.stdout

@@ -10,7 +10,7 @@ from holdfast._values.records import Checkpoint
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._resolve import thread_named
 from holdfast.views.documents import checkpoint_document
-from holdfast.views.references import short_id
+from holdfast.views.references import is_on_line, short_id
 
 
 def take_steps(
@@ -47,7 +47,6 @@ def print_move(
 
 def step(store: Store, thread: Thread, checkpoint: Checkpoint) -> str:
     """The step of a former head, with its id if the head no longer builds on it."""
-    on_line = checkpoint.step <= thread.step and thread.get(f"@{checkpoint.step}")
-    if on_line and on_line.id == checkpoint.id:
+    if is_on_line(thread, checkpoint):
         return f"@{checkpoint.step}"
     return f"@{checkpoint.step} ({short_id(store, checkpoint.id)})"

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from datetime import datetime, timedelta
-from typing import BinaryIO
+from datetime import timedelta
+from typing import Any
 
 import click
 import msgspec
 
-from holdfast._api.store import Store
 from holdfast._values.records import EPOCH
 from holdfast.archive import Contents
 from holdfast.cli import _command, _status
@@ -29,7 +27,7 @@ STREAM = "-"
     "--since",
     callback=as_time,
     metavar="TIME",
-    help="Only checkpoints saved since TIME, and the heads.",
+    help="Only checkpoints saved since TIME.",
 )
 @flag("--jsonl", help="Write one line of JSON for each checkpoint.")
 @flag("--messages", help="With --jsonl: write messages instead of states.")
@@ -60,24 +58,26 @@ def command(
     imported.
     """
     _check(cli, file, jsonl=jsonl, only=messages or heads or bool(redact))
-    wanted = threads or None
-    moment = None if since is None else EPOCH + timedelta(microseconds=since)
-    with cli.reading() as store:
-        if not jsonl:
-            contents = _archive(cli, store, file, wanted, moment)
-            _tell_archive(cli, file, contents)
-            return _status.OK
-        with cli.progress("Exporting") as progress:
+    common: dict[str, Any] = {
+        "threads": threads or None,
+        "since": None if since is None else EPOCH + timedelta(microseconds=since),
+    }
+    target = sys.stdout.buffer if file == STREAM else file
+    with cli.reading() as store, cli.progress("Exporting") as progress:
+        if jsonl:
             count = store.export_lines(
-                _target(file),
-                threads=wanted,
-                since=moment,
+                target,
+                **common,
                 shown="messages" if messages else "state",
                 heads=heads,
                 redact=redact,
                 progress=progress,
             )
-    _tell(cli, file, {"format": "jsonl", "lines": count}, counted(count, "line"))
+            document, text = {"format": "jsonl", "lines": count}, counted(count, "line")
+        else:
+            contents = store.export_to(target, **common, progress=progress)
+            document, text = _archive(contents)
+    _print(cli, file, document, text)
     return _status.OK
 
 
@@ -90,35 +90,17 @@ def _check(cli: Invocation, file: str, *, jsonl: bool, only: bool) -> None:
         )
 
 
-def _target(file: str) -> str | BinaryIO:
-    return sys.stdout.buffer if file == STREAM else file
-
-
-def _archive(
-    cli: Invocation,
-    store: Store,
-    file: str,
-    threads: Sequence[str] | None,
-    since: datetime | None,
-) -> Contents:
-    with cli.progress("Exporting") as progress:
-        return store.export_to(
-            _target(file), threads=threads, since=since, progress=progress
-        )
-
-
-def _tell_archive(cli: Invocation, file: str, contents: Contents) -> None:
-    document: dict[str, object] = {"format": "archive"}
-    document |= msgspec.to_builtins(contents)
+def _archive(contents: Contents) -> tuple[dict[str, Any], str]:
     threads = counted(len(contents.threads), "thread")
     checkpoints = counted(contents.checkpoints, "checkpoint")
-    _tell(cli, file, document, f"{checkpoints} in {threads}")
+    document = {"format": "archive", **msgspec.to_builtins(contents)}
+    return document, f"{checkpoints} in {threads}"
 
 
-def _tell(cli: Invocation, file: str, document: dict[str, object], said: str) -> None:
+def _print(cli: Invocation, file: str, document: dict[str, Any], text: str) -> None:
     if file == STREAM:
         sys.stdout.buffer.flush()
-        cli.out.note(said)
+        cli.out.note(text)
         return
-    shown = (file, "name"), (f"  {said}", "faint")
+    shown = (file, "name"), (f"  {text}", "faint")
     cli.out.done("export/1", {"file": file, **document}, *shown)
