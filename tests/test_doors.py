@@ -1,4 +1,4 @@
-"""Two doors, one store: the same methods, usable from loops, threads and forks."""
+"""The sync and the async API of a store: equal, usable from loops, threads, forks."""
 
 import asyncio
 import inspect
@@ -6,8 +6,10 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from io import BytesIO
 from random import Random
 
+import msgspec
 import pytest
 
 import holdfast
@@ -16,11 +18,23 @@ from holdfast._api.agents import Agents, AsyncAgents
 from holdfast._api.autosave import AsyncAutoCheckpoints, AutoCheckpoints
 from holdfast._api.conversations import AsyncConversations, Conversations
 from holdfast._api.documents import AsyncDocuments, Documents
+from holdfast._api.keywords import (
+    HistoryOptions,
+    LinesOptions,
+    ListOptions,
+    SearchOptions,
+    StartOptions,
+    ThreadsOptions,
+)
 from holdfast._engine.packing import _zstd
-from holdfast._port import run
+from holdfast._engine.threads import journal
+from holdfast._engine.threads.save import SaveOptions
+from holdfast._port import NEW_THREAD, run
+from holdfast.recorder import RecorderOptions
 from holdfast.testing import FakeClock, blocking, ids, raises
 
 LONG = "a value too long for the manifest " * 20
+SAVE_OPTIONS = SaveOptions.__optional_keys__
 
 
 def public(kind):
@@ -30,13 +44,13 @@ def public(kind):
 def parameters(method):
     signature = inspect.signature(method)
     return [
-        # What one door takes of its own kind, the other does as well.
+        # What one API takes of its own kind, the other does as well.
         (p.name, p.kind, p.default, str(p.annotation).replace("Async", ""))
         for p in signature.parameters.values()
     ]
 
 
-DOORS = [
+CLASSES = [
     (Store, AsyncStore),
     (Thread, AsyncThread),
     (Agents, AsyncAgents),
@@ -46,7 +60,7 @@ DOORS = [
 ]
 PAIRS = [
     pytest.param(kind, twin, name, id=f"{kind.__name__}.{name}")
-    for kind, twin in DOORS
+    for kind, twin in CLASSES
     for name in sorted(public(kind).keys() | public(twin).keys())
 ]
 # These only give a handle.
@@ -55,7 +69,7 @@ AT_ONCE = {"thread", "autosave", "using"}
 
 class TestSignatures:
     @pytest.mark.parametrize(("blocking", "awaited", "name"), PAIRS)
-    def test_both_doors_have_the_same_methods(self, blocking, awaited, name):
+    def test_both_apis_have_the_same_methods(self, blocking, awaited, name):
         one, other = public(blocking)[name], public(awaited)[name]
 
         if isinstance(one, property):
@@ -75,13 +89,137 @@ class TestSignatures:
         assert parameters(holdfast.open) == parameters(holdfast.open_async)
 
     def test_everything_public_has_a_docstring(self):
-        for kind, _ in DOORS:
+        for kind, _ in CLASSES:
             for name, member in public(kind).items():
                 assert member.__doc__, f"{kind.__name__}.{name}"
 
 
+# The methods whose options are declared once, and a call of each with no option.
+OPTIONS = [
+    pytest.param(method, options, call, id=method.__qualname__)
+    for method, options, call in [
+        (Thread.save, SaveOptions, lambda s, **o: s.thread("t").save({}, **o)),
+        (Thread.extend, SaveOptions, lambda s, **o: s.thread("t").extend({}, **o)),
+        (Thread.history, HistoryOptions, lambda s, **o: s.thread("t").history(**o)),
+        (Store.thread, StartOptions, lambda s, **o: s.thread("t", **o)),
+        (Store.threads, ThreadsOptions, lambda s, **o: s.threads(**o)),
+        (Store.search, SearchOptions, lambda s, **o: s.search("x", **o)),
+        (
+            Store.export_lines,
+            LinesOptions,
+            lambda s, **o: s.export_lines(BytesIO(), **o),
+        ),
+        (Conversations.list, ListOptions, lambda s, **o: s.conversations.list(**o)),
+        (
+            Conversations.search,
+            SearchOptions,
+            lambda s, **o: s.conversations.search("x", **o),
+        ),
+        (
+            Conversations.recorder,
+            RecorderOptions,
+            lambda s, **o: s.conversations.recorder("c", **o),
+        ),
+    ]
+]
+# Their docstrings name the method that explains the options.
+EXPLAINED = {Thread.extend: Thread.save, Conversations.search: Store.search}
+
+
+class TestOptions:
+    @pytest.mark.parametrize("opened", [holdfast.open, holdfast.open_async])
+    @pytest.mark.parametrize(("method", "options", "call"), OPTIONS)
+    def test_an_unknown_option_is_refused(self, opened, method, options, call):
+        store = opened(":memory:")
+        with store if opened is holdfast.open else blocking(store) as store:
+            call(store)
+            with raises(TypeError) as raised:
+                call(store, lable="x")
+
+            assert "'lable'" in str(raised.error)
+            assert all(name in str(raised.error) for name in options.__optional_keys__)
+
+    @pytest.mark.parametrize(("method", "options", "call"), OPTIONS)
+    def test_the_docstring_names_every_option(self, method, options, call):
+        text = EXPLAINED.get(method, method).__doc__
+
+        missing = [o for o in options.__optional_keys__ if f"``{o}" not in text]
+        assert missing == []
+
+    @pytest.mark.parametrize("opened", [holdfast.open, holdfast.open_async])
+    @pytest.mark.parametrize("name", sorted([*SAVE_OPTIONS, "if_changed"]))
+    def test_append_refuses_the_options_of_a_save(self, opened, name):
+        store = opened(":memory:")
+        with store if opened is holdfast.open else blocking(store) as store:
+            chat = store.thread("chat")
+            with raises(holdfast.Unstorable) as raised:
+                chat.append(messages=["hi"], **{name: ["x"]})
+
+            assert raised.error.path == name
+            assert f"extend({{...}}, {name}=" in str(raised.error)
+            assert chat.head is None
+            chat.extend({name: ["x"]})
+            assert chat.load() == {name: ["x"]}
+
+
+async def doubled(context, thread, *, times=2):
+    assert await context.find_thread(thread) is None
+    return thread * times
+
+
+class TestRunner:
+    def test_a_store_runs_an_operation_of_a_caller(self, path):
+        with holdfast.open(path) as store:
+            assert store.runner.run(doubled, "ab") == "abab"
+            assert store.runner.save(doubled, "ab", times=3) == "ababab"
+
+    def test_an_async_store_awaits_an_operation_of_a_caller(self, path):
+        async def main():
+            async with holdfast.open_async(path) as store:
+                assert store.runner.for_async() is store.runner
+                assert store.runner.for_sync().run(doubled, "ab") == "abab"
+                assert await store.runner.run(doubled, "ab") == "abab"
+                return await store.runner.save(doubled, "ab", times=3)
+
+        assert asyncio.run(main()) == "ababab"
+
+    def test_a_sync_store_can_be_awaited(self, path):
+        async def main(runner):
+            assert await runner.run(doubled, "ab") == "abab"
+            return await runner.save(doubled, "ab", times=3)
+
+        with holdfast.open(path) as store:
+            assert store.runner.for_sync() is store.runner
+            assert asyncio.run(main(store.runner.for_async())) == "ababab"
+
+    def test_a_save_is_ordered_by_the_thread_of_a_value(self):
+        class Note(msgspec.Struct, frozen=True):
+            thread: str
+            text: str
+
+        async def note(context, note):
+            where = journal.Place(note.thread, NEW_THREAD, None, replace=False)
+            values = where.entries(context, {note.text: True})
+            return await journal.record(context, where, values)
+
+        async def main():
+            async with holdfast.open_async(":memory:") as store:
+                notes = [Note("chat", f"{n}") for n in range(20)]
+                await asyncio.gather(*(store.runner.save(note, n) for n in notes))
+                return await store.thread("chat").journal()
+
+        assert list(asyncio.run(main())) == [f"{n}" for n in range(20)]
+
+    def test_an_operation_that_suspends_is_refused(self, path):
+        async def waits(context):
+            await asyncio.sleep(0)
+
+        with holdfast.open(path) as store, raises(RuntimeError):
+            store.runner.run(waits)
+
+
 class TestAwaited:
-    def test_the_async_door_works(self, path):
+    def test_the_async_api_works(self, path):
         async def main():
             async with holdfast.open_async(path, new_id=ids()) as store:
                 chat = store.thread("chat")
@@ -321,7 +459,7 @@ class TestCancelled:
 
 
 class TestBlocking:
-    def test_the_blocking_door_works_inside_a_running_loop(self, path):
+    def test_the_sync_api_works_inside_a_running_loop(self, path):
         async def main():
             with holdfast.open(path) as store:
                 store.thread("chat").save({"n": 1})
@@ -421,7 +559,7 @@ class TestBlocking:
                 loaded = store.thread(f"{name}").load()
                 assert loaded == {"m": [f"{name} {n} {LONG}" for n in range(12)]}
 
-    def test_both_doors_may_be_open_at_once(self, path):
+    def test_both_apis_may_be_open_at_once(self, path):
         with holdfast.open(path) as store, blocking(holdfast.open_async(path)) as other:
             for n in range(10):
                 store.thread("chat").append(m=[f"{n} {LONG}"])

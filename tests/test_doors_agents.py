@@ -1,4 +1,4 @@
-"""Agents, conversations and documents through the async door."""
+"""Agents, conversations and documents through the async API."""
 
 import asyncio
 

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any, TypedDict, Unpack
+from typing import Unpack
 
+from holdfast._api.keywords import (
+    AboutOptions,
+    ListOptions,
+    SearchOptions,
+    list_query,
+    search_query,
+)
 from holdfast._api.runner import AsyncRunner, Runner
 from holdfast._api.thread import AsyncThread, Thread
 from holdfast._engine.context import Context
 from holdfast._engine.records import conversations
-from holdfast._engine.records.conversations import KIND, PREFIX, ListQuery, thread_of
+from holdfast._engine.records.conversations import KIND, PREFIX, thread_of
 from holdfast._engine.search import query as search
-from holdfast._engine.search.query import Match, SearchQuery
+from holdfast._engine.search.query import Match
 from holdfast._engine.threads.lineage import Reference
 from holdfast._engine.upkeep.prune import prune_conversations
 from holdfast._messages.attachments import Kept, kept
 from holdfast._messages.repair import How
 from holdfast._port import Pruned, Start
-from holdfast._values.keywords import refuse_unknown
 from holdfast._values.records import Checkpoint, Page, Progress
 from holdfast._values.reference import HEAD
 from holdfast.conversations import Conversation, Counter, Summary
@@ -30,54 +36,6 @@ from holdfast.retention import Retention
 Window = list[AnyMessage]
 
 START = Start(kind=KIND)
-
-
-class AboutOptions(TypedDict, total=False):
-    """What a conversation has beside its messages."""
-
-    title: str | None
-    summary: str | None
-    context: dict[str, Any]
-    tags: list[str]
-    archived: bool
-    budget: int | None
-    metadata: dict[str, Any]
-
-
-class SearchOptions(TypedDict, total=False):
-    """Where to search, and which page of the matches to return."""
-
-    agent: str | None
-    owner: str | None
-    conversation: str | None
-    archived: bool | None
-    limit: int | None
-    after: int | None
-
-
-class ListOptions(TypedDict, total=False):
-    """Which conversations to list, and which page of them."""
-
-    agent: str | None
-    owner: str | None
-    archived: bool | None
-    tag: str | None
-    limit: int | None
-    after: int | None
-
-
-def search_query(
-    text: str, options: SearchOptions, kinds: tuple[str, ...] = (KIND,)
-) -> SearchQuery:
-    """The query for a search in threads of some kinds."""
-    refuse_unknown("a search", options, SearchOptions)
-    return SearchQuery(text=text, kinds=kinds, **options)
-
-
-def list_query(options: ListOptions) -> ListQuery:
-    """The query for a list of conversations."""
-    refuse_unknown("a list of conversations", options, ListOptions)
-    return ListQuery(**options)
 
 
 def new_conversation(
@@ -172,7 +130,7 @@ class Conversations:
         *messages: AnyMessage,
         owner: str | None = None,
     ) -> Checkpoint:
-        """Append messages; costs what they take, however long the conversation is."""
+        """Append messages; the cost does not grow with the conversation."""
         return self._runner.save(add, thread_of(id), kept(messages), owner)
 
     def save(self, conversation: Conversation) -> Conversation:

@@ -7,16 +7,15 @@ from collections.abc import Callable, Generator
 from types import TracebackType
 from typing import Any, Unpack
 
-from holdfast._api.options import OpenOptions, open_context, open_damaged, open_new
+from holdfast._api.options import OpenOptions, open_context, open_damaged
 from holdfast._api.store import AsyncStore, Store
 from holdfast._engine.context import Context
-from holdfast._engine.upkeep import salvage as salvaging
 from holdfast._engine.upkeep.salvage import Salvaged
 from holdfast._port import run
 
 
 def open(url: str | os.PathLike[str], **options: Unpack[OpenOptions]) -> Store:  # noqa: A001
-    """Open a store, and make it if it is not there.
+    """Open a store, and make it if it does not exist.
 
     ``url`` is a path, ``sqlite:path``, ``:memory:``, ``dir:path`` (a folder of text)
     or ``postgresql://...`` (extra ``postgres``). Options:
@@ -32,12 +31,10 @@ def open(url: str | os.PathLike[str], **options: Unpack[OpenOptions]) -> Store: 
     - ``clock`` gives microseconds UTC, ``new_id`` ids of checkpoints.
     - ``schema``: where the tables are in PostgreSQL, ``"holdfast"``; ``pool``: the
       least and the most connections, ``(1, 10)``; ``partitions``: into how many parts
-      new tables are divided; ``pgbouncer=True``: there is one in between that shares
-      connections by transaction (it is noticed without being told).
+      new tables are divided; ``pgbouncer=True``: a PgBouncer shares connections by
+      transaction (without the option it is detected).
     """
-    context = open_context(url, options)
-    run(context.backend.ready())
-    return Store(context)
+    return _ready(open_context(url, options))
 
 
 def open_async(url: str | os.PathLike[str], **options: Unpack[OpenOptions]) -> Opening:
@@ -50,16 +47,17 @@ def salvage(url: str | os.PathLike[str], to: str) -> Salvaged:
 
     As `Store.salvage`, and also for a file that is too damaged to be opened.
     """
-    context = open_damaged(url)
+    with _ready(open_damaged(url)) as store:
+        return store.salvage(to)
+
+
+def _ready(context: Context) -> Store:
     run(context.backend.ready())
-    try:
-        return run(salvaging.salvage(context, lambda: open_new(to)))
-    finally:
-        run(context.backend.close())
+    return Store(context)
 
 
 class Opening:
-    """A store about to be opened; the work is done in a thread."""
+    """An `AsyncStore` that is not open yet; opening it is done in a thread."""
 
     def __init__(self, make: Callable[[], Context]) -> None:
         self._make = make

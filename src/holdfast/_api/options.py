@@ -1,4 +1,4 @@
-"""From an address and options to what the operations work with."""
+"""The options of opening a store, and the context that they make."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def open_context(
 
 
 def context_over(backend: Backend, options: OpenOptions) -> Context:
-    """What the operations work with, over a backend that is open."""
+    """The context of the operations, over an open backend."""
     policy = options.get("retention")
     every = options.get("prune_every", timedelta(hours=1))
     return Context(
@@ -80,7 +80,7 @@ def context_over(backend: Backend, options: OpenOptions) -> Context:
 def over(context: Context, connection: object) -> Context:
     """The same store over a caller's connection.
 
-    What it saves may be rolled back, so it remembers for itself and prunes nothing.
+    What it saves may be rolled back, so it has its own cache and does not prune.
     """
     return replace(
         context,
@@ -91,7 +91,7 @@ def over(context: Context, connection: object) -> Context:
 
 
 def open_new(path: str) -> Context:
-    """Open a store that must not be there yet."""
+    """Open a store that must not exist yet."""
     if os.path.exists(path.removeprefix("dir:")):
         text = f"{path} exists; choose the name of a new file"
         raise Conflict(text, code="file_exists")
@@ -99,7 +99,7 @@ def open_new(path: str) -> Context:
 
 
 def open_damaged(url: str | os.PathLike[str]) -> Context:
-    """Open a store for salvage, though it may be too damaged to be opened as one."""
+    """Open a store for salvage, also one that is too damaged for `open_context`."""
     try:
         return open_context(url, {"read_only": True})
     except (Corrupt, FormatMismatch):
@@ -153,7 +153,7 @@ _MEANINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def _checked_clock(clock: Callable[[], int]) -> Callable[[], int]:
-    """A caller's clock, which must give what can be stored as a time."""
+    """A caller's clock, whose times are checked."""
 
     def checked() -> int:
         time = clock()
@@ -165,5 +165,5 @@ def _checked_clock(clock: Callable[[], int]) -> Callable[[], int]:
 
 
 def _checked_ids(new_id: Callable[[], str]) -> Callable[[], str]:
-    """A caller's source of ids, which must not give other references."""
+    """A caller's source of ids, each of which is checked."""
     return lambda: checked_id(new_id())

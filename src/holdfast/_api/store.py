@@ -6,44 +6,43 @@ import os
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
 from holdfast._api import plugins, transfer
 from holdfast._api.agents import Agents, AsyncAgents
-from holdfast._api.conversations import (
-    AsyncConversations,
-    Conversations,
-    SearchOptions,
-    search_query,
-)
+from holdfast._api.conversations import AsyncConversations, Conversations
 from holdfast._api.documents import AsyncDocuments, Documents
+from holdfast._api.keywords import (
+    LinesOptions,
+    SearchOptions,
+    StartOptions,
+    ThreadsOptions,
+    search_query,
+    start,
+    threads_query,
+)
 from holdfast._api.options import open_new, over
 from holdfast._api.runner import Runner, runner_for
 from holdfast._api.thread import AsyncThread, Thread
-from holdfast._api.transfer import LinesOptions
 from holdfast._engine.context import Context
 from holdfast._engine.records import last_messages
 from holdfast._engine.search import index
 from holdfast._engine.search import query as search
 from holdfast._engine.search.query import WITH_MESSAGES, Match
 from holdfast._engine.threads import listing, load, removal
-from holdfast._engine.threads.listing import ThreadsQuery
 from holdfast._engine.upkeep import copy, prune, salvage, sizes, statistics, verify
 from holdfast._engine.upkeep.copy import Copied
 from holdfast._engine.upkeep.salvage import Salvaged
 from holdfast._engine.upkeep.sizes import Heavy
 from holdfast._engine.upkeep.statistics import Statistics
 from holdfast._engine.upkeep.verify import Verification
-from holdfast._port import Pruned, Start
-from holdfast._values.keywords import refuse_unknown
+from holdfast._port import Pruned
 from holdfast._values.records import (
     Change,
     Checkpoint,
     Page,
     Progress,
     ThreadRecord,
-    checked_name,
-    encode_metadata,
 )
 from holdfast.errors import Unsupported
 from holdfast.retention import Retention
@@ -55,45 +54,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 POLL_SECONDS = 0.02
-
-
-class StartOptions(TypedDict, total=False):
-    """What a new thread begins with; `Store.thread` explains it."""
-
-    kind: str
-    owner: str | None
-    agent: str | None
-    metadata: dict[str, object] | None
-
-
-def start(options: StartOptions) -> Start:
-    """How a thread that does not exist yet begins."""
-    refuse_unknown("a thread", options, StartOptions)
-    owner, agent = options.get("owner"), options.get("agent")
-    return Start(
-        kind=checked_name(options.get("kind", "thread"), "kind"),
-        owner=None if owner is None else checked_name(owner, "owner"),
-        agent=None if agent is None else checked_name(agent, "agent"),
-        metadata=encode_metadata(options.get("metadata")),
-    )
-
-
-class ThreadsOptions(TypedDict, total=False):
-    """Which threads are listed; `Store.threads` explains it."""
-
-    kind: str | None
-    owner: str | None
-    agent: str | None
-    prefix: str | None
-    metadata: dict[str, object] | None
-    limit: int | None
-    after: int | None
-
-
-def threads_query(options: ThreadsOptions) -> ThreadsQuery:
-    """The query for a list of threads."""
-    refuse_unknown("a list of threads", options, ThreadsOptions)
-    return ThreadsQuery(**options)
 
 
 async def backup(context: Context, to: str) -> None:
@@ -136,7 +96,7 @@ class Store:
     def using(self, connection: object) -> Store:
         """The same store over your own connection to PostgreSQL.
 
-        What is saved is part of your transaction, with what else you write in it.
+        What is saved is part of your transaction, like your own writes in it.
         """
         return Store(over(self._context, connection))
 
@@ -189,7 +149,7 @@ class Store:
     # --- checkpoints ------------------------------------------------------------------
 
     def get(self, id: str) -> Checkpoint:  # noqa: A002 - public name
-        """The checkpoint with an id, or the only one whose id begins so."""
+        """The checkpoint with an id, or with a unique beginning of one."""
         return self.runner.run(listing.get, id)
 
     @overload
@@ -237,12 +197,12 @@ class Store:
     def prune(self, policy: Retention, *, dry_run: bool = False) -> Pruned:
         """Remove what a policy does not keep, in one transaction.
 
-        With ``dry_run`` nothing is removed, and the counts are what would be.
+        With ``dry_run`` nothing is removed; the counts say what would be.
         """
         return self.runner.run(prune.prune, policy, dry_run=dry_run)
 
     def compact(self) -> None:
-        """Give the space of what was removed back to the file system."""
+        """Return the space of removed data to the file system."""
         return self.runner.run(index.compact)
 
     def stats(self) -> Statistics:
@@ -250,7 +210,7 @@ class Store:
         return self.runner.run(statistics.statistics)
 
     def heaviest(self, limit: int | None = 10) -> tuple[Heavy, ...]:
-        """The threads that take the most space, together with all that share history.
+        """The groups of threads with shared history that take the most space.
 
         Heaviest first; all of them with ``limit=None``.
         """
@@ -261,7 +221,7 @@ class Store:
     ) -> Verification:
         """Check every checksum, digest and reference in the store.
 
-        With ``quick``, only whether the files are as their technology left them.
+        With ``quick``, only the checks of the storage technology itself.
         ``progress`` is called with how many checkpoints are done, of how many.
         """
         return self.runner.run(verify.verify, quick=quick, progress=progress)
@@ -344,11 +304,11 @@ class Store:
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> Imported:
-        """Take in what `export_to` wrote, in one transaction: all of it or nothing.
+        """Import what `export_to` wrote, in one transaction: all of it or nothing.
 
-        Ids, order, digests, journal and moves stay what they are. Threads that are
-        there with the same content are passed over; with other content they are a
-        `Conflict`. With ``dry_run`` the archive is only read and checked.
+        Ids, order, digests, journal and moves stay what they are. A thread that exists
+        with the same content is skipped; with other content it is a `Conflict`. With
+        ``dry_run`` the archive is only read and checked.
         """
         return self.runner.run(
             transfer.import_archive, source, dry_run=dry_run, progress=progress

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict, TypeVar, Unpack, overload
+from typing import Any, TypeVar, Unpack, overload
 
+from holdfast._api.keywords import HistoryOptions, appended, history_query
 from holdfast._api.runner import AsyncRunner, Runner
 from holdfast._engine.threads import (
     blame,
@@ -18,10 +19,9 @@ from holdfast._engine.threads import (
     save,
 )
 from holdfast._engine.threads.blame import Blame
-from holdfast._engine.threads.lineage import HistoryQuery, Order, Reference
+from holdfast._engine.threads.lineage import Reference
 from holdfast._engine.threads.save import SaveOptions
 from holdfast._port import NEW_THREAD, Start
-from holdfast._values.keywords import refuse_unknown
 from holdfast._values.records import (
     UNSET,
     Checkpoint,
@@ -33,41 +33,8 @@ from holdfast._values.records import (
 )
 from holdfast._values.reference import HEAD
 from holdfast.diff import Diff
-from holdfast.errors import Unstorable
 
 T = TypeVar("T")
-
-
-class HistoryOptions(TypedDict, total=False):
-    """Which checkpoints a history lists; `Thread.history` explains it."""
-
-    before: Reference | int | None
-    order: Order
-    all: bool
-    tag: str | None
-    label: str | None
-
-
-def history_query(limit: int | None, options: HistoryOptions) -> HistoryQuery:
-    """The query for a history."""
-    refuse_unknown("a history", options, HistoryOptions)
-    return HistoryQuery(limit=limit, **options)
-
-
-OPTIONS_OF_A_SAVE = SaveOptions.__optional_keys__ | {"if_changed"}
-
-
-def appended(lists: Mapping[str, Sequence[object]]) -> drafts.ListsDraft:
-    """What `append` saves; it takes no options, so their names are refused."""
-    if not OPTIONS_OF_A_SAVE.isdisjoint(lists):
-        name = min(OPTIONS_OF_A_SAVE.intersection(lists))
-        raise Unstorable(
-            name,
-            "is an option of a save, and append() takes only lists of the state; use"
-            f" extend({{...}}, {name}=...), or for a list of that name"
-            f" extend({{{name!r}: [...]}})",
-        )
-    return drafts.ListsDraft(lists)
 
 
 class Thread:
@@ -189,10 +156,10 @@ class Thread:
         return self._runner.run(load.difference, self.id, a, b)
 
     def blame(self, path: str, at: Reference = HEAD) -> Blame:
-        """Which checkpoint last set what stands at a path, on the line to ``at``.
+        """Which checkpoint last set the value at a path, on the line to ``at``.
 
         The path is written as ``messages[3].content`` or ``/messages/3/content``.
-        States in which it cannot have changed are not read.
+        States in which the value cannot have changed are not read.
         """
         return self._runner.run(blame.blame, self.id, path, at)
 
@@ -203,7 +170,7 @@ class Thread:
         return self._runner.run(moves.moves, self.id, before, limit)
 
     def family(self) -> Page[ThreadRecord]:
-        """The threads that share history with this one, itself too, last used first."""
+        """This thread and those that share history with it, last used first."""
         return self._runner.run(family.family, self.id)
 
     def tree(
@@ -231,7 +198,7 @@ class Thread:
         return self._runner.save(moves.rewind, self.id, ref)
 
     def undo(self) -> Checkpoint:
-        """Take the last save or rewind back; again for the one before it."""
+        """Take back the last save or rewind; call it again for the one before."""
         return self._runner.save(moves.undo, self.id)
 
     def redo(self) -> Checkpoint:
@@ -271,10 +238,10 @@ class Thread:
         checkpoint: Checkpoint | str | None = None,
         replace: bool = False,
     ) -> Any:
-        """Record a value once under a key; gives back the value that is in force.
+        """Record a value once under a key; gives the value in force.
 
         The key belongs to the thread or to a checkpoint, which need not be saved yet.
-        The first value stays unless ``replace`` is given.
+        The first value stays, unless ``replace`` is given.
         """
         values = self.record_all({key: value}, checkpoint=checkpoint, replace=replace)
         return values[key]
@@ -310,8 +277,8 @@ class Thread:
     def delete(self, ref: Reference | None = None) -> int:
         """Delete the thread, or one checkpoint of it; returns how many went.
 
-        Forks keep what they share. A deleted thread turns late writers away: to begin
-        it anew, save with ``expect=None``.
+        Forks keep what they share. Writers that still save to a deleted thread get a
+        `Conflict`; to use its name again, save with ``expect=None``.
         """
         return self._runner.run(removal.delete, self.id, ref)
 

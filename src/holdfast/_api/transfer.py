@@ -7,25 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Unpack
 
+from holdfast._api.keywords import LinesOptions
 from holdfast._engine.context import Context
 from holdfast._values.keywords import refuse_unknown
 from holdfast._values.records import Progress
 
 if TYPE_CHECKING:
-    from holdfast._engine.upkeep.json_lines import Shown
     from holdfast.archive import Contents, Imported, Source, Target
-
-
-class LinesOptions(TypedDict, total=False):
-    """What `Store.export_lines` writes of which checkpoints."""
-
-    threads: Iterable[str] | None
-    since: datetime | None
-    shown: Shown
-    heads: bool
-    redact: Iterable[str]
 
 
 async def export_archive(

@@ -1,4 +1,4 @@
-"""The async door, driven by blocking calls."""
+"""The async API, driven by blocking calls."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ def blocking(opening: Awaitable[AsyncStore]) -> Store:
     """An `AsyncStore`, such as ``open_async(...)`` gives, to be used like a `Store`.
 
     Every call is awaited on an event loop that runs in a background thread, so that one
-    text can test both doors. What it hands out is bridged in the same way.
+    test can check the sync and the async API. Threads and records that the store gives
+    are bridged in the same way.
     """
-    # It answers to every name that a Store has; tests/test_doors.py compares them.
+    # It has every method of a Store; a test compares the two.
     return cast("Store", _Bridge(_awaited(opening)))
 
 
-# What has methods to be awaited.
+# The classes whose methods are awaited.
 _AWAITED = (
     AsyncAgents,
     AsyncAutoCheckpoints,
@@ -43,7 +44,7 @@ _AWAITED = (
 
 
 class _Bridge:
-    """Passes everything on, and waits for what has to be awaited."""
+    """Passes every call on, and waits for its result."""
 
     def __init__(self, target: Any) -> None:
         self._target = target

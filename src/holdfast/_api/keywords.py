@@ -1,0 +1,163 @@
+"""The keyword options of the API, each declared once, and the queries they make.
+
+A method takes them as ``**options: Unpack[...]``: type checkers know every name and
+type, and its docstring explains them. Here unknown names are refused at run time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from holdfast._engine.records.conversations import KIND, ListQuery
+from holdfast._engine.search.query import SearchQuery
+from holdfast._engine.threads.drafts import ListsDraft
+from holdfast._engine.threads.lineage import HistoryQuery, Order, Reference
+from holdfast._engine.threads.listing import ThreadsQuery
+from holdfast._engine.threads.save import SaveOptions
+from holdfast._port import NEW_THREAD, Start
+from holdfast._values.keywords import refuse_unknown
+from holdfast._values.records import checked_name, encode_metadata
+from holdfast.errors import Unstorable
+
+if TYPE_CHECKING:
+    from holdfast._engine.upkeep.json_lines import Shown
+
+# --- threads --------------------------------------------------------------------------
+
+OPTIONS_OF_A_SAVE = SaveOptions.__optional_keys__ | {"if_changed"}
+
+
+def appended(lists: Mapping[str, Sequence[object]]) -> ListsDraft:
+    """What `append` saves; it takes no options, so their names are refused."""
+    if not OPTIONS_OF_A_SAVE.isdisjoint(lists):
+        name = min(OPTIONS_OF_A_SAVE.intersection(lists))
+        raise Unstorable(
+            name,
+            "is an option of a save, and append() takes only lists of the state; use"
+            f" extend({{...}}, {name}=...), or for a list of that name"
+            f" extend({{{name!r}: [...]}})",
+        )
+    return ListsDraft(lists)
+
+
+class HistoryOptions(TypedDict, total=False):
+    """Which checkpoints a history lists; `Thread.history` explains it."""
+
+    before: Reference | int | None
+    order: Order
+    all: bool
+    tag: str | None
+    label: str | None
+
+
+def history_query(limit: int | None, options: HistoryOptions) -> HistoryQuery:
+    """The query for a history."""
+    refuse_unknown("a history", options, HistoryOptions)
+    return HistoryQuery(limit=limit, **options)
+
+
+class StartOptions(TypedDict, total=False):
+    """What a new thread begins with; `Store.thread` explains it."""
+
+    kind: str
+    owner: str | None
+    agent: str | None
+    metadata: dict[str, object] | None
+
+
+def start(options: StartOptions) -> Start:
+    """How a thread that does not exist yet begins."""
+    if not options:
+        return NEW_THREAD
+    refuse_unknown("a thread", options, StartOptions)
+    owner, agent = options.get("owner"), options.get("agent")
+    return Start(
+        kind=checked_name(options.get("kind", "thread"), "kind"),
+        owner=None if owner is None else checked_name(owner, "owner"),
+        agent=None if agent is None else checked_name(agent, "agent"),
+        metadata=encode_metadata(options.get("metadata")),
+    )
+
+
+class ThreadsOptions(TypedDict, total=False):
+    """Which threads are listed; `Store.threads` explains it."""
+
+    kind: str | None
+    owner: str | None
+    agent: str | None
+    prefix: str | None
+    metadata: dict[str, object] | None
+    limit: int | None
+    after: int | None
+
+
+def threads_query(options: ThreadsOptions) -> ThreadsQuery:
+    """The query for a list of threads."""
+    refuse_unknown("a list of threads", options, ThreadsOptions)
+    return ThreadsQuery(**options)
+
+
+# --- conversations --------------------------------------------------------------------
+
+
+class AboutOptions(TypedDict, total=False):
+    """What a conversation has beside its messages."""
+
+    title: str | None
+    summary: str | None
+    context: dict[str, Any]
+    tags: list[str]
+    archived: bool
+    budget: int | None
+    metadata: dict[str, Any]
+
+
+class SearchOptions(TypedDict, total=False):
+    """Where to search, and which page of the matches to return."""
+
+    agent: str | None
+    owner: str | None
+    conversation: str | None
+    archived: bool | None
+    limit: int | None
+    after: int | None
+
+
+class ListOptions(TypedDict, total=False):
+    """Which conversations to list, and which page of them."""
+
+    agent: str | None
+    owner: str | None
+    archived: bool | None
+    tag: str | None
+    limit: int | None
+    after: int | None
+
+
+def search_query(
+    text: str, options: SearchOptions, kinds: tuple[str, ...] = (KIND,)
+) -> SearchQuery:
+    """The query for a search in threads of some kinds."""
+    refuse_unknown("a search", options, SearchOptions)
+    return SearchQuery(text=text, kinds=kinds, **options)
+
+
+def list_query(options: ListOptions) -> ListQuery:
+    """The query for a list of conversations."""
+    refuse_unknown("a list of conversations", options, ListOptions)
+    return ListQuery(**options)
+
+
+# --- export ---------------------------------------------------------------------------
+
+
+class LinesOptions(TypedDict, total=False):
+    """What `Store.export_lines` writes of which checkpoints."""
+
+    threads: Iterable[str] | None
+    since: datetime | None
+    shown: Shown
+    heads: bool
+    redact: Iterable[str]
