@@ -313,7 +313,7 @@ def newer(tmp_path):
     shutil.copytree(Path(holdfast.__file__).parent, folder / "holdfast")
     backend = folder / "holdfast" / "backends" / "postgres"
     (backend / "0002_note.sql").write_text("alter table hf.thread add note text;\n")
-    module = backend / "_migrating.py"
+    module = backend / "_migrations.py"
     text = module.read_text()
     listed = 'MIGRATIONS = ("0001_initial.sql",)'
     assert listed in text
