@@ -173,11 +173,9 @@ def _hint(kind: type, name: str) -> str:
 
 
 def _text(annotation: Any) -> str:
-    return (
-        annotation
-        if isinstance(annotation, str)
-        else inspect.formatannotation(annotation)
-    )
+    # In a named tuple, what was written is in a reference that stands for it.
+    written = getattr(annotation, "__forward_arg__", annotation)
+    return written if isinstance(written, str) else inspect.formatannotation(written)
 
 
 def _doc(documented: Any) -> str:
