@@ -19,6 +19,7 @@ LINE = 80
 POSITIONAL = inspect.Parameter.POSITIONAL_ONLY
 KEYWORD = inspect.Parameter.KEYWORD_ONLY
 VARIADIC = inspect.Parameter.VAR_POSITIONAL
+STARS: dict[object, str] = {VARIADIC: "*", inspect.Parameter.VAR_KEYWORD: "**"}
 FUNCTIONS = ("open", "open_async", "salvage")
 SYNC = ("Store", "Thread", "Recorder")
 ASYNC = ("AsyncStore", "AsyncThread", "AsyncRecorder")
@@ -154,8 +155,7 @@ def _parameters(signature: inspect.Signature) -> Iterator[str]:
 
 
 def _parameter(parameter: inspect.Parameter) -> str:
-    stars: dict[object, str] = {VARIADIC: "*", inspect.Parameter.VAR_KEYWORD: "**"}
-    text = stars.get(parameter.kind, "") + parameter.name
+    text: str = STARS.get(parameter.kind, "") + parameter.name
     if parameter.annotation is not parameter.empty:
         text += f": {_text(parameter.annotation)}"
     return text if parameter.default is parameter.empty else text + _default(parameter)
@@ -173,11 +173,9 @@ def _hint(kind: type, name: str) -> str:
 
 
 def _text(annotation: Any) -> str:
-    return (
-        annotation
-        if isinstance(annotation, str)
-        else inspect.formatannotation(annotation)
-    )
+    # In a named tuple, what was written is in a reference that stands for it.
+    written = getattr(annotation, "__forward_arg__", annotation)
+    return written if isinstance(written, str) else inspect.formatannotation(written)
 
 
 def _doc(documented: Any) -> str:

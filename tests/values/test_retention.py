@@ -94,7 +94,7 @@ class TestPolicies:
         with raises(AttributeError):
             policy.last = 4
         with raises(TypeError):
-            Retention(3)  # type: ignore[call-arg]
+            Retention(3)
 
 
 class TestThinning:

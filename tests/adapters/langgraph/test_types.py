@@ -169,11 +169,11 @@ MESSAGES = [
     HumanMessage([{"type": "text", "text": "hi"}, {"type": "image", "base64": "="}]),
     AIMessage("", tool_calls=[CALL], usage_metadata=None, name="bot"),
     AIMessage("x", response_metadata={"model": "m"}, additional_kwargs={"a": [1]}),
-    AIMessageChunk("part", id="2"),  # type: ignore[call-arg]
+    AIMessageChunk("part", id="2"),
     SystemMessage("be brief"),
     ToolMessage("found", tool_call_id="c1", status="error", artifact={"raw": b"\0"}),
-    FunctionMessage("done", name="f"),  # type: ignore[call-arg]
-    ChatMessage("hi", role="critic"),  # type: ignore[call-arg]
+    FunctionMessage("done", name="f"),
+    ChatMessage("hi", role="critic"),
     RemoveMessage(id="1"),
 ]
 
