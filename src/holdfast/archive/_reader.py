@@ -62,6 +62,7 @@ class ArchiveReader:
             raise self._frames.damage(f"its heading: {error}") from None
         self._names: set[str] = set()
         self._seqs: set[int] = set()
+        self._changes: set[int] = set()
         self._numbers: set[int] = set()
         self._counts = [0, 0, 0]
         self.sha256 = ""
@@ -125,11 +126,14 @@ class ArchiveReader:
         changes += (e.seq for e in records.entries)
         changes += (m.seq for m in records.moves)
         is_new = self._names.isdisjoint(names) and self._numbers.isdisjoint(numbers)
-        if not is_new or not self._seqs.isdisjoint(changes):
+        # Only the numbers of changes are unique. A record of a key that is there gives
+        # its thread the next number, but makes no change, so that the number is free.
+        if not is_new or not self._changes.isdisjoint(changes):
             raise self._frames.damage("two families have the same name or number")
         self._names.update(names)
         self._numbers.update(numbers)
         self._seqs.update(seqs_of(records))
+        self._changes.update(changes)
         self._counts[0] += len(records.checkpoints)
         self._counts[2] += len(records.entries)
 
