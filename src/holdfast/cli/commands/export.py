@@ -54,8 +54,7 @@ def command(
     FILE - is standard output. The archive of the same content is the same to the last
     byte on every backend, and `import` reads it into any store. A thread is exported
     with all threads that share history with it; with `--since`, older checkpoints are
-    left out, except heads. `--jsonl` is for people and other programs, and cannot be
-    imported.
+    left out, except heads. `--jsonl` is for other programs and cannot be imported.
     """
     _check(cli, file, jsonl=jsonl, only=messages or heads or bool(redact))
     common: dict[str, Any] = {
