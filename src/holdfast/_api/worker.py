@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from holdfast._engine.context import Context
 from holdfast._port import Backend, BlockingBackend, Outcome, Receipt, Write, run
+from holdfast._port.layer import Layer
 from holdfast.errors import Closed
 
 if TYPE_CHECKING:
@@ -38,18 +39,16 @@ class DeferredCommit:
         return (yield self)
 
 
-class DeferringBackend:
+class DeferringBackend(Layer):
     """A backend whose commits are left to the writer thread."""
-
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
 
     async def commit(self, writes: Sequence[Write]) -> list[Receipt]:
         """Suspend; the writer resumes with the receipts, or throws the error."""
         return await DeferredCommit(writes)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._backend, name)
+    def commit_each(self, batches: Sequence[Sequence[Write]]) -> Sequence[Outcome]:
+        """The commits that were deferred."""
+        return super().commit_each(batches)
 
 
 class Job:
@@ -143,7 +142,7 @@ class Worker:
 
     def saving(self, context: Context) -> Context:
         """The context for operations given to `save`."""
-        deferring = cast("Backend", DeferringBackend(context.backend))
+        deferring = DeferringBackend(context.backend)
         return replace(context, backend=deferring)
 
     async def run(self, operation: Coroutine[Any, Any, T]) -> T:
