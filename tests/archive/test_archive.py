@@ -348,6 +348,22 @@ class TestDamage:
 
 
 class TestImporting:
+    def test_two_threads_may_have_been_touched_at_one_number(self, memory):
+        """A record of a key that is there touches its thread but makes no change."""
+        memory.thread("a").save({"x": 1})
+        memory.thread("a").record("k", 1)
+        memory.thread("a").record("k", 2)
+        memory.thread("b").save({"x": 1})
+        archive = io.BytesIO()
+        memory.export_to(archive)
+
+        with holdfast.open(":memory:") as other:
+            imported = other.import_archive(io.BytesIO(archive.getvalue()))
+            entries = other.thread("a").journal()
+
+        assert imported.threads == ("a", "b")
+        assert entries == {"k": 1}
+
     @pytest.mark.parametrize("done", [0, 64, 128])
     def test_a_process_killed_while_importing_leaves_nothing(self, tmp_path, done):
         with holdfast.open(":memory:") as store:
