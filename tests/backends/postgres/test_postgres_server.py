@@ -283,7 +283,7 @@ def test_told_of_a_pooler_nothing_is_prepared_or_kept_for_a_session(place, door)
         backend = backend_of(store)
         [connection] = backend._connections._pool._pool
 
-        assert backend._settings.sharing.yes
+        assert backend._settings.pooler.in_use
         assert connection._prepared._names == {}
         assert _subject(store.changes(timeout=0.1))
 
@@ -303,7 +303,7 @@ def test_a_pooler_that_was_not_told_of_is_noticed_by_what_it_loses(place, door):
 
         store.thread("a").append(messages=[20])
 
-        assert backend_of(store)._settings.sharing.yes
+        assert backend_of(store)._settings.pooler.in_use
         assert store.thread("a").load() == {"messages": list(range(21))}
 
 
@@ -317,7 +317,7 @@ def pooled(request, place):
 
 def test_behind_a_pooler_it_is_noticed_and_everything_works(pooled, door):
     with pooled.open(door, pool=(1, 8)) as store:
-        assert backend_of(store)._settings.sharing.yes
+        assert backend_of(store)._settings.pooler.in_use
 
         def work(number):
             thread = store.thread(f"t{number}")

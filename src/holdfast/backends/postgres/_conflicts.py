@@ -1,4 +1,4 @@
-"""What stands in the way of a write, told so that the caller can go on."""
+"""What stands in the way of a write, said so that the caller can go on."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def taken(write: Write, error: errors.UniqueViolation) -> Conflict:
     if table.startswith("segment"):
         return taken_segment(write.thread)
     return Conflict(
-        f"thread {write.thread!r} is being changed by somebody else; repeat the change",
+        f"thread {write.thread!r} is being changed by another transaction;"
+        " repeat the change",
         thread=write.thread,
     )
 
@@ -37,6 +38,6 @@ def taken(write: Write, error: errors.UniqueViolation) -> Conflict:
 def outdated_view() -> Conflict:
     """A caller's transaction has a view that is older than what it wants to change."""
     return Conflict(
-        "somebody changed this since your transaction began; roll back and repeat it",
+        "another transaction changed this since yours began; roll back and repeat it",
         code="serialization",
     )

@@ -1,4 +1,4 @@
-"""Making the tables, and bringing older ones up to date; many may try at once."""
+"""Makes the tables or brings older ones up to date; many programs may try at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MIGRATIONS = ("0001_initial.sql",)
 FORMAT = len(MIGRATIONS)
 
 _LOCK = "select pg_advisory_xact_lock(hashtext('hf.migration'))"
-# Whatever the default is: what a rival did while we waited for the lock is to be seen.
+# Whatever the default is: after the lock we must see what another program has made.
 _VIEW = "set transaction isolation level read committed"
 # Asked of the tables themselves: `to_regclass` may answer from a cache that does not
 # know of it.
@@ -23,7 +23,7 @@ select exists (
     select 1 from pg_class c join pg_namespace n on n.oid = c.relnamespace
     where n.nspname = 'hf' and c.relname = 'migration')
 """
-# Whoever may not make a schema may have been given one.
+# A user who may not make a schema may have been given one.
 _NEW_SCHEMA = "create schema hf"
 _BOOK = """
 create table hf.migration (

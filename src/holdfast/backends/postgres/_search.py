@@ -98,7 +98,7 @@ def _escaped(text: str) -> str:
 
 
 async def create(db: Statements, schema: str) -> None:
-    """Make the tables, if nobody has."""
+    """Make the tables, if they are missing."""
     if await exists(db):
         return
     await db.rows("lock")
@@ -115,7 +115,7 @@ async def create(db: Statements, schema: str) -> None:
 
 
 async def write(db: Statements, update: Indexing) -> None:
-    """Bring the index of a thread up to date, unless somebody was faster."""
+    """Bring the index of a thread up to date, unless another caller did."""
     thread, becomes = update.number, update.becomes or Indexed()
     await db.rows("enter_thread", thread=thread)
     locked = await db.rows("lock_indexed", thread=thread)

@@ -40,7 +40,7 @@ class Session(Protocol):
 
     @property
     def process(self) -> int:
-        """The server's process, as the connection was told when it was made."""
+        """The server's process that the connection reports."""
         ...
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Carrying out the writes of the port: most in one call, the others step by step."""
+"""The writes of the port: most in one statement, the others in several."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from holdfast.backends.postgres._conflicts import conflict, taken
 from holdfast.backends.postgres._rows import CODEC
 from holdfast.backends.postgres._statements import Statements
 
-# ``None`` stands for a transaction of the caller's.
+# ``None`` for a caller's transaction, whose durability the caller chooses.
 Durable = bool | None
 
 
@@ -71,7 +71,7 @@ async def save_each(
 ) -> list[Receipt | None]:
     """Saves on the heads that are expected, ``None`` for what could not be made so.
 
-    Nobody is waited for: a thread that somebody holds is passed over.
+    It never waits: a thread that another transaction holds is skipped.
     """
     values = _rows.save_values(writes)
     made = await db.rows("save_each", durable=durable, **values)
@@ -99,7 +99,7 @@ def _entry_values(write: Write) -> dict[str, Any]:
 async def _in_force(
     db: Statements, write: Write, recorded: Sequence[Any]
 ) -> tuple[Entry, ...]:
-    """The entries as they are now: those that were there before are read."""
+    """The entries in force: those that existed before are read."""
     family, number, *seqs = recorded
     found: list[Entry] = []
     for entry, seq in zip(write.entries, seqs, strict=True):
@@ -158,7 +158,7 @@ class Applied:
         if isinstance(write.expect, Checkpoint) and write.turn is None:
             await self._hold()
         if not is_logged(write) and write.start is None:
-            return  # it was only to be as expected
+            return  # the write only makes sure of the head
         await self._enter()
         if write.turn is not None:
             await self._turn()
@@ -189,7 +189,7 @@ class Applied:
         return found is not None
 
     async def _hold(self) -> None:
-        """See that the head is as expected, and stays so until this is over."""
+        """Make sure that the head is the expected one until the transaction ends."""
         expected = self.write.expect
         assert isinstance(expected, Checkpoint)
         place = {"family": expected.family, "name": self.write.thread}

@@ -41,7 +41,7 @@ from (
 
 -- name: save_each
 -- hot
--- Saves of several families at once, those whose threads can be had without waiting.
+-- Saves of several families at once; threads that others have locked are skipped.
 with entered as materialized (
     select hf.enter(:durable) as lowest
 ),
@@ -118,7 +118,7 @@ select hf.begin_thread(:name, nullif(:family, 0), :kind, :owner, :agent, :metada
     :head, :changed, :at, :forked_thread, :forked_checkpoint, :anew)
 
 -- name: hold_family
--- Keeps a prune of the family waiting until this transaction ends, but nobody else.
+-- Lets only a prune of the family wait until this transaction ends.
 select number from hf.thread where family = :family order by number for key share
 
 -- name: hold_head
@@ -129,7 +129,7 @@ where family = :family and name = :name and deleted_at is null
 for share
 
 -- name: hold_checkpoint
--- Whoever changes a checkpoint does so one after the other.
+-- Transactions that change a checkpoint wait for one another.
 select seq from hf.checkpoint where family = :family and seq = :seq for update
 
 -- name: lock_family
@@ -156,7 +156,7 @@ limit 1
 
 -- name: obstacle
 -- hot
--- What stands in the way of a save: its id, or the thread as it is.
+-- Why a save was refused: its id is taken, or the thread is another.
 select exists (
     select 1 from hf.checkpoint c where c.family = t.thread_family and c.id = :id
 ), {t.thread_full}
@@ -177,7 +177,7 @@ select exists (
 )
 
 -- name: settle
--- A change of nothing, whose commit waits until all before it is where it has to be.
+-- Changes nothing, but its commit waits until all commits before it are durable.
 update hf.thread set updated_at = updated_at
 where family = :family
     and number = (select min(number) from hf.thread where family = :family)
@@ -312,8 +312,8 @@ join hf.segment s on s.family = :family and s.number between r.first and r.last
 order by r.place, s.number
 
 -- name: horizon
--- A standby does not show the locks, and a transaction that keeps its first view not the
--- rows that belong to them.
+-- A standby does not show the locks; a transaction that keeps its first view does not
+-- show the rows that belong to them.
 select hf.horizon(), pg_is_in_recovery(), current_setting('transaction_isolation')
 
 -- name: changes

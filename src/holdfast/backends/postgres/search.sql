@@ -1,11 +1,10 @@
--- The index for searching, made by the first search and dropped at any time: nothing in
--- it cannot be made anew, and no save touches it. `hf` stands for the schema.
+-- The index for searching, made by the first search. It can be dropped at any
+-- time and made again from the states, and no save touches it. `hf` stands for the schema.
 --
 -- Neighbouring texts of a thread, prepared by the operations, are one row of
 -- `search_stretch`, with a pg_trgm index over them; `search_thread` says at which
 -- `changed` a thread was indexed. A thread of another `changed` or `form` is not indexed
--- as it is; whoever searches looks through it instead. Both belong to a family as all
--- else does; a thread that is gone is still found by its number.
+-- as it is; a search reads its state instead. Both belong to a family as all else does; a thread that is gone is still found by its number.
 
 -- name: exists
 select to_regclass('hf.search_stretch') is not null

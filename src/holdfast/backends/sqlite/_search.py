@@ -168,7 +168,7 @@ def write_index(db: apsw.Connection, updates: Sequence[Indexing]) -> None:
 
 def _catalogued(db: apsw.Connection, update: Indexing) -> list[tuple[int, str]]:
     """Enter a thread's new stretches; returns their texts with their numbers."""
-    # Somebody may have been faster, or has merged the stretches.
+    # Another caller may have indexed the thread, or merged its stretches.
     if _indexed(db, update.number) != update.found:
         return []
     thread, becomes = update.number, update.becomes or Indexed()
@@ -206,7 +206,7 @@ UNUSED = "there are pages that nothing uses; compact() gives them back"
 
 
 def explained(db: apsw.Connection, problems: list[str]) -> list[str]:
-    """Problems of a file, with what is only about the index told as such."""
+    """Problems of a file; those that are only about the index are named so."""
     if not problems:
         return []
     if is_damaged(db):
@@ -264,7 +264,7 @@ def _forget(db: apsw.Connection) -> None:
         with transaction(db):
             rows(db, "forget")
             [(version,)] = rows(db, "schema_version")
-            # So that every connection reads the schema anew.
+            # So that every connection reads the schema again.
             db.execute(f"pragma schema_version = {version + 1}")
     finally:
         db.execute("pragma writable_schema = reset")

@@ -1,4 +1,4 @@
-"""What one write and one prune do inside a transaction."""
+"""What one write and one prune do inside a transaction, statement by statement."""
 
 from __future__ import annotations
 

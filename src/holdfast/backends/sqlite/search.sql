@@ -1,11 +1,11 @@
--- The index for searching, made by the first search and dropped at any time: nothing in
--- it cannot be made anew, no save touches it, and salvage leaves it behind.
+-- The index for searching, made by the first search. It can be dropped at any time
+-- and made again from the states; no save touches it, and salvage leaves it out.
 --
 -- Neighbouring texts of a thread, prepared by the operations, are one row of
 -- `search_text`: an FTS5 index of trigrams that keeps neither the texts nor where in them
 -- a trigram stands. `search_stretch` says which texts a row is about, `search_thread` at
 -- which `changed` a thread was indexed. A thread of another `changed` or `form` is not
--- indexed as it is; whoever searches looks through it instead.
+-- indexed as it is; a search reads its state instead.
 
 -- name: count_tables
 select count(*) from sqlite_schema
