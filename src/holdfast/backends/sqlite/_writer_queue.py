@@ -35,6 +35,10 @@ class WriterQueue:
             # Where no lock file can be made, SQLite's own polling has to do.
             file.close()
             return
+        except BaseException:
+            # If it was interrupted, it may have the lock already.
+            file.unlock()
+            raise
         if not granted:
             file.wait()
 
@@ -91,9 +95,7 @@ class LockFile:
     def wait(self) -> None:
         """Take the lock when it is this process's turn; `Busy` after the timeout."""
         # flock has no timeout: a thread waits for it, and this one for the thread.
-        waiter = _Waiter(self.descriptor)
-        waiter.start()
-        if not waiter.granted_within(self.timeout):
+        if not _Waiter(self.descriptor).granted_within(self.timeout):
             raise Busy(
                 "another process held the write lock past the timeout;"
                 " retry, or raise busy_timeout"
@@ -141,9 +143,11 @@ class _Waiter(threading.Thread):
         """Whether the lock was granted; if not in time, it never will be."""
         granted = False
         try:
+            self.start()
             granted = self._granted.wait(timeout)
         finally:
-            # Also when interrupted: otherwise the lock would never be given back.
+            # Also when interrupted, even while the thread starts: or it would get
+            # the lock later and never give it back.
             with self._decision:
                 self._abandoned = not granted
                 if self._granted.is_set() and not granted:
