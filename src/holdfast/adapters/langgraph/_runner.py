@@ -52,8 +52,8 @@ class SaverRunner:
         loop = self._loop
         if loop is None or loop.is_closed() or _is_running(loop):
             raise Unsupported(
-                "this store is awaited and cannot be waited for here; call the method"
-                " that begins with 'a', or open the store with holdfast.open()"
+                "this store is async and cannot be used by a sync call here; call the"
+                " method that begins with 'a', or open the store with holdfast.open()"
             )
         awaited = self._async.run(operation, *args, **kwargs)
         return asyncio.run_coroutine_threadsafe(awaited, loop).result()
@@ -94,12 +94,12 @@ def _is_running(loop: asyncio.AbstractEventLoop) -> bool:
 
 
 def opened(address: Address, options: OpenOptions) -> Store:
-    """A store, compressed unless something else is asked for."""
+    """A store, compressed unless the options say something else."""
     return holdfast.open(address, **with_defaults(address, options))
 
 
 def with_defaults(address: Address, options: OpenOptions) -> OpenOptions:
-    """The options for a store of checkpoints, in which much is alike."""
+    """The options with compression, if this is a file: checkpoints repeat a lot."""
     is_file = not str(address).startswith(("dir:", "postgres"))
     return {"compress": True, **options} if is_file and _can_compress() else options
 
@@ -112,8 +112,8 @@ def _can_compress() -> bool:
     return False
 
 
-class OpenedAdapter(Generic[S]):
-    """Something over a store that is open within ``with`` or ``async with``."""
+class Scoped(Generic[S]):
+    """A saver or a memory whose store is open within ``with`` or ``async with``."""
 
     def __init__(
         self, make: Callable[[AnyStore], S], address: Address, options: OpenOptions

@@ -32,8 +32,8 @@ from holdfast.adapters.langgraph import (
 from holdfast.adapters.langgraph._runner import (
     Address,
     AnyStore,
-    OpenedAdapter,
     SaverRunner,
+    Scoped,
     opened,
 )
 from holdfast.adapters.langgraph._types import Types
@@ -78,9 +78,9 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
         *,
         allow: Iterable[type] = (),
         **options: Unpack[OpenOptions],
-    ) -> OpenedAdapter[Self]:
+    ) -> Scoped[Self]:
         """A saver for ``with`` or ``async with``, closed at the end of the block."""
-        return OpenedAdapter(lambda store: cls(store, allow=allow), address, options)
+        return Scoped(lambda store: cls(store, allow=allow), address, options)
 
     def __enter__(self) -> Self:
         return self

@@ -14,8 +14,8 @@ from holdfast.adapters.langgraph import _memory
 from holdfast.adapters.langgraph._runner import (
     Address,
     AnyStore,
-    OpenedAdapter,
     SaverRunner,
+    Scoped,
     opened,
 )
 from holdfast.adapters.langgraph._types import Types
@@ -61,11 +61,9 @@ class HoldfastStore(BaseStore):
         ttl: TTLConfig | None = None,
         index: IndexConfig | None = None,
         **options: Unpack[OpenOptions],
-    ) -> OpenedAdapter[Self]:
+    ) -> Scoped[Self]:
         """A store for ``with`` or ``async with``, closed at the end of the block."""
-        return OpenedAdapter(
-            lambda store: cls(store, ttl=ttl, index=index), address, options
-        )
+        return Scoped(lambda store: cls(store, ttl=ttl, index=index), address, options)
 
     def __enter__(self) -> Self:
         return self
