@@ -13,9 +13,9 @@ from typing import Literal
 import msgspec
 
 import holdfast
-from holdfast._api.sqlite_build import sqlite_build
 from holdfast._values.clock import now
 from holdfast.cli import _documents
+from holdfast._api.sqlite_build import sqlite_build
 
 State = Literal["good", "note", "bad"]
 
