@@ -14,6 +14,7 @@ import msgspec
 
 import holdfast
 from holdfast._api.plugins import sqlite_build
+from holdfast._api.sqlite_build import sqlite_build
 from holdfast._values.clock import now
 from holdfast.cli._text import size, time
 

@@ -10,6 +10,7 @@ import pytest
 
 import holdfast
 from holdfast.backends import _sql, sqlite
+from holdfast.backends.postgres._statements import statements
 from holdfast.backends.sqlite._statements import QUERIES
 from support.stores import backend_of
 
@@ -54,6 +55,21 @@ def test_no_statement_scans_a_table(store, name):
     tables = r"(thread|checkpoint|segment|journal|move|setting|[a-z])"
     scans = [step for step in plan if re.match(rf"SCAN {tables}(?! .*VIRTUAL)$", step)]
     assert not [step for step in scans if step != "SCAN line"], plan
+
+
+def test_both_dialects_have_every_statement_that_shared_code_names():
+    folder = Path(_sql.__file__).parent
+    shared = "".join(path.read_text() for path in folder.glob("*.py"))
+    on_postgres = {
+        name
+        for file in ("shared.sql", "queries.sql")
+        for name in statements("hf", file)
+    }
+
+    for name in QUERIES.keys() | on_postgres:
+        if f'"{name}"' in shared or name.endswith(("_saves_newest", "_saves_oldest")):
+            assert name in QUERIES, name
+            assert name in on_postgres, name
 
 
 def test_hostile_names_never_become_sql(store):

@@ -10,6 +10,7 @@ import pytest
 
 import holdfast
 from holdfast import FormatMismatch, NotFound
+from holdfast.backends.sqlite._damaged_file import Column, Table
 from holdfast.testing import raises
 
 PAGES = "a value too long for one page " * 2000
@@ -172,3 +173,20 @@ def test_a_sound_store_and_a_folder_are_saved_as_well(tmp_path):
 
     assert one == two
     assert one.threads == 3
+
+
+def test_a_row_is_recognised_by_the_columns_of_its_table():
+    number = Column("number", int, is_required=False)
+    name = Column("name", str, is_required=True)
+    size = Column("size", int, is_required=True)
+    added_later = Column("colour", str, is_required=False)
+    named = Table("named", [number, name, added_later])
+    sized = Table("sized", [number, size, added_later])
+
+    assert named.fits((None, "a", "red"))
+    assert named.fits((None, "a"))
+    assert not named.fits((None, 7, "red"))
+    assert not named.fits((None, None, "red"))
+    assert not named.fits((1, "a", "red"))
+    assert sized.fits((None, 7, None))
+    assert not sized.fits((None, "a", None))

@@ -216,10 +216,10 @@ class Reads:
         return Statement(name, values, convert)
 
     def _weights(self, query: Weights) -> Statement[Page[Weight]]:
-        values = {"limit": _or_latest(query.limit)}
-        return Statement(
-            "weights", values, lambda rows: Page(tuple(Weight(*row) for row in rows))
-        )
+        def convert(rows: list[Row]) -> Page[Weight]:
+            return Page(tuple(Weight(*row) for row in rows))
+
+        return Statement("weights", {"limit": _or_latest(query.limit)}, convert)
 
 
 def to_changes(rows: list[Row], after: int) -> Page[Change]:

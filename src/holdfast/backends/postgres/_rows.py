@@ -29,15 +29,20 @@ def checkpoint_values(c: Checkpoint, parent: int | None) -> dict[str, Any]:
     return row._asdict()
 
 
+# The parameters that say how a thread begins, and the fields of `Start` they are.
+_BEGINNING = {
+    f"begin_{field}": field
+    for field in Start.__struct_fields__
+    if field not in {"head", "origin"}
+}
+_NO_BEGINNING: dict[str, Any] = dict.fromkeys(_BEGINNING)
+
+
 def start_values(start: Start | None) -> dict[str, Any]:
     """How a thread begins with its first save, as the parameters of a statement."""
-    return {
-        "begin_kind": start.kind if start else None,
-        "begin_owner": start.owner if start else None,
-        "begin_agent": start.agent if start else None,
-        "begin_metadata": start.metadata if start else None,
-        "begin_anew": start.anew if start else None,
-    }
+    if start is None:
+        return _NO_BEGINNING
+    return {name: getattr(start, field) for name, field in _BEGINNING.items()}
 
 
 def save_values(writes: Sequence[Write]) -> dict[str, Any]:
