@@ -146,7 +146,7 @@ class _Waiter(threading.Thread):
             self.start()
             granted = self._granted.wait(timeout)
         finally:
-            # Also when interrupted, even while the thread starts: or it would get
+            # Also when interrupted, even while the thread starts. Else it would get
             # the lock later and never give it back.
             with self._decision:
                 self._abandoned = not granted
