@@ -14,7 +14,6 @@ import msgspec
 
 import holdfast
 from holdfast._api.plugins import sqlite_build
-from holdfast._api.sqlite_build import sqlite_build
 from holdfast._values.clock import now
 from holdfast.cli._text import size, time
 
