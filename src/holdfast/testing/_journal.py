@@ -152,6 +152,23 @@ class JournalTests(Cases):
         assert chat.record("call", 3) == 1
         assert chat.record("call", 3, checkpoint="a") == 2
 
+    def test_recording_a_key_again_hides_no_thread_from_a_listing(self) -> None:
+        """Every thread has a place of its own among those that are paged through."""
+        first, second = self.store.thread("first"), self.store.thread("second")
+        first.save({}, id="one")
+        first.record("key", 1)
+        first.record("key", 2)
+        second.save({})
+        first.record("key", 3, checkpoint="two")
+        first.save({}, id="two", journal={"key": 4})
+        self.store.thread("third").save({})
+
+        listed = list(self.store.threads(limit=1))
+        while len(page := self.store.threads(limit=1, after=listed[-1].changed)):
+            listed += page
+
+        assert [thread.id for thread in listed] == ["third", "first", "second"]
+
     def test_recording_moves_no_head(self) -> None:
         head = self.filled(2)[-1]
         chat = self.thread()

@@ -40,7 +40,7 @@ def next_seq(db: apsw.Connection) -> int:
 class Applied:
     """One write being applied: the numbers it takes and the thread it changes."""
 
-    __slots__ = ("changed", "db", "family", "number", "seq", "write")
+    __slots__ = ("changed", "db", "family", "last", "number", "seq", "stored", "write")
 
     def __init__(self, db: apsw.Connection, write: Write, seq: int) -> None:
         self.db = db
@@ -49,6 +49,11 @@ class Applied:
         own = write.checkpoint or write.turn or write.marks or write.details
         alone = 1 if own or not write.entries else 0
         self.changed = seq + alone + len(write.entries) - 1
+        # The last number that was used. An entry that is there uses none, and a number
+        # that is not used is given out again.
+        self.last = seq if alone else 0
+        # What the row of the thread has as ``changed``.
+        self.stored = self.changed
         self.number, self.family = self._thread()
 
     def receipt(self) -> Receipt:
@@ -65,7 +70,11 @@ class Applied:
             self._describe()
         elif write.start is not None and write.start.head is not None:
             self._log("fork", write.start.head)
-        entries = self._record() if write.entries else ()
+        entries: tuple[Entry, ...] = ()
+        if write.entries:
+            entries = self._record()
+            if self.last != self.stored:
+                self._touch(self.last)
         return Receipt(self.seq, self.family, self.number, entries)
 
     # --- the thread -------------------------------------------------------------------
@@ -73,7 +82,7 @@ class Applied:
     def _thread(self) -> tuple[int, int]:
         write = self.write
         if isinstance(write.expect, Unset):
-            found = self._touch()
+            found = self._find() if self.last == 0 else self._touch(self.changed)
         elif write.checkpoint is not None:
             found = self._move_head(self.seq, write.expect)
         elif write.turn is not None:
@@ -92,9 +101,16 @@ class Applied:
             raise self._conflict()
         return found
 
-    def _touch(self) -> tuple[int, int] | None:
-        values = {"name": self.write.thread, "changed": self.changed}
-        return self._numbers(row(self.db, "touch_thread", at=self.write.at, **values))
+    def _find(self) -> tuple[int, int] | None:
+        """The thread of a write of entries only; it is touched after them."""
+        found = row(self.db, "live_thread", name=self.write.thread)
+        if found:
+            self.last = self.stored = found[2]
+        return self._numbers(found)
+
+    def _touch(self, changed: int) -> tuple[int, int] | None:
+        values = {"name": self.write.thread, "changed": changed, "at": self.write.at}
+        return self._numbers(row(self.db, "touch_thread", **values))
 
     def _move_head(
         self, head: int, expected: Checkpoint | None
@@ -182,6 +198,7 @@ class Applied:
     def _record_one(self, insert: str, seq: int, entry: Entry) -> Entry:
         values = CODEC.entry_row(entry, seq=seq, thread=self.number)._asdict()
         if row(self.db, insert, **values):
+            self.last = seq
             return replace(entry, seq=seq)
         found = row(self.db, "entry", **values)
         assert found is not None
