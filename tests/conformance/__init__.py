@@ -1,28 +1,83 @@
-"""Every rule of a store: those of the published suite, and those about records.
+"""Every rule of a store: those of the published suite, and those decided above it.
 
-The published suite, `StoreTests`, has what a backend can break. The rules about agents,
-conversations, messages and documents are decided above the backends; our own backends
-run them as well.
+The published suite, `StoreTests`, has what a backend can break. What the values, the
+engine and the API decide is in two groups here: `ThreadTests` for threads and
+checkpoints, `RecordTests` for agents, conversations, messages and documents. Our own
+backends run all of them.
 """
 
 from conformance.agent_checkpoints import AgentCheckpointTests, CheckpointRetentionTests
 from conformance.agents import AgentDeletionTests, AgentListingTests, AgentTests
+from conformance.archives import ArchiveSelectionTests
+from conformance.arguments import LimitTests, OptionTests, TextTests
 from conformance.attachments import AttachmentTests
 from conformance.autosave import AutosaveTests
 from conformance.blame import BlameTests
+from conformance.compression import CompressedValueTests
 from conformance.conversations import (
     AddMessageTests,
     ConversationTests,
     SaveConversationTests,
 )
 from conformance.documents import CategoryTests, DocumentTests
+from conformance.forks import ForkedStateTests
+from conformance.journal import RecordedValueTests
 from conformance.last_messages import LastMessageTests
+from conformance.listings import ListedRecordTests
+from conformance.lists import AppendedListTests, EditedListTests
+from conformance.loads import DiffTests, TypedLoadTests
 from conformance.messages import MessageTests
 from conformance.moments import MomentTests
-from conformance.restore import RestoredRecordTests
+from conformance.references import EarlierHeadTests, ForeignReferenceTests
+from conformance.removal import RefusedRemovalTests, SelectedRemovalTests
+from conformance.restore import RepeatedRestoreTests, RestoredRecordTests
+from conformance.retention import HousekeepingTests, PolicyTests, PrunedBranchTests
+from conformance.saves import RepeatedAppendTests, SavedStateTests, UnchangedSaveTests
+from conformance.search import (
+    IndexingTests,
+    SearchedTextTests,
+    SearchScopeTests,
+    SnippetTests,
+)
 from conformance.sessions import SessionRetentionTests, SessionTests
+from conformance.statistics import StatisticsTests
 from conformance.summaries import SummaryTests, TitleTests, WindowTests
+from conformance.undo import TakenBackTests
+from conformance.values import ValueTests
+from conformance.verify import VerifyTests
 from holdfast.testing import StoreTests
+
+
+class ThreadTests(
+    SavedStateTests,
+    UnchangedSaveTests,
+    RepeatedAppendTests,
+    ValueTests,
+    EditedListTests,
+    AppendedListTests,
+    TypedLoadTests,
+    DiffTests,
+    BlameTests,
+    ForeignReferenceTests,
+    EarlierHeadTests,
+    MomentTests,
+    ListedRecordTests,
+    LimitTests,
+    TextTests,
+    OptionTests,
+    TakenBackTests,
+    ForkedStateTests,
+    RefusedRemovalTests,
+    SelectedRemovalTests,
+    PolicyTests,
+    PrunedBranchTests,
+    HousekeepingTests,
+    RecordedValueTests,
+    CompressedValueTests,
+    ArchiveSelectionTests,
+    VerifyTests,
+):
+    """The rules about threads and checkpoints that no backend decides."""
 
 
 class RecordTests(
@@ -32,6 +87,8 @@ class RecordTests(
     AgentCheckpointTests,
     CheckpointRetentionTests,
     RestoredRecordTests,
+    RepeatedRestoreTests,
+    StatisticsTests,
     ConversationTests,
     AddMessageTests,
     SaveConversationTests,
@@ -46,11 +103,13 @@ class RecordTests(
     DocumentTests,
     CategoryTests,
     AutosaveTests,
-    BlameTests,
-    MomentTests,
+    SearchedTextTests,
+    SnippetTests,
+    SearchScopeTests,
+    IndexingTests,
 ):
     """The rules about records that are made of threads and checkpoints."""
 
 
-class ConformanceTests(StoreTests, RecordTests):
+class ConformanceTests(StoreTests, ThreadTests, RecordTests):
     """Every rule as one test; a subclass implements `open_store`."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from conformance.ids import HOSTILE
+from conformance.values import alike
 from holdfast.errors import Conflict, FormatMismatch, NotFound, Unstorable
-from holdfast.testing._cases import HOSTILE, LONG, Cases, alike, untyped
+from holdfast.testing._cases import LONG, Cases, untyped
 from holdfast.testing._raises import raises
 
 HOUR = timedelta(hours=1)

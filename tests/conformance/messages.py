@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from conformance.values import alike
 from holdfast.errors import Unstorable
 from holdfast.messages import AnyMessage, Attachment, Message, ToolCall
-from holdfast.testing._cases import LONG, Cases, alike, untyped
+from holdfast.testing._cases import LONG, Cases, untyped
 from holdfast.testing._raises import raises
 
 OPENAI_CHAT: list[dict[str, Any]] = [

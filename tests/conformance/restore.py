@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast.agents import Agent
+from random import Random
+
+from holdfast.agents import Agent, AgentCheckpoint
 from holdfast.errors import Conflict, NotFound
 from holdfast.messages import Message
 from holdfast.testing._cases import AgentCases
@@ -140,3 +142,41 @@ class RestoredRecordTests(AgentCases):
             self.store.agents.save(agent)
         with raises(Conflict, "head_moved"):
             self.store.conversations.save(talk)
+
+
+class RepeatedRestoreTests(AgentCases):
+    """Checkpoints of an agent that are restored again and again."""
+
+    def test_checkpoints_can_be_restored_in_any_order(self) -> None:
+        talks, chance = self.store.conversations, Random(7)
+        made: list[AgentCheckpoint] = []
+        worlds: list[object] = []
+        self.busy_agent()
+        for n in range(8):
+            talks.create(f"{n}", agent="a", messages=[self.long()])
+            talks.delete(f"{n - 2}")
+            talks.add("one", self.long())
+            talks.archive("two", archived=n % 2 == 0)
+            made.append(self.store.agents.checkpoint("a", f"{n}"))
+            worlds.append(self.world())
+
+        for _ in range(15):
+            n = chance.randrange(8)
+            self.store.agents.restore("a", made[n])
+            assert self.world() == worlds[n]
+            if chance.random() < 0.5:
+                talks.add("one", self.long())
+        assert self.store.verify()
+
+    def test_checkpoints_can_be_restored_after_reopening(self) -> None:
+        self.busy_agent()
+        before = self.world()
+        self.store.agents.checkpoint("a", "here")
+        self.store.conversations.delete("one")
+        self.store.agents.save(Agent(id="a"))
+
+        store = self.reopen()
+        done = store.agents.restore("a", "here")
+
+        assert self.world() == before
+        assert self.reopen().agents.restore("a", done.recovery).removed == ("one",)

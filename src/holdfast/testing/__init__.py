@@ -24,8 +24,11 @@ test is opened; pytest runs the rest:
 the same store; set ``reopens = False`` if that is impossible, and the tests that need
 it are skipped. Pass the options on: they are those of `holdfast.open`.
 
-The suite has the rules that a backend can break. What the engine alone decides, such as
-the records of agents and conversations, is tested where the engine is.
+The suite has the rules that a backend can break: what comes back, in which order and
+in which pages, what is refused because another writer was first, and what a removal
+leaves. What is decided above the backend is tested once for all backends: the types of
+values, the sharing of list elements, policies of retention, arguments that are refused,
+the texts that a search shows, and the records of agents, conversations and documents.
 
 `FakeClock` and `ids` make time and ids predictable in any test: pass them as ``clock``
 and ``new_id``.
@@ -49,7 +52,7 @@ from holdfast.testing._lifecycle import CompressionTests, LifecycleTests
 from holdfast.testing._listings import ListingTests, NameTests
 from holdfast.testing._load import LoadTests, ReferenceTests
 from holdfast.testing._moves import HardRewindTests, RewindTests, UndoTests
-from holdfast.testing._prune import HousekeepingTests, PruneTests, RetentionTests
+from holdfast.testing._prune import PruneTests, RetentionTests
 from holdfast.testing._raises import raises
 from holdfast.testing._references import LogReferenceTests, StepTests
 from holdfast.testing._restore import RestoreTests, RivalTests
@@ -57,9 +60,8 @@ from holdfast.testing._save import AppendTests, SaveTests
 from holdfast.testing._search import SearchOrderTests, SearchTests
 from holdfast.testing._search_index import SearchUpkeepTests
 from holdfast.testing._shapes import ListTests, ShapeTests
-from holdfast.testing._sizes import VerifyTests, WeightTests
+from holdfast.testing._sizes import WeightTests
 from holdfast.testing._sources import FakeClock, ids
-from holdfast.testing._statistics import StatisticsTests
 
 __all__ = ["FakeClock", "StoreTests", "blocking", "ids", "raises"]
 
@@ -90,7 +92,6 @@ class StoreTests(
     CheckpointDeletionTests,
     RetentionTests,
     PruneTests,
-    HousekeepingTests,
     ListingTests,
     NameTests,
     FeedTests,
@@ -98,12 +99,10 @@ class StoreTests(
     CompressionTests,
     RestoreTests,
     RivalTests,
-    StatisticsTests,
     SearchTests,
     SearchOrderTests,
     SearchUpkeepTests,
     ArchiveTests,
     WeightTests,
-    VerifyTests,
 ):
     """Each test is one rule of a store; a subclass implements `open_store`."""

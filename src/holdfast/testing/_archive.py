@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import io
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from holdfast._api.open import open as open_another
 from holdfast._api.store import Store
-from holdfast.errors import Conflict, Corrupt, NotFound, Unstorable
+from holdfast.errors import Conflict, Corrupt
 from holdfast.retention import Retention
 from holdfast.testing._cases import LONG, Cases
 from holdfast.testing._raises import raises
@@ -21,8 +21,8 @@ def exported(store: Store, *threads: str) -> bytes:
     return file.getvalue()
 
 
-class ArchiveTests(Cases):
-    """What is exported can be imported anywhere and stays what it is."""
+class ArchiveCases(Cases):
+    """Fills a store, and another one in memory with the same."""
 
     def _lived(self, store: Store) -> None:
         """Two threads, forks, marks, a journal, moves, something removed."""
@@ -57,6 +57,10 @@ class ArchiveTests(Cases):
         opened = self._opened
         self.setup_method()
         self._opened = opened
+
+
+class ArchiveTests(ArchiveCases):
+    """What is exported can be imported anywhere and stays what it is."""
 
     def test_equal_content_gives_equal_bytes_on_every_backend(self) -> None:
         self._lived(self.store)
@@ -105,19 +109,6 @@ class ArchiveTests(Cases):
         assert self.thread("deeper").load() == {"n": 3}
         assert self.store.verify().ok
 
-    def test_importing_again_changes_nothing(self) -> None:
-        self.filled(1, "mine")
-        with self._elsewhere() as other:
-            archive = exported(other)
-        self.store.import_archive(io.BytesIO(archive))
-        before = exported(self.store)
-
-        again = self.store.import_archive(io.BytesIO(archive))
-
-        assert again.threads == ()
-        assert set(again.skipped) == {"chat", "other", "deeper", "noted"}
-        assert exported(self.store) == before
-
     def test_a_thread_with_other_content_is_a_conflict(self) -> None:
         with self._elsewhere() as other:
             archive = exported(other)
@@ -138,15 +129,6 @@ class ArchiveTests(Cases):
 
         assert self.thread("chat").load()["n"] == 1
 
-    def test_a_dry_run_only_looks(self) -> None:
-        with self._elsewhere() as other:
-            archive = exported(other)
-
-        reported = self.store.import_archive(io.BytesIO(archive), dry_run=True)
-
-        assert reported.checkpoints > 0
-        assert list(self.store.threads()) == []
-
     def test_a_damaged_archive_brings_nothing(self) -> None:
         with self._elsewhere() as other:
             archive = exported(other)
@@ -156,31 +138,3 @@ class ArchiveTests(Cases):
 
         assert list(self.store.threads()) == []
         assert self.store.stats().segments == 0
-
-    def test_threads_go_with_all_that_share_their_history(self) -> None:
-        self._lived(self.store)
-
-        contents = self.store.export_to(io.BytesIO(), threads=["deeper"])
-
-        assert set(contents.threads) == {"chat", "deeper"}
-        with raises(NotFound):
-            self.store.export_to(io.BytesIO(), threads=["gone"])
-
-    def test_since_leaves_out_what_is_older_but_for_heads(self) -> None:
-        self.filled(3)
-        self.thread("old").save({"n": 0})
-        self.clock.advance(timedelta(days=2))
-        for n in (4, 5):
-            self.thread().save({"n": n})
-        file = io.BytesIO()
-
-        self.store.export_to(file, since=datetime(2023, 11, 16, tzinfo=UTC))
-
-        with open_another(":memory:") as other:
-            other.import_archive(file)
-            found = [c.step for c in other.thread("chat").history()]
-            assert found == [5, 4]
-            assert [t.id for t in other.threads()] == ["chat"]
-            assert other.verify().ok
-        with raises(Unstorable):
-            self.store.export_to(file, since=datetime(2023, 11, 16))  # noqa: DTZ001

@@ -149,38 +149,6 @@ def steps(checkpoints: Iterable[Checkpoint]) -> list[int]:
     return [checkpoint.step for checkpoint in checkpoints]
 
 
-def alike(one: object, other: object) -> bool:
-    """Whether two values are equal including the types of all parts, and NaN is NaN."""
-    return repr(one) == repr(other)
-
-
-# Ids that would go wrong as paths, queries, patterns or references.
-HOSTILE = (
-    "../../etc/passwd",
-    "/absolute",
-    "a/b",
-    "a\\b",
-    "..",
-    "foo",
-    "foo.json",
-    "CON",
-    "a:b",
-    "agent:a",
-    "pin:a",
-    " ",
-    "a\nb",
-    "'; drop table thread; --",
-    "%",
-    "*",
-    "@",
-    "label:x",
-    "-rf",
-    "\u00e9",
-    "e\u0301",
-    "\U0001f3f4\u200d\u2620\ufe0f",
-)
-
-
 def untyped(*values: Any) -> tuple[Any, ...]:
     """Arguments that a type checker would refuse."""
     return values

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from holdfast.errors import Conflict, NotFound, Unstorable
+from holdfast.errors import Conflict, NotFound
 from holdfast.retention import Retention
-from holdfast.testing._cases import LONG, Cases, steps, untyped
+from holdfast.testing._cases import LONG, Cases, steps
 from holdfast.testing._raises import raises
 
 
@@ -54,24 +54,6 @@ class ExpectationTests(Cases):
 
         assert refused.error.found == won
         assert chat.load() == {"n": 2}
-
-    def test_an_appended_element_can_expect_a_head_too(self) -> None:
-        chat = self.thread()
-        first = chat.extend({"m": ["a"]}, expect=None)
-        chat.append(m=["b"])
-
-        with raises(Conflict, "head_moved"):
-            chat.extend({"m": ["c"]}, expect=first)
-
-        assert chat.load() == {"m": ["a", "b"]}
-
-    def test_expecting_an_unknown_checkpoint_is_not_found(self) -> None:
-        self.filled(1)
-
-        with raises(NotFound):
-            self.thread().save({}, expect="nobody")
-        with raises(NotFound):
-            self.thread("new").save({}, expect="nobody")
 
     def test_without_expect_a_save_follows_the_head_of_other_writers(self) -> None:
         chat, same = self.thread(), self.rival().thread("chat")
@@ -137,43 +119,6 @@ class RepetitionTests(Cases):
         assert chat.load() == {"n": 1}
         assert chat.step == 1
 
-    def test_an_append_again_is_made_once(self) -> None:
-        chat = self.thread()
-        chat.append(m=["a", LONG])
-        first = chat.extend({"m": ["b"]}, id="b")
-
-        again = chat.extend({"m": ["b"]}, id="b")
-
-        assert again == first
-        assert chat.load() == {"m": ["a", LONG, "b"]}
-
-    def test_an_append_of_other_elements_under_the_same_id_is_a_conflict(self) -> None:
-        chat = self.thread()
-        chat.extend({"m": [5], "k": [0]})
-        chat.extend({"m": [21], "k": [1]}, id="b")
-
-        for other in untyped(
-            {"m": [1], "k": [1]},
-            {"m": [5, 21], "k": [1]},
-            {"m": [21]},
-            {"m": [], "k": []},
-            {"m": [21], "k": [1], "l": []},
-        ):
-            with raises(Conflict, "id_taken"):
-                chat.extend(other, id="b")
-        assert chat.load() == {"m": [5, 21], "k": [0, 1]}
-
-    def test_an_append_again_is_made_once_though_its_parent_was_pruned(self) -> None:
-        chat = self.thread()
-        chat.extend({"m": [5], "k": [0]}, id="a")
-        first = chat.extend({"m": [21], "k": [1]}, id="b")
-        self.store.prune(Retention(last=1))
-
-        assert chat.extend({"m": [21], "k": [1]}, id="b").id == first.id
-        with raises(Conflict, "id_taken"):
-            chat.extend({"m": [1], "k": [1]}, id="b")
-        assert chat.load() == {"m": [5, 21], "k": [0, 1]}
-
     def test_the_id_of_one_thread_is_no_matter_to_another(self) -> None:
         one, other = self.thread("one"), self.thread("other")
         one.save({"n": 1}, id="a")
@@ -191,12 +136,6 @@ class RepetitionTests(Cases):
             fork.save({"n": 2}, id="a")
 
         assert chat.load("a") == fork.load("a") == {"n": 1}
-
-    def test_an_id_must_not_read_as_a_reference(self) -> None:
-        for wrong in untyped("@", "@~1", "label:x", "tag:x", "", "a\0b", "x" * 513):
-            with raises(Unstorable):
-                self.thread().save({}, id=wrong)
-        assert self.thread().head is None
 
 
 class TombstoneTests(Cases):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.errors import NotFound
 from holdfast.testing._cases import Cases
-from holdfast.testing._raises import raises
 
 
 class FamilyTests(Cases):
@@ -56,8 +54,3 @@ class FamilyTests(Cases):
 
         assert list(self.thread("fork").tree(5)) == [own, saved[1], saved[0]]
         assert list(self.thread("fork").tree(2)) == [own, saved[1]]
-
-    def test_a_thread_that_does_not_exist_has_no_family(self) -> None:
-        for ask in (self.thread("nobody").family, self.thread("nobody").tree):
-            with raises(NotFound, "not_found"):
-                ask()

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-from holdfast.errors import NotFound, Unstorable
-from holdfast.testing._cases import Cases, untyped
-from holdfast.testing._raises import raises
+from holdfast.testing._cases import Cases
 
 
 class MarkTests(Cases):
@@ -52,27 +50,6 @@ class MarkTests(Cases):
 
         assert self.thread().save({"n": 2}, expect=first).step == 2
 
-    def test_a_mark_must_be_text(self) -> None:
-        self.filled(1)
-        chat = self.thread()
-
-        for wrong in untyped("", "a\0b", "x" * 513, 5, b"x", ["x"]):
-            with raises(Unstorable):
-                chat.label(wrong)
-            with raises(Unstorable):
-                chat.tag(wrong)
-            with raises(Unstorable):
-                chat.save({}, label=wrong)
-        assert chat.load() == {"n": 1}
-
-    def test_marking_what_is_not_there_is_not_found(self) -> None:
-        self.filled(1)
-
-        with raises(NotFound):
-            self.thread().label("x", "nobody")
-        with raises(NotFound):
-            self.thread("nobody").tag("x")
-
     def test_marks_are_there_after_reopening(self) -> None:
         first, _ = self.filled(2)
         self.thread().label("x", first)
@@ -95,18 +72,6 @@ class MarkTests(Cases):
         about = chat.about
         assert about is not None
         assert (about.owner, about.metadata) == (None, {"l": [2]})
-
-    def test_an_owner_must_be_text(self) -> None:
-        self.filled(1)
-
-        for wrong in untyped("", "a\0b", 5, b"x"):
-            with raises(Unstorable):
-                self.thread().describe(owner=wrong)
-
-    def test_describing_what_is_not_there_is_not_found(self) -> None:
-        with raises(NotFound):
-            self.thread("nobody").describe(owner="me")
-        assert list(self.store.threads()) == []
 
     def test_what_a_thread_begins_with_is_no_matter_later(self) -> None:
         self.store.thread("chat", kind="agent", owner="a").save({})

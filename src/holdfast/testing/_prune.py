@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import warnings
 from datetime import timedelta
 from hashlib import sha512
 
 from holdfast._port import Pruned
-from holdfast.errors import Conflict, NotFound
-from holdfast.retention import Retention, Thin
+from holdfast.errors import NotFound
+from holdfast.retention import Retention
 from holdfast.testing._cases import LONG, Cases, steps
 from holdfast.testing._raises import raises
 
@@ -17,88 +16,22 @@ DAY = timedelta(days=1)
 HOUR = timedelta(hours=1)
 
 
-class RetentionTests(Cases):
-    """Which checkpoints and threads survive."""
+class RetentionCases(Cases):
+    """Prunes, and lists what is left."""
 
     def kept(self, policy: Retention, name: str = "chat") -> list[int]:
         """The steps that are left of a thread after pruning."""
         self.store.prune(policy)
         return steps(self.thread(name).history(all=True))
 
-    def test_an_empty_policy_removes_nothing(self) -> None:
-        self.filled(5)
-        self.clock.advance(timedelta(days=10_000))
 
-        assert self.store.prune(Retention()) == Pruned()
-        assert self.thread().step == 5
+class RetentionTests(RetentionCases):
+    """What a policy removes is removed, and nothing else."""
 
     def test_the_last_ones_are_kept(self) -> None:
         self.filled(10)
 
         assert self.kept(Retention(last=3)) == [10, 9, 8]
-
-    def test_the_last_ones_are_those_saved_last_whatever_the_clock_says(self) -> None:
-        chat = self.thread()
-        for _ in range(5):
-            chat.save({})
-            self.clock.advance(-HOUR)
-
-        assert self.kept(Retention(last=2)) == [5, 4]
-
-    def test_what_is_young_enough_is_kept(self) -> None:
-        chat = self.thread()
-        for _ in range(6):
-            self.clock.advance(DAY)
-            chat.save({})
-
-        assert self.kept(Retention(within=2 * DAY)) == [6, 5, 4]
-
-    def test_an_endless_age_keeps_everything(self) -> None:
-        self.filled(3)
-        self.clock.advance(timedelta(days=100_000))
-
-        policy = Retention(within=timedelta.max, idle=timedelta.max)
-
-        assert self.store.prune(policy) == Pruned()
-
-    def test_one_of_every_hour_day_or_week_is_kept(self) -> None:
-        chat = self.thread()
-        for _ in range(24 * 4):
-            chat.save({})
-            self.clock.advance(HOUR / 2)
-
-        assert self.kept(Retention(thin=Thin(hourly=3, daily=2))) == [96, 94, 92, 48]
-
-    def test_the_newest_of_a_week_is_kept(self) -> None:
-        chat = self.thread()
-        for _ in range(15):  # from a Wednesday to the one after the next
-            chat.save({})
-            self.clock.advance(DAY)
-
-        assert self.kept(Retention(thin=Thin(weekly=5))) == [15, 12, 5]
-
-    def test_what_any_rule_keeps_is_kept(self) -> None:
-        chat = self.thread()
-        for _ in range(10):
-            self.clock.advance(DAY)
-            chat.save({})
-        policy = Retention(last=2, within=3 * DAY, thin=Thin(daily=5))
-
-        assert self.kept(policy) == [10, 9, 8, 7, 6]
-
-    def test_the_head_is_kept_wherever_it_is(self) -> None:
-        saved = self.filled(5)
-        self.thread().rewind(saved[1])
-
-        assert self.kept(Retention(last=1)) == [5, 2]
-        assert self.thread().load() == {"n": 2}
-
-    def test_labelled_and_tagged_ones_are_kept(self) -> None:
-        saved = self.filled(6)
-        self.thread().label("before refund", saved[1])
-        self.thread().tag("risky", ref=saved[3])
-
-        assert self.kept(Retention(last=1)) == [6, 4, 2]
 
     def test_marks_and_fork_points_go_if_the_policy_says_so(self) -> None:
         saved = self.filled(6)
@@ -112,15 +45,6 @@ class RetentionTests(Cases):
         fork = self.thread("fork")
         assert fork.load() == {"n": "fork"}
         assert steps(fork.history()) == steps(fork.history(all=True)) == [5]
-
-    def test_each_thread_keeps_its_own_last_ones(self) -> None:
-        self.filled(4, "a")
-        self.filled(2, "b")
-
-        self.store.prune(Retention(last=3))
-
-        assert steps(self.thread("a").history()) == [4, 3, 2]
-        assert steps(self.thread("b").history()) == [2, 1]
 
     def test_threads_not_used_for_long_go_as_a_whole(self) -> None:
         self.filled(3, "old")
@@ -140,19 +64,6 @@ class RetentionTests(Cases):
 
         assert self.store.prune(Retention(idle=5 * DAY)) == Pruned()
 
-    def test_each_owner_keeps_the_threads_used_last(self) -> None:
-        for owner in ("me", "you"):
-            for n in range(4):
-                self.store.thread(f"{owner} {n}", owner=owner).save({})
-        self.filled(1, "nobody's")
-        self.thread("me 0").save({})
-
-        pruned = self.store.prune(Retention(threads_per_owner=2))
-
-        assert pruned.threads == 4
-        left = {thread.id for thread in self.store.threads()}
-        assert left == {"me 0", "me 3", "you 2", "you 3", "nobody's"}
-
     def test_a_fork_outlives_a_source_that_was_dropped(self) -> None:
         chat = self.thread()
         for n in range(4):
@@ -167,27 +78,6 @@ class RetentionTests(Cases):
         assert self.thread("fork").load() == {
             "m": [f"0 {LONG}", f"1 {LONG}", "fork" + LONG]
         }
-
-    def test_one_prune_removes_at_most_the_share_it_may(self) -> None:
-        self.filled(10)
-
-        with raises(Conflict, "too_much"):
-            self.store.prune(Retention(last=4, at_most=0.5))
-
-        assert len(self.thread().history()) == 10
-        assert self.store.prune(Retention(last=5, at_most=0.5)).checkpoints == 5
-
-    def test_a_clock_that_jumped_cannot_empty_the_store(self) -> None:
-        for n in range(10):
-            self.filled(1, f"{n}")
-        self.clock.advance(timedelta(days=3650))
-
-        with raises(Conflict, "too_much"):
-            self.store.prune(Retention(idle=30 * DAY, at_most=0.5))
-        with raises(Conflict, "too_much"):
-            self.store.prune(Retention(threads_per_owner=1, idle=DAY, at_most=0))
-
-        assert self.store.stats().threads == 10
 
 
 class PruneTests(Cases):
@@ -278,18 +168,6 @@ class PruneTests(Cases):
         assert len(chat.load()["m"]) == 7
         assert steps(chat.history()) == [7, 6]
 
-    def test_a_rewound_branch_goes_when_nothing_keeps_it(self) -> None:
-        saved = self.filled(4)
-        chat = self.thread()
-        chat.rewind(saved[0])
-        chat.save({"n": "new"})
-
-        self.store.prune(Retention(last=1))
-
-        assert [c.step for c in chat.history(all=True)] == [2]
-        with raises(NotFound):
-            chat.load(saved[3])
-
     def test_undo_after_a_prune_goes_to_what_is_left(self) -> None:
         saved = self.filled(5)
         chat = self.thread()
@@ -314,58 +192,3 @@ class PruneTests(Cases):
 
         assert self.store.stats().file_bytes < before / 2
         assert chat.load() == {"text": "".join(texts[-50:])}
-
-
-class HousekeepingTests(Cases):
-    """A policy of the store itself, applied after saves."""
-
-    def test_a_stores_own_policy_is_applied_after_saves(self) -> None:
-        store = self.open(retention=Retention(last=3), prune_every=timedelta(0))
-        chat = store.thread("chat")
-        for _ in range(10):
-            chat.save({})
-
-        assert steps(chat.history()) == [10, 9, 8]
-
-    def test_a_policy_of_the_store_is_applied_only_so_often(self) -> None:
-        store = self.open(retention=Retention(last=1), prune_every=HOUR)
-        chat = store.thread("chat")
-        for _ in range(5):
-            chat.save({})
-        assert steps(chat.history()) == [5, 4, 3, 2, 1]
-
-        self.clock.advance(HOUR)
-        chat.save({})
-
-        assert steps(chat.history()) == [6]
-
-    def test_a_policy_of_the_store_is_applied_after_a_clock_went_back(self) -> None:
-        store = self.open(retention=Retention(last=1), prune_every=HOUR)
-        chat = store.thread("chat")
-        chat.save({})
-        self.clock.advance(-DAY)
-        chat.save({})
-
-        assert steps(chat.history()) == [2]
-
-    def test_what_was_just_saved_is_never_removed(self) -> None:
-        policy = Retention(last=1, idle=timedelta(0), threads_per_owner=1)
-        store = self.open(retention=policy, prune_every=timedelta(0))
-        for n in range(5):
-            saved = store.thread(f"{n}", owner="me").save({"n": n})
-            assert store.thread(f"{n}").head == saved
-
-        assert store.stats().threads == 1
-
-    def test_a_prune_that_fails_does_not_fail_the_save(self) -> None:
-        policy = Retention(last=1, at_most=0.1)
-        store = self.open(retention=policy, prune_every=timedelta(0))
-        chat = store.thread("chat")
-        chat.save({"n": 1})
-
-        with warnings.catch_warnings(record=True) as warned:
-            warnings.simplefilter("always")
-            saved = chat.save({"n": 2})
-
-        assert [w.category for w in warned] == [RuntimeWarning]
-        assert (saved.step, chat.head) == (2, saved)

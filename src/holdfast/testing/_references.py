@@ -18,16 +18,6 @@ class StepTests(Cases):
         assert [chat.get(f"@{n}") for n in range(1, 6)] == saved
         assert chat.get("@003") == saved[2]
 
-    def test_a_step_that_was_rewound_is_not_on_the_line(self) -> None:
-        self.filled(4)
-        chat = self.thread()
-        chat.rewind("@2")
-        chat.save({"n": "other"})
-
-        assert chat.load("@3") == {"n": "other"}
-        with raises(NotFound):
-            chat.get("@4")
-
     def test_a_step_may_be_inherited(self) -> None:
         first, second, _ = self.filled(3)
         fork = self.thread().fork("fork", at=second)
@@ -35,14 +25,6 @@ class StepTests(Cases):
 
         assert fork.get("@1") == first
         assert fork.load("@3") == {"n": "fork"}
-
-    def test_a_step_beyond_the_head_is_not_found(self) -> None:
-        self.filled(2)
-
-        for wrong in ("@3", "@0", "@999999999999999999"):
-            with raises(NotFound) as refused:
-                self.thread().get(wrong)
-            assert "chat" in str(refused.error)
 
     def test_a_pruned_step_is_not_found_and_the_error_names_the_nearest(self) -> None:
         chat = self.thread()
@@ -60,24 +42,6 @@ class StepTests(Cases):
 class LogReferenceTests(Cases):
     """``@{1}``: where the head was before its last moves; ``@{upstream}``."""
 
-    def test_the_head_before_its_last_moves(self) -> None:
-        saved = self.filled(3)
-        chat = self.thread()
-        chat.rewind("@1")
-        chat.undo()
-
-        heads = [chat.get(f"@{{{n}}}") for n in range(5)]
-
-        assert heads == [saved[2], saved[0], saved[2], saved[1], saved[0]]
-
-    def test_marks_are_no_moves_of_the_head(self) -> None:
-        first, _ = self.filled(2)
-        chat = self.thread()
-        chat.label("x", first)
-        chat.describe(owner="ann")
-
-        assert chat.get("@{1}").id == first.id
-
     def test_a_fork_began_with_its_first_move(self) -> None:
         first, second = self.filled(2)
         fork = self.thread().fork("fork", at=first)
@@ -87,13 +51,6 @@ class LogReferenceTests(Cases):
         with raises(NotFound):
             fork.get("@{2}")
         assert self.thread().get("@{0}") == second
-
-    def test_more_moves_than_there_were_are_not_found(self) -> None:
-        self.filled(2)
-
-        for wrong in ("@{2}", "@{999999999999999999999}"):
-            with raises(NotFound):
-                self.thread().get(wrong)
 
     def test_what_was_removed_is_not_where_the_head_was(self) -> None:
         chat = self.thread()
@@ -105,13 +62,3 @@ class LogReferenceTests(Cases):
 
         assert chat.load("@{0}") == {"n": 3}
         assert chat.load("@{1}") == {"n": 1}
-
-    def test_upstream_is_where_a_fork_began(self) -> None:
-        _, second, _ = self.filled(3)
-        fork = self.thread().fork("fork", at=second)
-        fork.save({"n": "fork"})
-        fork.rewind("@1")
-
-        assert fork.get("@{upstream}") == second
-        with raises(NotFound):
-            self.thread().get("@{upstream}")

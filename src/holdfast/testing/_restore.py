@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from random import Random
 
 from holdfast.agents import Agent, AgentCheckpoint
 from holdfast.messages import Message
@@ -56,27 +55,6 @@ class RestoreTests(AgentCases):
         assert undone.removed == ("two",)
         self.store.agents.restore("a", undone.recovery)
         assert self.world() == old
-        assert self.store.verify()
-
-    def test_checkpoints_can_be_restored_in_any_order(self) -> None:
-        talks, chance = self.store.conversations, Random(7)  # noqa: S311
-        made: list[AgentCheckpoint] = []
-        worlds: list[object] = []
-        self.busy_agent()
-        for n in range(8):
-            talks.create(f"{n}", agent="a", messages=[self.long()])
-            talks.delete(f"{n - 2}")
-            talks.add("one", self.long())
-            talks.archive("two", archived=n % 2 == 0)
-            made.append(self.store.agents.checkpoint("a", f"{n}"))
-            worlds.append(self.world())
-
-        for _ in range(15):
-            n = chance.randrange(8)
-            self.store.agents.restore("a", made[n])
-            assert self.world() == worlds[n]
-            if chance.random() < 0.5:
-                talks.add("one", self.long())
         assert self.store.verify()
 
     def test_a_restore_replaces_a_new_conversation_with_the_same_id(
@@ -138,19 +116,6 @@ class RestoreTests(AgentCases):
         assert about() == [("bob", {"k": 2}), ("ann", {})]
         assert done.revived == ("one", "two")
         assert [talk.id for talk in talks.list(owner="bob")] == ["one"]
-
-    def test_checkpoints_can_be_restored_after_reopening(self) -> None:
-        self.busy_agent()
-        before = self.world()
-        self.store.agents.checkpoint("a", "here")
-        self.store.conversations.delete("one")
-        self.store.agents.save(Agent(id="a"))
-
-        store = self.reopen()
-        done = store.agents.restore("a", "here")
-
-        assert self.world() == before
-        assert self.reopen().agents.restore("a", done.recovery).removed == ("one",)
 
 
 class RivalTests(AgentCases):

@@ -1,4 +1,4 @@
-"""The space that threads take, and the check of everything stored."""
+"""The space that threads take."""
 
 from __future__ import annotations
 
@@ -30,23 +30,3 @@ class WeightTests(Cases):
         assert list(self.store.heaviest(None)[0].values) == ["(root)"]
         self.thread().delete()
         assert self.store.heaviest() == ()
-
-
-class VerifyTests(Cases):
-    """Checking that everything is as it was written."""
-
-    def test_verifying_reports_its_progress(self) -> None:
-        self.filled(3)
-        self.filled(2, "other")
-        reported: list[tuple[int, int]] = []
-
-        found = self.store.verify(progress=lambda done, of: reported.append((done, of)))
-
-        assert found.ok
-        assert reported[0] == (0, 5)
-        assert reported[-1] == (5, 5)
-
-    def test_a_quick_look_counts_the_same(self) -> None:
-        self.thread().save({"text": LONG})
-
-        assert self.store.verify(quick=True) == self.store.verify()

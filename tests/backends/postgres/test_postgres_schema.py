@@ -9,6 +9,11 @@ import psycopg
 import pytest
 
 import holdfast
+from conformance.forks import ForkedStateTests
+from conformance.journal import RecordedValueTests
+from conformance.removal import SelectedRemovalTests
+from conformance.retention import PrunedBranchTests
+from conformance.saves import SavedStateTests, UnchangedSaveTests
 from holdfast import FormatMismatch, HoldfastError, NotFound, Unstorable, Unsupported
 from holdfast.testing import raises
 from holdfast.testing._deletion import DeletionTests
@@ -210,7 +215,19 @@ def divided():
     emptied.close()
 
 
-class TestPartitioned(SaveTests, ForkTests, PruneTests, DeletionTests, JournalTests):
+class TestPartitioned(
+    SaveTests,
+    SavedStateTests,
+    UnchangedSaveTests,
+    ForkTests,
+    ForkedStateTests,
+    PruneTests,
+    PrunedBranchTests,
+    DeletionTests,
+    SelectedRemovalTests,
+    JournalTests,
+    RecordedValueTests,
+):
     """What touches every table once more, on tables of four parts."""
 
     # Parts with nothing in them take room too.

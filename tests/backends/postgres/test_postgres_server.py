@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import holdfast
+from conformance.values import alike
 from holdfast import HoldfastError
 from holdfast.testing import raises
-from holdfast.testing._cases import alike
 from support import databases, poolers, servers
 from support.stores import backend_of
 

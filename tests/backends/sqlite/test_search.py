@@ -10,6 +10,12 @@ import pytest
 from msgspec.structs import replace
 
 import holdfast
+from conformance.search import (
+    IndexingTests,
+    SearchedTextTests,
+    SearchScopeTests,
+    SnippetTests,
+)
 from holdfast import Busy, Retention, Store
 from holdfast._engine.search import index
 from holdfast._engine.search.text import FORM, STRETCH
@@ -300,7 +306,15 @@ class WithoutIndex:
         return getattr(self._backend, name)
 
 
-class TestWithoutIndex(SearchTests, SearchOrderTests, SearchUpkeepTests):
+class TestWithoutIndex(
+    SearchTests,
+    SearchedTextTests,
+    SnippetTests,
+    SearchOrderTests,
+    SearchScopeTests,
+    SearchUpkeepTests,
+    IndexingTests,
+):
     @pytest.fixture(autouse=True)
     def place(self, tmp_path):
         self.url = str(tmp_path / "store.db")

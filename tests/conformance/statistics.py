@@ -1,5 +1,4 @@
-# ruff: noqa: PLR2004 - a test states its numbers where it uses them
-"""Statistics: the counts are right, and the same on every backend."""
+"""Statistics: agents, conversations and documents are counted."""
 
 from __future__ import annotations
 

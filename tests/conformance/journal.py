@@ -1,0 +1,36 @@
+"""The journal: what the codec and the defaults decide."""
+
+from __future__ import annotations
+
+from holdfast.errors import Unstorable
+from holdfast.testing._cases import Cases
+from holdfast.testing._raises import raises
+
+
+class RecordedValueTests(Cases):
+    """Types of recorded values, and what was not recorded."""
+
+    def test_what_was_not_recorded_is_the_default(self) -> None:
+        chat = self.thread()
+        chat.record("nothing", None)
+
+        assert chat.recorded("nothing", "default") is None
+        assert chat.recorded("missing") is None
+        assert chat.recorded("missing", "default") == "default"
+        assert self.thread("nobody").journal() == {}
+
+    def test_all_or_none_are_recorded(self) -> None:
+        chat = self.thread()
+
+        with raises(Unstorable) as refused:
+            chat.record_all({"a": 1, "b": [print]})
+
+        assert refused.error.path == "journal['b'][0]"
+        assert chat.journal() == {}
+
+    def test_recorded_values_keep_their_types(self) -> None:
+        chat = self.thread()
+        value = {"bytes": b"\0", "tuple": (1, {2}), "text": "x" * 10_000}
+
+        assert chat.record("call", value) == value
+        assert chat.recorded("call") == value

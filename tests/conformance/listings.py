@@ -1,0 +1,53 @@
+"""Listings: what is decided above the pages that a backend gives."""
+
+from __future__ import annotations
+
+from holdfast.testing._cases import Cases
+from holdfast.testing._listings import HOSTILE, names
+
+
+class ListedRecordTests(Cases):
+    """Checkpoints and threads in listings."""
+
+    def test_records_of_a_history_hold_no_state(self) -> None:
+        text = "x" * 100_000
+        chat = self.thread()
+        chat.save({"text": text})
+
+        [record] = chat.history()
+
+        assert record.size >= len(text)
+        assert len(record.manifest) < 1000
+
+    def test_every_listed_parent_is_listed_too(self) -> None:
+        self.filled(5)
+        history = self.thread().history()
+
+        parents = [checkpoint.parent for checkpoint in history]
+
+        assert parents == [*(c.id for c in history[1:]), None]
+
+    def test_threads_are_filtered_by_metadata(self) -> None:
+        self.store.thread("a", metadata={"lang": "en", "tags": ["x"]}).save({})
+        self.store.thread("b", metadata={"lang": "de", "tags": ["x"]}).save({})
+        self.store.thread("c").save({})
+        store = self.store
+
+        assert names(store.threads(metadata={"lang": "de"})) == ["b"]
+        assert names(store.threads(metadata={"tags": ["x"]})) == ["b", "a"]
+        assert names(store.threads(metadata={"lang": "en", "tags": ["x"]})) == ["a"]
+        assert names(store.threads(metadata={"lang": "en", "tags": []})) == []
+        assert names(store.threads(metadata={"other": None})) == []
+        assert names(store.threads(metadata={})) == ["c", "b", "a"]
+
+    def test_forks_are_listed_like_any_other(self) -> None:
+        self.filled(2)
+        self.thread().fork("fork")
+
+        assert names(self.store.threads()) == ["fork", "chat"]
+
+    def test_marks_of_any_text_are_references(self) -> None:
+        chat = self.thread()
+        for name in HOSTILE:
+            saved = chat.save({}, label=name, tags=[name])
+            assert chat.get(f"label:{name}") == chat.get(f"tag:{name}") == saved
