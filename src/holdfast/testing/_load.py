@@ -20,17 +20,17 @@ class Chat:
     budget: int = 5
 
 
-class Message(TypedDict):
+class SampleMessage(TypedDict):
     """A part of a state as a TypedDict."""
 
     role: str
     text: str
 
 
-class Run(msgspec.Struct):
+class SampleRun(msgspec.Struct):
     """A state as a msgspec struct."""
 
-    messages: list[Message]
+    messages: list[SampleMessage]
     cost: float | None = None
 
 
@@ -60,16 +60,16 @@ class LoadTests(Cases):
     def test_a_state_is_loaded_as_a_typed_dict(self) -> None:
         self.thread().save({"role": "user", "text": LONG})
 
-        loaded = self.thread().load(type=Message)
+        loaded = self.thread().load(type=SampleMessage)
 
         assert loaded == {"role": "user", "text": LONG}
 
     def test_a_state_is_loaded_as_a_struct(self) -> None:
         self.thread().save({"messages": [{"role": "user", "text": "hi"}]})
 
-        run = self.thread().load(type=Run)
+        run = self.thread().load(type=SampleRun)
 
-        assert run == Run([{"role": "user", "text": "hi"}])
+        assert run == SampleRun([{"role": "user", "text": "hi"}])
 
     def test_a_state_is_loaded_as_a_plain_type(self) -> None:
         self.thread().save([1, 2])
@@ -83,7 +83,7 @@ class LoadTests(Cases):
         with raises(FormatMismatch):
             self.thread().load(type=Chat)
         with raises(FormatMismatch):
-            self.store.load(saved, type=Run)
+            self.store.load(saved, type=SampleRun)
         assert self.thread().load() == {"messages": "not a list"}
 
     def test_an_older_state_is_loaded_as_a_type(self) -> None:

@@ -7,7 +7,6 @@ import contextlib
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from importlib.util import find_spec
-from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import holdfast
@@ -127,12 +126,7 @@ class Scoped(Generic[S]):
         self._store = holdfast.open(self._address, **self._options)
         return self._make(self._store)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         assert isinstance(self._store, Store)
         self._store.close()
 
@@ -140,11 +134,6 @@ class Scoped(Generic[S]):
         self._store = await holdfast.open_async(self._address, **self._options)
         return self._make(self._store)
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         assert isinstance(self._store, AsyncStore)
         await self._store.close()

@@ -6,7 +6,6 @@ import copy
 import random
 import sys
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from langchain_core.runnables import RunnableConfig
@@ -85,12 +84,7 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -13,7 +13,6 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import asynccontextmanager
-from types import TracebackType
 from typing import Any, Concatenate, Self, Unpack, cast
 
 from agents import Agent, FunctionTool, RunState, TResponseInputItem
@@ -105,12 +104,7 @@ class HoldfastSession:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await asyncio.to_thread(self.close)
 
     def close(self) -> None:
