@@ -55,11 +55,21 @@ def find_backend(scheme: str, *, native: bool = False) -> OpenBackend:
     except ImportError as error:
         if scheme != "postgresql":
             raise
-        raise Unsupported(
-            "PostgreSQL needs the extra: pip install 'holdfast[postgres]'",
-            code="missing_extra",
-        ) from error
+        raise _missing_extra("PostgreSQL", "postgres") from error
     return backend
+
+
+def import_extra(module: str, what: str, extra: str) -> Any:
+    """A module of an extra; `Unsupported` if ``what`` needs it and it is missing."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise _missing_extra(what, extra) from error
+
+
+def _missing_extra(what: str, extra: str) -> Unsupported:
+    text = f"{what} needs the extra: pip install 'holdfast[{extra}]'"
+    return Unsupported(text, code="missing_extra")
 
 
 def _installed(scheme: str) -> OpenBackend:
