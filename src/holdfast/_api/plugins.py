@@ -9,13 +9,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 import msgspec
 
+from holdfast._api.keywords import ImportOptions
 from holdfast._engine.context import Context
 from holdfast._engine.records import conversations
 from holdfast._port import NEW_THREAD, Backend
+from holdfast._values.keywords import refuse_unknown
 from holdfast._values.records import Progress
 from holdfast.errors import Unsupported
 
@@ -34,10 +36,6 @@ _NATIVE = {"postgresql": "holdfast.backends.postgres:open_native"}
 _DAMAGED_SQLITE = "holdfast.backends.sqlite._damaged_file:find_wreck"
 _PAGE_CHECKSUMS = "holdfast.backends.sqlite._connection:page_checksums"
 _IMPORT = "holdfast.importers:import_into"
-# The kinds of threads in which adapters keep messages. A table, and not a call that an
-# adapter makes when it is imported: a search must also find the threads of an adapter
-# that this process has never imported.
-ADAPTER_KINDS = ("langgraph",)
 _LANGGRAPH_IMPORT = "holdfast.adapters.langgraph._import:import_into"
 # The kinds of threads with messages, in which `store.search` looks. A table, and not a
 # call that an adapter makes when it is imported: a search must also find the threads of
@@ -92,17 +90,11 @@ def open_damaged_sqlite(path: str) -> Backend | None:
 
 
 async def import_into(
-    context: Context,
-    path: str | os.PathLike[str],
-    *,
-    format: str | None,  # noqa: A002 - public name
-    dry_run: bool,
-    progress: Progress | None,
+    context: Context, path: str | os.PathLike[str], **options: Unpack[ImportOptions]
 ) -> Report:
     """Import a foreign file or folder."""
-    report: Report = await _load(_IMPORT)(
-        context, path, format=format, dry_run=dry_run, progress=progress
-    )
+    refuse_unknown("an import", options, ImportOptions)
+    report: Report = await _load(_IMPORT)(context, path, **options)
     return report
 
 
