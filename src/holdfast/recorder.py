@@ -15,7 +15,7 @@ from holdfast._engine.context import Context
 from holdfast._engine.recorder.recording import AnyCall, RecorderSetup, Recording
 from holdfast._engine.threads.lineage import Reference
 from holdfast._messages.repair import How, Repair
-from holdfast._messages.transcript import Call
+from holdfast._messages.transcript import TranscriptCall
 from holdfast._port import run
 from holdfast._values.keywords import refuse_unknown
 from holdfast._values.records import UNSET, Checkpoint
@@ -78,7 +78,7 @@ class _Properties:
         return self._recording.given_back()
 
     @property
-    def open_calls(self) -> list[Call]:
+    def open_calls(self) -> list[TranscriptCall]:
         """The tool calls that have no result yet, in order."""
         return self._recording.open_calls()
 
@@ -220,7 +220,7 @@ class Recorder(_Properties):
         """Record what an interrupted call returned; gives the result in force."""
         return run(self._steps.resolve(call, result))
 
-    def interrupted(self) -> list[Call]:
+    def interrupted(self) -> list[TranscriptCall]:
         """The calls that began and whose end was never recorded, oldest first."""
         return run(self._steps.interrupted())
 
@@ -303,5 +303,5 @@ class AsyncRecorder(_Properties):
     async def resolve(self, call: AnyCall, result: object) -> Any:
         return await self._steps.resolve(call, result)
 
-    async def interrupted(self) -> list[Call]:
+    async def interrupted(self) -> list[TranscriptCall]:
         return await self._steps.interrupted()

@@ -7,6 +7,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
+from pathlib import Path
 from random import Random
 
 import msgspec
@@ -20,6 +21,7 @@ from holdfast._api.conversations import AsyncConversations, Conversations
 from holdfast._api.documents import AsyncDocuments, Documents
 from holdfast._api.keywords import (
     HistoryOptions,
+    ImportOptions,
     LinesOptions,
     ListOptions,
     SearchOptions,
@@ -34,6 +36,7 @@ from holdfast.recorder import RecorderOptions
 from holdfast.testing import FakeClock, blocking, ids, raises
 from support.samples import LONG
 
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 SAVE_OPTIONS = SaveOptions.__optional_keys__
 
 
@@ -108,6 +111,11 @@ OPTIONS = [
             Store.export_lines,
             LinesOptions,
             lambda s, **o: s.export_lines(BytesIO(), **o),
+        ),
+        (
+            Store.import_from,
+            ImportOptions,
+            lambda s, **o: s.import_from(FIXTURES / "smooth", **o),
         ),
         (Conversations.list, ListOptions, lambda s, **o: s.conversations.list(**o)),
         (

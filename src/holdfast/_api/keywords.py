@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from holdfast._api.plugins import ADAPTER_KINDS
 from holdfast._engine.records.conversations import KIND, ListQuery
 from holdfast._engine.search.query import SearchQuery
 from holdfast._engine.threads.drafts import ListsDraft
@@ -19,7 +18,7 @@ from holdfast._engine.threads.listing import ThreadsQuery
 from holdfast._engine.threads.save import SaveOptions
 from holdfast._port import NEW_THREAD, Start
 from holdfast._values.keywords import refuse_unknown
-from holdfast._values.records import checked_name, encode_metadata
+from holdfast._values.records import Progress, checked_name, encode_metadata
 from holdfast.errors import Unstorable
 
 if TYPE_CHECKING:
@@ -137,10 +136,6 @@ class ListOptions(TypedDict, total=False):
     after: int | None
 
 
-# The kinds of threads that have messages, in which `Store.search` looks.
-MESSAGE_KINDS = (KIND, NEW_THREAD.kind, *ADAPTER_KINDS)
-
-
 def search_query(
     text: str, options: SearchOptions, kinds: tuple[str, ...] = (KIND,)
 ) -> SearchQuery:
@@ -155,7 +150,15 @@ def list_query(options: ListOptions) -> ListQuery:
     return ListQuery(**options)
 
 
-# --- export ---------------------------------------------------------------------------
+# --- export and import ----------------------------------------------------------------
+
+
+class ImportOptions(TypedDict, total=False):
+    """How `Store.import_from` reads a foreign source."""
+
+    format: str | None
+    dry_run: bool
+    progress: Progress | None
 
 
 class LinesOptions(TypedDict, total=False):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator
-from types import TracebackType
 from typing import Any, Unpack
 
 from holdfast._api.options import OpenOptions, open_context, open_damaged
@@ -70,12 +69,7 @@ class Opening:
         self._store = await self._open()
         return self._store
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         assert self._store is not None
         await self._store.close()
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 import msgspec
 
+from holdfast._api.keywords import ImportOptions
 from holdfast._engine.context import Context
 from holdfast._engine.records import conversations
 from holdfast._port import NEW_THREAD, Backend
+from holdfast._values.keywords import refuse_unknown
 from holdfast._values.records import Progress
 from holdfast.errors import Unsupported
 
@@ -34,10 +36,6 @@ _NATIVE = {"postgresql": "holdfast.backends.postgres:open_native"}
 _DAMAGED_SQLITE = "holdfast.backends.sqlite._damaged_file:find_wreck"
 _PAGE_CHECKSUMS = "holdfast.backends.sqlite._connection:page_checksums"
 _IMPORT = "holdfast.importers:import_into"
-# The kinds of threads in which adapters keep messages. A table, and not a call that an
-# adapter makes when it is imported: a search must also find the threads of an adapter
-# that this process has never imported.
-ADAPTER_KINDS = ("langgraph",)
 _LANGGRAPH_IMPORT = "holdfast.adapters.langgraph._import:import_into"
 # The kinds of threads with messages, in which `store.search` looks. A table, and not a
 # call that an adapter makes when it is imported: a search must also find the threads of
@@ -55,11 +53,21 @@ def find_backend(scheme: str, *, native: bool = False) -> OpenBackend:
     except ImportError as error:
         if scheme != "postgresql":
             raise
-        raise Unsupported(
-            "PostgreSQL needs the extra: pip install 'holdfast[postgres]'",
-            code="missing_extra",
-        ) from error
+        raise _missing_extra("PostgreSQL", "postgres") from error
     return backend
+
+
+def import_extra(module: str, what: str, extra: str) -> Any:
+    """A module of an extra; `Unsupported` if ``what`` needs it and it is missing."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise _missing_extra(what, extra) from error
+
+
+def _missing_extra(what: str, extra: str) -> Unsupported:
+    text = f"{what} needs the extra: pip install 'holdfast[{extra}]'"
+    return Unsupported(text, code="missing_extra")
 
 
 def _installed(scheme: str) -> OpenBackend:
@@ -82,17 +90,11 @@ def open_damaged_sqlite(path: str) -> Backend | None:
 
 
 async def import_into(
-    context: Context,
-    path: str | os.PathLike[str],
-    *,
-    format: str | None,  # noqa: A002 - public name
-    dry_run: bool,
-    progress: Progress | None,
+    context: Context, path: str | os.PathLike[str], **options: Unpack[ImportOptions]
 ) -> Report:
     """Import a foreign file or folder."""
-    report: Report = await _load(_IMPORT)(
-        context, path, format=format, dry_run=dry_run, progress=progress
-    )
+    refuse_unknown("an import", options, ImportOptions)
+    report: Report = await _load(_IMPORT)(context, path, **options)
     return report
 
 

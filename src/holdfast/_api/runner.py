@@ -16,7 +16,7 @@ Adapters and tools run their own operations through ``store.runner``.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from holdfast._api.worker import LoopThreads, Worker
 from holdfast._engine.context import Context
@@ -35,6 +35,8 @@ class OfThread(Protocol):
 P = ParamSpec("P")
 T = TypeVar("T")
 Named = TypeVar("Named", bound=str | OfThread)
+# Starts a coroutine; its first parameter is the context.
+Operation: TypeAlias = Callable[Concatenate[Context, P], Coroutine[Any, Any, T]]
 
 
 class Runner:
@@ -44,11 +46,7 @@ class Runner:
         self.context = context
 
     def run(
-        self,
-        operation: Callable[Concatenate[Context, P], Coroutine[Any, Any, T]],
-        /,
-        *args: P.args,
-        **kwargs: P.kwargs,
+        self, operation: Operation[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """The result of an operation."""
         # Written out and not a call of the port's `run`: each save would pay for it.
@@ -94,11 +92,7 @@ class AsyncRunner:
         self._saving = threads.saving(context) if threads else context
 
     async def run(
-        self,
-        operation: Callable[Concatenate[Context, P], Coroutine[Any, Any, T]],
-        /,
-        *args: P.args,
-        **kwargs: P.kwargs,
+        self, operation: Operation[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """The result of an operation."""
         coroutine = operation(self.context, *args, **kwargs)
@@ -108,7 +102,7 @@ class AsyncRunner:
 
     async def save(
         self,
-        operation: Callable[Concatenate[Context, Named, P], Coroutine[Any, Any, T]],
+        operation: Operation[Concatenate[Named, P], T],
         thread: Named,
         /,
         *args: P.args,

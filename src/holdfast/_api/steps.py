@@ -17,7 +17,7 @@ from holdfast._engine.recorder.calls import JournaledCall
 from holdfast._engine.recorder.recording import AnyCall, Recording
 from holdfast._engine.records import conversations
 from holdfast._engine.threads.lineage import Reference
-from holdfast._messages.transcript import Call
+from holdfast._messages.transcript import TranscriptCall
 from holdfast._values.records import UNSET, Checkpoint
 from holdfast.errors import Conflict, HoldfastError, NotFound, Unstorable
 from holdfast.messages import AnyMessage, Message
@@ -221,25 +221,25 @@ class Steps:
         self._unrecorded.pop(made.key, None)
         return await self._runner.save(calls.resolve, made, result)
 
-    def _known(self, call: AnyCall) -> Call:
+    def _known(self, call: AnyCall) -> TranscriptCall:
         """A call, also one that a repair has removed from the transcript."""
         try:
             return self._recording.call_of(call)
         except NotFound:
             for repair in self._recording.repairs:
                 if repair.call_id == call:
-                    return Call(repair.call_id, repair.name, repair.arguments)
+                    return TranscriptCall(repair.call_id, repair.name, repair.arguments)
             raise
 
-    async def interrupted(self) -> list[Call]:
+    async def interrupted(self) -> list[TranscriptCall]:
         begun = await self._runner.run(calls.interrupted, self._recording.thread)
         return [self._journaled(cast("dict[str, str]", entry)) for entry in begun]
 
-    def _journaled(self, begun: Mapping[str, str]) -> Call:
+    def _journaled(self, begun: Mapping[str, str]) -> TranscriptCall:
         try:
             return self._known(begun["id"])
         except NotFound:
-            return Call(begun["id"], begun["name"], None)
+            return TranscriptCall(begun["id"], begun["name"], None)
 
 
 def _message(result: AnyMessage | AnyCall) -> AnyMessage:
@@ -254,7 +254,7 @@ def _call(result: AnyMessage | AnyCall) -> AnyCall:
     raise Unstorable("content", "is in the message already; pass the call instead")
 
 
-def _keywords(call: Call) -> dict[str, Any]:
+def _keywords(call: TranscriptCall) -> dict[str, Any]:
     arguments = call.arguments
     if not isinstance(arguments, dict):
         raise Unstorable(

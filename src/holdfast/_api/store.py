@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
 from holdfast._api import plugins, transfer
@@ -13,6 +12,7 @@ from holdfast._api.agents import Agents, AsyncAgents
 from holdfast._api.conversations import AsyncConversations, Conversations
 from holdfast._api.documents import AsyncDocuments, Documents
 from holdfast._api.keywords import (
+    ImportOptions,
     LinesOptions,
     SearchOptions,
     StartOptions,
@@ -77,12 +77,7 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -230,27 +225,19 @@ class Store:
         return self.runner.run(salvage.salvage, lambda: open_new(to))
 
     def import_from(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        format: str | None = None,  # noqa: A002 - public name
-        dry_run: bool = False,
-        progress: Progress | None = None,
+        self, path: str | os.PathLike[str], **options: Unpack[ImportOptions]
     ) -> Report:
         """Put what a foreign file or folder holds into this store.
 
-        ``format`` is one of `holdfast.importers.formats`; without it, it is recognised
-        from the files. The source is never changed, damage in it is reported and the
-        rest imported, and a second import adds nothing. With ``dry_run`` nothing is
-        written.
+        The source is never changed, damage in it is reported and the rest imported, and
+        a second import adds nothing. Options:
+
+        - ``format`` is one of `holdfast.importers.formats`; by default it is recognised
+          from the files.
+        - ``dry_run=True`` writes nothing.
+        - ``progress`` is called with how many checkpoints are done, of how many.
         """
-        return self.runner.run(
-            plugins.import_into,
-            path,
-            format=format,
-            dry_run=dry_run,
-            progress=progress,
-        )
+        return self.runner.run(plugins.import_into, path, **options)
 
     def copy_to(self, other: Store, *, progress: Progress | None = None) -> Copied:
         """Copy everything into an empty store of any kind.
@@ -339,12 +326,7 @@ class AsyncStore:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:
@@ -437,20 +419,9 @@ class AsyncStore:
         return await self.runner.run(salvage.salvage, lambda: open_new(to))
 
     async def import_from(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        format: str | None = None,  # noqa: A002 - public name
-        dry_run: bool = False,
-        progress: Progress | None = None,
+        self, path: str | os.PathLike[str], **options: Unpack[ImportOptions]
     ) -> Report:
-        return await self.runner.run(
-            plugins.import_into,
-            path,
-            format=format,
-            dry_run=dry_run,
-            progress=progress,
-        )
+        return await self.runner.run(plugins.import_into, path, **options)
 
     async def copy_to(
         self, other: AsyncStore, *, progress: Progress | None = None

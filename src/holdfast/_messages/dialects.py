@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from holdfast._messages.transcript import (
-    Call,
+    TranscriptCall,
     as_text,
     calls_of,
     fields_of,
@@ -85,12 +85,14 @@ def new_host(fields: Fields, parts: list[object]) -> Fields:
     return {**_framed(fields, "user"), "content": parts}
 
 
-def interruption(fields: Fields, call: Call) -> Fields:
+def interruption(fields: Fields, call: TranscriptCall) -> Fields:
     """The result of a call that was interrupted, a message or a block."""
     return result_of(fields, call, INTERRUPTED, is_error=True)
 
 
-def result_of(fields: Fields, call: Call, content: object, *, is_error: bool) -> Fields:
+def result_of(
+    fields: Fields, call: TranscriptCall, content: object, *, is_error: bool
+) -> Fields:
     """The result of a call, in the format of the message with the call.
 
     It is a message or a block. Only a block can say that the result is an error.
@@ -116,7 +118,7 @@ def _plain(content: object) -> object:
     return as_text(content)
 
 
-def proposal(fields: Fields, call: Call) -> Fields:
+def proposal(fields: Fields, call: TranscriptCall) -> Fields:
     """A message with only one of another message's calls."""
     if is_call_item(fields):
         # With the id, OpenAI would require the reasoning item before it.

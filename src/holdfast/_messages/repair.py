@@ -26,7 +26,7 @@ from holdfast._messages.dialects import (
     without,
 )
 from holdfast._messages.transcript import (
-    Call,
+    TranscriptCall,
     answers_of,
     calls_of,
     fields_of,
@@ -103,13 +103,13 @@ class _Result(msgspec.Struct, eq=False):
     position: int
     index: int | None
     content: object
-    call: Call | None = None
+    call: TranscriptCall | None = None
 
 
 class _Slot(msgspec.Struct, eq=False):
     """A call, and the result that was found for it."""
 
-    call: Call
+    call: TranscriptCall
     result: _Result | None = None
 
     @property
@@ -300,7 +300,7 @@ class _Repairing:
         call = slot.call
         return slot.is_dangling and call.id not in self.dropped[call.position]
 
-    def _created(self, call: Call) -> Fields:
+    def _created(self, call: TranscriptCall) -> Fields:
         fields = fields_of(self.messages[call.position])
         if call.id in self.known:
             self._report("recorded", call, call.position)
@@ -364,11 +364,11 @@ class _Repairing:
 
     def _report_surplus(self) -> None:
         for result, kind in self.matching.surplus:
-            call = Call(result.id, "", None)
+            call = TranscriptCall(result.id, "", None)
             self._report(kind, call, result.position, result.content)
 
     def _report(
-        self, kind: Kind, call: Call, position: int, message: object = None
+        self, kind: Kind, call: TranscriptCall, position: int, message: object = None
     ) -> None:
         repair = Repair(kind, call.id, call.name, call.arguments, position, message)
         self.repairs.append(repair)

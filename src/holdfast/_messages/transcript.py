@@ -33,7 +33,7 @@ _TOKENS_PER_PICTURE = 1_000
 _PICTURES = frozenset({"image", "image_url", "input_image", "document", "input_file"})
 
 
-class Call(msgspec.Struct, frozen=True):
+class TranscriptCall(msgspec.Struct, frozen=True):
     """A tool call in a message; ``position`` is the index of that message.
 
     ``arguments`` are decoded if they are JSON text. ``answered`` means that the call
@@ -103,7 +103,7 @@ def _is_unread(fields: Mapping[str, object]) -> bool:
     return kind_of(fields) in _UNREAD
 
 
-def calls_of(message: object, position: int = 0) -> list[Call]:
+def calls_of(message: object, position: int = 0) -> list[TranscriptCall]:
     """The tool calls of a message; calls without an id cannot be answered: left out."""
     fields = fields_of(message)
     if role_of(fields) in _NEVER_CALLING:
@@ -118,7 +118,7 @@ def calls_of(message: object, position: int = 0) -> list[Call]:
     return list({call.id: call for call in reversed(found) if call}.values())[::-1]
 
 
-def _flat_call(part: object, position: int) -> Call | None:
+def _flat_call(part: object, position: int) -> TranscriptCall | None:
     """A call of OpenAI Chat or of Holdfast."""
     fields = fields_of(part)
     function = fields_of(fields.get("function") or fields.get("custom")) or fields
@@ -128,7 +128,7 @@ def _flat_call(part: object, position: int) -> Call | None:
     return _call(fields.get("id"), function.get("name"), arguments, position, answered)
 
 
-def _block_call(part: object, position: int) -> Call | None:
+def _block_call(part: object, position: int) -> TranscriptCall | None:
     """A content block of Anthropic."""
     fields = fields_of(part)
     if kind_of(fields) != "tool_use":
@@ -136,7 +136,7 @@ def _block_call(part: object, position: int) -> Call | None:
     return _call(fields.get("id"), fields.get("name"), fields.get("input"), position)
 
 
-def _item_call(fields: Mapping[str, object], position: int) -> Call:
+def _item_call(fields: Mapping[str, object], position: int) -> TranscriptCall:
     """An item of OpenAI Responses."""
     given = next((fields[n] for n in (*_ARGUMENTS, "action") if n in fields), None)
     call = _call(
@@ -146,7 +146,7 @@ def _item_call(fields: Mapping[str, object], position: int) -> Call:
     return call
 
 
-def call_in(part: object) -> Call | None:
+def call_in(part: object) -> TranscriptCall | None:
     """The call in an entry of ``tool_calls``, a block or an item."""
     fields = fields_of(part)
     if is_call_item(fields):
@@ -163,11 +163,11 @@ def is_call_item(fields: Mapping[str, object]) -> bool:
 
 def _call(
     id_: object, name: object, arguments: object, position: int, answered: bool = False
-) -> Call | None:
+) -> TranscriptCall | None:
     if not isinstance(id_, str) or not id_:
         return None
     shown = name if isinstance(name, str) else ""
-    return Call(id_, shown, decoded(arguments), position, answered)
+    return TranscriptCall(id_, shown, decoded(arguments), position, answered)
 
 
 def answers_of(message: object) -> list[str]:
@@ -185,9 +185,9 @@ def answers_of(message: object) -> list[str]:
     return [id_ for id_ in found if isinstance(id_, str) and id_]
 
 
-def open_calls(messages: Iterable[object]) -> list[Call]:
+def open_calls(messages: Iterable[object]) -> list[TranscriptCall]:
     """The calls without a result, in order."""
-    found: list[Call] = []
+    found: list[TranscriptCall] = []
     for position, message in enumerate(messages):
         for answer in answers_of(message):
             ids = [call.id for call in found]

@@ -33,12 +33,12 @@ NETWORK = frozenset({
 })  # fmt: skip
 VOLATILE = frozenset({"ramfs", "tmpfs"})
 EXTRAS = {
-    "zstd": ("backports.zstd",),
-    "cli": ("rich",),
-    "postgres": ("psycopg",),
-    "mcp": ("mcp",),
-    "langgraph": ("langgraph-checkpoint",),
-    "openai-agents": ("openai-agents",),
+    "zstd": "backports.zstd",
+    "cli": "rich",
+    "postgres": "psycopg",
+    "mcp": "mcp",
+    "langgraph": "langgraph-checkpoint",
+    "openai-agents": "openai-agents",
 }
 
 
@@ -56,7 +56,7 @@ def installation() -> Iterator[Diagnostic]:
     yield Diagnostic("holdfast", "good", holdfast.__version__)
     yield Diagnostic("python", "good", platform.python_version())
     yield from _sqlite()
-    present = [name for name in EXTRAS if any(map(_version, EXTRAS[name]))]
+    present = [name for name in EXTRAS if _is_installed(EXTRAS[name])]
     yield Diagnostic("extras", "good", ", ".join(present) or "none")
 
 
@@ -78,11 +78,8 @@ def _sqlite() -> Iterator[Diagnostic]:
     )
 
 
-def _version(distribution: str) -> str | None:
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return None
+def _is_installed(distribution: str) -> bool:
+    return next(iter(metadata.distributions(name=distribution)), None) is not None
 
 
 # --- the disk -------------------------------------------------------------------------
@@ -130,29 +127,24 @@ def _space(folder: str, path: str) -> Diagnostic:
     free = shutil.disk_usage(folder).free
     taken = 0 if os.path.isdir(path) else os.path.getsize(path)
     enough = free > max(LITTLE_SPACE, taken)
-    hint = (
-        ""
-        if enough
-        else "compact and backup need as much free space as the store takes"
-    )
-    state: State = "good" if enough else "note"
-    return Diagnostic("free space", state, size(free), hint)
+    if enough:
+        return Diagnostic("free space", "good", size(free))
+    hint = "compact and backup need as much free space as the store takes"
+    return Diagnostic("free space", "note", size(free), hint)
 
 
 def _permissions(path: str) -> Diagnostic:
     mode = stat.S_IMODE(os.stat(path).st_mode)
+    state: State = "note"
     if not os.access(path, os.R_OK):
-        return Diagnostic(
-            "permissions", "bad", f"{mode:04o}", "you have no permission to read it"
-        )
-    if mode & 0o077:
+        state, hint = "bad", "you have no permission to read it"
+    elif mode & 0o077:
         hint = f"others can read it; run: chmod go= {path}"
-        return Diagnostic("permissions", "note", f"{mode:04o}", hint)
-    if not os.access(path, os.W_OK):
-        return Diagnostic(
-            "permissions", "note", f"{mode:04o}", "you have no permission to write it"
-        )
-    return Diagnostic("permissions", "good", f"{mode:04o}")
+    elif not os.access(path, os.W_OK):
+        hint = "you have no permission to write it"
+    else:
+        state, hint = "good", ""
+    return Diagnostic("permissions", state, f"{mode:04o}", hint)
 
 
 def log_left(path: str) -> Diagnostic:

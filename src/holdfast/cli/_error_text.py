@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
-
 # What the library tells a program to call, and the command to type instead.
-_CALLS = MappingProxyType(
-    {
-        "history()": "holdfast log --all",
-        "threads()": "holdfast threads",
-        "moves()": "holdfast reflog",
-        "verify()": "holdfast verify",
-        "salvage()": "holdfast verify --repair",
-        "compact()": "holdfast compact",
-        "busy_timeout": "--wait",
-        "open it for writing first": "check --store and HOLDFAST_STORE",
-    }
-)
+_CALLS = {
+    "history()": "holdfast log --all",
+    "threads()": "holdfast threads",
+    "moves()": "holdfast reflog",
+    "verify()": "holdfast verify",
+    "salvage()": "holdfast verify --repair",
+    "compact()": "holdfast compact",
+    "busy_timeout": "--wait",
+    "open it for writing first": "check --store and HOLDFAST_STORE",
+}
 
 
 def for_command_line(message: str) -> str:

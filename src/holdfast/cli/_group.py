@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import keyword
 from importlib import import_module
-from types import MappingProxyType
 
 import click
 
 from holdfast.cli._command import HELP, json_options, shared_options, write_options
 
 # Each command is `command` in the module of its name.
-SECTIONS = MappingProxyType({
+SECTIONS = {
     "Look": ("log", "show", "diff", "threads", "reflog", "search", "blame", "bisect"),
     "Change": ("fork", "rewind", "undo", "redo", "tag", "label"),
     "Keep": (
         "stats", "verify", "prune", "compact", "backup", "export", "import", "doctor",
     ),
     "Connect": ("mcp", "completion"),
-})  # fmt: skip
+}  # fmt: skip
 NAMES = tuple(name for names in SECTIONS.values() for name in names)
 
 

@@ -23,28 +23,28 @@ def flag(*names: str, help: str) -> Callable[[F], F]:  # noqa: A002 - click's na
     return click.option(*names, is_flag=True, help=help)
 
 
+def option(names: str, metavar: str, text: str, **rest: Any) -> Callable[[F], F]:
+    """An option with a value; ``names`` are separated by spaces."""
+    return click.option(*names.split(), metavar=metavar, help=text, **rest)
+
+
+def count_option(
+    names: str, text: str, *, metavar: str = "N", default: int | None = None
+) -> Callable[[F], F]:
+    """An option whose value is a number from 1 on."""
+    return option(names, metavar, text, type=click.IntRange(min=1), default=default)
+
+
 def limit_option(default: int) -> Callable[[F], F]:
     """``-n``: how many to list."""
-    return click.option(
-        "-n",
-        "--limit",
-        type=click.IntRange(min=1),
-        default=default,
-        metavar="COUNT",
-        help=f"Maximum number, {default} by default.",
-    )
+    text = f"Maximum number, {default} by default."
+    return count_option("-n --limit", text, metavar="COUNT", default=default)
 
 
 def times_option(function: F) -> F:
     """``-n``: how many times to do it."""
-    return click.option(
-        "-n",
-        "--times",
-        type=click.IntRange(min=1),
-        default=1,
-        metavar="COUNT",
-        help="Number of times, 1 by default.",
-    )(function)
+    text = "Number of times, 1 by default."
+    return count_option("-n --times", text, metavar="COUNT", default=1)(function)
 
 
 def yes_option(function: F) -> F:
@@ -69,6 +69,11 @@ def as_time(
     if isinstance(parsed, Ago):
         return now() - parsed.microseconds
     return parsed.at if parsed is not None else None
+
+
+def since_option(text: str) -> Callable[[F], F]:
+    """``--since``: from which time on."""
+    return option("--since", "TIME", text, callback=as_time)
 
 
 def as_age(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from types import MappingProxyType
 
 import click
 
@@ -19,17 +18,15 @@ from holdfast.cli._status import MEANINGS
 
 MARK = "<!-- from here on made by: python -m holdfast.cli._reference docs/cli.md -->\n"
 ANY = "[OPTIONS]"
-VARIABLES = MappingProxyType(
-    {
-        "HOLDFAST_STORE": "the store, unless `--store` names one",
-        "HOLDFAST_TOKEN": "the token that clients of `mcp --http` must send",
-        "HOLDFAST_PAGER, PAGER": "the pager; `less -FRX` by default, none if empty",
-        "NO_COLOR": "if not empty: no colours",
-        "FORCE_COLOR, CLICOLOR_FORCE": "if not empty: colours also without a terminal",
-        "TERM": "`dumb`: no colours",
-        "COLUMNS, LINES": "the size of the screen, if the terminal does not report it",
-    }
-)
+VARIABLES = {
+    "HOLDFAST_STORE": "the store, unless `--store` names one",
+    "HOLDFAST_TOKEN": "the token that clients of `mcp --http` must send",
+    "HOLDFAST_PAGER, PAGER": "the pager; `less -FRX` by default, none if empty",
+    "NO_COLOR": "if not empty: no colours",
+    "FORCE_COLOR, CLICOLOR_FORCE": "if not empty: colours also without a terminal",
+    "TERM": "`dumb`: no colours",
+    "COLUMNS, LINES": "the size of the screen, if the terminal does not report it",
+}
 
 
 def reference() -> str:

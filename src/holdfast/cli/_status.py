@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import Final
 
 from holdfast.errors import (
@@ -29,23 +28,21 @@ DISK: Final = 74
 INTERRUPTED: Final = 130
 PIPE: Final = 141
 
-MEANINGS = MappingProxyType(
-    {
-        OK: "done",
-        NEGATIVE: "done, and the answer is no: `diff --exit-code` found a difference,"
-        " `search` found nothing, the user answered a question with no",
-        USAGE: "the command line is wrong, or needs `--yes`",
-        NOT_FOUND: "no such store, thread or checkpoint, or more than one",
-        DAMAGED: "stored bytes are damaged",
-        CONFLICT: "another process was first, or holds the lock; nothing was changed",
-        DENIED: "not allowed, or not supported by this store or installation",
-        FORMAT: "not a Holdfast store, or its format is newer than this program",
-        INTERNAL: "an internal error of Holdfast; `-v` shows where",
-        DISK: "the disk is full or fails",
-        INTERRUPTED: "interrupted with Ctrl-C",
-        PIPE: "the program that read the output stopped reading",
-    }
-)
+MEANINGS = {
+    OK: "done",
+    NEGATIVE: "done, and the answer is no: `diff --exit-code` found a difference,"
+    " `search` found nothing, the user answered a question with no",
+    USAGE: "the command line is wrong, or needs `--yes`",
+    NOT_FOUND: "no such store, thread or checkpoint, or more than one",
+    DAMAGED: "stored bytes are damaged",
+    CONFLICT: "another process was first, or holds the lock; nothing was changed",
+    DENIED: "not allowed, or not supported by this store or installation",
+    FORMAT: "not a Holdfast store, or its format is newer than this program",
+    INTERNAL: "an internal error of Holdfast; `-v` shows where",
+    DISK: "the disk is full or fails",
+    INTERRUPTED: "interrupted with Ctrl-C",
+    PIPE: "the program that read the output stopped reading",
+}
 
 # The first class that fits decides; the code decides for errors of no such class.
 _CLASSES: tuple[tuple[type[HoldfastError], int], ...] = (
@@ -57,15 +54,13 @@ _CLASSES: tuple[tuple[type[HoldfastError], int], ...] = (
     (Unstorable, USAGE),
     (Unsupported, DENIED),
 )
-_CODES = MappingProxyType(
-    {
-        "cannot_listen": DENIED,
-        "cannot_open": DENIED,
-        "connection_lost": CONFLICT,
-        "disk_full": DISK,
-        "io_error": DISK,
-    }
-)
+_CODES = {
+    "cannot_listen": DENIED,
+    "cannot_open": DENIED,
+    "connection_lost": CONFLICT,
+    "disk_full": DISK,
+    "io_error": DISK,
+}
 
 
 def status_of(error: HoldfastError) -> int:

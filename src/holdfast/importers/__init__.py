@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Coroutine
-from typing import Any, overload
+from typing import Any, Unpack, overload
 
+from holdfast._api.keywords import ImportOptions
 from holdfast._api.store import AsyncStore, Store
 from holdfast._values.records import Progress
 from holdfast.importers._import import formats, import_into
@@ -47,29 +48,16 @@ __all__ = [
 
 @overload
 def import_from(
-    store: Store,
-    path: str | os.PathLike[str],
-    *,
-    format: str | None = None,
-    dry_run: bool = False,
-    progress: Progress | None = None,
+    store: Store, path: str | os.PathLike[str], **options: Unpack[ImportOptions]
 ) -> Report: ...
 @overload
 def import_from(
-    store: AsyncStore,
-    path: str | os.PathLike[str],
-    *,
-    format: str | None = None,
-    dry_run: bool = False,
-    progress: Progress | None = None,
+    store: AsyncStore, path: str | os.PathLike[str], **options: Unpack[ImportOptions]
 ) -> Coroutine[Any, Any, Report]: ...
 def import_from(
     store: Store | AsyncStore,
     path: str | os.PathLike[str],
-    *,
-    format: str | None = None,  # noqa: A002 - public name
-    dry_run: bool = False,
-    progress: Progress | None = None,
+    **options: Unpack[ImportOptions],
 ) -> Report | Coroutine[Any, Any, Report]:
     """Put the content of a foreign file or folder into a store.
 
@@ -80,4 +68,4 @@ def import_from(
     another thread. The source is never changed. Damage in it is reported, and the rest
     is imported.
     """
-    return store.import_from(path, format=format, dry_run=dry_run, progress=progress)
+    return store.import_from(path, **options)

@@ -6,17 +6,9 @@ extra: ``pip install 'holdfast[mcp]'``.
 
 from __future__ import annotations
 
-from holdfast.errors import Unsupported
+from holdfast._api.plugins import import_extra
 
-try:
-    import mcp as _sdk
-except ImportError as error:
-    raise Unsupported(
-        "an MCP server needs the extra: pip install 'holdfast[mcp]'",
-        code="missing_extra",
-    ) from error
-
-del _sdk
+import_extra("mcp", "an MCP server", "mcp")
 
 from holdfast.mcp._http import Listening, http_app, serve_http  # noqa: E402 - see above
 from holdfast.mcp._server import make_server  # noqa: E402

@@ -40,7 +40,7 @@ from holdfast.tools._tool import (
     Limit,
     Result,
     Scope,
-    Tool,
+    tool,
 )
 
 # How many agents are searched for names similar to an unknown one.
@@ -79,6 +79,13 @@ class AgentSave(Arguments, frozen=True):
     ] = None
 
 
+@tool(
+    "Create an agent, or change the one with this id. Use it to keep an agent's"
+    " instructions, settings and memory for later. Only what is given changes: what is"
+    " null or left out stays as it is, an empty text, list or object clears it; state"
+    " is replaced as a whole unless merge_state is true. Gives agent_id, whether it"
+    " was created, and its version. Earlier versions stay in its history.",
+)
 async def agent_save(context: Context, scope: Scope, given: AgentSave) -> Result:
     del scope  # already in the arguments
     id_, now = agents.checked_agent(given.agent_id), context.clock()
@@ -124,6 +131,14 @@ class AgentLoad(Arguments, frozen=True):
     cursor: Cursor = None
 
 
+@tool(
+    "Read one agent: name, type, system_prompt, capabilities, config, state, metadata"
+    " and the ids of its active conversations. Use it to recall what was kept, and"
+    " before changing state. Long values are shortened and marked '… [+N characters]';"
+    " with part you get one value in full, in pieces if it is very long: call again"
+    " with the cursor until that is null.",
+    read_only=True,
+)
 async def agent_load(context: Context, scope: Scope, given: AgentLoad) -> Result:
     try:
         agent = await agents.load(context, given.agent_id)
@@ -158,6 +173,14 @@ class AgentDelete(Arguments, frozen=True):
     agent_id: AgentId
 
 
+@tool(
+    "Delete an agent with all its conversations and all its checkpoints, for good:"
+    " nothing of it can be brought back. Use it only when the user asked for exactly"
+    " this; conversation_delete removes a single conversation. Gives how many agents"
+    " were deleted (0 if there was none with this id) and how many conversations and"
+    " checkpoints went with it.",
+    destructive=True,
+)
 async def agent_delete(context: Context, scope: Scope, given: AgentDelete) -> Result:
     del scope
     found = await counted(context, Scope(agent=given.agent_id))
@@ -178,6 +201,12 @@ class AgentList(Arguments, frozen=True):
     cursor: Cursor = None
 
 
+@tool(
+    "List agents, last used first: agent_id, name, type, capabilities, version and"
+    " times, without prompts and state (agent_load gives those). Use it to find a"
+    " valid agent_id. Where cursor is not null there are more: call again with it.",
+    read_only=True,
+)
 async def agent_list(context: Context, scope: Scope, given: AgentList) -> Result:
     after = None if given.cursor is None else number(given.cursor)
 
@@ -224,52 +253,4 @@ async def missing(context: Context, scope: Scope, id_: str) -> Refusal:
     )
 
 
-AGENT_TOOLS = (
-    Tool(
-        run=agent_save,
-        arguments=AgentSave,
-        description=(
-            "Create an agent, or change the one with this id. Use it to keep an agent's"
-            " instructions, settings and memory for later. Only what is given changes:"
-            " what is null or left out stays as it is, an empty text, list or object"
-            " clears it; state is replaced as a whole unless merge_state is true."
-            " Gives agent_id, whether it was created, and its version. Earlier versions"
-            " stay in its history."
-        ),
-    ),
-    Tool(
-        run=agent_load,
-        arguments=AgentLoad,
-        description=(
-            "Read one agent: name, type, system_prompt, capabilities, config, state,"
-            " metadata and the ids of its active conversations. Use it to recall what"
-            " was kept, and before changing state. Long values are shortened and marked"
-            " '… [+N characters]'; with part you get one value in full, in pieces if it"
-            " is very long: call again with the cursor until that is null."
-        ),
-        read_only=True,
-    ),
-    Tool(
-        run=agent_delete,
-        arguments=AgentDelete,
-        description=(
-            "Delete an agent with all its conversations and all its checkpoints, for"
-            " good: nothing of it can be brought back. Use it only when the user asked"
-            " for exactly this; conversation_delete removes a single conversation."
-            " Gives how many agents were deleted (0 if there was none with this id) and"
-            " how many conversations and checkpoints went with it."
-        ),
-        destructive=True,
-    ),
-    Tool(
-        run=agent_list,
-        arguments=AgentList,
-        description=(
-            "List agents, last used first: agent_id, name, type, capabilities, version"
-            " and times, without prompts and state (agent_load gives those). Use it to"
-            " find a valid agent_id. Where cursor is not null there are more: call"
-            " again with it."
-        ),
-        read_only=True,
-    ),
-)
+AGENT_TOOLS = (agent_save, agent_load, agent_delete, agent_list)

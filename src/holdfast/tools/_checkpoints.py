@@ -25,7 +25,7 @@ from holdfast.tools._tool import (
     Limit,
     Result,
     Scope,
-    Tool,
+    tool,
 )
 
 # How many checkpoints are searched for names similar to an unknown one.
@@ -44,6 +44,14 @@ class CheckpointCreate(Arguments, frozen=True):
     description: Annotated[str | None, Meta(description="Why it was made")] = None
 
 
+@tool(
+    "Keep an agent and all its conversations as they are now, together, so that"
+    " checkpoint_restore can bring exactly this back. Use it before anything risky and"
+    " at milestones; nothing is copied, it costs next to nothing. Every call makes"
+    " another one. Gives its checkpoint_id, and how many conversations and messages it"
+    " holds.",
+    idempotent=False,
+)
 async def checkpoint_create(
     context: Context, scope: Scope, given: CheckpointCreate
 ) -> Result:
@@ -72,6 +80,14 @@ class CheckpointRestore(Arguments, frozen=True):
     checkpoint: Named
 
 
+@tool(
+    "Put an agent and all its conversations back to a checkpoint, all or nothing."
+    " Nothing is lost: a recovery checkpoint of the present is taken first, and undo"
+    " is its id; restoring that one brings everything back as it was. Gives what was"
+    " rewound (went back), revived (had been deleted) and removed (began after the"
+    " checkpoint), by conversation_id.",
+    idempotent=False,
+)
 async def checkpoint_restore(
     context: Context, scope: Scope, given: CheckpointRestore
 ) -> Result:
@@ -101,6 +117,15 @@ class CheckpointList(Arguments, frozen=True):
     cursor: Cursor = None
 
 
+@tool(
+    "List an agent's checkpoints, newest first: checkpoint_id, name, kind, how many"
+    " conversations and messages each holds, and when it was made, without contents."
+    " Use it to find what to restore. Kinds: manual (made on request), automatic (made"
+    " by a timer), pre_operation (before something risky), recovery (made by"
+    " checkpoint_restore, to undo it). Where cursor is not null there are more: call"
+    " again with it.",
+    read_only=True,
+)
 async def checkpoint_list(
     context: Context, scope: Scope, given: CheckpointList
 ) -> Result:
@@ -123,6 +148,13 @@ class CheckpointDelete(Arguments, frozen=True):
     checkpoint_id: Annotated[Id, Meta(description="Its whole id, not its name")]
 
 
+@tool(
+    "Delete one checkpoint of an agent, for good. The agent and its conversations stay"
+    " as they are, but conversations deleted meanwhile that only this checkpoint still"
+    " held cannot be restored any more. Gives how many were deleted, 0 if there was"
+    " none with this id.",
+    destructive=True,
+)
 async def checkpoint_delete(
     context: Context, scope: Scope, given: CheckpointDelete
 ) -> Result:
@@ -164,52 +196,8 @@ async def _missing(
 
 
 CHECKPOINT_TOOLS = (
-    Tool(
-        run=checkpoint_create,
-        arguments=CheckpointCreate,
-        description=(
-            "Keep an agent and all its conversations as they are now, together, so that"
-            " checkpoint_restore can bring exactly this back. Use it before anything"
-            " risky and at milestones; nothing is copied, it costs next to nothing."
-            " Every call makes another one. Gives its checkpoint_id, and how many"
-            " conversations and messages it holds."
-        ),
-        idempotent=False,
-    ),
-    Tool(
-        run=checkpoint_restore,
-        arguments=CheckpointRestore,
-        description=(
-            "Put an agent and all its conversations back to a checkpoint, all or"
-            " nothing. Nothing is lost: a recovery checkpoint of the present is taken"
-            " first, and undo is its id; restoring that one brings everything back as"
-            " it was. Gives what was rewound (went back), revived (had been deleted)"
-            " and removed (began after the checkpoint), by conversation_id."
-        ),
-        idempotent=False,
-    ),
-    Tool(
-        run=checkpoint_list,
-        arguments=CheckpointList,
-        description=(
-            "List an agent's checkpoints, newest first: checkpoint_id, name, kind, how"
-            " many conversations and messages each holds, and when it was made, without"
-            " contents. Use it to find what to restore. Kinds: manual (made on"
-            " request), automatic (made by a timer), pre_operation (before something"
-            " risky), recovery (made by checkpoint_restore, to undo it). Where cursor"
-            " is not null there are more: call again with it."
-        ),
-        read_only=True,
-    ),
-    Tool(
-        run=checkpoint_delete,
-        arguments=CheckpointDelete,
-        description=(
-            "Delete one checkpoint of an agent, for good. The agent and its"
-            " conversations stay as they are, but conversations deleted meanwhile that"
-            " only this checkpoint still held cannot be restored any more. Gives how"
-            " many were deleted, 0 if there was none with this id."
-        ),
-        destructive=True,
-    ),
+    checkpoint_create,
+    checkpoint_restore,
+    checkpoint_list,
+    checkpoint_delete,
 )

@@ -36,7 +36,7 @@ from holdfast.tools._tool import (
     Limit,
     Result,
     Scope,
-    Tool,
+    tool,
 )
 
 Message = dict[str, Any]
@@ -67,6 +67,15 @@ class ConversationLoad(Arguments, frozen=True):
     ] = None
 
 
+@tool(
+    "Read one conversation: title, summary, tags, context and so on, and its newest"
+    " messages in order, each with its position. Use it to recall what was said."
+    " cursor goes on with older messages. Long values are shortened and marked '… [+N"
+    " characters]'; with part, such as messages.12, you get one value in full, in"
+    " pieces if it is very long: call again with the cursor until that is null.",
+    read_only=True,
+    per_owner=True,
+)
 async def conversation_load(
     context: Context, scope: Scope, given: ConversationLoad
 ) -> Result:
@@ -166,19 +175,3 @@ def _newest(
         if brief != plain(messages[position]):
             cut.insert(0, f"messages.{position}")
     return shown, cut
-
-
-LOAD_TOOL = Tool(
-    run=conversation_load,
-    arguments=ConversationLoad,
-    description=(
-        "Read one conversation: title, summary, tags, context and so on, and its newest"
-        " messages in order, each with its position. Use it to recall what was said."
-        " cursor goes on with older messages. Long values are shortened and marked"
-        " '… [+N characters]'; with part, such as messages.12, you get one value in"
-        " full, in pieces if it is very long: call again with the cursor until that is"
-        " null."
-    ),
-    read_only=True,
-    per_owner=True,
-)

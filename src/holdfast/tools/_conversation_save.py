@@ -18,7 +18,7 @@ from holdfast.errors import Busy, Conflict
 from holdfast.messages import stored
 from holdfast.tools._bounds import moment
 from holdfast.tools._errors import Refusal, echo
-from holdfast.tools._tool import Arguments, ConversationId, Result, Scope, Tool
+from holdfast.tools._tool import Arguments, ConversationId, Result, Scope, tool
 
 Message = dict[str, Any]
 ABOUT = ("title", "summary", "tags", "context", "metadata", "archived")
@@ -54,6 +54,15 @@ class ConversationSave(Arguments, frozen=True):
     archived: Annotated[bool | None, Meta(description="Whether it is put away")] = None
 
 
+@tool(
+    "Create a conversation, or change the one with this id, and append messages to it."
+    " Use it to keep a dialogue, or to title, tag, summarize or archive one. Only what"
+    " is given changes: what is null or left out stays as it is, an empty text, list"
+    " or object clears it. Messages that already are the last ones are not added"
+    " again, so that a call can be repeated safely. Gives conversation_id, whether it"
+    " was created, how many messages were added and how many there are.",
+    per_owner=True,
+)
 async def conversation_save(
     context: Context, scope: Scope, given: ConversationSave
 ) -> Result:
@@ -171,19 +180,3 @@ def _misplaced(start: int, count: int) -> Refusal:
         message = f"start: there are other messages at {start}, {count} in all"
     hint = f"Pass start={count}, or null, to append. conversation_load shows them."
     return Refusal("conflict", message, hint)
-
-
-SAVE_TOOL = Tool(
-    run=conversation_save,
-    arguments=ConversationSave,
-    description=(
-        "Create a conversation, or change the one with this id, and append messages to"
-        " it. Use it to keep a dialogue, or to title, tag, summarize or archive one."
-        " Only what is given changes: what is null or left out stays as it is, an empty"
-        " text, list or object clears it. Messages that already are the last ones are"
-        " not added again, so that a call can be repeated safely. Gives"
-        " conversation_id, whether it was created, how many messages were added and how"
-        " many there are."
-    ),
-    per_owner=True,
-)

@@ -15,8 +15,8 @@ from holdfast._engine.threads import removal
 from holdfast._values.records import Page
 from holdfast.conversations import Summary
 from holdfast.tools._bounds import fitting_page, moment, number, shortened
-from holdfast.tools._conversation_load import LOAD_TOOL, find_head
-from holdfast.tools._conversation_save import SAVE_TOOL
+from holdfast.tools._conversation_load import conversation_load, find_head
+from holdfast.tools._conversation_save import conversation_save
 from holdfast.tools._errors import echo
 from holdfast.tools._tool import (
     DEFAULT_LIMIT,
@@ -27,7 +27,7 @@ from holdfast.tools._tool import (
     Limit,
     Result,
     Scope,
-    Tool,
+    tool,
 )
 
 # The cursor of a search is a larger number than the cursor of a list.
@@ -41,6 +41,15 @@ class ConversationDelete(Arguments, frozen=True):
     conversation_id: ConversationId
 
 
+@tool(
+    "Delete a conversation with its history. It can be brought back only if a"
+    " checkpoint of its agent was made while it existed: checkpoint_restore then puts"
+    " the whole agent back to that time. Use it only when the user asked for it; to"
+    " put a conversation away use conversation_save with archived true. Gives how many"
+    " were deleted, 0 if there was none with this id.",
+    destructive=True,
+    per_owner=True,
+)
 async def conversation_delete(
     context: Context, scope: Scope, given: ConversationDelete
 ) -> Result:
@@ -63,6 +72,14 @@ class ConversationList(Arguments, frozen=True):
     cursor: Cursor = None
 
 
+@tool(
+    "List conversations, last used first: conversation_id, title, tags, whether"
+    " archived, how many messages, and times, without the messages (conversation_load"
+    " gives those). Use it to find a valid conversation_id. Where cursor is not null"
+    " there are more: call again with it.",
+    read_only=True,
+    per_owner=True,
+)
 async def conversation_list(
     context: Context, scope: Scope, given: ConversationList
 ) -> Result:
@@ -109,6 +126,16 @@ class ConversationSearch(Arguments, frozen=True):
     cursor: Cursor = None
 
 
+@tool(
+    "Find the messages that contain a text, whatever its case, in the conversations"
+    " used last first. Use one distinctive word or phrase as it is written there; a"
+    " question or several keywords find nothing. Gives a snippet, conversation_id and"
+    " position of each; conversation_load with part messages.<position> gives the"
+    " whole message, with cursor <position> those before it. Where cursor is not null"
+    " there are more: call again with it.",
+    read_only=True,
+    per_owner=True,
+)
 async def conversation_search(
     context: Context, scope: Scope, given: ConversationSearch
 ) -> Result:
@@ -145,47 +172,9 @@ def _found(match: Match) -> Result:
 
 
 CONVERSATION_TOOLS = (
-    SAVE_TOOL,
-    LOAD_TOOL,
-    Tool(
-        run=conversation_delete,
-        arguments=ConversationDelete,
-        description=(
-            "Delete a conversation with its history. It can be brought back only if a"
-            " checkpoint of its agent was made while it existed: checkpoint_restore"
-            " then puts the whole agent back to that time. Use it only when the user"
-            " asked for it; to put a conversation away use conversation_save with"
-            " archived true. Gives how many were deleted, 0 if there was none with this"
-            " id."
-        ),
-        destructive=True,
-        per_owner=True,
-    ),
-    Tool(
-        run=conversation_list,
-        arguments=ConversationList,
-        description=(
-            "List conversations, last used first: conversation_id, title, tags, whether"
-            " archived, how many messages, and times, without the messages"
-            " (conversation_load gives those). Use it to find a valid conversation_id."
-            " Where cursor is not null there are more: call again with it."
-        ),
-        read_only=True,
-        per_owner=True,
-    ),
-    Tool(
-        run=conversation_search,
-        arguments=ConversationSearch,
-        description=(
-            "Find the messages that contain a text, whatever its case, in the"
-            " conversations used last first. Use one distinctive word or phrase as it"
-            " is written there; a question or several keywords find nothing. Gives a"
-            " snippet, conversation_id and position of each; conversation_load with"
-            " part messages.<position> gives the whole message, with cursor <position>"
-            " those before it. Where cursor is not null there are more: call again with"
-            " it."
-        ),
-        read_only=True,
-        per_owner=True,
-    ),
+    conversation_save,
+    conversation_load,
+    conversation_delete,
+    conversation_list,
+    conversation_search,
 )

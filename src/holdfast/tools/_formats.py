@@ -70,7 +70,7 @@ def for_mcp(tool: Tool, schema: Schema) -> Form:
 # --- calls and answers ----------------------------------------------------------------
 
 
-class ToolCall(msgspec.Struct, frozen=True):
+class ToolRequest(msgspec.Struct, frozen=True):
     """The call of a model, and the function that formats its answer."""
 
     id: str
@@ -79,7 +79,7 @@ class ToolCall(msgspec.Struct, frozen=True):
     answer: Callable[[str, Result], Form]
 
 
-def read_call(call: object) -> ToolCall:
+def read_call(call: object) -> ToolRequest:
     """A call in the format of any provider."""
     dump = getattr(call, "model_dump", None)
     fields: object = dump() if callable(dump) else call
@@ -101,22 +101,22 @@ def _kind(fields: object) -> object:
     return "function" if "function" in named else named.get("type")
 
 
-def answer_to(call: ToolCall, result: Result) -> Form:
+def answer_to(call: ToolRequest, result: Result) -> Form:
     """The message with the result of a call."""
     return call.answer(call.id, result)
 
 
-def _chat(fields: Mapping[str, Any]) -> ToolCall:
-    function: Mapping[str, Any] = fields["function"]
-    return ToolCall(fields["id"], function["name"], function["arguments"], _chat_answer)
+def _chat(fields: Mapping[str, Any]) -> ToolRequest:
+    called: Mapping[str, Any] = fields["function"]
+    return ToolRequest(fields["id"], called["name"], called["arguments"], _chat_answer)
 
 
 def _chat_answer(id_: str, result: Result) -> Form:
     return {"role": "tool", "tool_call_id": id_, "content": _text(result)}
 
 
-def _responses(fields: Mapping[str, Any]) -> ToolCall:
-    return ToolCall(
+def _responses(fields: Mapping[str, Any]) -> ToolRequest:
+    return ToolRequest(
         fields["call_id"], fields["name"], fields["arguments"], _responses_answer
     )
 
@@ -125,8 +125,8 @@ def _responses_answer(id_: str, result: Result) -> Form:
     return {"type": "function_call_output", "call_id": id_, "output": _text(result)}
 
 
-def _anthropic(fields: Mapping[str, Any]) -> ToolCall:
-    return ToolCall(fields["id"], fields["name"], fields["input"], _anthropic_answer)
+def _anthropic(fields: Mapping[str, Any]) -> ToolRequest:
+    return ToolRequest(fields["id"], fields["name"], fields["input"], _anthropic_answer)
 
 
 def _anthropic_answer(id_: str, result: Result) -> Form:
@@ -138,7 +138,7 @@ def _text(result: Result) -> str:
     return msgspec.json.encode(result).decode()
 
 
-_READERS: dict[object, Callable[[Mapping[str, Any]], ToolCall]] = {
+_READERS: dict[object, Callable[[Mapping[str, Any]], ToolRequest]] = {
     "function": _chat,
     "function_call": _responses,
     "tool_use": _anthropic,

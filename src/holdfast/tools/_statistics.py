@@ -6,13 +6,20 @@ from holdfast._engine.context import Context
 from holdfast._engine.records import agent_checkpoints, agents, conversations
 from holdfast._engine.records.conversations import ListQuery
 from holdfast._engine.upkeep import statistics
-from holdfast.tools._tool import Arguments, Result, Scope, Tool
+from holdfast.tools._tool import Arguments, Result, Scope, tool
 
 
 class PersistenceStats(Arguments, frozen=True):
     pass
 
 
+@tool(
+    "Count what the store holds: agents, conversations, messages, documents and"
+    " checkpoints, and the bytes they take. Use it to answer how much there is; the"
+    " lists give the ids. Takes no arguments.",
+    read_only=True,
+    per_owner=True,
+)
 async def persistence_stats(
     context: Context, scope: Scope, given: PersistenceStats
 ) -> Result:
@@ -51,16 +58,4 @@ async def counted(context: Context, scope: Scope) -> Result:
     return {"agents": int(own is not None), **result, "agent_checkpoints": len(pinned)}
 
 
-STATISTICS_TOOLS = (
-    Tool(
-        run=persistence_stats,
-        arguments=PersistenceStats,
-        description=(
-            "Count what the store holds: agents, conversations, messages, documents and"
-            " checkpoints, and the bytes they take. Use it to answer how much there is;"
-            " the lists give the ids. Takes no arguments."
-        ),
-        read_only=True,
-        per_owner=True,
-    ),
-)
+STATISTICS_TOOLS = (persistence_stats,)

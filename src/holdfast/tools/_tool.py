@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias, get_type_hints
 
 import msgspec
 
@@ -78,3 +78,15 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     def schema(self) -> Schema:
         """The JSON schema of its arguments."""
         return schema_of(self.arguments)
+
+
+def tool(
+    description: str, **marks: bool
+) -> Callable[[Callable[..., Coroutine[Any, Any, Result]]], Tool]:
+    """Make a tool of a function; the type of its ``given`` is the tool's arguments."""
+
+    def made(run: Callable[..., Coroutine[Any, Any, Result]]) -> Tool:
+        arguments = get_type_hints(run)["given"]
+        return Tool(run=run, arguments=arguments, description=description, **marks)
+
+    return made

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable
-from typing import Any
+from typing import Any, ClassVar, Generic, TypeVar
 
 from holdfast._api.store import AsyncStore, Store
 from holdfast._engine.records.agents import checked_agent
@@ -18,6 +18,8 @@ from holdfast.tools._errors import suggestion
 from holdfast.tools._functions import describe, signature_of
 from holdfast.tools._statistics import STATISTICS_TOOLS
 from holdfast.tools._tool import Result, Scope, Tool
+
+S = TypeVar("S", Store, AsyncStore)
 
 TOOLS: tuple[Tool, ...] = (
     *AGENT_TOOLS,
@@ -67,11 +69,27 @@ def _reason(
     return None
 
 
-class _Tools:
+class _Tools(Generic[S]):
     """What `Toolset` and `AsyncToolset` share."""
 
-    def __init__(self, selection: ToolSelection) -> None:
-        self._selection = selection
+    _takes: ClassVar[type[Store | AsyncStore]]
+    _refusal: ClassVar[str]
+
+    def __init__(
+        self,
+        store: S,
+        *,
+        only: Iterable[str] | None = None,
+        read_only: bool = False,
+        agent: str | None = None,
+        owner: str | None = None,
+    ) -> None:
+        self._selection = select(
+            only=only, read_only=read_only, agent=agent, owner=owner
+        )
+        if not isinstance(store, self._takes):
+            raise Unstorable("store", self._refusal)
+        self._store: S = store
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -107,7 +125,7 @@ class _Tools:
         return [_formats.for_mcp(tool, schema(tool)) for tool in self.tools]
 
 
-class Toolset(_Tools):
+class Toolset(_Tools[Store]):
     """The tools of a `Store` for a model to call.
 
     ``read_only`` offers only the seven that change nothing, ``only`` those it names.
@@ -117,23 +135,8 @@ class Toolset(_Tools):
     those for conversations, and the statistics. Every call is checked against this.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        *,
-        only: Iterable[str] | None = None,
-        read_only: bool = False,
-        agent: str | None = None,
-        owner: str | None = None,
-    ) -> None:
-        super().__init__(
-            select(only=only, read_only=read_only, agent=agent, owner=owner)
-        )
-        if not isinstance(store, Store):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise Unstorable(
-                "store", "is not a Store; AsyncToolset takes an AsyncStore"
-            )
-        self._runner = store.runner
+    _takes = Store
+    _refusal = "is not a Store; AsyncToolset takes an AsyncStore"
 
     def call(self, name: str, arguments: Given = None) -> Result:
         """Call a tool; ``arguments`` is a mapping or JSON text as models send it.
@@ -142,7 +145,7 @@ class Toolset(_Tools):
         ``{"error": {"code", "message", "hint"}}``: the hint says what to do.
         """
         check_call(name, arguments)
-        return self._runner.run(perform, self._selection, name, arguments)
+        return self._store.runner.run(perform, self._selection, name, arguments)
 
     def answer(self, call: object) -> dict[str, Any]:
         """Run the call of a model, and give the message that answers it.
@@ -168,28 +171,15 @@ class Toolset(_Tools):
         return function
 
 
-class AsyncToolset(_Tools):
+class AsyncToolset(_Tools[AsyncStore]):
     """As `Toolset`, for an `AsyncStore` and awaited."""
 
-    def __init__(
-        self,
-        store: AsyncStore,
-        *,
-        only: Iterable[str] | None = None,
-        read_only: bool = False,
-        agent: str | None = None,
-        owner: str | None = None,
-    ) -> None:
-        super().__init__(
-            select(only=only, read_only=read_only, agent=agent, owner=owner)
-        )
-        if not isinstance(store, AsyncStore):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise Unstorable("store", "is not an AsyncStore; Toolset takes a Store")
-        self._runner = store.runner
+    _takes = AsyncStore
+    _refusal = "is not an AsyncStore; Toolset takes a Store"
 
     async def call(self, name: str, arguments: Given = None) -> Result:
         check_call(name, arguments)
-        return await self._runner.run(perform, self._selection, name, arguments)
+        return await self._store.runner.run(perform, self._selection, name, arguments)
 
     async def answer(self, call: object) -> dict[str, Any]:
         asked = _formats.read_call(call)

@@ -17,7 +17,7 @@ import orjson
 
 from holdfast._engine.context import Context
 from holdfast._engine.threads import journal
-from holdfast._messages.transcript import Call, answers_of, calls_of
+from holdfast._messages.transcript import TranscriptCall, answers_of, calls_of
 from holdfast._port import Entries, Start
 from holdfast._values import codec
 from holdfast._values.records import checked_name
@@ -65,7 +65,7 @@ class JournaledCall(msgspec.Struct, frozen=True, kw_only=True):
     thread: str
     start: Start
     key: str
-    call: Call
+    call: TranscriptCall
 
 
 def key_of(messages: Sequence[object], id_: str) -> str:
@@ -138,7 +138,7 @@ def _interrupted(made: JournaledCall) -> Conflict:
     )
 
 
-def _digest(call: Call) -> str:
+def _digest(call: TranscriptCall) -> str:
     """A digest of the arguments that does not depend on their order."""
     try:
         text = orjson.dumps(call.arguments, option=orjson.OPT_SORT_KEYS)
@@ -157,7 +157,7 @@ async def begin(context: Context, made: JournaledCall, attempt: int) -> None:
         raise _interrupted(made)
 
 
-def _begun(call: Call) -> dict[str, object]:
+def _begun(call: TranscriptCall) -> dict[str, object]:
     return {"id": call.id, "name": call.name, "arguments": _digest(call)}
 
 

@@ -26,7 +26,7 @@ from holdfast._messages.dialects import is_block, new_host, result_of
 from holdfast._messages.repair import How, Repair, repaired
 from holdfast._messages.tally import Tally
 from holdfast._messages.transcript import (
-    Call,
+    TranscriptCall,
     call_in,
     calls_of,
     open_calls,
@@ -42,7 +42,7 @@ from holdfast.messages import AnyMessage, ToolCall, restored, stored
 from holdfast.strategy import Event, Happening, Strategy, Wish
 
 # A call as the model made it, in any dialect, as a record, or by its id.
-AnyCall: TypeAlias = Call | ToolCall | Mapping[str, Any] | str
+AnyCall: TypeAlias = TranscriptCall | ToolCall | Mapping[str, Any] | str
 
 
 class RecorderSetup(msgspec.Struct, frozen=True, kw_only=True):
@@ -184,16 +184,16 @@ class Recording:
         )
         return self.setup.save.wants(event)
 
-    def open_calls(self) -> list[Call]:
+    def open_calls(self) -> list[TranscriptCall]:
         """The calls that have no result yet."""
         return open_calls(self.messages) if self.tally.open else []
 
-    def call_of(self, call: AnyCall) -> Call:
-        """A call in any form as a `Call`."""
-        if isinstance(call, Call):
+    def call_of(self, call: AnyCall) -> TranscriptCall:
+        """A call in any form as a `TranscriptCall`."""
+        if isinstance(call, TranscriptCall):
             return call
         if isinstance(call, ToolCall):
-            return Call(call.id, call.name, call.arguments)
+            return TranscriptCall(call.id, call.name, call.arguments)
         if isinstance(call, str):
             return self._called(call)
         found = call_in(call)
@@ -201,7 +201,7 @@ class Recording:
             raise Unstorable("call", f"is no tool call with an id: {call!r}")
         return found
 
-    def _called(self, id_: str) -> Call:
+    def _called(self, id_: str) -> TranscriptCall:
         for position in reversed(range(len(self.messages))):
             for call in calls_of(self.messages[position], position):
                 if call.id == id_:
@@ -212,7 +212,7 @@ class Recording:
             reference=id_,
         )
 
-    def journaled(self, call: Call) -> JournaledCall:
+    def journaled(self, call: TranscriptCall) -> JournaledCall:
         """A call with its key in the journal."""
         key = key_of(self.messages, call.id)
         return JournaledCall(thread=self.thread, start=self.start, key=key, call=call)

@@ -20,17 +20,9 @@ Needs the extra: ``pip install 'holdfast[langgraph]'``.
 
 from __future__ import annotations
 
-from holdfast.errors import Unsupported
+from holdfast._api.plugins import import_extra
 
-try:
-    import langgraph.checkpoint.base as _langgraph
-except ImportError as error:
-    raise Unsupported(
-        "LangGraph needs the extra: pip install 'holdfast[langgraph]'",
-        code="missing_extra",
-    ) from error
-
-del _langgraph
+import_extra("langgraph.checkpoint.base", "LangGraph", "langgraph")
 
 from holdfast.adapters.langgraph._saver import HoldfastSaver  # noqa: E402 - see above
 from holdfast.adapters.langgraph._store import HoldfastStore  # noqa: E402

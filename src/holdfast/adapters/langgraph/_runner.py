@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from importlib.util import find_spec
-from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+from typing import Generic, ParamSpec, Self, TypeVar
 
 import holdfast
 from holdfast._api.options import OpenOptions
+from holdfast._api.runner import Operation
 from holdfast._api.store import AsyncStore, Store
 from holdfast._engine.context import Context
 from holdfast.errors import Unsupported
@@ -40,11 +40,7 @@ class SaverRunner:
             self._loop = asyncio.get_running_loop()
 
     def run(
-        self,
-        operation: Callable[Concatenate[Context, P], Coroutine[Any, Any, T]],
-        /,
-        *args: P.args,
-        **kwargs: P.kwargs,
+        self, operation: Operation[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """The result of an operation for a sync caller."""
         if self._sync is not None:
@@ -59,11 +55,7 @@ class SaverRunner:
         return asyncio.run_coroutine_threadsafe(awaited, loop).result()
 
     async def arun(
-        self,
-        operation: Callable[Concatenate[Context, P], Coroutine[Any, Any, T]],
-        /,
-        *args: P.args,
-        **kwargs: P.kwargs,
+        self, operation: Operation[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """The result of an operation for an async caller."""
         if self._sync is None:
@@ -93,9 +85,28 @@ def _is_running(loop: asyncio.AbstractEventLoop) -> bool:
         return False
 
 
-def opened(address: Address, options: OpenOptions) -> Store:
-    """A store, compressed unless the options say something else."""
-    return holdfast.open(address, **with_defaults(address, options))
+class OverStore:
+    """What the saver and the memory share: a store, which they may have opened."""
+
+    def _use(self, store: Address | AnyStore, options: OpenOptions) -> None:
+        self._owned: Store | None = None
+        if not isinstance(store, Store | AsyncStore):
+            store = self._owned = holdfast.open(store, **with_defaults(store, options))
+        self._runner = SaverRunner(store)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the store if it was opened here."""
+        if self._owned is not None:
+            self._owned.close()
+
+    def setup(self) -> None:
+        """Do nothing: a store is ready once it is open."""
 
 
 def with_defaults(address: Address, options: OpenOptions) -> OpenOptions:
@@ -127,12 +138,7 @@ class Scoped(Generic[S]):
         self._store = holdfast.open(self._address, **self._options)
         return self._make(self._store)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         assert isinstance(self._store, Store)
         self._store.close()
 
@@ -140,11 +146,6 @@ class Scoped(Generic[S]):
         self._store = await holdfast.open_async(self._address, **self._options)
         return self._make(self._store)
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         assert isinstance(self._store, AsyncStore)
         await self._store.close()

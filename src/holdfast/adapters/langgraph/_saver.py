@@ -6,7 +6,6 @@ import copy
 import random
 import sys
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from langchain_core.runnables import RunnableConfig
@@ -19,7 +18,6 @@ from langgraph.checkpoint.base import (
 )
 
 from holdfast._api.options import OpenOptions
-from holdfast._api.store import AsyncStore, Store
 from holdfast._engine.context import Context
 from holdfast.adapters.langgraph import (
     _delete,
@@ -29,20 +27,14 @@ from holdfast.adapters.langgraph import (
     _put,
     _shapes,
 )
-from holdfast.adapters.langgraph._runner import (
-    Address,
-    AnyStore,
-    SaverRunner,
-    Scoped,
-    opened,
-)
+from holdfast.adapters.langgraph._runner import Address, AnyStore, OverStore, Scoped
 from holdfast.adapters.langgraph._types import Types
 
 if TYPE_CHECKING:
     from holdfast.importers import Progress, Report
 
 
-class HoldfastSaver(BaseCheckpointSaver[Any]):
+class HoldfastSaver(OverStore, BaseCheckpointSaver[Any]):
     """A checkpointer for ``graph.compile(checkpointer=...)``.
 
     ``store`` is an address, which is opened with the options of `holdfast.open`, or a
@@ -66,10 +58,7 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
     ) -> None:
         super().__init__()
         self._types = Types(allow)
-        self._owned = None
-        if not isinstance(store, Store | AsyncStore):
-            store = self._owned = opened(store, options)
-        self._runner = SaverRunner(store)
+        self._use(store, options)
 
     @classmethod
     def from_conn_string(
@@ -81,25 +70,6 @@ class HoldfastSaver(BaseCheckpointSaver[Any]):
     ) -> Scoped[Self]:
         """A saver for ``with`` or ``async with``, closed at the end of the block."""
         return Scoped(lambda store: cls(store, allow=allow), address, options)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the store if it was opened here."""
-        if self._owned is not None:
-            self._owned.close()
-
-    def setup(self) -> None:
-        """Do nothing: a store is ready once it is open."""
 
     # --- reading ----------------------------------------------------------------------
 

@@ -11,16 +11,16 @@ import os
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from importlib import import_module
 from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 import ormsgpack
 
+from holdfast._api.plugins import import_extra
 from holdfast.adapters.langgraph._decoder import Decoder
 from holdfast.adapters.langgraph._namespace import Namespace
-from holdfast.errors import FormatMismatch, NotFound, Unsupported
+from holdfast.errors import FormatMismatch, NotFound
 from holdfast.importers import Damaged
 from holdfast.importers import _sqlite as sqlite
 from holdfast.importers.langgraph import is_address
@@ -248,13 +248,7 @@ class PostgresTables(SaverTables):
 @contextmanager
 def _postgres(address: str, shown: str) -> Generator[Select]:
     """A connection in one read-only transaction, so that all rows are of one moment."""
-    try:
-        psycopg = import_module("psycopg")
-    except ImportError as error:
-        raise Unsupported(
-            "PostgreSQL needs the extra: pip install 'holdfast[postgres]'",
-            code="missing_extra",
-        ) from error
+    psycopg = import_extra("psycopg", "PostgreSQL", "postgres")
     try:
         connection = psycopg.connect(address)
     except psycopg.Error as error:

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from types import TracebackType
 from typing import Self, Unpack
 
 from langgraph.store.base import BaseStore, IndexConfig, Op, Result, TTLConfig
 
 from holdfast._api.options import OpenOptions
-from holdfast._api.store import AsyncStore, Store
 from holdfast.adapters.langgraph import _memory
-from holdfast.adapters.langgraph._runner import (
-    Address,
-    AnyStore,
-    SaverRunner,
-    Scoped,
-    opened,
-)
+from holdfast.adapters.langgraph._runner import Address, AnyStore, OverStore, Scoped
 from holdfast.adapters.langgraph._types import Types
 from holdfast.errors import Unsupported
 
 
-class HoldfastStore(BaseStore):
+class HoldfastStore(OverStore, BaseStore):
     """A store for ``graph.compile(store=...)``: items in namespaces, with history.
 
     Opened like `HoldfastSaver`, also over the same store. ``ttl`` is LangGraph's
@@ -48,10 +40,7 @@ class HoldfastStore(BaseStore):
             )
         self.ttl_config = ttl
         self._types = Types(allow)
-        self._owned: Store | None = None
-        if not isinstance(store, Store | AsyncStore):
-            store = self._owned = opened(store, options)
-        self._runner = SaverRunner(store)
+        self._use(store, options)
 
     @classmethod
     def from_conn_string(
@@ -64,25 +53,6 @@ class HoldfastStore(BaseStore):
     ) -> Scoped[Self]:
         """A store for ``with`` or ``async with``, closed at the end of the block."""
         return Scoped(lambda store: cls(store, ttl=ttl, index=index), address, options)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the store if it was opened here."""
-        if self._owned is not None:
-            self._owned.close()
-
-    def setup(self) -> None:
-        """Do nothing: a store is ready once it is open."""
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """The results of operations, which run one after the other."""

@@ -16,17 +16,9 @@
 
 from __future__ import annotations
 
-from holdfast.errors import Unsupported
+from holdfast._api.plugins import import_extra
 
-try:
-    from agents import RunState as _RunState
-except ImportError as error:
-    raise Unsupported(
-        "the OpenAI Agents SDK needs the extra: pip install 'holdfast[openai-agents]'",
-        code="missing_extra",
-    ) from error
-
-del _RunState
+import_extra("agents.run_state", "the OpenAI Agents SDK", "openai-agents")
 
 from holdfast.adapters.openai_agents._session import (  # noqa: E402 - see above
     HoldfastSession,

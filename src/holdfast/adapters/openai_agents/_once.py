@@ -13,7 +13,7 @@ from agents.tool_context import ToolContext
 from holdfast._engine.context import Context
 from holdfast._engine.recorder import calls
 from holdfast._engine.recorder.calls import CallStatus, JournaledCall
-from holdfast._messages.transcript import Call, decoded
+from holdfast._messages.transcript import TranscriptCall, decoded
 from holdfast.adapters.openai_agents._changes import ConversationKey, Items, present
 from holdfast.adapters.openai_agents._paused_run import ResumedRun, resumed_by_another
 from holdfast.adapters.openai_agents._runner import SessionRunner
@@ -35,7 +35,7 @@ def once(
     """A copy of a tool that records its calls in the journal of the conversation."""
 
     async def invoke(context: ToolContext[Any], arguments: str) -> Any:
-        call = Call(context.tool_call_id, tool.name, decoded(arguments))
+        call = TranscriptCall(context.tool_call_id, tool.name, decoded(arguments))
         # The call may not be among the items yet, only earlier ones with its id.
         made = {"type": "function_call", "call_id": call.id, "name": call.name}
         call_key = calls.key_of([*await read(call.id), made], call.id)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from holdfast._api.runner import Named
+from holdfast._api.runner import Named, Operation
 from holdfast._api.store import AsyncStore, Store
-from holdfast._engine.context import Context
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -23,28 +22,20 @@ class SessionRunner:
         self._runner = store.runner.for_async()
 
     async def read(
-        self,
-        operation: Callable[Concatenate[Context, P], Coroutine[Any, Any, T]],
-        /,
-        *args: P.args,
-        **kwargs: P.kwargs,
+        self, operation: Operation[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """The result of an operation that changes nothing."""
         return await self._runner.run(operation, *args, **kwargs)
 
     async def change(
-        self,
-        operation: Callable[Concatenate[Context, P], Coroutine[Any, Any, T]],
-        /,
-        *args: P.args,
-        **kwargs: P.kwargs,
+        self, operation: Operation[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """The result of a change, which is finished even if the caller is cancelled."""
         return await settled(self._runner.run(operation, *args, **kwargs))
 
     async def save(
         self,
-        operation: Callable[Concatenate[Context, Named, P], Coroutine[Any, Any, T]],
+        operation: Operation[Concatenate[Named, P], T],
         thread: Named,
         /,
         *args: P.args,

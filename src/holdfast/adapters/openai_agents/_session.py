@@ -4,17 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import (
-    AsyncGenerator,
-    Awaitable,
-    Callable,
-    Coroutine,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from types import TracebackType
-from typing import Any, Concatenate, Self, Unpack, cast
+from typing import Any, Self, Unpack, cast
 
 from agents import Agent, FunctionTool, RunState, TResponseInputItem
 from agents.memory import SessionSettings
@@ -22,6 +14,7 @@ from agents.run_context import RunContextWrapper
 
 import holdfast
 from holdfast._api.options import OpenOptions
+from holdfast._api.runner import Operation
 from holdfast._api.store import AsyncStore, Store
 from holdfast._engine.context import Context
 from holdfast._engine.records.transcript_tail import Untouched
@@ -105,12 +98,7 @@ class HoldfastSession:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await asyncio.to_thread(self.close)
 
     def close(self) -> None:
@@ -346,9 +334,7 @@ class HoldfastSession:
     async def _read(self, limit: int | None) -> Items:
         return await self._runner.read(_changes.items, self._conversation, limit)
 
-    def _mine(
-        self, operation: Callable[Concatenate[Context, P], Coroutine[Any, Any, T]]
-    ) -> Callable[Concatenate[Context, P], Coroutine[Any, Any, T]]:
+    def _mine(self, operation: Operation[P, T]) -> Operation[P, T]:
         """An operation that first checks the owner of the conversation."""
 
         async def admitted(context: Context, /, *args: P.args, **kwargs: P.kwargs) -> T:

@@ -37,7 +37,7 @@ from holdfast.backends.directory._index import FileIndex
 from holdfast.backends.directory._line_parts import is_compact
 from holdfast.backends.directory._open import FORMAT
 from holdfast.backends.directory._read_only import MemoryIndex
-from holdfast.backends.directory._scope import EVERYTHING, Scope
+from holdfast.backends.directory._scope import EVERYTHING, FolderScope
 from holdfast.backends.directory._sync import compare
 from holdfast.backends.directory._transaction import FolderTransaction
 from holdfast.backends.sqlite import SqliteBackend
@@ -80,7 +80,7 @@ class DirectoryBackend:
 
     # --- looking at the files ---------------------------------------------------------
 
-    def _look(self, scope: Scope) -> None:
+    def _look(self, scope: FolderScope) -> None:
         """Be up to date with the files a request is about, and refuse damaged ones.
 
         While another process changes files, its changes do not count yet.
@@ -95,7 +95,7 @@ class DirectoryBackend:
             _scope.guard(db, scope)
             self._note_epoch(_catalog.folder_state(db).epoch)
 
-    def _is_up_to_date(self, db: apsw.Connection, scope: Scope) -> bool:
+    def _is_up_to_date(self, db: apsw.Connection, scope: FolderScope) -> bool:
         epoch = _scope.is_as_known(db, self._folder, scope)
         if epoch is None:
             families = _scope.families_of(db, scope).families
@@ -109,7 +109,7 @@ class DirectoryBackend:
     def _note_epoch(self, epoch: int) -> None:
         self._is_replaced = epoch != self._index.epoch
 
-    async def _answer(self, scope: Scope, ask: Callable[[], Awaitable[R]]) -> R:
+    async def _answer(self, scope: FolderScope, ask: Callable[[], Awaitable[R]]) -> R:
         """What the index answers once it is up to date."""
         path = self._index.path
         try:

@@ -8,7 +8,6 @@ import os
 import sys
 import time
 from collections.abc import Generator, Iterator
-from types import TracebackType
 
 import apsw
 
@@ -91,12 +90,7 @@ class FolderErrors:
     def __enter__(self) -> None:
         return None
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         if isinstance(error, apsw.Error):
             raise translation(error, self._index) from error
         if isinstance(error, OSError) and not isinstance(error, HoldfastError):
@@ -135,12 +129,7 @@ class FolderLock:
             self._file.unlock()
             raise
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.unlock()
 
     def try_enter(self) -> bool:

@@ -20,7 +20,7 @@ from holdfast.backends.directory._open import (
     prepare_index,
     remove_index,
 )
-from holdfast.backends.directory._scope import EVERYTHING, Scope
+from holdfast.backends.directory._scope import EVERYTHING, FolderScope
 from holdfast.backends.directory._sync import IndexUpdate, compare
 from holdfast.backends.directory._transaction import FolderTransaction, sync_log
 from holdfast.backends.sqlite import Database, check_whole
@@ -95,7 +95,9 @@ class FileIndex:
 
     # --- catching up with the files ---------------------------------------------------
 
-    def update(self, db: apsw.Connection, scope: Scope, *, fresh: bool = False) -> None:
+    def update(
+        self, db: apsw.Connection, scope: FolderScope, *, fresh: bool = False
+    ) -> None:
         """Take in what happened to files; called with the lock of the folder."""
         lock = self.folder.lock
         is_changing = lock.is_changing
@@ -110,7 +112,7 @@ class FileIndex:
         if is_changing:
             lock.note(changing=False)
 
-    def catch_up(self, database: Database, scope: Scope) -> None:
+    def catch_up(self, database: Database, scope: FolderScope) -> None:
         """As `update`, unless a thread or process is writing now."""
         if not database.lock.acquire(blocking=False):
             return
@@ -124,7 +126,7 @@ class FileIndex:
         finally:
             database.lock.release()
 
-    def _update_existing(self, database: Database, scope: Scope) -> None:
+    def _update_existing(self, database: Database, scope: FolderScope) -> None:
         if not self.exists():
             database.replace_writer(self._open(database))
         self.update(database.writer, scope)

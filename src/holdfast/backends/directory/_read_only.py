@@ -18,7 +18,7 @@ from holdfast.backends.directory import _catalog, _scope
 from holdfast.backends.directory._folder import FolderErrors
 from holdfast.backends.directory._open import find_index, must_be_store, prepare_index
 from holdfast.backends.directory._pending_view import PendingView
-from holdfast.backends.directory._scope import EVERYTHING, Scope
+from holdfast.backends.directory._scope import EVERYTHING, FolderScope
 from holdfast.backends.directory._sync import IndexUpdate, compare
 from holdfast.backends.sqlite import (
     MEMORY,
@@ -77,13 +77,15 @@ class MemoryIndex:
             return None
         return db
 
-    def update(self, db: apsw.Connection, scope: Scope, *, fresh: bool = False) -> None:
+    def update(
+        self, db: apsw.Connection, scope: FolderScope, *, fresh: bool = False
+    ) -> None:
         self.folder.refresh()
         found = compare(db, self.folder, _scope.families_of(db, scope).families)
         if found:
             IndexUpdate(db, self.folder, cutting=False, fresh=fresh).run(found)
 
-    def catch_up(self, database: Database, scope: Scope) -> None:
+    def catch_up(self, database: Database, scope: FolderScope) -> None:
         with database.lock, self.errors(), self.folder.lock.shared():
             self.update(database.writer, scope)
 

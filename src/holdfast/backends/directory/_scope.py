@@ -33,36 +33,36 @@ from holdfast.errors import Corrupt
 GONE = -1  # no checkpoint has this number
 
 
-class Scope(NamedTuple):
+class FolderScope(NamedTuple):
     """Threads by name and families by number, or everything there is."""
 
     names: frozenset[str] = frozenset()
     families: frozenset[int] = frozenset()
     is_all: bool = False
 
-    def __or__(self, other: Scope) -> Scope:
-        return Scope(
+    def __or__(self, other: FolderScope) -> FolderScope:
+        return FolderScope(
             self.names | other.names,
             self.families | other.families,
             self.is_all or other.is_all,
         )
 
 
-NOTHING = Scope()
-EVERYTHING = Scope(is_all=True)
+NOTHING = FolderScope()
+EVERYTHING = FolderScope(is_all=True)
 
 
-def family(number: int) -> Scope:
+def family(number: int) -> FolderScope:
     """One family."""
-    return Scope(families=frozenset({number}))
+    return FolderScope(families=frozenset({number}))
 
 
-def thread(name: str) -> Scope:
+def thread(name: str) -> FolderScope:
     """The family of a thread, if there is one."""
-    return Scope(names=frozenset({name}))
+    return FolderScope(names=frozenset({name}))
 
 
-def of_keys(keys: Iterable[Key[Any]]) -> Scope:
+def of_keys(keys: Iterable[Key[Any]]) -> FolderScope:
     """The scope of a read."""
     found = NOTHING
     for key in keys:
@@ -75,7 +75,7 @@ def of_keys(keys: Iterable[Key[Any]]) -> Scope:
     return found
 
 
-def of_query(query: Query[Any]) -> Scope:
+def of_query(query: Query[Any]) -> FolderScope:
     """The scope of a listing."""
     if isinstance(query, Ancestors):
         start = query.start
@@ -87,7 +87,7 @@ def of_query(query: Query[Any]) -> Scope:
     return EVERYTHING
 
 
-def of_writes(writes: Iterable[Write]) -> Scope:
+def of_writes(writes: Iterable[Write]) -> FolderScope:
     """The scope of a commit."""
     found = NOTHING
     for write in writes:
@@ -104,7 +104,7 @@ class ScopeFamilies(NamedTuple):
     is_unknown: bool
 
 
-def families_of(db: apsw.Connection, scope: Scope) -> ScopeFamilies:
+def families_of(db: apsw.Connection, scope: FolderScope) -> ScopeFamilies:
     """What a scope means in the index as it is now."""
     if scope.is_all:
         return ScopeFamilies(None, True)
@@ -118,7 +118,7 @@ def families_of(db: apsw.Connection, scope: Scope) -> ScopeFamilies:
     return ScopeFamilies(frozenset(families), is_unknown)
 
 
-def is_as_known(db: apsw.Connection, folder: Folder, scope: Scope) -> int | None:
+def is_as_known(db: apsw.Connection, folder: Folder, scope: FolderScope) -> int | None:
     """The epoch of the index if all that a scope is about is sound and up to date.
 
     Nearly all requests are about one thread or one family, for which this takes one
@@ -134,7 +134,7 @@ def is_as_known(db: apsw.Connection, folder: Folder, scope: Scope) -> int | None
     return state.epoch
 
 
-def guard(db: apsw.Connection, scope: Scope) -> None:
+def guard(db: apsw.Connection, scope: FolderScope) -> None:
     """Refuse a request that is about a damaged file, or may be."""
     problems = _catalog.problems(db)
     if not problems:

@@ -11,7 +11,6 @@ import contextlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain, groupby
-from types import TracebackType
 from typing import NamedTuple
 
 import apsw
@@ -63,12 +62,7 @@ class FolderTransaction:
             self._transaction.roll_back()
             raise
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         if error is not None:
             self._transaction.__exit__(kind, error, trace)
             return

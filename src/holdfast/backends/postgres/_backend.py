@@ -34,7 +34,7 @@ from holdfast.backends.postgres._connections import (
 from holdfast.backends.postgres._feed import follow
 from holdfast.backends.postgres._inspection import PostgresInspection
 from holdfast.backends.postgres._pools import BlockingConnections, NativeConnections
-from holdfast.backends.postgres._prune import DryRun, Pruning
+from holdfast.backends.postgres._prune import DryRun, PostgresPrune
 from holdfast.backends.postgres._read import (
     FeedPage,
     read_changes,
@@ -127,10 +127,10 @@ class PostgresBackend:
             return await self._sessions.use(
                 lambda db: self._count(db, plan), Limit.STATEMENT
             )
-        done: list[Pruning] = []
+        done: list[PostgresPrune] = []
 
         async def carry_out(db: Statements) -> Pruned:
-            pruning = Pruning(db, plan, self._durable)
+            pruning = PostgresPrune(db, plan, self._durable)
             async with db.transaction():
                 await pruning.carry_out()
                 done.append(pruning)

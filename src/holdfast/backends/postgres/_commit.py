@@ -58,7 +58,7 @@ class Commits:
 
         async def commit_all(db: Statements) -> list[Receipt]:
             async with db.transaction():
-                applied = [_write.Applied(db, w, self._durable) for w in writes]
+                applied = [_write.PostgresWrite(db, w, self._durable) for w in writes]
                 attempts.append([await write.receipt() for write in applied])
             return attempts[-1]
 

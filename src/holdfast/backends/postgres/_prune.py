@@ -12,7 +12,7 @@ from holdfast.backends._sql.rows import Row
 from holdfast.backends.postgres._arrays import int8s, texts
 from holdfast.backends.postgres._outcome import Trace
 from holdfast.backends.postgres._statements import Statements
-from holdfast.backends.postgres._write import Applied, Durable, rewrite
+from holdfast.backends.postgres._write import Durable, PostgresWrite, rewrite
 
 LAST_NUMBER = 0xFFFF_FFFF
 
@@ -96,7 +96,7 @@ class DryRun(PruneCounts):
         self.bytes += found[1]
 
 
-class Pruning(PruneCounts):
+class PostgresPrune(PruneCounts):
     """A prune being carried out inside a transaction."""
 
     def __init__(self, db: Statements, plan: Prune, durable: Durable) -> None:
@@ -123,7 +123,7 @@ class Pruning(PruneCounts):
 
     async def _write(self, writes: tuple[Write, ...]) -> None:
         for write in writes:
-            await Applied(self.db, write, self.durable).receipt()
+            await PostgresWrite(self.db, write, self.durable).receipt()
 
     async def _drop_thread(self, thread: ThreadRecord) -> None:
         place = {"family": thread.family, "number": thread.number}

@@ -120,7 +120,7 @@ def is_logged(write: Write) -> bool:
     return bool(write.turn or write.marks or write.details or forks)
 
 
-class Applied:
+class PostgresWrite:
     """One write being applied inside a transaction of several statements."""
 
     def __init__(self, db: Statements, write: Write, durable: Durable) -> None:

@@ -61,7 +61,7 @@ from holdfast.backends.sqlite._search import (
     write_index,
 )
 from holdfast.backends.sqlite._statements import rows
-from holdfast.backends.sqlite._write import Pruning
+from holdfast.backends.sqlite._write import SqlitePrune
 from holdfast.errors import Conflict, Corrupt, HoldfastError, NotFound, Unsupported
 
 R = TypeVar("R")
@@ -156,7 +156,7 @@ class SqliteBackend:
 
     async def prune(self, plan: Prune) -> Pruned:
         def carry_out(db: apsw.Connection) -> Pruned:
-            pruned = Pruning(db, plan.at).carry_out(plan)
+            pruned = SqlitePrune(db, plan.at).carry_out(plan)
             if plan.dry_run:
                 raise _DryRun(pruned)
             return pruned

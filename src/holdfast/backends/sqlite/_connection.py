@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import time
 from importlib import resources
-from types import TracebackType
 from typing import Any, Literal
 from urllib.parse import quote
 
@@ -53,12 +52,7 @@ class translated:  # noqa: N801 - reads as a statement: `with translated(path):`
     def __enter__(self) -> None:
         return None
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         if isinstance(error, apsw.Error):
             raise translation(error, self.path) from error
 
@@ -152,12 +146,7 @@ class transaction:  # noqa: N801 - reads as a statement: `with transaction(db):`
             self.roll_back()
             raise
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         try:
             if error is None:
                 self.db.execute("commit")

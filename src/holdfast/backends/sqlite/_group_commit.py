@@ -12,7 +12,7 @@ import apsw
 from holdfast._port import Outcome, Receipt, Write
 from holdfast.backends.sqlite._database import Database
 from holdfast.backends.sqlite._hooks import Hooks
-from holdfast.backends.sqlite._write import Applied, next_seq
+from holdfast.backends.sqlite._write import SqliteWrite, next_seq
 from holdfast.errors import Busy, HoldfastError
 
 LARGEST_GROUP = 256
@@ -159,7 +159,7 @@ def _apply(db: apsw.Connection, ticket: Ticket, seq: int, hooks: Hooks) -> int:
     ticket.receipts.clear()
     try:
         for write in hooks.check_writes(db, ticket.writes):
-            applied = Applied(db, write, seq)
+            applied = SqliteWrite(db, write, seq)
             ticket.receipts.append(applied.receipt())
             seq = applied.changed + 1
     except HoldfastError as error:

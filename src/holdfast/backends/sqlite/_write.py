@@ -37,7 +37,7 @@ def next_seq(db: apsw.Connection) -> int:
     return int(seq)
 
 
-class Applied:
+class SqliteWrite:
     """One write being applied: the numbers it takes and the thread it changes."""
 
     __slots__ = ("changed", "db", "family", "last", "number", "seq", "stored", "write")
@@ -249,7 +249,7 @@ def rewrite(
     rows(db, "update_checkpoint", **changed._asdict())
 
 
-class Pruning:
+class SqlitePrune:
     """One prune being carried out, counting what goes."""
 
     __slots__ = ("at", "bytes", "checkpoints", "db", "segments", "seq", "threads")
@@ -276,7 +276,7 @@ class Pruning:
 
     def _write(self, writes: tuple[Write, ...]) -> None:
         for write in writes:
-            Applied(self.db, write, next_seq(self.db)).receipt()
+            SqliteWrite(self.db, write, next_seq(self.db)).receipt()
 
     def _drop_thread(self, thread: ThreadRecord) -> None:
         buried = row(

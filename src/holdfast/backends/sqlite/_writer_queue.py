@@ -11,7 +11,6 @@ import contextlib
 import os
 import sys
 import threading
-from types import TracebackType
 
 from holdfast.errors import Busy
 
@@ -42,12 +41,7 @@ class WriterQueue:
         if not granted:
             file.wait()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.unlock()
 
     def close(self) -> None:

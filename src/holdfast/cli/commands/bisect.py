@@ -18,6 +18,7 @@ from holdfast.cli._bisection import Outcome, Verdict, first_bad
 from holdfast.cli._completion import THREAD
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._lines import marks
+from holdfast.cli._options import option
 from holdfast.cli._resolve import thread_named
 from holdfast.cli._text import time
 from holdfast.cli.terminal.tables import Line
@@ -39,11 +40,11 @@ ABORTED = 128
     required=True,
     metavar="COMMAND...",
 )
-@click.option("--good", metavar="REF", help="A checkpoint that is known to be good.")
-@click.option(
+@option("--good", "REF", "A checkpoint that is known to be good.")
+@option(
     "--bad",
-    metavar="REF",
-    help="A checkpoint that is known to be bad; by default the head is tested.",
+    "REF",
+    "A checkpoint that is known to be bad; by default the head is tested.",
 )
 def command(
     cli: Invocation,

@@ -11,7 +11,7 @@ from holdfast.cli import _command, _status
 from holdfast.cli._completion import REFERENCE
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._lines import change_lines
-from holdfast.cli._options import flag
+from holdfast.cli._options import flag, option
 from holdfast.cli._resolve import head_of, locate, locate_fork, locate_range
 from holdfast.cli.terminal.output import Output
 from holdfast.cli.terminal.tables import Line
@@ -32,7 +32,7 @@ SIGNS: dict[Op, str] = {"added": "+", "removed": "-", "changed": "~"}
 @click.argument("a", type=REFERENCE)
 @click.argument("b", type=REFERENCE, required=False)
 @flag("--stat", help="Print only counts, for each value of the state.")
-@click.option("--path", metavar="PATH", help="Only changes at this path.")
+@option("--path", "PATH", "Only changes at this path.")
 @flag("--exit-code", help="Exit with 1 if there is a difference.")
 @flag("--json-patch", help="Print a JSON Patch (RFC 6902).")
 def command(

@@ -14,7 +14,7 @@ from holdfast.archive import Contents
 from holdfast.cli import _command, _status
 from holdfast.cli._completion import THREAD
 from holdfast.cli._invocation import Invocation
-from holdfast.cli._options import as_time, flag
+from holdfast.cli._options import flag, option, since_option
 from holdfast.cli._text import counted
 
 STREAM = "-"
@@ -23,20 +23,15 @@ STREAM = "-"
 @_command.command("export")
 @click.argument("file", type=click.Path(allow_dash=True))
 @click.argument("threads", type=THREAD, nargs=-1)
-@click.option(
-    "--since",
-    callback=as_time,
-    metavar="TIME",
-    help="Only checkpoints saved since TIME.",
-)
+@since_option("Only checkpoints saved since TIME.")
 @flag("--jsonl", help="Write one line of JSON for each checkpoint.")
 @flag("--messages", help="With --jsonl: write messages instead of states.")
 @flag("--heads", help="With --jsonl: write only the heads.")
-@click.option(
+@option(
     "--redact",
+    "PATH",
+    "With --jsonl: leave out this path, such as messages.*.content.",
     multiple=True,
-    metavar="PATH",
-    help="With --jsonl: leave out this path, such as messages.*.content.",
 )
 def command(
     cli: Invocation,

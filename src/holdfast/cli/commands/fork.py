@@ -10,6 +10,7 @@ import orjson
 from holdfast.cli import _command
 from holdfast.cli._completion import REFERENCE
 from holdfast.cli._invocation import Invocation
+from holdfast.cli._options import option
 from holdfast.cli._resolve import locate
 from holdfast.views.documents import thread_document
 from holdfast.views.references import shown_reference
@@ -34,13 +35,12 @@ def _assignments(
 @_command.command("fork")
 @click.argument("ref", type=REFERENCE)
 @click.argument("name")
-@click.option(
-    "--set",
-    "values",
+@option(
+    "--set values",
+    "KEY=JSON",
+    "Save this value of the state as the first step of the fork; may be repeated.",
     multiple=True,
     callback=_assignments,
-    metavar="KEY=JSON",
-    help="Save this value of the state as the first step of the fork; may be repeated.",
 )
 def command(cli: Invocation, *, ref: str, name: str, values: dict[str, object]) -> None:
     """Create a thread NAME that starts at REF; nothing is copied."""

@@ -15,7 +15,7 @@ from holdfast._api.store import Store
 from holdfast.archive import Imported
 from holdfast.cli import _command, _status
 from holdfast.cli._invocation import Invocation
-from holdfast.cli._options import dry_run_option
+from holdfast.cli._options import dry_run_option, option
 from holdfast.cli._text import counted
 from holdfast.cli.terminal.tables import Line
 from holdfast.errors import NotFound, Unsupported
@@ -29,11 +29,10 @@ MOST_SHOWN = 20
 
 @_command.command("import")
 @click.argument("path", type=click.Path(allow_dash=True))
-@click.option(
-    "--from",
-    "format_",
-    metavar="FORMAT",
-    help="The format of PATH: archive, auto, or a foreign format; auto by default.",
+@option(
+    "--from format_",
+    "FORMAT",
+    "The format of PATH: archive, auto, or a foreign format; auto by default.",
 )
 @dry_run_option
 def command(cli: Invocation, *, path: str, format_: str | None, dry_run: bool) -> int:

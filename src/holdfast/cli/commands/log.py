@@ -13,7 +13,7 @@ from holdfast.cli._completion import REFERENCE
 from holdfast.cli._error_text import for_command_line
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._lines import change_lines, marks
-from holdfast.cli._options import as_time, flag, limit_option
+from holdfast.cli._options import flag, limit_option, option, since_option
 from holdfast.cli._resolve import last_used, locate, locate_range
 from holdfast.cli._text import pairs, time
 from holdfast.cli.terminal.graph import drawn
@@ -38,14 +38,9 @@ from holdfast.views.references import Revision, short_id
 )
 @flag("--all", help="Include checkpoints that were rewound.")
 @flag("--oneline", help="Print only references, labels and tags.")
-@click.option(
-    "--since",
-    callback=as_time,
-    metavar="TIME",
-    help="Stop at the first checkpoint that is older than TIME.",
-)
-@click.option("--tag", metavar="TAG", help="Only checkpoints with this tag.")
-@click.option("--label", metavar="LABEL", help="Only checkpoints with this label.")
+@since_option("Stop at the first checkpoint that is older than TIME.")
+@option("--tag", "TAG", "Only checkpoints with this tag.")
+@option("--label", "LABEL", "Only checkpoints with this label.")
 @flag("--changes", help="Show what each checkpoint changed.")
 @limit_option(50)
 def command(

@@ -15,7 +15,7 @@ import msgspec
 import holdfast
 from holdfast.cli import _command
 from holdfast.cli._invocation import Invocation
-from holdfast.cli._options import flag
+from holdfast.cli._options import flag, option
 from holdfast.errors import NotFound, Unstorable
 
 if TYPE_CHECKING:
@@ -51,32 +51,26 @@ class HttpOptions(msgspec.Struct, frozen=True):
 
 @_command.command("mcp")
 @flag("--http", help="Serve several clients over HTTP.")
-@click.option(
-    "--host", metavar="NAME", help=f"Address to listen on, {LOOPBACK} by default."
-)
-@click.option(
+@option("--host", "NAME", f"Address to listen on, {LOOPBACK} by default.")
+@option(
     "--port",
+    "NUMBER",
+    "Port to listen on, a free one by default.",
     type=click.IntRange(0, 65_535),
-    metavar="NUMBER",
-    help="Port to listen on, a free one by default.",
 )
-@click.option(
+@option(
     "--token-file",
+    "FILE",
+    f"File with the token that clients must send; or set {VARIABLE}.",
     type=click.Path(exists=True, dir_okay=False),
-    metavar="FILE",
-    help=f"File with the token that clients must send; or set {VARIABLE}.",
 )
-@click.option(
+@option(
     "--allow-host",
+    "NAME",
+    "Another host name that clients may use for the server.",
     multiple=True,
-    metavar="NAME",
-    help="Another host name that clients may use for the server.",
 )
-@click.option(
-    "--tools",
-    metavar="NAMES",
-    help="Offer only these tools, such as agent_load,agent_list.",
-)
+@option("--tools", "NAMES", "Offer only these tools, such as agent_load,agent_list.")
 def command(
     cli: Invocation,
     *,

@@ -13,42 +13,43 @@ from holdfast._port import Pruned
 from holdfast.cli import _command, _status
 from holdfast.cli._confirmation import confirmed
 from holdfast.cli._invocation import Invocation
-from holdfast.cli._options import F, as_age, dry_run_option, flag, yes_option
+from holdfast.cli._options import (
+    F,
+    as_age,
+    count_option,
+    dry_run_option,
+    flag,
+    option,
+    yes_option,
+)
 from holdfast.cli._text import counted, size
 from holdfast.cli.terminal.tables import Line
 from holdfast.retention import Retention, Thin
 
 
-def _count(option: str, name: str, text: str) -> Callable[[F], F]:
-    kind = click.IntRange(min=1)
-    return click.option(option, name, type=kind, metavar="N", help=text)
-
-
-def _age(option: str, name: str, text: str) -> Callable[[F], F]:
-    return click.option(option, name, callback=as_age, metavar="AGE", help=text)
+def _age(names: str, text: str) -> Callable[[F], F]:
+    return option(names, "AGE", text, callback=as_age)
 
 
 @_command.command("prune")
-@_count("--keep-last", "last", "Keep the last N of each thread.")
-@_age("--keep-within", "within", "Keep those younger than AGE: 30d, 12h.")
-@_count("--keep-hourly", "hourly", "Keep the last of each of N hours.")
-@_count("--keep-daily", "daily", "Keep the last of each of N days.")
-@_count("--keep-weekly", "weekly", "Keep the last of each of N weeks.")
+@count_option("--keep-last last", "Keep the last N of each thread.")
+@_age("--keep-within within", "Keep those younger than AGE: 30d, 12h.")
+@count_option("--keep-hourly hourly", "Keep the last of each of N hours.")
+@count_option("--keep-daily daily", "Keep the last of each of N days.")
+@count_option("--keep-weekly weekly", "Keep the last of each of N weeks.")
 @flag("--not-labelled", help="Also remove labelled checkpoints.")
 @flag("--not-tagged", help="Also remove tagged checkpoints.")
 @flag("--not-forks", help="Also remove checkpoints at which a fork began.")
-@_age("--drop-idle", "idle", "Remove threads not used for AGE.")
-@_count(
-    "--drop-beyond",
-    "threads_per_owner",
+@_age("--drop-idle idle", "Remove threads not used for AGE.")
+@count_option(
+    "--drop-beyond threads_per_owner",
     "Remove all threads of an owner except the N used last.",
 )
-@click.option(
-    "--kind",
-    "kinds",
+@option(
+    "--kind kinds",
+    "KIND",
+    "Let --drop rules remove only threads of this kind.",
     multiple=True,
-    metavar="KIND",
-    help="Let --drop rules remove only threads of this kind.",
 )
 @dry_run_option
 @yes_option

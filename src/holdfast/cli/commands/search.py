@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from holdfast._api.store import Store
@@ -9,7 +11,7 @@ from holdfast._engine.search.query import Match
 from holdfast._messages.transcript import text_of
 from holdfast.cli import _command, _status
 from holdfast.cli._invocation import Invocation
-from holdfast.cli._options import limit_option
+from holdfast.cli._options import limit_option, option
 from holdfast.cli.terminal.tables import Cell
 from holdfast.errors import Unsupported
 from holdfast.views.documents import iso
@@ -17,40 +19,23 @@ from holdfast.views.documents import iso
 
 @_command.command("search", stream=True)
 @click.argument("text")
-@click.option("--conversation", metavar="ID", help="Only in this conversation.")
-@click.option("--agent", metavar="NAME", help="Only in conversations of this agent.")
-@click.option("--owner", metavar="NAME", help="Only in conversations of this owner.")
+@option("--conversation", "ID", "Only in this conversation.")
+@option("--agent", "NAME", "Only in conversations of this agent.")
+@option("--owner", "NAME", "Only in conversations of this owner.")
 @click.option(
     "--archived/--current",
     default=None,
     help="Only in archived, or only in current conversations.",
 )
 @limit_option(20)
-def command(
-    cli: Invocation,
-    *,
-    text: str,
-    conversation: str | None,
-    agent: str | None,
-    owner: str | None,
-    archived: bool | None,
-    limit: int,
-) -> int:
+def command(cli: Invocation, *, text: str, **wanted: Any) -> int:
     """Find messages that contain TEXT, newest first.
 
     Upper and lower case are treated alike. The first search creates an index in the
     store, unless the store is read-only.
     """
     with _opened(cli) as store, cli.progress("indexing") as progress:
-        found = store.search(
-            text,
-            conversation=conversation,
-            agent=agent,
-            owner=owner,
-            archived=archived,
-            limit=limit,
-            progress=progress,
-        )
+        found = store.search(text, **wanted, progress=progress)
     cli.out.listing(
         ("match", "matches"),
         map(_document, found),

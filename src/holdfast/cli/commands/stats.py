@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import click
 import msgspec
 
 from holdfast._engine.upkeep.sizes import Heavy
@@ -12,7 +11,7 @@ from holdfast._engine.upkeep.statistics import Statistics
 from holdfast._port import Pruned
 from holdfast.cli import _command
 from holdfast.cli._invocation import Invocation
-from holdfast.cli._options import limit_option
+from holdfast.cli._options import count_option, limit_option
 from holdfast.cli._text import counted, size
 from holdfast.cli.terminal.output import Output
 from holdfast.cli.terminal.tables import Line
@@ -22,12 +21,7 @@ MOST_VALUES = 3
 
 
 @_command.command("stats")
-@click.option(
-    "--keep-last",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Also show what `prune --keep-last N` would free.",
-)
+@count_option("--keep-last", "Also show what `prune --keep-last N` would free.")
 @limit_option(10)
 def command(cli: Invocation, *, keep_last: int | None, limit: int) -> None:
     """Show counts and sizes, and which threads take the most space.

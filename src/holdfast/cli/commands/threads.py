@@ -2,50 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Any
 
-import click
-
-from holdfast._values.records import Page, ThreadRecord
+from holdfast._values.records import ThreadRecord
 from holdfast.cli import _command
 from holdfast.cli._invocation import Invocation
-from holdfast.cli._options import limit_option
+from holdfast.cli._options import limit_option, option
 from holdfast.cli._text import size, time
-from holdfast.cli.terminal.output import Output
 from holdfast.cli.terminal.tables import Line
 from holdfast.views.documents import thread_document
 
 
 @_command.command("threads", stream=True)
-@click.option("--kind", help="Only threads of this kind.", metavar="KIND")
-@click.option("--owner", help="Only threads of this owner.", metavar="NAME")
-@click.option("--agent", help="Only threads of this agent.", metavar="NAME")
-@click.option(
-    "--prefix", help="Only threads whose name starts with TEXT.", metavar="TEXT"
-)
+@option("--kind", "KIND", "Only threads of this kind.")
+@option("--owner", "NAME", "Only threads of this owner.")
+@option("--agent", "NAME", "Only threads of this agent.")
+@option("--prefix", "TEXT", "Only threads whose name starts with TEXT.")
 @limit_option(50)
-def command(
-    cli: Invocation,
-    *,
-    kind: str | None,
-    owner: str | None,
-    agent: str | None,
-    prefix: str | None,
-    limit: int,
-) -> None:
+def command(cli: Invocation, **wanted: Any) -> None:
     """List threads, the last used first."""
     with cli.reading() as store:
-        found = store.threads(
-            kind=kind, owner=owner, agent=agent, prefix=prefix, limit=limit
-        )
-    cli.out.listing(
-        ("thread", "threads"), map(thread_document, found), lines(cli.out, found)
-    )
-
-
-def lines(out: Output, found: Page[ThreadRecord]) -> Iterator[Line]:
-    """A line for each thread."""
-    return out.table(map(_row, found), right=frozenset({1}))
+        found = store.threads(**wanted)
+    lines = cli.out.table(map(_row, found), right=frozenset({1}))
+    cli.out.listing(("thread", "threads"), map(thread_document, found), lines)
 
 
 def _row(thread: ThreadRecord) -> Line:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import click
 import msgspec
 
 import holdfast
@@ -12,7 +11,7 @@ from holdfast._engine.upkeep.salvage import Salvaged
 from holdfast._engine.upkeep.verify import Problem, Verification
 from holdfast.cli import _command, _status
 from holdfast.cli._invocation import Invocation
-from holdfast.cli._options import flag
+from holdfast.cli._options import flag, option
 from holdfast.cli._text import counted
 from holdfast.cli.terminal.tables import Line
 from holdfast.errors import Corrupt, FormatMismatch
@@ -21,10 +20,10 @@ MOST_SHOWN = 20
 
 
 @_command.command("verify")
-@click.option(
+@option(
     "--repair",
-    metavar="FILE",
-    help="If something is damaged, write all that can be read to a new store FILE.",
+    "FILE",
+    "If something is damaged, write all that can be read to a new store FILE.",
 )
 @flag("--quick", help="Check only the files, not every stored value.")
 def command(cli: Invocation, *, repair: str | None, quick: bool) -> int:

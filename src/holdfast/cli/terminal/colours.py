@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import TextIO, TypeAlias
 
 from holdfast.cli._shared_options import When
@@ -11,22 +10,20 @@ from holdfast.cli.terminal.tables import Line
 
 Paint: TypeAlias = Callable[[Line], str]
 
-STYLES = MappingProxyType(
-    {
-        "added": "green",
-        "removed": "red",
-        "changed": "yellow",
-        "name": "bold",
-        "reference": "yellow",
-        "head": "bold cyan",
-        "label": "magenta",
-        "tag": "magenta",
-        "title": "bold",
-        "faint": "dim",
-        "good": "green",
-        "bad": "bold red",
-    }
-)
+STYLES = {
+    "added": "green",
+    "removed": "red",
+    "changed": "yellow",
+    "name": "bold",
+    "reference": "yellow",
+    "head": "bold cyan",
+    "label": "magenta",
+    "tag": "magenta",
+    "title": "bold",
+    "faint": "dim",
+    "good": "green",
+    "bad": "bold red",
+}
 
 
 def painter(when: When, environ: Mapping[str, str], stream: TextIO) -> Paint:
