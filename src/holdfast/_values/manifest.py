@@ -35,15 +35,17 @@ class Manifest(msgspec.Struct, frozen=True):
     @property
     def runs(self) -> tuple[Run, ...]:
         """The runs of all ropes, in the order of the values."""
-        ropes = (v for v in self.values.values() if isinstance(v, Rope))
-        return tuple(run for rope in ropes for run in rope.runs)
+        # Not a generator: every save comes through here, and most have one rope.
+        ropes = [v for v in self.values.values() if isinstance(v, Rope)]
+        if len(ropes) == 1:
+            return ropes[0].runs
+        return tuple([run for rope in ropes for run in rope.runs])
 
     @property
     def size(self) -> int:
         """The size of the values as JSON, in bytes."""
-        return sum(
-            v.size if isinstance(v, Rope) else len(v) for v in self.values.values()
-        )
+        values = self.values.values()
+        return sum([v.size if isinstance(v, Rope) else len(v) for v in values])
 
     def encoded(self) -> bytes:
         """The manifest as bytes."""

@@ -151,6 +151,8 @@ async def seen(context: Context, thread: str, id_: str | None) -> Checkpoint | U
 class _Attempt:
     """A save that is repeated until it is committed or refused."""
 
+    __slots__ = ("context", "draft", "how", "id", "parent", "thread")
+
     def __init__(
         self, context: Context, thread: str, draft: Draft, how: Options
     ) -> None:
@@ -229,6 +231,8 @@ class _Attempt:
         return head
 
     def _entries(self, checkpoint: str, now: int) -> tuple[Entry, ...]:
+        if not self.how.journal:
+            return ()
         return tuple(
             Entry(self.thread, checkpoint, key, data, now)
             for key, data in self.how.journal

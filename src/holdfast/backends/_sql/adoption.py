@@ -7,7 +7,7 @@ from typing import Any
 
 from holdfast._port import Adoption
 from holdfast._values.records import Move
-from holdfast.backends._sql.rows import RowCodec, thread_row
+from holdfast.backends._sql.rows import CheckpointRow, RowCodec, thread_row
 
 Values = dict[str, Any]
 
@@ -30,7 +30,7 @@ def adoption_statements(
         row = codec.checkpoint_row(
             c, seq=c.seq, family=c.family, thread=c.thread_number, parent=parent
         )
-        yield "adopt_checkpoint", row._asdict()
+        yield "adopt_checkpoint", CheckpointRow._make(row)._asdict()
     for entry in adoption.entries:
         number = numbers[entry.thread]
         values = codec.entry_row(entry, seq=entry.seq, thread=number)._asdict()

@@ -156,15 +156,18 @@ class RowCodec:
 
     def checkpoint_row(
         self, c: Checkpoint, *, seq: int, family: int, thread: int, parent: int | None
-    ) -> CheckpointRow:
-        """The columns of a checkpoint with the numbers it has in this store."""
+    ) -> Row:
+        """The columns of a checkpoint with the numbers it has in this store.
+
+        A plain tuple in the order of `CheckpointRow`: every save makes one.
+        """
         tags, runs = encode_tags(c.tags), encode_runs(c.runs)
         columns = (
             c.thread, c.parent, seq, c.id, family, thread, parent, c.step, c.saved_at,
             c.kind, c.label, tags, c.encoded_metadata, runs, c.manifest, c.size,
             c.sha256, c.link,
         )  # fmt: skip
-        return CheckpointRow(*columns, self._checksum(columns))
+        return *columns, self._checksum(columns)
 
     def _checksum(self, row: Row) -> int:
         metadata, manifest, digest, link = _BLOBS(row)

@@ -11,7 +11,7 @@ from typing import Any
 
 from holdfast._port import Start, Write
 from holdfast._values.records import Checkpoint, Entry, Run, Segment
-from holdfast.backends._sql.rows import RowCodec, segment_checksum
+from holdfast.backends._sql.rows import CheckpointRow, RowCodec, segment_checksum
 from holdfast.backends.postgres._arrays import Array, byteas, int2s, int8s, texts
 
 CODEC = RowCodec(
@@ -26,7 +26,7 @@ CODEC = RowCodec(
 def checkpoint_values(c: Checkpoint, parent: int | None) -> dict[str, Any]:
     """A checkpoint as parameters; its own numbers are 0, the server gives them."""
     row = CODEC.checkpoint_row(c, seq=0, family=0, thread=0, parent=parent)
-    return row._asdict()
+    return dict(zip(CheckpointRow._fields, row, strict=True))
 
 
 # The parameters that say how a thread begins, and the fields of `Start` they are.

@@ -78,7 +78,7 @@ class Database:
 
     def make_idle(self) -> None:
         """Roll back what an interrupted caller began; only with the lock held."""
-        db = self.writer
+        db = self._writer or self.writer
         if db.in_transaction:
             db.execute("rollback")
 
@@ -111,7 +111,7 @@ class Database:
                 self.make_idle()
                 with self.hooks.queue:
                     self.hooks.before_write(self, writes)
-                    return work(self.writer)
+                    return work(self._writer or self.writer)
         finally:
             self.lock.release()
 

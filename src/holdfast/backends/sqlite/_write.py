@@ -246,7 +246,7 @@ def rewrite(
     changed = CODEC.checkpoint_row(
         c, seq=seq, family=c.family, thread=c.thread_number, parent=parent
     )
-    rows(db, "update_checkpoint", **changed._asdict())
+    rows(db, "update_checkpoint", **CheckpointRow._make(changed)._asdict())
 
 
 class SqlitePrune:
