@@ -31,7 +31,10 @@ OF_BACKENDS = {"durability", "read_only", "busy_timeout"}
 
 
 class Writing(Layer):
-    """Changes every write, with `changed`."""
+    """Makes something else of each write; a subclass says what, with `changed`."""
+
+    def changed(self, write):
+        return write
 
     async def commit(self, writes):
         return await super().commit([self.changed(write) for write in writes])
