@@ -75,18 +75,6 @@ class AgentCheckpointTests(AgentCases):
         assert after.stored_bytes - before.stored_bytes < 2000
         assert (after.checkpoints - before.checkpoints, made.conversations) == (2, 22)
 
-    def test_its_pins_are_not_listed_among_the_threads(self) -> None:
-        self.busy_agent()
-        before = {thread.id for thread in self.store.threads()}
-        self.store.agents.checkpoint("a")
-
-        listed = {thread.id for thread in self.store.threads()}
-
-        assert listed - before == {"checkpoints:a"}
-        assert len(self.store.threads(kind="pin")) == 3
-        assert len(self.store.conversations.list()) == 2
-        assert self.store.agents.load("a").active_conversations == ("two", "one")
-
     def test_pins_cannot_be_deleted_from_under_their_checkpoints(self) -> None:
         self.busy_agent()
         self.store.agents.checkpoint("a", "kept")

@@ -1,4 +1,4 @@
-"""The journal: what the codec and the defaults decide."""
+"""The journal: what the codec decides."""
 
 from __future__ import annotations
 
@@ -8,16 +8,7 @@ from holdfast.testing._raises import raises
 
 
 class RecordedValueTests(Cases):
-    """Types of recorded values, and what was not recorded."""
-
-    def test_what_was_not_recorded_is_the_default(self) -> None:
-        chat = self.thread()
-        chat.record("nothing", None)
-
-        assert chat.recorded("nothing", "default") is None
-        assert chat.recorded("missing") is None
-        assert chat.recorded("missing", "default") == "default"
-        assert self.thread("nobody").journal() == {}
+    """Types of recorded values, and values that cannot be recorded."""
 
     def test_all_or_none_are_recorded(self) -> None:
         chat = self.thread()

@@ -55,7 +55,7 @@ from holdfast.testing._moves import HardRewindTests, RewindTests, UndoTests
 from holdfast.testing._prune import PruneTests, RetentionTests
 from holdfast.testing._raises import raises
 from holdfast.testing._references import LogReferenceTests, StepTests
-from holdfast.testing._restore import RestoreTests, RivalTests
+from holdfast.testing._restore import PinTests, RestoreTests, RivalTests
 from holdfast.testing._save import AppendTests, SaveTests
 from holdfast.testing._search import SearchOrderTests, SearchTests
 from holdfast.testing._search_index import SearchUpkeepTests
@@ -99,6 +99,7 @@ class StoreTests(
     CompressionTests,
     RestoreTests,
     RivalTests,
+    PinTests,
     SearchTests,
     SearchOrderTests,
     SearchUpkeepTests,

@@ -32,6 +32,15 @@ class JournalTests(Cases):
         assert chat.record("other", 3, replace=True) == 3
         assert chat.journal() == {"call": 2, "other": 3}
 
+    def test_what_was_not_recorded_is_the_default(self) -> None:
+        chat = self.thread()
+        chat.record("nothing", None)
+
+        assert chat.recorded("nothing", "default") is None
+        assert chat.recorded("missing") is None
+        assert chat.recorded("missing", "default") == "default"
+        assert self.thread("nobody").journal() == {}
+
     def test_thread_and_checkpoints_have_a_journal_each(self) -> None:
         first, second = self.filled(2)
         chat = self.thread()

@@ -188,3 +188,19 @@ class RivalTests(AgentCases):
         for checkpoint in made:
             self.store.agents.restore("a", checkpoint)
             assert self.world() == before
+
+
+class PinTests(AgentCases):
+    """The threads that keep states for the checkpoints of an agent."""
+
+    def test_its_pins_are_not_listed_among_the_threads(self) -> None:
+        self.busy_agent()
+        before = {thread.id for thread in self.store.threads()}
+        self.store.agents.checkpoint("a")
+
+        listed = {thread.id for thread in self.store.threads()}
+
+        assert listed - before == {"checkpoints:a"}
+        assert len(self.store.threads(kind="pin")) == 3
+        assert len(self.store.conversations.list()) == 2
+        assert self.store.agents.load("a").active_conversations == ("two", "one")
