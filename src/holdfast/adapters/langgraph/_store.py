@@ -59,7 +59,6 @@ class HoldfastStore(OverStore, BaseStore):
         return self._runner.run(_memory.batch, self._types, ops)
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """As `batch`, awaited."""
         return await self._runner.arun(_memory.batch, self._types, ops)
 
     def sweep_ttl(self) -> int:
@@ -67,5 +66,4 @@ class HoldfastStore(OverStore, BaseStore):
         return self._runner.run(_memory.sweep)
 
     async def asweep_ttl(self) -> int:
-        """As `sweep_ttl`, awaited."""
         return await self._runner.arun(_memory.sweep)

@@ -34,7 +34,8 @@ def command(cli: Invocation, *, repair: str | None, quick: bool) -> int:
     store is too damaged to be opened.
     """
     try:
-        found = _verified(cli, quick=quick)
+        with cli.reading() as store, cli.progress("Verifying") as progress:
+            found = store.verify(quick=quick, progress=progress)
     except (Corrupt, FormatMismatch) as error:
         if repair is None:
             raise
@@ -44,11 +45,6 @@ def command(cli: Invocation, *, repair: str | None, quick: bool) -> int:
         saved = holdfast.salvage(cli.address, repair)
     cli.out.answer("verify/1", _document(found, saved), _lines(found, saved, repair))
     return _status.OK if found.ok else _status.DAMAGED
-
-
-def _verified(cli: Invocation, *, quick: bool) -> Verification:
-    with cli.reading() as store, cli.progress("Verifying") as progress:
-        return store.verify(quick=quick, progress=progress)
 
 
 def _document(found: Verification, saved: Salvaged | None) -> dict[str, object]:
