@@ -38,7 +38,7 @@ async def import_into(
     context: Context,
     path: str | os.PathLike[str],
     *,
-    format: str | None = None,  # noqa: A002 - public name
+    format: str | None = None,
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> Report:
