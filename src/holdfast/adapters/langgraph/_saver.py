@@ -27,14 +27,14 @@ from holdfast.adapters.langgraph import (
     _put,
     _shapes,
 )
-from holdfast.adapters.langgraph._runner import Address, AnyStore, OverStore, Scoped
+from holdfast.adapters.langgraph._runner import Address, AnyStore, Scoped, StoreOwner
 from holdfast.adapters.langgraph._types import Types
 
 if TYPE_CHECKING:
     from holdfast.importers import Progress, Report
 
 
-class HoldfastSaver(OverStore, BaseCheckpointSaver[Any]):
+class HoldfastSaver(StoreOwner, BaseCheckpointSaver[Any]):
     """A checkpointer for ``graph.compile(checkpointer=...)``.
 
     ``store`` is an address, which is opened with the options of `holdfast.open`, or a
@@ -58,7 +58,7 @@ class HoldfastSaver(OverStore, BaseCheckpointSaver[Any]):
     ) -> None:
         super().__init__()
         self._types = Types(allow)
-        self._use(store, options)
+        self._take_store(store, options)
 
     @classmethod
     def from_conn_string(

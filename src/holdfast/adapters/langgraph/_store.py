@@ -9,12 +9,12 @@ from langgraph.store.base import BaseStore, IndexConfig, Op, Result, TTLConfig
 
 from holdfast._api.options import OpenOptions
 from holdfast.adapters.langgraph import _memory
-from holdfast.adapters.langgraph._runner import Address, AnyStore, OverStore, Scoped
+from holdfast.adapters.langgraph._runner import Address, AnyStore, Scoped, StoreOwner
 from holdfast.adapters.langgraph._types import Types
 from holdfast.errors import Unsupported
 
 
-class HoldfastStore(OverStore, BaseStore):
+class HoldfastStore(StoreOwner, BaseStore):
     """A store for ``graph.compile(store=...)``: items in namespaces, with history.
 
     Opened like `HoldfastSaver`, also over the same store. ``ttl`` is LangGraph's
@@ -40,7 +40,7 @@ class HoldfastStore(OverStore, BaseStore):
             )
         self.ttl_config = ttl
         self._types = Types(allow)
-        self._use(store, options)
+        self._take_store(store, options)
 
     @classmethod
     def from_conn_string(
