@@ -48,16 +48,8 @@ def command(cli: Invocation, *, repair: str | None, quick: bool) -> int:
 
 
 def _document(found: Verification, saved: Salvaged | None) -> dict[str, object]:
-    document: dict[str, object] = {
-        "ok": found.ok,
-        "threads": found.threads,
-        "checkpoints": found.checkpoints,
-        "segments": found.segments,
-        "problems": [msgspec.to_builtins(problem) for problem in found.problems],
-    }
-    if saved is not None:
-        document["repaired"] = msgspec.to_builtins(saved)
-    return document
+    repaired = {} if saved is None else {"repaired": msgspec.to_builtins(saved)}
+    return {"ok": found.ok, **msgspec.to_builtins(found), **repaired}
 
 
 def _lines(
