@@ -123,10 +123,7 @@ class Recorder(_Properties):
     """
 
     def __init__(
-        self,
-        runner: Runner,
-        id: str,  # noqa: A002 - public name
-        **options: Unpack[RecorderOptions],
+        self, runner: Runner, id: str, **options: Unpack[RecorderOptions]
     ) -> None:
         self._recording = _new_recording(runner.context, id, options)
         # A runner without threads: over a blocking backend it never suspends.
@@ -232,10 +229,7 @@ class AsyncRecorder(_Properties):
     """
 
     def __init__(
-        self,
-        runner: AsyncRunner,
-        id: str,  # noqa: A002 - public name
-        **options: Unpack[RecorderOptions],
+        self, runner: AsyncRunner, id: str, **options: Unpack[RecorderOptions]
     ) -> None:
         import asyncio  # noqa: PLC0415 - the sync API does not need it
 

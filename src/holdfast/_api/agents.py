@@ -33,7 +33,7 @@ class Agents:
         self._runner = runner
         self._running: set[AutoCheckpoints] = set()
 
-    def thread(self, id: str) -> Thread:  # noqa: A002 - public name
+    def thread(self, id: str) -> Thread:
         """The thread of an agent, for its history."""
         return Thread(self._runner, thread_of(id), Start(kind=KIND, agent=id))
 
@@ -46,18 +46,18 @@ class Agents:
         """
         return self._runner.run(agents.save, agent)
 
-    def load(self, id: str, ref: Reference = HEAD) -> Agent:  # noqa: A002
+    def load(self, id: str, ref: Reference = HEAD) -> Agent:
         """An agent as it is, or as it was at a checkpoint of its thread."""
         return self._runner.run(agents.load, id, ref)
 
-    def find(self, id: str) -> Agent | None:  # noqa: A002 - public name
+    def find(self, id: str) -> Agent | None:
         """An agent, ``None`` if there is none."""
         return self._runner.run(agents.find, id)
 
     def list(
         self,
         *,
-        type: str | None = None,  # noqa: A002 - public name
+        type: str | None = None,
         limit: int | None = 100,
         after: int | None = None,
     ) -> Page[Agent]:
@@ -78,7 +78,7 @@ class Agents:
         description: str | None = None,
         *,
         metadata: Mapping[str, Any] | None = None,
-        id: str | None = None,  # noqa: A002 - public name
+        id: str | None = None,
         keep: int | None = None,
     ) -> AgentCheckpoint:
         """Pin an agent and all its conversations as they are, together.
@@ -161,22 +161,22 @@ class AsyncAgents:
         self._runner = runner
         self._running: set[AsyncAutoCheckpoints] = set()
 
-    def thread(self, id: str) -> AsyncThread:  # noqa: A002 - public name
+    def thread(self, id: str) -> AsyncThread:
         return AsyncThread(self._runner, thread_of(id), Start(kind=KIND, agent=id))
 
     async def save(self, agent: Agent) -> Agent:
         return await self._runner.run(agents.save, agent)
 
-    async def load(self, id: str, ref: Reference = HEAD) -> Agent:  # noqa: A002
+    async def load(self, id: str, ref: Reference = HEAD) -> Agent:
         return await self._runner.run(agents.load, id, ref)
 
-    async def find(self, id: str) -> Agent | None:  # noqa: A002 - public name
+    async def find(self, id: str) -> Agent | None:
         return await self._runner.run(agents.find, id)
 
     async def list(
         self,
         *,
-        type: str | None = None,  # noqa: A002 - public name
+        type: str | None = None,
         limit: int | None = 100,
         after: int | None = None,
     ) -> Page[Agent]:
@@ -195,7 +195,7 @@ class AsyncAgents:
         description: str | None = None,
         *,
         metadata: Mapping[str, Any] | None = None,
-        id: str | None = None,  # noqa: A002 - public name
+        id: str | None = None,
         keep: int | None = None,
     ) -> AgentCheckpoint:
         wanted = CheckpointRequest(

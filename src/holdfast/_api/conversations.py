@@ -86,7 +86,7 @@ class Conversations:
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
 
-    def thread(self, id: str) -> Thread:  # noqa: A002 - public name
+    def thread(self, id: str) -> Thread:
         """The thread of a conversation, for its history, forks and rewinds."""
         return Thread(self._runner, thread_of(id), START)
 
@@ -94,7 +94,7 @@ class Conversations:
 
     def create(
         self,
-        id: str | None = None,  # noqa: A002 - public name
+        id: str | None = None,
         *,
         owner: str | None = None,
         agent: str | None = None,
@@ -112,7 +112,7 @@ class Conversations:
     def get_or_create(
         self,
         user_id: str,
-        id: str | None = None,  # noqa: A002 - public name
+        id: str | None = None,
         *,
         agent: str | None = None,
         **about: Unpack[AboutOptions],
@@ -125,10 +125,7 @@ class Conversations:
         return self._runner.run(conversations.get_or_create, wanted)
 
     def add(
-        self,
-        id: str,  # noqa: A002 - public name
-        *messages: AnyMessage,
-        owner: str | None = None,
+        self, id: str, *messages: AnyMessage, owner: str | None = None
     ) -> Checkpoint:
         """Append messages; the cost does not grow with the conversation."""
         return self._runner.save(add, thread_of(id), kept(messages), owner)
@@ -142,16 +139,16 @@ class Conversations:
         """
         return self._runner.run(conversations.save, conversation)
 
-    def update(self, id: str, **about: Unpack[AboutOptions]) -> Checkpoint:  # noqa: A002
+    def update(self, id: str, **about: Unpack[AboutOptions]) -> Checkpoint:
         """Set title, summary, context, tags and so on; the messages stay untouched."""
         values = conversations.as_values(about)
         return self._runner.save(update, thread_of(id), values)
 
-    def archive(self, id: str, *, archived: bool = True) -> Checkpoint:  # noqa: A002
+    def archive(self, id: str, *, archived: bool = True) -> Checkpoint:
         """Mark a conversation as archived, or with ``archived=False`` as active."""
         return self.update(id, archived=archived)
 
-    def auto_title(self, id: str) -> str | None:  # noqa: A002 - public name
+    def auto_title(self, id: str) -> str | None:
         """Title a conversation by its first user message, unless it has a title."""
         return self._runner.run(conversations.auto_title, id)
 
@@ -159,7 +156,7 @@ class Conversations:
 
     def load(
         self,
-        id: str,  # noqa: A002 - public name
+        id: str,
         ref: Reference = HEAD,
         *,
         owner: str | None = None,
@@ -175,20 +172,16 @@ class Conversations:
         """
         return self._runner.run(conversations.load, id, ref, owner=owner, repair=repair)
 
-    def find(self, id: str, *, owner: str | None = None) -> Conversation | None:  # noqa: A002
+    def find(self, id: str, *, owner: str | None = None) -> Conversation | None:
         """A conversation, ``None`` if there is none."""
         return self._runner.run(conversations.find, id, owner=owner)
 
-    def latest_safe(self, id: str) -> Checkpoint | None:  # noqa: A002 - public name
+    def latest_safe(self, id: str) -> Checkpoint | None:
         """The newest checkpoint at which every tool call was answered."""
         return self._runner.run(conversations.latest_safe, id)
 
     def context_window(
-        self,
-        id: str,  # noqa: A002 - public name
-        budget: int | None = None,
-        *,
-        count: Counter | None = None,
+        self, id: str, budget: int | None = None, *, count: Counter | None = None
     ) -> Window:
         """The system messages and the newest others that fit into so many tokens."""
         return self.load(id).context_window(budget, count=count)
@@ -216,11 +209,7 @@ class Conversations:
 
     # --- recording --------------------------------------------------------------------
 
-    def recorder(
-        self,
-        id: str,  # noqa: A002 - public name
-        **options: Unpack[RecorderOptions],
-    ) -> Recorder:
+    def recorder(self, id: str, **options: Unpack[RecorderOptions]) -> Recorder:
         """Saves the steps of an agent's loop, and resumes it.
 
         ``save`` is the strategy that says when to save, ``repair`` what to do with a
@@ -258,14 +247,14 @@ class AsyncConversations:
     def __init__(self, runner: AsyncRunner) -> None:
         self._runner = runner
 
-    def thread(self, id: str) -> AsyncThread:  # noqa: A002 - public name
+    def thread(self, id: str) -> AsyncThread:
         return AsyncThread(self._runner, thread_of(id), START)
 
     # --- saving -----------------------------------------------------------------------
 
     async def create(
         self,
-        id: str | None = None,  # noqa: A002 - public name
+        id: str | None = None,
         *,
         owner: str | None = None,
         agent: str | None = None,
@@ -278,7 +267,7 @@ class AsyncConversations:
     async def get_or_create(
         self,
         user_id: str,
-        id: str | None = None,  # noqa: A002 - public name
+        id: str | None = None,
         *,
         agent: str | None = None,
         **about: Unpack[AboutOptions],
@@ -287,31 +276,28 @@ class AsyncConversations:
         return await self._runner.run(conversations.get_or_create, wanted)
 
     async def add(
-        self,
-        id: str,  # noqa: A002 - public name
-        *messages: AnyMessage,
-        owner: str | None = None,
+        self, id: str, *messages: AnyMessage, owner: str | None = None
     ) -> Checkpoint:
         return await self._runner.save(add, thread_of(id), kept(messages), owner)
 
     async def save(self, conversation: Conversation) -> Conversation:
         return await self._runner.run(conversations.save, conversation)
 
-    async def update(self, id: str, **about: Unpack[AboutOptions]) -> Checkpoint:  # noqa: A002
+    async def update(self, id: str, **about: Unpack[AboutOptions]) -> Checkpoint:
         values = conversations.as_values(about)
         return await self._runner.save(update, thread_of(id), values)
 
-    async def archive(self, id: str, *, archived: bool = True) -> Checkpoint:  # noqa: A002
+    async def archive(self, id: str, *, archived: bool = True) -> Checkpoint:
         return await self.update(id, archived=archived)
 
-    async def auto_title(self, id: str) -> str | None:  # noqa: A002 - public name
+    async def auto_title(self, id: str) -> str | None:
         return await self._runner.run(conversations.auto_title, id)
 
     # --- loading ----------------------------------------------------------------------
 
     async def load(
         self,
-        id: str,  # noqa: A002 - public name
+        id: str,
         ref: Reference = HEAD,
         *,
         owner: str | None = None,
@@ -321,18 +307,14 @@ class AsyncConversations:
             conversations.load, id, ref, owner=owner, repair=repair
         )
 
-    async def find(self, id: str, *, owner: str | None = None) -> Conversation | None:  # noqa: A002
+    async def find(self, id: str, *, owner: str | None = None) -> Conversation | None:
         return await self._runner.run(conversations.find, id, owner=owner)
 
-    async def latest_safe(self, id: str) -> Checkpoint | None:  # noqa: A002 - public name
+    async def latest_safe(self, id: str) -> Checkpoint | None:
         return await self._runner.run(conversations.latest_safe, id)
 
     async def context_window(
-        self,
-        id: str,  # noqa: A002 - public name
-        budget: int | None = None,
-        *,
-        count: Counter | None = None,
+        self, id: str, budget: int | None = None, *, count: Counter | None = None
     ) -> Window:
         return (await self.load(id)).context_window(budget, count=count)
 
@@ -354,9 +336,7 @@ class AsyncConversations:
     # --- recording --------------------------------------------------------------------
 
     async def recorder(
-        self,
-        id: str,  # noqa: A002 - public name
-        **options: Unpack[RecorderOptions],
+        self, id: str, **options: Unpack[RecorderOptions]
     ) -> AsyncRecorder:
         return await AsyncRecorder(self._runner, id, **options)
 

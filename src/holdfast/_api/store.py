@@ -96,11 +96,7 @@ class Store:
 
     # --- threads ----------------------------------------------------------------------
 
-    def thread(
-        self,
-        id: str,  # noqa: A002 - public name
-        **options: Unpack[StartOptions],
-    ) -> Thread:
+    def thread(self, id: str, **options: Unpack[StartOptions]) -> Thread:
         """A handle on a thread, which need not exist.
 
         A new thread begins with the options: ``kind`` (``"thread"``), ``owner`` (a
@@ -142,7 +138,7 @@ class Store:
 
     # --- checkpoints ------------------------------------------------------------------
 
-    def get(self, id: str) -> Checkpoint:  # noqa: A002 - public name
+    def get(self, id: str) -> Checkpoint:
         """The checkpoint with an id, or with a unique beginning of one."""
         return self.runner.run(listing.get, id)
 
@@ -150,7 +146,7 @@ class Store:
     def load(self, checkpoint: Checkpoint | str, *, type: None = None) -> Any: ...
     @overload
     def load(self, checkpoint: Checkpoint | str, *, type: type[T]) -> T: ...
-    def load(self, checkpoint: Checkpoint | str, *, type: Any = None) -> Any:  # noqa: A002
+    def load(self, checkpoint: Checkpoint | str, *, type: Any = None) -> Any:
         """The state of a checkpoint of any thread."""
         state = self.runner.run(listing.load, checkpoint)
         return load.converted(state, type)
@@ -340,11 +336,7 @@ class AsyncStore:
 
     # --- threads ----------------------------------------------------------------------
 
-    def thread(
-        self,
-        id: str,  # noqa: A002 - public name
-        **options: Unpack[StartOptions],
-    ) -> AsyncThread:
+    def thread(self, id: str, **options: Unpack[StartOptions]) -> AsyncThread:
         return AsyncThread(self.runner, id, start(options))
 
     async def threads(
@@ -372,14 +364,14 @@ class AsyncStore:
 
     # --- checkpoints ------------------------------------------------------------------
 
-    async def get(self, id: str) -> Checkpoint:  # noqa: A002 - public name
+    async def get(self, id: str) -> Checkpoint:
         return await self.runner.run(listing.get, id)
 
     @overload
     async def load(self, checkpoint: Checkpoint | str, *, type: None = None) -> Any: ...
     @overload
     async def load(self, checkpoint: Checkpoint | str, *, type: type[T]) -> T: ...
-    async def load(self, checkpoint: Checkpoint | str, *, type: Any = None) -> Any:  # noqa: A002
+    async def load(self, checkpoint: Checkpoint | str, *, type: Any = None) -> Any:
         state = await self.runner.run(listing.load, checkpoint)
         return load.converted(state, type)
 

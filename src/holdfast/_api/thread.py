@@ -104,7 +104,7 @@ class Thread:
     def load(self, ref: Reference = HEAD, *, type: None = None) -> Any: ...
     @overload
     def load(self, ref: Reference = HEAD, *, type: type[T]) -> T: ...
-    def load(self, ref: Reference = HEAD, *, type: Any = None) -> Any:  # noqa: A002
+    def load(self, ref: Reference = HEAD, *, type: Any = None) -> Any:
         """The state at a checkpoint, equal to what was saved; ``type`` converts it.
 
         Dataclasses, TypedDicts, msgspec structs and pydantic models can be asked for;
@@ -330,7 +330,7 @@ class AsyncThread:
     async def load(self, ref: Reference = HEAD, *, type: None = None) -> Any: ...
     @overload
     async def load(self, ref: Reference = HEAD, *, type: type[T]) -> T: ...
-    async def load(self, ref: Reference = HEAD, *, type: Any = None) -> Any:  # noqa: A002
+    async def load(self, ref: Reference = HEAD, *, type: Any = None) -> Any:
         state = await self._runner.run(load.load, self.id, ref)
         return load.converted(state, type)
 

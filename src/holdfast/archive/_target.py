@@ -45,11 +45,8 @@ def _take_name(part: str, path: str) -> None:
     """Give a file its name; `Conflict` if a file of that name exists."""
     try:
         os.link(part, path)
-    except FileExistsError:
-        text = f"{path} exists; choose the name of a new file"
-        raise Conflict(text, code="file_exists") from None
-    except OSError:  # a file system without hard links
-        if os.path.lexists(path):
+    except OSError as error:
+        if isinstance(error, FileExistsError) or os.path.lexists(path):
             text = f"{path} exists; choose the name of a new file"
             raise Conflict(text, code="file_exists") from None
-        os.rename(part, path)
+        os.rename(part, path)  # a file system without hard links

@@ -18,7 +18,7 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks
 _AGE = re.compile(r"([0-9]{1,9}) ?(s|m|h|d|w)(?:ec|in|ours?|ays?|eeks?)?", re.ASCII)
 
 
-def flag(*names: str, help: str) -> Callable[[F], F]:  # noqa: A002 - click's name
+def flag(*names: str, help: str) -> Callable[[F], F]:
     """An option without a value."""
     return click.option(*names, is_flag=True, help=help)
 

@@ -23,7 +23,11 @@ _MAGIC, _OURS, _ID_AT, _HEADER = b"SQLite format 3\0", b"HOLD", 68, 100
 def find_store(options: SharedOptions) -> str:
     """The address of the store: option, variable, ``.holdfast`` above, a file here."""
     given = options.store or os.environ.get(VARIABLE)
-    found = _address(given) if given else _above(os.getcwd()) or _here()
+    found = (
+        _address(given)
+        if given
+        else _above(os.getcwd()) or next(filter(_is_ours, FILES), None)
+    )
     if found is None:
         raise NotFound(
             f"there is no store here; name one with --store PATH or {VARIABLE}, or"
@@ -78,10 +82,6 @@ def _above(folder: str) -> str | None:
         if above == folder:
             return None
         folder = above
-
-
-def _here() -> str | None:
-    return next(filter(_is_ours, FILES), None)
 
 
 def _is_ours(path: str) -> bool:

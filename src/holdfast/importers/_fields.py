@@ -69,21 +69,11 @@ class Fields:
 
     def objects(self, name: str) -> list[dict[str, Any]]:
         """A list of objects, empty if it is missing."""
-        found = self.elements(name)
-        for index, element in enumerate(found):
-            if not isinstance(element, dict):
-                kind = _kind(element)
-                raise Damaged(f"{self._path}{name}[{index}] is {kind}, not an object")
-        return found
+        return self._all(name, dict)
 
     def texts(self, name: str) -> list[str]:
         """A list of texts, empty if it is missing."""
-        found = self.elements(name)
-        for index, element in enumerate(found):
-            if not isinstance(element, str):
-                kind = _kind(element)
-                raise Damaged(f"{self._path}{name}[{index}] is {kind}, not text")
-        return found
+        return self._all(name, str)
 
     def mapping(self, name: str) -> dict[str, Any]:
         """An object, empty if it is missing."""
@@ -109,6 +99,14 @@ class Fields:
     def extra(self) -> dict[str, Any]:
         """The fields that were not taken, for the ``origin`` of a save."""
         return {"extra": self.rest} if self.rest else {}
+
+    def _all(self, name: str, kind: type) -> list[Any]:
+        found = self.elements(name)
+        for index, element in enumerate(found):
+            if type(element) is not kind:
+                text = f"is {_kind(element)}, not {_KINDS[kind]}"
+                raise Damaged(f"{self._path}{name}[{index}] {text}")
+        return found
 
     def _take(self, name: str, kind: type, *missing: object) -> object:
         where, there = self._path + name, name in self.rest

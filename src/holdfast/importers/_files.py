@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.importers._reader import Damaged, Finding, Reading
+from holdfast.importers._reader import Damaged, Reading
 
 LARGEST = 1 << 30
 HEAD = 4096
@@ -69,7 +69,7 @@ def walk(root: str, depth: int, reading: Reading) -> Iterator[SourceFile]:
                 yield SourceFile(entry.path, below)
             else:
                 text = "is a link or a special file, which is not followed"
-                reading.ignored.append(Finding(shown(entry.path), text))
+                reading.ignore(shown(entry.path), text)
         waiting += reversed(folders if len(parts) + 1 < depth else [])
 
 

@@ -8,6 +8,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import cast
 
+from holdfast._api import plugins
 from holdfast._engine.context import Context
 from holdfast._values.records import Progress
 from holdfast.errors import FormatMismatch, NotFound, Unstorable, Unsupported
@@ -38,7 +39,7 @@ async def import_into(
     context: Context,
     path: str | os.PathLike[str],
     *,
-    format: str | None = None,  # noqa: A002 - public name
+    format: str | None = None,
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> Report:
@@ -46,7 +47,7 @@ async def import_into(
     place = _place(path, format)
     name = _recognised(place) if format is None else format
     if name == langgraph.FORMAT:
-        return await langgraph.import_into(
+        return await plugins.import_from_langgraph(
             context, place, dry_run=dry_run, progress=progress
         )
     reading = _reader(name).read(place)

@@ -121,6 +121,10 @@ class Reading:
         """Note, once, what had to be guessed."""
         self.inferred[note] = None
 
+    def ignore(self, path: str, reason: str) -> None:
+        """Note a file that holds nothing to import, and why."""
+        self.ignored.append(Finding(path, reason))
+
     def put(self, line: Line, save: Save) -> str | None:
         """Add a checkpoint to the end of a thread; returns its id.
 
@@ -155,7 +159,7 @@ class Reading:
             return False
         if self._digests[owner, id_] == save.digest:
             text = f"holds checkpoint {save.id!r} once more; it was taken over once"
-            self.ignored.append(Finding(save.path, text))
+            self.ignore(save.path, text)
         else:
             text = f"holds another checkpoint with the id {save.id!r}; it was left out"
             self.damaged.append(Finding(save.path, text))

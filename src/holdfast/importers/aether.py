@@ -33,15 +33,7 @@ from holdfast.importers._files import (
     walk,
 )
 from holdfast.importers._json_scanner import compact, members
-from holdfast.importers._reader import (
-    Bundle,
-    Damaged,
-    Finding,
-    Line,
-    Reading,
-    Save,
-    later,
-)
+from holdfast.importers._reader import Bundle, Damaged, Line, Reading, Save, later
 
 AGENTS, CONVERSATIONS, CHECKPOINTS = "agents", "conversations", "checkpoints"
 DEPTH = 2
@@ -109,8 +101,7 @@ def _candidates(path: str, reading: Reading) -> Iterator[SourceFile]:
         if known and file.name.endswith(".json"):
             yield file
         else:
-            text = "is not a file of AetherShell's"
-            reading.ignored.append(Finding(shown(file.path), text))
+            reading.ignore(shown(file.path), "is not a file of AetherShell's")
 
 
 def _version(kind: str, path: str, whole: Any, where: Path) -> _AetherVersion:

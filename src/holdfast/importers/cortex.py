@@ -31,7 +31,7 @@ from holdfast.importers._files import (
     walk,
 )
 from holdfast.importers._json_scanner import compact, elements, members
-from holdfast.importers._reader import Finding, Line, Reading, Save, later
+from holdfast.importers._reader import Line, Reading, Save, later
 
 _OPENING = re.compile(rb'(?:\xef\xbb\xbf)?\s*(?:\[\s*)?\{\s*"(metadata|state|id)"\s*:')
 
@@ -76,7 +76,7 @@ def _candidates(path: str, reading: Reading) -> Iterator[SourceFile]:
         if file.name.endswith(".json") or not os.path.isdir(path):
             yield file
         else:
-            reading.ignored.append(Finding(shown(file.path), "is not a JSON file"))
+            reading.ignore(shown(file.path), "is not a JSON file")
 
 
 def _looks_right(file: SourceFile) -> bool:
@@ -172,7 +172,7 @@ def _report_missing(reading: Reading, found: Iterable[_CortexSave]) -> None:
         if checkpoint.save is None:
             is_there = (checkpoint.thread, checkpoint.id) in there
             text = f"has no state for {about}" + (", which is elsewhere" * is_there)
-            reading.ignored.append(Finding(checkpoint.path, text))
+            reading.ignore(checkpoint.path, text)
         elif checkpoint.parent and (checkpoint.thread, checkpoint.parent) not in there:
             parent = checkpoint.parent
             reading.infer(f"{about} follows {parent!r}, whose state is not there")

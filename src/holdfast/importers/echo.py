@@ -28,8 +28,9 @@ from holdfast.importers._files import (
     walk,
 )
 from holdfast.importers._json_scanner import Scanner
-from holdfast.importers._reader import Finding, Line, Reading, Save, later
+from holdfast.importers._reader import Line, Reading, Save, later
 
+LEFT_OVER = "was left over from an interrupted write"
 _OPENING = re.compile(
     rb'(?:\xef\xbb\xbf)?\s*\{\s*(?:\}\s*\Z|"(?:[^"\\]|\\.)*"\s*:\s*\[\s*[\]{])'
 )
@@ -45,8 +46,7 @@ def read(path: str) -> Reading:
     reading = Reading()
     for file in _candidates(path, reading):
         if os.path.isdir(path) and not _looks_right(file.path):
-            text = "does not begin like a file of echo"
-            reading.ignored.append(Finding(shown(file.path), text))
+            reading.ignore(shown(file.path), "does not begin like a file of echo")
             continue
         with reading.attempt(shown(file.path)):
             _read_file(reading, file.path)
@@ -57,17 +57,12 @@ def _candidates(path: str, reading: Reading) -> Iterator[SourceFile]:
     beside = [path + ".tmp", os.path.splitext(path)[0] + ".json.tmp"]
     for left_over in dict.fromkeys(beside):
         if os.path.isfile(left_over):
-            _report_left_over(reading, left_over)
+            reading.ignore(shown(left_over), LEFT_OVER)
     for file in walk(path, 1, reading):
         if ".tmp" in file.name:
-            _report_left_over(reading, file.path)
+            reading.ignore(shown(file.path), LEFT_OVER)
         elif file.name.endswith(".json") or not os.path.isdir(path):
             yield file
-
-
-def _report_left_over(reading: Reading, path: str) -> None:
-    text = "was left over from an interrupted write"
-    reading.ignored.append(Finding(shown(path), text))
 
 
 def _looks_right(path: str) -> bool:

@@ -5,10 +5,6 @@ The LangGraph adapter reads them, because it knows LangGraph's types.
 
 from __future__ import annotations
 
-from holdfast._api import plugins
-from holdfast._engine.context import Context
-from holdfast._values.records import Progress
-from holdfast.importers._report import Report
 from holdfast.importers._sqlite import has_columns
 
 FORMAT = "langgraph"
@@ -23,12 +19,3 @@ def recognises(path: str) -> bool:
     """Whether a path is an address, or a SQLite database with a saver's table."""
     names = {"thread_id", "checkpoint_ns", "checkpoint_id", "parent_checkpoint_id"}
     return is_address(path) or has_columns(path, "checkpoints", names)
-
-
-async def import_into(
-    context: Context, path: str, *, dry_run: bool, progress: Progress | None
-) -> Report:
-    """Put all checkpoints and writes of another saver into a store."""
-    return await plugins.import_from_langgraph(
-        context, path, dry_run=dry_run, progress=progress
-    )

@@ -26,7 +26,7 @@ from holdfast.importers._files import (
     shown,
     walk,
 )
-from holdfast.importers._reader import Finding, Line, Reading, Save, later
+from holdfast.importers._reader import Line, Reading, Save, later
 
 SESSIONS = "sessions"
 DEPTH = 32
@@ -64,7 +64,7 @@ def _candidates(path: str, reading: Reading) -> Iterator[SourceFile]:
         else:
             yield file
             continue
-        reading.ignored.append(Finding(shown(file.path), reason))
+        reading.ignore(shown(file.path), reason)
 
 
 # --- sessions -------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from holdfast.importers._files import (
     shown,
     walk,
 )
-from holdfast.importers._reader import Finding, Line, Reading, Save, later
+from holdfast.importers._reader import Line, Reading, Save, later
 
 # An agent's id may contain slashes; each one is a further folder.
 DEPTH = 8
@@ -66,7 +66,7 @@ def _candidates(path: str, reading: Reading) -> Iterator[SourceFile]:
         if file.name.endswith(".json"):
             yield file
         else:
-            reading.ignored.append(Finding(shown(file.path), "is not a JSON file"))
+            reading.ignore(shown(file.path), "is not a JSON file")
 
 
 def _looks_right(file: SourceFile) -> bool:

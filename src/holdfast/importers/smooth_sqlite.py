@@ -36,8 +36,10 @@ def read(path: str) -> Reading:
     reading, found = Reading(), list[SmoothSave]()
     with reading.attempt(shown(path)):
         db = reading.resources.enter_context(opened(path))
-        columns = _columns(db)
-        for rowid in _rowids(db):
+        columns = columns_of(db, _TABLE)
+        if not columns:
+            raise Damaged(f"has no table {_TABLE!r}")
+        for (rowid,) in selected(db, "select rowid from checkpoints"):
             with reading.attempt(shown(path), f"row {rowid}"):
                 again = partial(_found, db, columns, rowid, shown(path))
                 found.append(lightened(again(), again))
@@ -62,7 +64,7 @@ def _record(db: apsw.Connection, columns: list[str], rowid: int) -> dict[str, An
     row = dict(zip(columns, rows[0], strict=True))
     row["conversation"] = parse(_text(row.get("conversation")))
     row["metadata"] = parse(_text(row.get("metadata") or "{}"))
-    return {name: _plain(value) for name, value in row.items()}
+    return {n: {"hex": v.hex()} if isinstance(v, bytes) else v for n, v in row.items()}
 
 
 def _text(value: object) -> str:
@@ -71,18 +73,3 @@ def _text(value: object) -> str:
     if isinstance(value, str):
         return value
     raise Damaged("has a conversation or metadata that is not text")
-
-
-def _plain(value: object) -> object:
-    return {"hex": value.hex()} if isinstance(value, bytes) else value
-
-
-def _rowids(db: apsw.Connection) -> list[int]:
-    return [row[0] for row in selected(db, "select rowid from checkpoints")]
-
-
-def _columns(db: apsw.Connection) -> list[str]:
-    found = columns_of(db, _TABLE)
-    if not found:
-        raise Damaged(f"has no table {_TABLE!r}")
-    return found

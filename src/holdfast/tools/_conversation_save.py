@@ -159,7 +159,8 @@ async def _missing(
 ) -> list[Message]:
     """The messages that the conversation does not have yet."""
     loaded = await conversations.load(context, given.conversation_id, head)
-    found = [_role_and_content(stored(message)) for message in loaded.messages]
+    every = map(stored, loaded.messages)
+    found = [{name: m.get(name) for name in ("role", "content")} for m in every]
     if given.start is None:
         # A client that repeats a call after a timeout must not add them twice.
         return [] if found[-len(wanted) :] == wanted else wanted
@@ -167,10 +168,6 @@ async def _missing(
     if given.start > len(found) or there != wanted[: len(there)]:
         raise _misplaced(given.start, len(found))
     return wanted[len(there) :]
-
-
-def _role_and_content(message: Message) -> Message:
-    return {"role": message.get("role"), "content": message.get("content")}
 
 
 def _misplaced(start: int, count: int) -> Refusal:

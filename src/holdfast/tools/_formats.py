@@ -101,11 +101,6 @@ def _kind(fields: object) -> object:
     return "function" if "function" in named else named.get("type")
 
 
-def answer_to(call: ToolRequest, result: Result) -> Form:
-    """The message with the result of a call."""
-    return call.answer(call.id, result)
-
-
 def _chat(fields: Mapping[str, Any]) -> ToolRequest:
     called: Mapping[str, Any] = fields["function"]
     return ToolRequest(fields["id"], called["name"], called["arguments"], _chat_answer)

@@ -104,8 +104,7 @@ class _Tools(Generic[S]):
         A tool that takes an object with any keys cannot be strict.
         """
         form = _formats.for_responses if responses else _formats.for_chat
-        schema = self._selection.schema
-        return [form(tool, schema(tool), strict=strict) for tool in self.tools]
+        return self._forms(form, strict=strict)
 
     def anthropic(self, *, strict: bool = False) -> list[dict[str, Any]]:
         """The tools for Anthropic's messages.
@@ -113,16 +112,17 @@ class _Tools(Generic[S]):
         ``strict`` is off by default: Anthropic compiles all tools of a request
         together, and some models refuse this many. It works for a few tools.
         """
-        schema = self._selection.schema
-        return [
-            _formats.for_anthropic(tool, schema(tool), strict=strict)
-            for tool in self.tools
-        ]
+        return self._forms(_formats.for_anthropic, strict=strict)
 
     def mcp(self) -> list[dict[str, Any]]:
         """The tools as an MCP server lists them, with their annotations."""
+        return self._forms(_formats.for_mcp)
+
+    def _forms(
+        self, form: Callable[..., dict[str, Any]], **options: bool
+    ) -> list[dict[str, Any]]:
         schema = self._selection.schema
-        return [_formats.for_mcp(tool, schema(tool)) for tool in self.tools]
+        return [form(tool, schema(tool), **options) for tool in self.tools]
 
 
 class Toolset(_Tools[Store]):
@@ -154,7 +154,7 @@ class Toolset(_Tools[Store]):
         tool use block of Anthropic, as a mapping or as the object of their libraries.
         """
         asked = _formats.read_call(call)
-        return _formats.answer_to(asked, self.call(asked.name, asked.arguments))
+        return asked.answer(asked.id, self.call(asked.name, asked.arguments))
 
     def callables(self) -> dict[str, Callable[..., Result]]:
         """The tools as functions by name, for frameworks that read signatures."""
@@ -183,7 +183,7 @@ class AsyncToolset(_Tools[AsyncStore]):
 
     async def answer(self, call: object) -> dict[str, Any]:
         asked = _formats.read_call(call)
-        return _formats.answer_to(asked, await self.call(asked.name, asked.arguments))
+        return asked.answer(asked.id, await self.call(asked.name, asked.arguments))
 
     def callables(self) -> dict[str, Callable[..., Coroutine[Any, Any, Result]]]:
         return {tool.name: self._function(tool) for tool in self.tools}

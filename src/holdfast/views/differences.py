@@ -41,7 +41,7 @@ def only_at(found: Diff, path: str | None) -> Diff:
     parts = _texts(parse_path(path))
     return Diff(
         tuple(c for c in found.changes if _touches(_texts(c.path), parts)),
-        tuple(o for o in found.operations if _touches(_pointed(o[1]), parts)),
+        tuple(o for o in found.operations if _touches(_texts(parse_path(o[1])), parts)),
     )
 
 
@@ -76,10 +76,6 @@ def counts_by_value(found: Diff) -> dict[str, Counter[Op]]:
 
 def _texts(parts: Iterable[Part | Any]) -> tuple[str, ...]:
     return tuple(map(str, parts))
-
-
-def _pointed(pointer: str) -> tuple[str, ...]:
-    return _texts(parse_path(pointer))
 
 
 def _touches(path: tuple[str, ...], other: tuple[str, ...]) -> bool:

@@ -26,7 +26,7 @@ Condemns = Callable[[ThreadRecord, Checkpoint], bool]
 
 async def delete_thread(context: Context, thread: str) -> None:
     """Delete a thread with its subgraphs; later writes of its runs are refused."""
-    namespace = Namespace(thread)
+    namespace = Namespace(str(thread))
     below = Threads(kind=KIND, prefix=namespace.below, every=True)
     while True:
         root = await find_thread(context, namespace)
@@ -88,14 +88,12 @@ def _called_from(thread: ThreadRecord) -> object:
 
 async def copy_thread(context: Context, source: str, target: str) -> None:
     """Copy a thread and its namespaces; source and copy share no storage."""
-    records = await namespaces(context, source)
+    records = await namespaces(context, str(source))
     for record in records:
         assert record.head is not None
-        await check(
-            context, GraphCheckpoint(namespace_in(record.metadata), record, record.head)
-        )
+        await check(context, GraphCheckpoint.of(record, record.head))
     for record in reversed(records):
-        namespace = Namespace(target, namespace_in(record.metadata).ns)
+        namespace = Namespace(str(target), namespace_in(record.metadata).ns)
         await duplicate(context, record, namespace.name, namespace.start(anew=True))
 
 
@@ -138,12 +136,9 @@ async def _doomed(
         and not (checkpoint.label or checkpoint.tags)
         and condemns(thread, checkpoint)
     }
-    namespace = namespace_in(thread.metadata)
     for checkpoint in every:
         if checkpoint.id not in doomed and checkpoint.parent in doomed:
-            for id_ in await needed(
-                context, GraphCheckpoint(namespace, thread, checkpoint)
-            ):
+            for id_ in await needed(context, GraphCheckpoint.of(thread, checkpoint)):
                 doomed.pop(id_, None)
     return list(doomed.values())
 

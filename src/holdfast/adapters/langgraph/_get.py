@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import msgspec
 from langchain_core.runnables import RunnableConfig
@@ -24,6 +24,7 @@ from holdfast.adapters.langgraph._namespace import (
     Namespace,
     channel_of,
     id_in,
+    namespace_in,
     namespace_of,
 )
 from holdfast.adapters.langgraph._task_writes import written
@@ -41,6 +42,11 @@ class GraphCheckpoint(msgspec.Struct, frozen=True):
     namespace: Namespace
     thread: ThreadRecord
     checkpoint: Checkpoint
+
+    @classmethod
+    def of(cls, thread: ThreadRecord, checkpoint: Checkpoint) -> Self:
+        """A checkpoint of a thread, whose metadata name its namespace."""
+        return cls(namespace_in(thread.metadata), thread, checkpoint)
 
 
 async def find_thread(context: Context, namespace: Namespace) -> ThreadRecord | None:

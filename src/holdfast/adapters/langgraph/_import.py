@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections import Counter, defaultdict
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, cast
 
 from langgraph.checkpoint.base import Checkpoint as Put
@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from holdfast._engine.context import Context
 from holdfast._engine.threads import save
 from holdfast._port import CheckpointKey
-from holdfast._values.records import encode_metadata
+from holdfast._values.records import EPOCH, encode_metadata
 from holdfast._values.reference import checked_id
 from holdfast.adapters.langgraph import _put
 from holdfast.adapters.langgraph._decoder import Decoder
@@ -39,7 +39,6 @@ from holdfast.errors import Conflict, FormatMismatch, Unstorable
 from holdfast.importers import Counts, Damaged, Finding, Progress, Report
 from holdfast.importers.langgraph import FORMAT
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Before format 4 checkpoints had no channel for what is sent to nodes.
 _SENDS, _SENDS_SINCE = "__pregel_tasks", 4
 
@@ -258,6 +257,6 @@ def _time_of(id_: str, checkpoint: Mapping[str, Any]) -> int | None:
     """When a checkpoint was made, microseconds UTC."""
     try:
         moment = datetime.fromisoformat(checkpoint["ts"])
-        return (moment - _EPOCH) // timedelta(microseconds=1)
+        return (moment - EPOCH) // timedelta(microseconds=1)
     except (KeyError, TypeError, ValueError):
         return made_at(id_)

@@ -31,7 +31,6 @@ from holdfast.adapters.langgraph._namespace import (
     Namespace,
     given,
     id_in,
-    namespace_in,
     namespace_of,
 )
 from holdfast.adapters.langgraph._types import Types
@@ -78,7 +77,7 @@ async def checkpoints(
         for thread in threads:
             only = await find_checkpoint(context, thread, id_)
             if only and (bound is None or only.seq < bound):
-                yield GraphCheckpoint(namespace_in(thread.metadata), thread, only)
+                yield GraphCheckpoint.of(thread, only)
         return
     before = id_in(asked.before)
     async for found in merged(context, threads, bound):
@@ -150,7 +149,7 @@ async def merged(
     async def push(thread: ThreadRecord, line: AsyncIterator[Checkpoint]) -> None:
         checkpoint = await anext(line, None)
         if checkpoint is not None:
-            found = GraphCheckpoint(namespace_in(thread.metadata), thread, checkpoint)
+            found = GraphCheckpoint.of(thread, checkpoint)
             heappush(lines, (-checkpoint.seq, thread.number, found, line))
 
     while waiting or lines:

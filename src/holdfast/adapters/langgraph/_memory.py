@@ -8,7 +8,7 @@ An item whose lifetime has ended is not returned any more.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, cast
 
 import msgspec
@@ -32,6 +32,7 @@ from holdfast._engine.threads.lineage import find_record
 from holdfast._engine.threads.load import read_listed, state_of
 from holdfast._port import Start, Threads
 from holdfast._values.records import (
+    EPOCH,
     Checkpoint,
     ThreadRecord,
     checked_name,
@@ -47,7 +48,6 @@ READ = "read_at"
 ANY = "*"
 
 _MINUTE = 60_000_000
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _START = Start(kind=KIND, anew=True)
 
 # A namespace of the memory.
@@ -77,7 +77,7 @@ class StoredItem(msgspec.Struct, frozen=True):
 
 
 def _moment(at: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=at)
+    return EPOCH + timedelta(microseconds=at)
 
 
 async def batch(context: Context, types: Types, ops: Iterable[Op]) -> list[Result]:

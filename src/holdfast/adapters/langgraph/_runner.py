@@ -85,10 +85,10 @@ def _is_running(loop: asyncio.AbstractEventLoop) -> bool:
         return False
 
 
-class OverStore:
+class StoreOwner:
     """What the saver and the memory share: a store, which they may have opened."""
 
-    def _use(self, store: Address | AnyStore, options: OpenOptions) -> None:
+    def _take_store(self, store: Address | AnyStore, options: OpenOptions) -> None:
         self._owned: Store | None = None
         if not isinstance(store, Store | AsyncStore):
             store = self._owned = holdfast.open(store, **with_defaults(store, options))

@@ -27,14 +27,14 @@ from holdfast.adapters.langgraph import (
     _put,
     _shapes,
 )
-from holdfast.adapters.langgraph._runner import Address, AnyStore, OverStore, Scoped
+from holdfast.adapters.langgraph._runner import Address, AnyStore, Scoped, StoreOwner
 from holdfast.adapters.langgraph._types import Types
 
 if TYPE_CHECKING:
     from holdfast.importers import Progress, Report
 
 
-class HoldfastSaver(OverStore, BaseCheckpointSaver[Any]):
+class HoldfastSaver(StoreOwner, BaseCheckpointSaver[Any]):
     """A checkpointer for ``graph.compile(checkpointer=...)``.
 
     ``store`` is an address, which is opened with the options of `holdfast.open`, or a
@@ -58,7 +58,7 @@ class HoldfastSaver(OverStore, BaseCheckpointSaver[Any]):
     ) -> None:
         super().__init__()
         self._types = Types(allow)
-        self._use(store, options)
+        self._take_store(store, options)
 
     @classmethod
     def from_conn_string(
@@ -78,14 +78,13 @@ class HoldfastSaver(OverStore, BaseCheckpointSaver[Any]):
         return self._runner.run(_get.get_tuple, self._types, config)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """As `get_tuple`, awaited."""
         return await self._runner.arun(_get.get_tuple, self._types, config)
 
     def list(
         self,
         config: RunnableConfig | None,
         *,
-        filter: dict[str, Any] | None = None,  # noqa: A002 - LangGraph's name
+        filter: dict[str, Any] | None = None,
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
@@ -101,11 +100,10 @@ class HoldfastSaver(OverStore, BaseCheckpointSaver[Any]):
         self,
         config: RunnableConfig | None,
         *,
-        filter: dict[str, Any] | None = None,  # noqa: A002 - LangGraph's name
+        filter: dict[str, Any] | None = None,
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        """As `list`, awaited."""
         query = _list.TupleQuery(config, filter, before, limit)
         async for item in self._runner.aeach(self._tuples(query)):
             yield item
@@ -125,7 +123,6 @@ class HoldfastSaver(OverStore, BaseCheckpointSaver[Any]):
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> dict[str, Any]:
-        """As `get_delta_channel_history`, awaited."""
         return await self._runner.arun(
             _delta_channels.history, self._types, config, channels
         )
@@ -155,7 +152,6 @@ class HoldfastSaver(OverStore, BaseCheckpointSaver[Any]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """As `put`, awaited."""
         return await self._runner.arun(
             _put.put, self._types, config, checkpoint, metadata, new_versions
         )
@@ -178,7 +174,6 @@ class HoldfastSaver(OverStore, BaseCheckpointSaver[Any]):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        """As `put_writes`, awaited."""
         task = task_id, task_path
         await self._runner.arun(_put.put_writes, self._types, config, writes, task)
 
@@ -186,29 +181,24 @@ class HoldfastSaver(OverStore, BaseCheckpointSaver[Any]):
 
     def delete_thread(self, thread_id: str) -> None:
         """Delete a thread with its subgraphs; later saves of its runs are refused."""
-        self._runner.run(_delete.delete_thread, str(thread_id))
+        self._runner.run(_delete.delete_thread, thread_id)
 
     async def adelete_thread(self, thread_id: str) -> None:
-        """As `delete_thread`, awaited."""
-        await self._runner.arun(_delete.delete_thread, str(thread_id))
+        await self._runner.arun(_delete.delete_thread, thread_id)
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Remove what runs saved, except what delta channels still need."""
         self._runner.run(_delete.delete_for_runs, set(run_ids))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """As `delete_for_runs`, awaited."""
         await self._runner.arun(_delete.delete_for_runs, set(run_ids))
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy a thread with its subgraphs and writes; ids are unchanged."""
-        names = str(source_thread_id), str(target_thread_id)
-        self._runner.run(_delete.copy_thread, *names)
+        self._runner.run(_delete.copy_thread, source_thread_id, target_thread_id)
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """As `copy_thread`, awaited."""
-        names = str(source_thread_id), str(target_thread_id)
-        await self._runner.arun(_delete.copy_thread, *names)
+        await self._runner.arun(_delete.copy_thread, source_thread_id, target_thread_id)
 
     def prune(
         self, thread_ids: Sequence[str], *, strategy: str = "keep_latest"
@@ -218,15 +208,12 @@ class HoldfastSaver(OverStore, BaseCheckpointSaver[Any]):
         The strategy ``"keep_latest"`` also keeps checkpoints that delta channels need,
         and those with a label or a tag; ``"delete"`` deletes the threads.
         """
-        names = [str(name) for name in thread_ids]
-        self._runner.run(_delete.prune, names, strategy)
+        self._runner.run(_delete.prune, thread_ids, strategy)
 
     async def aprune(
         self, thread_ids: Sequence[str], *, strategy: str = "keep_latest"
     ) -> None:
-        """As `prune`, awaited."""
-        names = [str(name) for name in thread_ids]
-        await self._runner.arun(_delete.prune, names, strategy)
+        await self._runner.arun(_delete.prune, thread_ids, strategy)
 
     def import_from(
         self,
@@ -250,7 +237,6 @@ class HoldfastSaver(OverStore, BaseCheckpointSaver[Any]):
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> Report:
-        """As `import_from`, awaited."""
         return await self._runner.arun(self._import_from, source, dry_run, progress)
 
     async def _import_from(

@@ -115,10 +115,6 @@ def _named_tuple(class_: Any, name: str) -> Shape:
     return Shape(name, dump, load)
 
 
-def _is_named_tuple(class_: type) -> bool:
-    return hasattr(class_, "_fields") and issubclass(class_, tuple)
-
-
 # --- kinds of text and numbers --------------------------------------------------------
 
 
@@ -135,10 +131,6 @@ def _scalar(class_: Any, name: str) -> Shape:
         return made
 
     return Shape(name, dump, load)
-
-
-def _is_scalar(class_: type) -> bool:
-    return issubclass(class_, _SCALARS) and class_ not in (*_SCALARS, bool)
 
 
 # --- dataclasses ----------------------------------------------------------------------
@@ -252,10 +244,6 @@ def _made(name: str, field: FieldInfo) -> Any:
     return field.get_default(call_default_factory=True, validated_data={})
 
 
-def _is_model(class_: type) -> bool:
-    return issubclass(class_, BaseModel)
-
-
 def _old_model(class_: Any, name: str) -> Shape:
     names = tuple(class_.__fields__)
 
@@ -265,16 +253,12 @@ def _old_model(class_: Any, name: str) -> Shape:
     return Shape(name, dump, lambda fields: class_.construct(**fields))
 
 
-def _is_old_model(class_: type) -> bool:
-    # By its attributes: importing pydantic.v1 is slow, and warns on new Pythons.
-    return hasattr(class_, "__fields__") and hasattr(class_, "construct")
-
-
 _KINDS: tuple[tuple[Callable[[type], bool], Callable[[Any, str], Shape]], ...] = (
-    (lambda class_: issubclass(class_, enum.Enum), _enum),
-    (_is_named_tuple, _named_tuple),
-    (_is_model, _model),
+    (lambda c: issubclass(c, enum.Enum), _enum),
+    (lambda c: hasattr(c, "_fields") and issubclass(c, tuple), _named_tuple),
+    (lambda c: issubclass(c, BaseModel), _model),
     (_is_dataclass, _dataclass),
-    (_is_old_model, _old_model),
-    (_is_scalar, _scalar),
+    # By its attributes: importing pydantic.v1 is slow, and warns on new Pythons.
+    (lambda c: hasattr(c, "__fields__") and hasattr(c, "construct"), _old_model),
+    (lambda c: issubclass(c, _SCALARS) and c not in (*_SCALARS, bool), _scalar),
 )

@@ -9,12 +9,12 @@ from langgraph.store.base import BaseStore, IndexConfig, Op, Result, TTLConfig
 
 from holdfast._api.options import OpenOptions
 from holdfast.adapters.langgraph import _memory
-from holdfast.adapters.langgraph._runner import Address, AnyStore, OverStore, Scoped
+from holdfast.adapters.langgraph._runner import Address, AnyStore, Scoped, StoreOwner
 from holdfast.adapters.langgraph._types import Types
 from holdfast.errors import Unsupported
 
 
-class HoldfastStore(OverStore, BaseStore):
+class HoldfastStore(StoreOwner, BaseStore):
     """A store for ``graph.compile(store=...)``: items in namespaces, with history.
 
     Opened like `HoldfastSaver`, also over the same store. ``ttl`` is LangGraph's
@@ -40,7 +40,7 @@ class HoldfastStore(OverStore, BaseStore):
             )
         self.ttl_config = ttl
         self._types = Types(allow)
-        self._use(store, options)
+        self._take_store(store, options)
 
     @classmethod
     def from_conn_string(
@@ -59,7 +59,6 @@ class HoldfastStore(OverStore, BaseStore):
         return self._runner.run(_memory.batch, self._types, ops)
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """As `batch`, awaited."""
         return await self._runner.arun(_memory.batch, self._types, ops)
 
     def sweep_ttl(self) -> int:
@@ -67,5 +66,4 @@ class HoldfastStore(OverStore, BaseStore):
         return self._runner.run(_memory.sweep)
 
     async def asweep_ttl(self) -> int:
-        """As `sweep_ttl`, awaited."""
         return await self._runner.arun(_memory.sweep)

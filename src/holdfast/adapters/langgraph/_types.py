@@ -180,15 +180,11 @@ def _plain_moment(moment: Any) -> object:
     return {TYPE: "zoned", "moment": moment.replace(tzinfo=None), "zone": zone}
 
 
-def _load_moment(fields: Fields) -> object:
-    return fields["moment"].replace(tzinfo=ZoneInfo(fields["zone"]))
-
-
 _HOLDING = frozenset({dict, list, tuple})
 # The names in the table that are not classes with a shape.
 _LOADS: dict[str, Callable[[Fields], object]] = {
     "dict": lambda fields: dict(fields["items"]),
     "set": lambda fields: set(fields["items"]),
     "frozenset": lambda fields: frozenset(fields["items"]),
-    "zoned": _load_moment,
+    "zoned": lambda f: f["moment"].replace(tzinfo=ZoneInfo(f["zone"])),
 }

@@ -19,12 +19,11 @@ from holdfast.cli._options import dry_run_option, option
 from holdfast.cli._text import counted
 from holdfast.cli.terminal.tables import Line
 from holdfast.errors import NotFound, Unsupported
-from holdfast.importers import Report, formats
+from holdfast.importers import formats
 from holdfast.importers.langgraph import is_address
 
 STREAM, ARCHIVE, AUTO = "-", "archive", "auto"
 MAGIC = b"holdfast archive "
-MOST_SHOWN = 20
 
 
 @_command.command("import")
@@ -121,12 +120,8 @@ def _import_foreign(
         report = store.import_from(
             path, format=format_, dry_run=dry_run, progress=progress
         )
-    cli.out.answer("import/1", msgspec.to_builtins(report), _report_lines(report))
+    lines = [((text, ""),) for text in str(report).splitlines()]
+    cli.out.answer("import/1", msgspec.to_builtins(report), lines)
     if report.damaged:
         return _status.DAMAGED
     return _status.CONFLICT if report.conflicts else _status.OK
-
-
-def _report_lines(report: Report) -> Iterator[Line]:
-    for text in str(report).splitlines():
-        yield ((text, ""),)

@@ -42,12 +42,6 @@ class HttpOptions(msgspec.Struct, frozen=True):
     token_file: str | None
     allow_host: tuple[str, ...]
 
-    @property
-    def is_given(self) -> bool:
-        """Whether any of them was given."""
-        given = (self.host, self.port, self.token_file)
-        return bool(self.allow_host) or any(value is not None for value in given)
-
 
 @_command.command("mcp")
 @flag("--http", help="Serve several clients over HTTP.")
@@ -88,7 +82,7 @@ def command(
     With --read-only, only the seven tools that change nothing are offered.
     """
     asked = msgspec.convert(http_options, HttpOptions)
-    if asked.is_given and not http:
+    if not http and any(value not in (None, ()) for value in http_options.values()):
         text = "--host, --port, --token-file and --allow-host need --http"
         raise click.UsageError(text)
     names = None if tools is None else _names(tools)

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import click
+import msgspec
 
 from holdfast._engine.upkeep.statistics import Statistics
 from holdfast._port import Pruned
@@ -111,13 +112,7 @@ def _policy(
 
 
 def _document(gone: Pruned, *, dry_run: bool = False) -> dict[str, object]:
-    return {
-        "dry_run": dry_run,
-        "threads": gone.threads,
-        "checkpoints": gone.checkpoints,
-        "segments": gone.segments,
-        "bytes": gone.bytes,
-    }
+    return {"dry_run": dry_run, **msgspec.structs.asdict(gone)}
 
 
 def _preview(before: Statistics, going: Pruned) -> Iterator[Line]:

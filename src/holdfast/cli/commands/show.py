@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import cast
 
 import click
 import orjson
 
-from holdfast._api.store import Store
 from holdfast._values.paths import find_at, parse_path
+from holdfast._values.records import Checkpoint
 from holdfast.cli import _command
 from holdfast.cli._completion import REFERENCE
 from holdfast.cli._invocation import Invocation
@@ -57,12 +57,15 @@ def command(
             document = {**about, "value": plain(value)}
             cli.out.answer("value/1", document, _value_lines(value))
             return
-        before = state_before(store, target.checkpoint, state)
-        changes = diff(before, state)
-        document = _document(store, target)
-        document["changes"] = change_documents(changes)
-        document["state"] = plain(state)
-        lines = _lines(cli.out, store, target, changes)
+        changes = diff(state_before(store, target.checkpoint, state), state)
+        reference = shown_reference(store, target.checkpoint, target.thread)
+        document = {
+            "reference": reference,
+            "checkpoint": checkpoint_document(target.checkpoint),
+            "changes": change_documents(changes),
+            "state": plain(state),
+        }
+        lines = _lines(cli.out, target.checkpoint, reference, changes)
         cli.out.answer("show/1", document, (*lines, *_outline(cli.out, state)))
 
 
@@ -88,18 +91,9 @@ def _at(state: object, path: str, reference: str) -> object:
         raise NotFound(text, reference=path) from None
 
 
-def _document(store: Store, target: Revision) -> dict[str, Any]:
-    return {
-        "reference": shown_reference(store, target.checkpoint, target.thread),
-        "checkpoint": checkpoint_document(target.checkpoint),
-    }
-
-
 def _lines(
-    out: Output, store: Store, target: Revision, changes: Diff
+    out: Output, checkpoint: Checkpoint, reference: str, changes: Diff
 ) -> Iterator[Line]:
-    checkpoint = target.checkpoint
-    reference = shown_reference(store, checkpoint, target.thread)
     facts: list[tuple[str, Cell]] = [
         ("checkpoint", (checkpoint.id, "reference")),
         ("is", spaced([(reference, "name"), *marks(checkpoint)])),

@@ -34,7 +34,8 @@ def command(cli: Invocation, *, repair: str | None, quick: bool) -> int:
     store is too damaged to be opened.
     """
     try:
-        found = _verified(cli, quick=quick)
+        with cli.reading() as store, cli.progress("Verifying") as progress:
+            found = store.verify(quick=quick, progress=progress)
     except (Corrupt, FormatMismatch) as error:
         if repair is None:
             raise
@@ -46,22 +47,9 @@ def command(cli: Invocation, *, repair: str | None, quick: bool) -> int:
     return _status.OK if found.ok else _status.DAMAGED
 
 
-def _verified(cli: Invocation, *, quick: bool) -> Verification:
-    with cli.reading() as store, cli.progress("Verifying") as progress:
-        return store.verify(quick=quick, progress=progress)
-
-
 def _document(found: Verification, saved: Salvaged | None) -> dict[str, object]:
-    document: dict[str, object] = {
-        "ok": found.ok,
-        "threads": found.threads,
-        "checkpoints": found.checkpoints,
-        "segments": found.segments,
-        "problems": [msgspec.to_builtins(problem) for problem in found.problems],
-    }
-    if saved is not None:
-        document["repaired"] = msgspec.to_builtins(saved)
-    return document
+    repaired = {} if saved is None else {"repaired": msgspec.to_builtins(saved)}
+    return {"ok": found.ok, **msgspec.to_builtins(found), **repaired}
 
 
 def _lines(
