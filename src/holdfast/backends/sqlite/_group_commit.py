@@ -161,7 +161,7 @@ def _apply(db: apsw.Connection, ticket: Ticket, seq: int, hooks: Hooks) -> int:
         for write in hooks.check_writes(db, ticket.writes):
             applied = SqliteWrite(db, write, seq)
             ticket.receipts.append(applied.receipt())
-            seq = applied.changed + 1
+            seq = applied.last + 1
     except HoldfastError as error:
         ticket.error = error
         if db.total_changes() != before:

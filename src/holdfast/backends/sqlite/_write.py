@@ -40,7 +40,7 @@ def next_seq(db: apsw.Connection) -> int:
 class SqliteWrite:
     """One write being applied: the numbers it takes and the thread it changes."""
 
-    __slots__ = ("changed", "db", "family", "last", "number", "seq", "stored", "write")
+    __slots__ = ("changed", "db", "family", "last", "number", "seq", "write")
 
     def __init__(self, db: apsw.Connection, write: Write, seq: int) -> None:
         self.db = db
@@ -48,12 +48,10 @@ class SqliteWrite:
         self.seq = seq
         own = write.checkpoint or write.turn or write.marks or write.details
         alone = 1 if own or not write.entries else 0
-        self.changed = seq + alone + len(write.entries) - 1
-        # The last number that was used. An entry that is there uses none, and a number
-        # that is not used is given out again.
-        self.last = seq if alone else 0
+        # The last number that is used. An entry that is there already uses none.
+        self.last = seq + alone - 1
         # What the row of the thread has as ``changed``.
-        self.stored = self.changed
+        self.changed = self.last + len(write.entries)
         self.number, self.family = self._thread()
 
     def receipt(self) -> Receipt:
@@ -72,8 +70,8 @@ class SqliteWrite:
             self._log("fork", write.start.head)
         entries: tuple[Entry, ...] = ()
         if write.entries:
-            entries = self._record()
-            if self.last != self.stored:
+            entries = tuple(self._record(entry) for entry in write.entries)
+            if self.seq <= self.last < self.changed:
                 self._touch(self.last)
         return Receipt(self.seq, self.family, self.number, entries)
 
@@ -82,7 +80,7 @@ class SqliteWrite:
     def _thread(self) -> tuple[int, int]:
         write = self.write
         if isinstance(write.expect, Unset):
-            found = self._find() if self.last == 0 else self._touch(self.changed)
+            found = self._find() if self.last < self.seq else self._touch(self.changed)
         elif write.checkpoint is not None:
             found = self._move_head(self.seq, write.expect)
         elif write.turn is not None:
@@ -102,11 +100,18 @@ class SqliteWrite:
         return found
 
     def _find(self) -> tuple[int, int] | None:
-        """The thread of a write of entries only; it is touched after them."""
+        """The thread of a write of entries only; touched if one of them is new."""
         found = row(self.db, "live_thread", name=self.write.thread)
-        if found:
-            self.last = self.stored = found[2]
-        return self._numbers(found)
+        if found is None:
+            return None
+        place = {"thread": found[0]}
+        if not self.write.replace_entries:
+            for entry in self.write.entries:
+                place |= {"checkpoint": entry.checkpoint, "key": entry.key}
+                self.changed -= row(self.db, "entry", **place) is not None
+        if self.changed < self.seq:
+            return self._numbers(found)
+        return self._touch(self.changed)
 
     def _touch(self, changed: int) -> tuple[int, int] | None:
         values = {"name": self.write.thread, "changed": changed, "at": self.write.at}
@@ -187,15 +192,9 @@ class SqliteWrite:
         except apsw.ConstraintError:
             raise taken_segment(self.write.thread) from None
 
-    def _record(self) -> tuple[Entry, ...]:
+    def _record(self, entry: Entry) -> Entry:
         insert = "replace_entry" if self.write.replace_entries else "insert_entry"
-        first = self.changed - len(self.write.entries) + 1
-        return tuple(
-            self._record_one(insert, seq, entry)
-            for seq, entry in enumerate(self.write.entries, first)
-        )
-
-    def _record_one(self, insert: str, seq: int, entry: Entry) -> Entry:
+        seq = self.last + 1
         values = CODEC.entry_row(entry, seq=seq, thread=self.number)._asdict()
         if row(self.db, insert, **values):
             self.last = seq

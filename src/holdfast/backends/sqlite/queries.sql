@@ -65,7 +65,7 @@ select {thread_full} from thread_full
 where number = (select number from thread where name = :name and deleted_at is null)
 
 -- name: live_thread
-select number, family, changed from thread where name = :name and deleted_at is null
+select number, family from thread where name = :name and deleted_at is null
 
 -- name: tombstone
 select deleted_at from thread where name = :name and deleted_at is not null
