@@ -43,13 +43,23 @@ USUAL = "ci" if os.environ.get("CI") else "dev"
 settings.load_profile("quick" if QUICK else "thorough" if THOROUGH else USUAL)
 
 # With every test elsewhere that starts a server or a program, this is what `make quick`
-# leaves out: frameworks, servers, processes and disks that fail at every step.
+# leaves out: frameworks, servers, processes, terminals, rivals that race, disks that
+# fail at every step, and the conformance suite on more than a file and memory.
 LEFT_OUT = [
     "adapters",
     "backends/postgres",
+    "backends/sqlite/test_bitrot.py",
+    "backends/sqlite/test_concurrency.py",
     "backends/test_crash.py",
+    "cli/test_cli_golden.py",
+    "cli/test_cli_process.py",
+    "conformance/test_content_layer.py",
+    "conformance/test_other_stores.py",
+    "engine/test_concurrency_agents.py",
     "mcp",
+    "port/test_writing_a_backend.py",
     "project/test_demo.py",
+    "project/test_docs.py",
 ]
 collect_ignore = LEFT_OUT if QUICK else []
 

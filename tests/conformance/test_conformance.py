@@ -1,11 +1,11 @@
-"""The conformance suite on SQLite and on folders, sync and async."""
+"""The conformance suite on a SQLite file and in memory."""
 
 import pydantic
 import pytest
 
 import holdfast
 from conformance import ConformanceTests
-from holdfast.testing import blocking, raises
+from holdfast.testing import raises
 
 
 class TestFile(ConformanceTests):
@@ -15,30 +15,6 @@ class TestFile(ConformanceTests):
 
     def open_store(self, **options):
         return holdfast.open(self.url, **options)
-
-
-class TestFileAsync(TestFile):
-    def open_store(self, **options):
-        return blocking(holdfast.open_async(self.url, **options))
-
-
-class TestCompressed(TestFile):
-    def open_store(self, **options):
-        return holdfast.open(self.url, **({"compress": True} | options))
-
-
-class TestDirectory(ConformanceTests):
-    @pytest.fixture(autouse=True)
-    def place(self, tmp_path):
-        self.url = f"dir:{tmp_path}/store"
-
-    def open_store(self, **options):
-        return holdfast.open(self.url, **options)
-
-
-class TestDirectoryAsync(TestDirectory):
-    def open_store(self, **options):
-        return blocking(holdfast.open_async(self.url, **options))
 
 
 class TestMemory(ConformanceTests):

@@ -1,0 +1,35 @@
+"""The conformance suite on files through the async API, compressed, and on folders."""
+
+import pytest
+
+import holdfast
+from conformance import ConformanceTests
+from holdfast.testing import blocking
+
+
+class TestFileAsync(ConformanceTests):
+    @pytest.fixture(autouse=True)
+    def place(self, tmp_path):
+        self.url = str(tmp_path / "store.db")
+
+    def open_store(self, **options):
+        return blocking(holdfast.open_async(self.url, **options))
+
+
+class TestCompressed(TestFileAsync):
+    def open_store(self, **options):
+        return holdfast.open(self.url, **({"compress": True} | options))
+
+
+class TestDirectory(ConformanceTests):
+    @pytest.fixture(autouse=True)
+    def place(self, tmp_path):
+        self.url = f"dir:{tmp_path}/store"
+
+    def open_store(self, **options):
+        return holdfast.open(self.url, **options)
+
+
+class TestDirectoryAsync(TestDirectory):
+    def open_store(self, **options):
+        return blocking(holdfast.open_async(self.url, **options))
