@@ -8,7 +8,6 @@ from holdfast._messages.tally import Tally
 from holdfast._messages.transcript import (
     answers_of,
     calls_of,
-    is_safe,
     open_calls,
     role_of,
     text_of,
@@ -172,8 +171,8 @@ def test_a_call_is_open_until_it_is_answered():
     assert [(c.id, c.position) for c in open_calls([HI, asking, answers[0]])] == [
         ("b", 1)
     ]
-    assert is_safe([HI, asking, *answers])
-    assert not is_safe([HI, asking])
+    assert not open_calls([HI, asking, *answers])
+    assert open_calls([HI, asking])
 
 
 # --- counts ---------------------------------------------------------------------------

@@ -197,11 +197,6 @@ def open_calls(messages: Iterable[object]) -> list[TranscriptCall]:
     return found
 
 
-def is_safe(messages: Iterable[object]) -> bool:
-    """Whether every call has its result, so that a model can continue from here."""
-    return not open_calls(messages)
-
-
 # --- the context window ---------------------------------------------------------------
 
 

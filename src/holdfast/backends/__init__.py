@@ -10,50 +10,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from holdfast._port import (
-    Admission,
-    Adoption,
-    Ancestors,
-    Backend,
-    BlockingBackend,
-    Candidate,
-    Candidates,
-    CheckpointKey,
-    Details,
-    Entries,
-    Facts,
-    FamilyPlan,
-    Indexed,
-    Indexing,
-    IndexKey,
-    Inspection,
-    Key,
-    Mark,
-    Marked,
-    Matches,
-    Moves,
-    Outcome,
-    Outdated,
-    Prune,
-    Pruned,
-    Query,
-    Receipt,
-    Relink,
-    Rescued,
-    Saves,
-    Scattered,
-    Stale,
-    Start,
-    StateKey,
-    Stored,
-    Stretch,
-    ThreadKey,
-    Threads,
-    Turn,
-    Weight,
-    Weights,
-    Write,
-)
+from holdfast import _port
+from holdfast._port import *  # noqa: F403 - all of the port is offered here
+from holdfast._port.layer import Layer
 from holdfast._values.records import (
     UNSET,
     Change,
@@ -70,78 +29,28 @@ from holdfast._values.records import (
 
 if TYPE_CHECKING:
     from holdfast._port.content_layer import ContentLayer, Location
-    from holdfast._port.layer import Layer
 
 __all__ = [
     "UNSET",
-    "Admission",
-    "Adoption",
-    "Ancestors",
-    "Backend",
-    "BlockingBackend",
-    "Candidate",
-    "Candidates",
     "Change",
     "Checkpoint",
-    "CheckpointKey",
     "ContentLayer",
-    "Details",
-    "Entries",
     "Entry",
-    "Facts",
-    "FamilyPlan",
-    "IndexKey",
-    "Indexed",
-    "Indexing",
-    "Inspection",
-    "Key",
     "Layer",
     "Location",
-    "Mark",
-    "Marked",
-    "Matches",
     "Move",
-    "Moves",
     "Origin",
-    "Outcome",
-    "Outdated",
     "Page",
-    "Prune",
-    "Pruned",
-    "Query",
-    "Receipt",
-    "Relink",
-    "Rescued",
     "Run",
-    "Saves",
-    "Scattered",
     "Segment",
-    "Stale",
-    "Start",
-    "StateKey",
-    "Stored",
-    "Stretch",
-    "ThreadKey",
     "ThreadRecord",
-    "Threads",
-    "Turn",
     "Unset",
-    "Weight",
-    "Weights",
-    "Write",
 ]
-
-# Loaded when they are used: opening a store loads this package, and needs no layer.
-_MODULES = {
-    "ContentLayer": "content_layer",
-    "Layer": "layer",
-    "Location": "content_layer",
-}
+__all__ += _port.__all__
 
 
 def __getattr__(name: str) -> object:
-    if name not in _MODULES:
+    # Loaded when they are used: opening a store loads this package, and needs neither.
+    if name not in ("ContentLayer", "Location"):
         raise AttributeError(f"module 'holdfast.backends' has no attribute {name!r}")
-    found: object = getattr(import_module(f"holdfast._port.{_MODULES[name]}"), name)
-    globals()[name] = found
-    return found
+    return getattr(import_module("holdfast._port.content_layer"), name)
