@@ -1,4 +1,4 @@
-"""States and metadata of which the file has lost the segments."""
+"""States and metadata whose segments the file has lost, or has others in place of."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ import pytest
 
 import holdfast
 from holdfast import Corrupt
+from holdfast._values.records import checksum
 from holdfast.backends.sqlite._connection import page_checksums
 from holdfast.testing import raises
 from support.samples import LONG
+
+# Two segments of a text.
+TWO_SEGMENTS = "x" * 10_000
 
 
 @pytest.fixture
@@ -43,3 +47,20 @@ def test_a_save_on_a_state_without_its_segments_is_refused(damaged):
 def test_documents_whose_metadata_is_lost_are_not_listed_without_it(damaged):
     with raises(Corrupt):
         damaged.documents.list()
+
+
+def test_a_state_whose_segments_have_changed_places_is_corrupt(path):
+    with holdfast.open(path) as store:
+        store.thread("chat").save({"text": TWO_SEGMENTS})
+    connection = apsw.Connection(path, vfs=page_checksums())
+    (a, _, first), (b, _, last) = connection.execute(
+        "select key, packing, data from segment order by key"
+    ).fetchall()
+    connection.executemany(
+        "update segment set data = ?, checksum = ? where key = ?",
+        [(last, checksum(last, a * 256), a), (first, checksum(first, b * 256), b)],
+    )
+    connection.close()
+
+    with holdfast.open(path) as store, raises(Corrupt):
+        store.thread("chat").load()
