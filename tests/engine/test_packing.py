@@ -6,11 +6,13 @@ import subprocess
 import sys
 
 import apsw
+import pytest
 
 import holdfast
 from holdfast import Corrupt
 from holdfast.backends.sqlite._connection import page_checksums
 from holdfast.testing import raises
+from support.effort import QUICK
 from support.programs import ENVIRONMENT
 from support.samples import LONG
 
@@ -34,6 +36,7 @@ def test_a_state_compressed_with_a_dictionary_that_is_lost_is_corrupt(path):
     assert "the compression dictionary" in str(raised.error)
 
 
+@pytest.mark.skipif(QUICK, reason="starts a process: make test")
 def test_without_zstd_compression_is_refused_with_what_to_install(path):
     program = (
         "import sys; sys.modules['compression.zstd'] = None;"

@@ -206,20 +206,21 @@ def test_a_copy_of_a_thread_that_was_rewound_has_its_head_there_too(quick):
 
 
 def test_a_copy_of_a_fork_leaves_out_the_journal_of_a_thread_that_was_replaced(quick):
-    config = chain(quick, "t", 2)
-    quick.put_writes(config, [("n", "lost")], "task")
-    config = put(quick, config, {"n": "fork point"})
+    first = chain(quick, "t", 1)
+    quick.put_writes(first, [("n", "lost")], "task")
+    put(quick, first, {"n": "fork point"})
     quick._owned.thread("t").fork("fork")
     own = put(quick, quick.get_tuple(thread("fork")).config, {"n": "own"})
     quick.put_writes(own, [("n", "kept")], "task")
     quick.delete_thread("t")
-    other = chain(quick, "t", 1)
-    quick.put_writes(other, [("n", "another thread's")], "task")
+    same_id = {"id": first["configurable"]["checkpoint_id"]}
+    other = put(quick, thread("t"), {"n": "other"}, checkpoint=same_id)
+    quick.put_writes(other, [("n", "of another thread")], "task")
 
     quick.copy_thread("fork", "copy")
 
     pending = [item.pending_writes for item in quick.list(thread("copy"))]
-    assert pending == [[("task", "n", "kept")], [], [], []]
+    assert pending == [[("task", "n", "kept")], [], []]
     assert quick._owned.verify().ok
 
 

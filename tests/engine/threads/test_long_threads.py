@@ -24,7 +24,7 @@ def test_blame_reads_a_list_whose_segments_do_not_hold_whole_elements(memory):
     chat = memory.thread("chat")
     chat.save({"log": [long]})
     nested = chat.save({"log": [[0, long, 5], "end"]})
-    chat.append(log=["more"])
+    chat.append(log=["a", "b", "c"])
 
     found = chat.blame("log[1]")
 
