@@ -193,6 +193,37 @@ def test_a_copy_of_a_fork_has_what_came_before_it(quick):
     assert quick._owned.verify().ok
 
 
+def test_a_copy_of_a_thread_that_was_rewound_has_its_head_there_too(quick):
+    chain(quick, "t", 3)
+    rewound = quick._owned.thread("t").rewind("@~1")
+
+    quick.copy_thread("t", "copy")
+
+    newest = quick.get_tuple(thread("t")).checkpoint["id"]
+    assert quick._owned.thread("copy").head.id == rewound.id
+    assert quick.get_tuple(thread("copy")).checkpoint["id"] == newest
+    assert len(quick._owned.thread("copy").history(all=True)) == 3
+
+
+def test_a_copy_of_a_fork_leaves_out_the_journal_of_a_thread_that_was_replaced(quick):
+    first = chain(quick, "t", 1)
+    quick.put_writes(first, [("n", "lost")], "task")
+    put(quick, first, {"n": "fork point"})
+    quick._owned.thread("t").fork("fork")
+    own = put(quick, quick.get_tuple(thread("fork")).config, {"n": "own"})
+    quick.put_writes(own, [("n", "kept")], "task")
+    quick.delete_thread("t")
+    same_id = {"id": first["configurable"]["checkpoint_id"]}
+    other = put(quick, thread("t"), {"n": "other"}, checkpoint=same_id)
+    quick.put_writes(other, [("n", "of another thread")], "task")
+
+    quick.copy_thread("fork", "copy")
+
+    pending = [item.pending_writes for item in quick.list(thread("copy"))]
+    assert pending == [[("task", "n", "kept")], [], []]
+    assert quick._owned.verify().ok
+
+
 def test_the_copy_of_nothing_is_nothing(saver):
     saver.copy_thread("unknown", "copy")
 

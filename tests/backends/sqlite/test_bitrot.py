@@ -5,9 +5,13 @@ More flips: HOLDFAST_BITROT_FLIPS=2000 make test
 
 import random
 
+import apsw
 import pytest
 
 import holdfast
+from holdfast import Corrupt
+from holdfast.backends.sqlite._connection import page_checksums
+from holdfast.testing import raises
 from support.damage import DAMAGES, Outcome, missing_from, reads_of_store
 from support.effort import FLIPS, seed_of
 from support.scenario import FILE, OPERATIONS, Source, build
@@ -89,3 +93,21 @@ def test_salvage_saves_every_thread_that_can_be_read(damage, sound, truth, tmp_p
         salvaged += 1
 
     assert salvaged > 0, f"seed {seed}"
+
+
+@pytest.mark.skipif(page_checksums() is None, reason="this SQLite has no checksums")
+@pytest.mark.parametrize("reference", ["@", "@~0", "saved"])
+def test_a_state_on_a_page_that_changed_is_corrupt_however_it_is_asked_for(
+    reference, tmp_path
+):
+    path = str(tmp_path / FILE)
+    with holdfast.open(path) as store:
+        store.thread("chat").save({"text": "x" * 1000}, id="saved")
+    db = apsw.Connection(path)  # leaves the checksums of the pages as they are
+    db.execute("delete from segment")
+    db.close()
+
+    with holdfast.open(path) as store, raises(Corrupt) as raised:
+        store.thread("chat").load(reference)
+
+    assert "run verify() for the extent" in str(raised.error)

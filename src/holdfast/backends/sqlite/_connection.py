@@ -130,6 +130,23 @@ def _is_sealed(path: str) -> bool:
         return False
 
 
+class snapshot:  # noqa: N801 - reads as a statement: `with snapshot(db):`
+    """One view of the file for several statements."""
+
+    __slots__ = ("db",)
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self.db = db
+
+    def __enter__(self) -> None:
+        # Not apsw's own: after a read error there is nothing left to roll back.
+        self.db.execute("begin")
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if self.db.in_transaction:
+            self.db.execute("rollback")
+
+
 class transaction:  # noqa: N801 - reads as a statement: `with transaction(db):`
     """A write transaction: whole, or rolled back whatever happens inside."""
 

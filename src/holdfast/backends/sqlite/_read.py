@@ -22,6 +22,7 @@ from holdfast._values.records import Change, Page, Run, Segment
 from holdfast.backends._sql.reads import Reads, Statement, to_changes
 from holdfast.backends._sql.rows import to_segments
 from holdfast.backends.sqlite import _search
+from holdfast.backends.sqlite._connection import snapshot
 from holdfast.backends.sqlite._rows import CODEC
 from holdfast.backends.sqlite._statements import QUERIES, row, rows
 from holdfast.errors import Corrupt
@@ -39,7 +40,7 @@ def run(db: apsw.Connection, statement: Statement[T]) -> T:
 def read_one(db: apsw.Connection, key: Key[Any]) -> Any:
     """The record of a key, ``None`` if there is none."""
     if isinstance(key, StateKey):
-        with db:  # one view for both statements
+        with snapshot(db):
             return _state(db, key)
     if isinstance(key, IndexKey):
         return _search.read_indexed(db, key.number)
@@ -87,7 +88,7 @@ def read_changes(db: apsw.Connection, after: int, limit: int) -> Page[Change]:
 
 
 def _candidates(db: apsw.Connection, query: Candidates) -> Page[Candidate]:
-    with _search.snapshot(db):
+    with snapshot(db):
         if _search.exists(db):
             return _search.read_candidates(db, query)
     return run(db, READS.candidates(query))

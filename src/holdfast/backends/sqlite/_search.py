@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections import defaultdict
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import apsw
@@ -24,7 +23,7 @@ from holdfast._port import (
 from holdfast._values.records import Page
 from holdfast.backends._sql.reads import LATEST
 from holdfast.backends._sql.rows import Row
-from holdfast.backends.sqlite._connection import transaction, translation
+from holdfast.backends.sqlite._connection import snapshot, transaction, translation
 from holdfast.backends.sqlite._rows import CODEC
 from holdfast.backends.sqlite._statements import load_queries
 from holdfast.errors import Corrupt
@@ -58,18 +57,6 @@ def rows(
         return db.execute(QUERIES[query], named or values).fetchall()
     except apsw.SQLError as error:  # the statements are right: a table must be wrong
         raise Corrupt("the search index", str(error)) from error
-
-
-@contextlib.contextmanager
-def snapshot(db: apsw.Connection) -> Generator[None]:
-    """One view of the file for several statements."""
-    # Not apsw's own: after a read error there is nothing left to roll back.
-    db.execute("begin")
-    try:
-        yield
-    finally:
-        if db.in_transaction:
-            db.execute("rollback")
 
 
 def exists(db: apsw.Connection) -> bool:
