@@ -1,5 +1,7 @@
 """What is removed while it is read is missing, and not called damaged."""
 
+from msgspec.structs import replace
+
 from holdfast import Message, NotFound, Store
 from holdfast.backends import Layer
 from holdfast.testing import raises
