@@ -81,6 +81,17 @@ def test_a_conflict_that_is_no_race_is_not_tried_in_parts(memory):
     assert len(memory.thread("a").history()) == 4
 
 
+def test_a_thread_that_was_never_saved_is_not_among_the_heaviest(store):
+    store.thread("saved").save({"text": LONG})
+    store.thread("saved").fork("fork")
+    store.thread("only recorded").record("call", 1)
+
+    [heavy] = store.heaviest()
+
+    assert heavy.threads == ("saved", "fork")
+    assert heavy.values == {"text": 2 * (len(LONG) + 2)}
+
+
 def test_the_messages_of_very_many_conversations_are_counted(memory):
     for n in range(502):
         memory.conversations.create(f"{n}", messages=[{"role": "user", "content": "x"}])
