@@ -346,8 +346,31 @@ class TestDamage:
 
         assert not (tmp_path / "a.hfa").exists()
 
+    def test_a_store_with_a_damaged_record_is_not_exported(self, memory, tmp_path):
+        filled(memory)
+        backend_of(memory).database.writer.execute(
+            "update checkpoint set checksum = 0 where label = 'first'"
+        )
+
+        with raises(Corrupt) as refused:
+            memory.export_to(tmp_path / "a.hfa")
+
+        assert "salvage() it first" in str(refused.error)
+        assert not (tmp_path / "a.hfa").exists()
+
 
 class TestImporting:
+    def test_what_is_there_is_skipped_and_the_rest_is_imported(self, memory):
+        memory.import_archive(io.BytesIO(ARCHIVE))
+        memory.thread("other").delete()
+
+        imported = memory.import_archive(io.BytesIO(ARCHIVE))
+
+        assert (imported.threads, imported.checkpoints) == (("other",), 1)
+        assert imported.skipped == ("chat", "what if")
+        assert memory.thread("other").load() == {"n": 1}
+        assert memory.verify().ok
+
     def test_two_threads_may_have_been_touched_at_one_number(self, memory):
         """A record of a key that is there touches its thread but makes no change."""
         memory.thread("a").save({"x": 1})
@@ -557,6 +580,34 @@ class TestLines:
         assert "secret" not in json.dumps(line)
         assert line["state"]["messages"][1]["role"] == "user"
         assert line["state"]["key"] == "[redacted]"
+
+    def test_a_path_that_leads_nowhere_redacts_nothing(self, memory):
+        state = {"list": [1, [2, 3]], "text": "plain"}
+        memory.thread("chat").save(state)
+
+        [line] = self.lines(
+            memory, redact=["list[2]", "list[-3]", "list.name", "text.inner", "text[0]"]
+        )
+
+        assert line["state"] == state
+
+    def test_progress_of_lines_is_told_thread_by_thread(self, memory):
+        filled(memory)
+        told = []
+
+        self.lines(memory, progress=lambda done, total: told.append((done, total)))
+
+        assert told == [(0, 3), (1, 3), (2, 3), (3, 3)]
+
+    def test_a_thread_that_was_never_saved_has_no_line(self, memory):
+        memory.thread("only recorded").record("call", 1)
+        memory.thread("saved").save({"n": 1})
+
+        [head] = self.lines(memory, heads=True)
+        named = self.lines(memory, heads=True, threads=["only recorded"])
+
+        assert head["thread"] == "saved"
+        assert named == []
 
     def test_a_state_that_is_no_mapping_and_values_that_are_no_json(self, memory):
         memory.thread("chat").save([1, b"bytes"])

@@ -8,11 +8,34 @@ import pytest
 
 import holdfast
 from adapters.openai_agents.sessions import reply, texts, user
-from holdfast import HoldfastError
+from holdfast import Conflict, HoldfastError, Retention
 from holdfast.adapters.openai_agents import HoldfastSession
 from holdfast.faults import Fault, FaultyDisk, disk_full
+from holdfast.testing import raises
 from support.programs import run_program
 from support.stores import backend_of
+
+# --- ids ------------------------------------------------------------------------------
+
+
+def test_an_id_given_again_is_not_taken_for_an_earlier_pop(path):
+    ids = ["added", "popped", "popped"]
+
+    async def main():
+        with holdfast.open(path, new_id=lambda: ids.pop(0)) as store:
+            session = HoldfastSession("s", store)
+            await session.add_items([user("one"), user("two"), user("three")])
+            await session.pop_item()
+            store.prune(Retention(last=1))
+
+            # What the first pop was made of is gone, so they cannot be compared.
+            with raises(Conflict, "id_taken"):
+                await session.pop_item()
+
+            assert texts(await session.get_items()) == ["one", "two"]
+
+    asyncio.run(main())
+
 
 # --- cancelled ------------------------------------------------------------------------
 

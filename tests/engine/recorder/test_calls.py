@@ -296,6 +296,54 @@ def test_a_blocking_recorder_runs_no_coroutine(memory):
         told.call("a", look)
 
 
+class Later:
+    """What can be awaited and is no coroutine, such as a future."""
+
+    def __await__(self):
+        yield
+
+
+def test_a_tool_that_returns_a_future_is_refused_by_the_sync_api(memory):
+    told = called(memory)
+
+    with raises(Unstorable) as refused:
+        told.call("a", Tool(Later()))
+
+    assert "open_async()" in str(refused.error)
+
+
+def test_a_late_failure_does_not_end_the_attempt_after_it(memory):
+    told = called(memory)
+
+    def fail_late(n):
+        other = recorder(memory, repair=None)
+        with pytest.raises(KeyboardInterrupt):
+            other.call("a", Tool(KeyboardInterrupt()), again=True)
+        raise ValueError("the first attempt")
+
+    with pytest.raises(ValueError, match="the first attempt"):
+        told.call("a", fail_late)
+
+    assert [call.id for call in told.interrupted()] == ["a"]
+    with raises(Conflict, "call_interrupted"):
+        told.call("a", Tool())
+
+
+def test_each_of_several_calls_that_were_dropped_can_be_resolved(memory):
+    told = recorder(memory, repair=None)
+    told.add(HI)
+    told.llm_response(asking("chat", "a", "b"))
+    told.save()
+    dropped = recorder(memory, repair="drop")
+    assert [repair.call_id for repair in dropped.repairs] == ["a", "b"]
+
+    assert dropped.resolve("b", "second") == "second"
+
+    assert recorder(memory, repair=None).call("b", Tool()) == "second"
+    with raises(NotFound):
+        dropped.resolve("c", "third")
+
+
 # --- before an operation --------------------------------------------------------------
 
 
@@ -329,6 +377,18 @@ def test_an_agent_is_checkpointed_with_all_its_conversations(store):
     [checkpoint] = store.agents.checkpoints("helper")
     assert (checkpoint.kind, checkpoint.name) == ("pre_operation", "look")
     assert (checkpoint.conversations, checkpoint.messages) == (2, 2)
+
+
+def test_an_agent_is_checkpointed_without_saving_what_is_saved(store):
+    store.agents.save(holdfast.agents.Agent(id="helper"))
+    told = recorder(store, save=before("look"), agent="helper")
+    told.llm_response(asking("chat", "a"))
+    saved = told.save()
+    told.tool_call("a")
+
+    assert [save.id for save in saves(store)] == [saved.id]
+    [checkpoint] = store.agents.checkpoints("helper")
+    assert checkpoint.messages == 1
 
 
 def test_an_agent_that_was_never_saved_has_no_checkpoints(store):

@@ -517,6 +517,25 @@ def test_a_save_that_fails_raises_and_loses_nothing(memory):
     assert [m["content"] for m in loaded.messages] == ["0", "1", "2"]
 
 
+def test_a_conversation_goes_on_after_saves_that_failed(memory):
+    store, backend = watched(memory)
+    told = recorder(store)
+    told.llm_response(HELLO)
+
+    def fail():
+        raise holdfast.HoldfastError("no room", code="disk_full")
+
+    for n in range(2):
+        backend.before["commit"] = fail
+        with raises(holdfast.HoldfastError, "disk_full"):
+            told.llm_response({"role": "assistant", "content": str(n)})
+    told.save()
+
+    assert told.pending == 0
+    assert memory.conversations.load("chat").messages == told.messages
+    assert len(saves(memory)) == 2
+
+
 class Forgetful:
     """A backend that once does what it is asked and says that it failed."""
 

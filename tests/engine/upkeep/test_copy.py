@@ -15,6 +15,7 @@ from holdfast.testing import blocking, raises
 from support import databases, servers
 from support.folders import PROGRAMS
 from support.samples import LONGER
+from support.stores import backend_of
 
 PROGRAM = PROGRAMS / "copy_store.py"
 
@@ -274,3 +275,17 @@ def test_a_damaged_store_is_not_copied_but_told_of(tmp_path):
         raises(holdfast.Corrupt),
     ):
         ours.copy_to(copy)
+
+
+def test_a_store_with_a_damaged_record_is_not_copied(memory):
+    fill(memory)
+    backend_of(memory).database.writer.execute(
+        "update checkpoint set checksum = 0 where label = 'first'"
+    )
+
+    with holdfast.open(":memory:") as copy:
+        with raises(holdfast.Corrupt) as refused:
+            memory.copy_to(copy)
+
+        assert "salvage() it first" in str(refused.error)
+        assert list(copy.threads()) == []
