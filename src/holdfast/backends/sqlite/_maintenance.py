@@ -6,8 +6,8 @@ import os
 
 import apsw
 
-from holdfast.backends.sqlite._connection import connect
-from holdfast.backends.sqlite._search import optimize, refresh, snapshot
+from holdfast.backends.sqlite._connection import connect, snapshot
+from holdfast.backends.sqlite._search import optimize, refresh
 from holdfast.errors import HoldfastError
 
 
