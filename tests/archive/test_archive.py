@@ -581,34 +581,6 @@ class TestLines:
         assert line["state"]["messages"][1]["role"] == "user"
         assert line["state"]["key"] == "[redacted]"
 
-    def test_a_path_that_leads_nowhere_redacts_nothing(self, memory):
-        state = {"list": [1, [2, 3]], "text": "plain"}
-        memory.thread("chat").save(state)
-
-        [line] = self.lines(
-            memory, redact=["list[2]", "list[-3]", "list.name", "text.inner", "text[0]"]
-        )
-
-        assert line["state"] == state
-
-    def test_progress_of_lines_is_told_thread_by_thread(self, memory):
-        filled(memory)
-        told = []
-
-        self.lines(memory, progress=lambda done, total: told.append((done, total)))
-
-        assert told == [(0, 3), (1, 3), (2, 3), (3, 3)]
-
-    def test_a_thread_that_was_never_saved_has_no_line(self, memory):
-        memory.thread("only recorded").record("call", 1)
-        memory.thread("saved").save({"n": 1})
-
-        [head] = self.lines(memory, heads=True)
-        named = self.lines(memory, heads=True, threads=["only recorded"])
-
-        assert head["thread"] == "saved"
-        assert named == []
-
     def test_a_state_that_is_no_mapping_and_values_that_are_no_json(self, memory):
         memory.thread("chat").save([1, b"bytes"])
         memory.thread("other").save({"at": datetime(2026, 1, 1, tzinfo=UTC)})
