@@ -313,11 +313,7 @@ class NativeConnections:
         assert isinstance(session, NativeSession)
         assert self._pool is not None
         connection = cast("TimedAsyncConnection", session.connection)
-        task = asyncio.current_task()
-        if task is None or not task.cancelling():
-            await self._pool.putconn(connection)
-            return
-        # A task that is being cancelled may be cancelled again: another task returns
+        # The caller may be cancelled at any moment, even twice: another task returns
         # the connection, so that it is not lost.
         returning = asyncio.create_task(self._pool.putconn(connection))
         self._returning.add(returning)
