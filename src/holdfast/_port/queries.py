@@ -106,11 +106,26 @@ class Moves(Query[Move], frozen=True, kw_only=True):
 
 
 class Entries(Query[Entry], frozen=True, kw_only=True):
-    """A thread's journal: of one checkpoint, of the thread itself (""), or all."""
+    """A thread's journal: of one checkpoint, of the thread itself (""), or all.
+
+    ``prefix`` is the beginning of the keys, and is given only with a checkpoint and
+    without a ``key``.
+    """
 
     thread: str
     checkpoint: str | None = None
     key: str | None = None
+    prefix: str | None = None
+
+
+class FamilyEntries(Query[Entry], frozen=True, kw_only=True):
+    """What the threads of a family recorded on themselves, by the beginning of keys.
+
+    Oldest first; nothing of deleted threads.
+    """
+
+    family: int
+    prefix: str
 
 
 class Stale(msgspec.Struct, frozen=True):

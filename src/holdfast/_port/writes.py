@@ -66,6 +66,11 @@ class Write(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     condition fails, the backend changes nothing and raises `Conflict` with one of the
     codes ``head_moved``, ``id_taken``, ``segment_taken``, ``thread_exists``,
     ``thread_missing`` and ``thread_deleted``.
+
+    ``entries`` whose keys are taken stay as they are, unless ``replace_entries``. With
+    ``family_wide``, an entry of the same checkpoint and key in any living thread of the
+    family is in force, and none is recorded. ``forget`` are keys of entries of the
+    thread itself that are removed; keys that do not exist are passed over.
     """
 
     thread: str
@@ -79,6 +84,8 @@ class Write(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     details: Details | None = None
     entries: tuple[Entry, ...] = ()
     replace_entries: bool = False
+    family_wide: bool = False
+    forget: tuple[str, ...] = ()
 
 
 class Receipt(msgspec.Struct, frozen=True):

@@ -11,6 +11,7 @@ from holdfast._port import (
     Candidates,
     CheckpointKey,
     Entries,
+    FamilyEntries,
     Key,
     Marked,
     Matches,
@@ -57,6 +58,7 @@ class Reads:
             Threads: self.threads,
             Moves: self._moves,
             Entries: self._entries,
+            FamilyEntries: self._family_entries,
             Weights: self._weights,
         }
 
@@ -201,12 +203,15 @@ class Reads:
         name = "entry_of"
         if query.checkpoint is None:
             name = "entries"
+        elif query.prefix is not None:
+            name = "entries_from"
         elif query.key is None:
             name = "entries_of"
         values = {
             "name": query.thread,
             "checkpoint": query.checkpoint,
             "key": query.key,
+            **_bounds(query.prefix or ""),
         }
 
         def convert(rows: list[Row]) -> Page[Entry]:
@@ -215,11 +220,23 @@ class Reads:
 
         return Statement(name, values, convert)
 
+    def _family_entries(self, query: FamilyEntries) -> Statement[Page[Entry]]:
+        values = {"family": query.family, **_bounds(query.prefix)}
+
+        def convert(rows: list[Row]) -> Page[Entry]:
+            return Page(tuple(self._codec.entry(row[1:], row[0]) for row in rows))
+
+        return Statement("family_entries", values, convert)
+
     def _weights(self, query: Weights) -> Statement[Page[Weight]]:
         def convert(rows: list[Row]) -> Page[Weight]:
             return Page(tuple(Weight(*row) for row in rows))
 
         return Statement("weights", {"limit": _or_latest(query.limit)}, convert)
+
+
+def _bounds(prefix: str) -> dict[str, Any]:
+    return {"first": prefix, "last": prefix + LARGEST_CODE_POINT}
 
 
 def to_changes(rows: list[Row], after: int) -> Page[Change]:

@@ -47,7 +47,7 @@ class SqliteWrite:
         self.write = write
         self.seq = seq
         own = write.checkpoint or write.turn or write.marks or write.details
-        alone = 1 if own or not write.entries else 0
+        alone = 1 if own or not (write.entries or write.forget) else 0
         # The last number that is used. An entry that is there already uses none.
         self.last = seq + alone - 1
         # What the row of the thread has as ``changed``.
@@ -68,11 +68,7 @@ class SqliteWrite:
             self._describe()
         elif write.start is not None and write.start.head is not None:
             self._log("fork", write.start.head)
-        entries: tuple[Entry, ...] = ()
-        if write.entries:
-            entries = tuple(self._record(entry) for entry in write.entries)
-            if self.seq <= self.last < self.changed:
-                self._touch(self.last)
+        entries = self._journal() if write.entries or write.forget else ()
         return Receipt(self.seq, self.family, self.number, entries)
 
     # --- the thread -------------------------------------------------------------------
@@ -86,32 +82,40 @@ class SqliteWrite:
         elif write.turn is not None:
             self._must_exist(write.turn.target)
             found = self._move_head(write.turn.target.seq, write.expect)
-        elif write.expect is not None:
-            found = self._as_expected(write.expect)
         else:
-            found = None
+            found = self._as_expected(write.expect)
         return found or self._start()
 
-    def _as_expected(self, expected: Checkpoint) -> tuple[int, int]:
-        values = {"name": self.write.thread, "head": expected.seq}
+    def _as_expected(self, expected: Checkpoint | None) -> tuple[int, int] | None:
+        values = {
+            "name": self.write.thread,
+            "head": expected.seq if expected else None,
+        }
         found = self._numbers(row(self.db, "thread_at_head", **values))
-        if found is None:
+        if found is None and expected is not None:
             raise self._conflict()
-        return found
+        return self._find() if found and self.last < self.seq else found
 
     def _find(self) -> tuple[int, int] | None:
         """The thread of a write of entries only; touched if one of them is new."""
         found = row(self.db, "live_thread", name=self.write.thread)
         if found is None:
             return None
-        place = {"thread": found[0]}
         if not self.write.replace_entries:
-            for entry in self.write.entries:
-                place |= {"checkpoint": entry.checkpoint, "key": entry.key}
-                self.changed -= row(self.db, "entry", **place) is not None
+            taken = (self._taken(entry, *found) for entry in self.write.entries)
+            self.changed -= sum(entry is not None for entry in taken)
         if self.changed < self.seq:
             return self._numbers(found)
         return self._touch(self.changed)
+
+    def _taken(self, entry: Entry, number: int, family: int) -> Entry | None:
+        """The entry that is in force before this write."""
+        place = {"checkpoint": entry.checkpoint, "key": entry.key}
+        if self.write.family_wide:
+            found = row(self.db, "entry_in_family", family=family, **place)
+            return CODEC.entry(found[1:], found[0]) if found else None
+        found = row(self.db, "entry", thread=number, **place)
+        return CODEC.entry(found, entry.thread) if found else None
 
     def _touch(self, changed: int) -> tuple[int, int] | None:
         values = {"name": self.write.thread, "changed": changed, "at": self.write.at}
@@ -192,9 +196,22 @@ class SqliteWrite:
         except apsw.ConstraintError:
             raise taken_segment(self.write.thread) from None
 
+    def _journal(self) -> tuple[Entry, ...]:
+        """Record and forget; gives the entries in force."""
+        entries = tuple(self._record(entry) for entry in self.write.entries)
+        if self.write.entries and self.seq <= self.last < self.changed:
+            self._touch(self.last)
+        for key in self.write.forget:
+            rows(self.db, "forget_entry", thread=self.number, key=key)
+        return entries
+
     def _record(self, entry: Entry) -> Entry:
         insert = "replace_entry" if self.write.replace_entries else "insert_entry"
         seq = self.last + 1
+        if self.write.family_wide:
+            taken = self._taken(entry, self.number, self.family)
+            if taken is not None:
+                return taken
         values = CODEC.entry_row(entry, seq=seq, thread=self.number)._asdict()
         if row(self.db, insert, **values):
             self.last = seq

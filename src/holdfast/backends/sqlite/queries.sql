@@ -18,7 +18,7 @@ returning number, family
 
 -- name: thread_at_head
 select number, family from thread
-where name = :name and deleted_at is null and head = :head
+where name = :name and deleted_at is null and head is :head
 
 -- name: start_thread
 insert into thread ({thread}) values ({:thread})
@@ -122,6 +122,30 @@ select {entry} from journal
 where thread = (select number from thread where name = :name and deleted_at is null)
     and checkpoint = :checkpoint
 order by seq
+
+-- name: entries_from
+select {entry} from journal
+where thread = (select number from thread where name = :name and deleted_at is null)
+    and checkpoint = :checkpoint and key >= :first and key < :last
+order by seq
+
+-- name: family_entries
+-- The threads first: one probe of the index for each.
+select t.name, {j.entry}
+from thread t cross join journal j on j.thread = t.number
+where t.family = :family and t.deleted_at is null
+    and j.checkpoint = '' and j.key >= :first and j.key < :last
+order by j.seq
+
+-- name: entry_in_family
+select t.name, {j.entry}
+from thread t cross join journal j on j.thread = t.number
+where t.family = :family and t.deleted_at is null
+    and j.checkpoint = :checkpoint and j.key = :key
+limit 1
+
+-- name: forget_entry
+delete from journal where thread = :thread and checkpoint = '' and key = :key
 
 -- name: entry_of
 select {entry} from journal
