@@ -17,9 +17,12 @@ async def interrupted(context: Context, thread: str, line: Line) -> list[Effect]
     """
     query = Entries(thread=thread, checkpoint=OF_THREAD, prefix=ledger.CALL)
     last: dict[str, Effect] = {}
-    for effect in ledger.collected(await context.backend.scan(query)):
+    found = ledger.collected(await context.backend.scan(query))
+    # The line is looked up only for calls with an attempt of which that matters.
+    open_ = {effect.key for effect in found if effect.status == "unknown"}
+    for effect in found:
         before = last.get(effect.key)
-        if before is not None and before.status == "completed":
+        if effect.key not in open_ or (before and before.status == "completed"):
             continue
         if await line.holds(context, effect.checkpoint):
             last[effect.key] = effect

@@ -1,0 +1,116 @@
+"""What a thread waits for: calls that were cut off, messages without a checkpoint, and
+runs that a framework has paused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from holdfast._api.store import Store
+from holdfast._engine.context import Context
+from holdfast._engine.effects.interrupted import interrupted
+from holdfast._engine.effects.line import Line
+from holdfast._engine.threads.drafts import read_values_of
+from holdfast._engine.threads.load import read_listed
+from holdfast._engine.threads.pending import Pending, find_pending
+from holdfast._messages.transcript import fields_of
+from holdfast._values.manifest import decode_manifest
+from holdfast._values.records import Checkpoint, ThreadRecord
+from holdfast.effects import Effect
+from holdfast.views.documents import plain, thread_document
+from holdfast.views.effects import effect_document
+from holdfast.views.references import Revision
+
+# The value of a conversation that the adapter for OpenAI Agents keeps a run in.
+PAUSED_RUN = "paused_run"
+
+
+class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+    """What a thread waits for; false if that is nothing.
+
+    ``calls`` began and did not end. ``unsaved`` messages are in the journal, and no
+    checkpoint has them yet; those ``passed_over`` belong to a head that was left.
+    ``paused_run`` is a run of OpenAI Agents without its state.
+    """
+
+    calls: tuple[Effect, ...] = ()
+    unsaved: int = 0
+    passed_over: int = 0
+    paused_run: dict[str, Any] | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.calls or self.unsaved or self.paused_run)
+
+
+NOTHING = Waiting()
+
+
+async def waiting_of(context: Context, record: ThreadRecord) -> Waiting:
+    """What a thread waits for."""
+    pending = await find_pending(context, record)
+    next_id = pending.parts[0].next_id if pending.parts else None
+    line = Line(record.family, record.head, next_id)
+    return Waiting(
+        calls=tuple(await interrupted(context, record.id, line)),
+        unsaved=_unsaved(pending),
+        passed_over=len(pending.passed_over),
+        paused_run=await _paused_run(context, record.head) if record.head else None,
+    )
+
+
+async def waiting_of_all(
+    context: Context, records: Sequence[ThreadRecord]
+) -> list[Waiting]:
+    """What each thread of a page waits for."""
+    found = [await read_listed(context, record, waiting_of) for record in records]
+    return [NOTHING if waiting is None else waiting for waiting in found]
+
+
+def waiting_at(store: Store, place: Revision) -> Waiting:
+    """What a thread waits for, if a checkpoint is its head; else nothing."""
+    record = place.record or place.thread.about
+    head = record.head if record else None
+    if record is None or head is None or head.id != place.checkpoint.id:
+        return NOTHING
+    return store.runner.run(waiting_of, record)
+
+
+def _unsaved(pending: Pending) -> int:
+    """How many messages stand after those of the head, or in the place of some."""
+    if not pending.parts:
+        return 0
+    first = min(part.at for part in pending.parts)
+    end = first
+    for part in pending.parts:
+        end = part.at + len(part.messages)
+    return end - first
+
+
+async def _paused_run(context: Context, head: Checkpoint) -> dict[str, Any] | None:
+    if PAUSED_RUN not in decode_manifest(head).values:
+        return None
+    values = await read_values_of(context, head, PAUSED_RUN)
+    run = fields_of(values[PAUSED_RUN])
+    if "sdk" not in run:
+        return None  # a value of the caller that has the same name
+    return {name: run.get(name) for name in ("id", "agent", "calls")}
+
+
+def waiting_documents(waiting: Waiting) -> list[dict[str, Any]]:
+    """A document for each thing that is waited for."""
+    found: list[dict[str, Any]] = [
+        {"kind": "interrupted_call", "call": effect_document(call)}
+        for call in waiting.calls
+    ]
+    if waiting.unsaved:
+        found.append({"kind": "unsaved_messages", "count": waiting.unsaved})
+    if waiting.paused_run is not None:
+        found.append({"kind": "paused_run", **plain(waiting.paused_run)})
+    return found
+
+
+def listed_thread(thread: ThreadRecord, waiting: Waiting) -> dict[str, Any]:
+    """A thread in a listing, with what it waits for."""
+    return {**thread_document(thread), "waiting": waiting_documents(waiting)}
