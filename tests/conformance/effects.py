@@ -196,9 +196,8 @@ class RewoundEffectTests(PaymentCases):
         assert pay(run, "call-2", "f9") == {"receipt": "f9"}
 
     def test_what_is_unknown_is_not_repeated_by_any_policy_but_run(self) -> None:
+        self.killed_paying(self.asked(), "call-1", "a1")
         for policy in ("replay", "refuse"):
-            run = self.asked(effects=policy)
-            self.killed_paying(run, "call-1", "a1")
             run = self.run(effects=policy)
             run.resume(at="label:asked", discard=True)
             run.llm_response(asking_to_pay("call-2", "f9"))
@@ -206,8 +205,10 @@ class RewoundEffectTests(PaymentCases):
             with raises(Conflict, "call_interrupted"):
                 run.call("call-2")
 
-            self.store.conversations.delete("c")
-        assert self.references == ["a1", "a1"]
+        assert self.references == ["a1"]
+        run = self.run(effects="run")
+        run.resume(at="label:asked", discard=True)
+        assert pay(run, "call-3", "f9") == {"receipt": "f9"}
 
     def test_what_is_unknown_can_be_resolved_on_the_new_line(self) -> None:
         run = self.asked()
