@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import holdfast
 from support.stores import backend_of
@@ -124,11 +125,16 @@ def make_trip(path: Path) -> None:
         chat.fork("conversation:try-train")
         chat.rewind(booked)
         run = store.conversations.recorder("trip-7", tools=tools)
-        run.llm_response(asked("c4", "pay", to="Bristol", amount=310))
+        reply = asked("c4", "pay", to="Bristol", amount=310)
+        reply["tool_calls"] += asked("c5", "book", hotel="Bristol", nights=1)[
+            "tool_calls"
+        ]
+        run.llm_response(reply)
         with contextlib.suppress(Killed):
             run.call("c4", kill)
         chat.consume("approval:42")
         chat.record("note", {"by": "ann"})
+        chat.record("seen", True, checkpoint=booked)
         store.thread("quiet").save({"n": 1})
 
 
@@ -150,7 +156,7 @@ class Killed(BaseException):
     """The end of a process in the middle of a tool."""
 
 
-def asked(id_: str, tool: str, **arguments: object) -> dict[str, object]:
+def asked(id_: str, tool: str, **arguments: object) -> dict[str, Any]:
     function = {"name": tool, "arguments": json.dumps(arguments)}
     call = {"id": id_, "type": "function", "function": function}
     return {"role": "assistant", "content": None, "tool_calls": [call]}

@@ -21,6 +21,7 @@ MAKERS = {
     "damaged.txt": stores.make_damaged,
     "effects.txt": stores.make_trip,
     "hostile.txt": stores.make_hostile,
+    "journal.txt": stores.make_trip,
     "search.txt": stores.make_travel,
     "waiting.txt": stores.make_trip,
 }

@@ -12,7 +12,7 @@ from holdfast.cli._command import HELP, json_options, shared_options, write_opti
 # Each command is `command` in the module of its name.
 SECTIONS = {
     "Look": (
-        "log", "show", "diff", "threads", "effects", "reflog", "search",
+        "log", "show", "diff", "threads", "effects", "journal", "reflog", "search",
         "blame", "bisect",
     ),
     "Change": ("fork", "rewind", "undo", "redo", "tag", "label"),

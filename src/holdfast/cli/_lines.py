@@ -54,9 +54,9 @@ def value_lines(found: Diff, indent: str = "") -> Iterator[Line]:
         yield ((f"{indent}and {more}", "faint"),)
 
 
-def message_rows(messages: Iterable[object]) -> Iterator[list[Cell]]:
-    """A row for each message."""
-    for position, message in enumerate(messages):
+def message_rows(messages: Iterable[object], first: int = 0) -> Iterator[list[Cell]]:
+    """A row for each message; ``first`` is the position of the first one."""
+    for position, message in enumerate(messages, first):
         number: Cell = (f"[{position}]", "faint")
         text: Cell = (one_line_text(message, position), "")
         yield [number, (role_of(message), "name"), text]

@@ -25,6 +25,7 @@ def effect_document(effect: Effect) -> dict[str, Any]:
         "thread": effect.thread,
         "checkpoint": effect.checkpoint,
         "replays": _place_document(effect.replays),
+        "settles": _place_document(effect.settles),
         "began_at": iso(effect.at),
         "seq": effect.seq,
     }
@@ -38,8 +39,19 @@ def _place_document(place: Place | None) -> dict[str, Any] | None:
 
 
 def in_force(effects: Iterable[Effect]) -> list[Effect]:
-    """The effects that happened, or may have happened, and were not undone."""
-    return [e for e in effects if e.status != "failed" and not e.undone]
+    """The effects that happened, or may have happened, and were not undone.
+
+    Of a call that was made again, because its outcome was unknown, only the last.
+    """
+    found = list(effects)
+    settled = {effect.settles for effect in found}
+    return [
+        effect
+        for effect in found
+        if effect.status != "failed"
+        and not effect.undone
+        and not (effect.status == "unknown" and effect.place in settled)
+    ]
 
 
 def left_behind_by_fork(thread: Thread, start: Checkpoint) -> list[Effect]:

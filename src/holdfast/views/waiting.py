@@ -30,14 +30,13 @@ PAUSED_RUN = "paused_run"
 class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     """What a thread waits for; false if that is nothing.
 
-    ``calls`` began and did not end. ``unsaved`` messages are in the journal, and no
-    checkpoint has them yet; those ``passed_over`` belong to a head that was left.
-    ``paused_run`` is a run of OpenAI Agents without its state.
+    ``calls`` began and did not end. ``unsaved`` is the number of messages that are in
+    the journal and in no checkpoint yet. ``paused_run`` is a run of OpenAI Agents,
+    without its state.
     """
 
     calls: tuple[Effect, ...] = ()
     unsaved: int = 0
-    passed_over: int = 0
     paused_run: dict[str, Any] | None = None
 
     def __bool__(self) -> bool:
@@ -54,8 +53,7 @@ async def waiting_of(context: Context, record: ThreadRecord) -> Waiting:
     line = Line(record.family, record.head, next_id)
     return Waiting(
         calls=tuple(await interrupted(context, record.id, line)),
-        unsaved=_unsaved(pending),
-        passed_over=len(pending.passed_over),
+        unsaved=len(unsaved_messages(pending)[1]),
         paused_run=await _paused_run(context, record.head) if record.head else None,
     )
 
@@ -77,15 +75,16 @@ def waiting_at(store: Store, place: Revision) -> Waiting:
     return store.runner.run(waiting_of, record)
 
 
-def _unsaved(pending: Pending) -> int:
-    """How many messages stand after those of the head, or in the place of some."""
-    if not pending.parts:
-        return 0
-    first = min(part.at for part in pending.parts)
-    end = first
+def unsaved_messages(pending: Pending) -> tuple[int, list[dict[str, Any]]]:
+    """The messages that no checkpoint has yet, and the position of the first.
+
+    They stand after the messages of the head, or in the place of the last of them.
+    """
+    first = min((part.at for part in pending.parts), default=0)
+    found: list[dict[str, Any]] = []
     for part in pending.parts:
-        end = part.at + len(part.messages)
-    return end - first
+        found[part.at - first :] = part.messages
+    return first, found
 
 
 async def _paused_run(context: Context, head: Checkpoint) -> dict[str, Any] | None:
