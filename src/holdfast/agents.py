@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
+from holdfast.effects import Effect
+
 AUTOMATIC: Final = "automatic"
 MANUAL: Final = "manual"
 PRE_OPERATION: Final = "pre_operation"
@@ -76,6 +78,8 @@ class Restored(msgspec.Struct, frozen=True, kw_only=True):
 
     The ids of conversations: ``rewound`` were moved back to the checkpoint, ``revived``
     had been deleted and exist again, ``removed`` were created after the checkpoint.
+    ``effects`` are the tool calls since the checkpoint that stay in force: the restored
+    state does not show them.
     """
 
     checkpoint: AgentCheckpoint
@@ -83,3 +87,4 @@ class Restored(msgspec.Struct, frozen=True, kw_only=True):
     rewound: tuple[str, ...]
     revived: tuple[str, ...]
     removed: tuple[str, ...]
+    effects: tuple[Effect, ...] = ()

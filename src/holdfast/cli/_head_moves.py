@@ -7,13 +7,14 @@ from typing import Literal
 
 from holdfast._api.store import Store
 from holdfast._api.thread import Thread
+from holdfast._engine.effects.behind import in_force
 from holdfast._values.records import Checkpoint
 from holdfast.cli._effects import behind_lines
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._resolve import thread_named
 from holdfast.effects import Effect
 from holdfast.views.documents import checkpoint_document
-from holdfast.views.effects import effect_document, in_force
+from holdfast.views.effects import effect_document
 from holdfast.views.references import is_on_line, short_id
 
 

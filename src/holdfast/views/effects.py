@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from holdfast._api.thread import Thread
+from holdfast._engine.effects.behind import in_force
 from holdfast._values.records import Checkpoint
 from holdfast.effects import Effect, Place
 from holdfast.views.documents import iso, plain
@@ -36,22 +36,6 @@ def _place_document(place: Place | None) -> dict[str, Any] | None:
         return None
     thread, key, attempt = place
     return {"thread": thread, "key": key, "attempt": attempt}
-
-
-def in_force(effects: Iterable[Effect]) -> list[Effect]:
-    """The effects that happened, or may have happened, and were not undone.
-
-    Of a call that was made again, because its outcome was unknown, only the last.
-    """
-    found = list(effects)
-    settled = {effect.settles for effect in found}
-    return [
-        effect
-        for effect in found
-        if effect.status != "failed"
-        and not effect.undone
-        and not (effect.status == "unknown" and effect.place in settled)
-    ]
 
 
 def left_behind_by_fork(thread: Thread, start: Checkpoint) -> list[Effect]:
