@@ -327,8 +327,9 @@ class FamilyEntryTests(PortCases):
         fork.record("grant", "of the checkpoint", checkpoint=saved)
 
         [own] = self.write(values={"grant": "own"}, family_wide=True)
-        place = {"checkpoint": saved.id, "family_wide": True}
-        [shared] = self.write(values={"grant": "mine"}, **place)
+        [shared] = self.write(
+            values={"grant": "mine"}, checkpoint=saved.id, family_wide=True
+        )
 
         assert own.value == "own"
         assert shared.value == "of the checkpoint"

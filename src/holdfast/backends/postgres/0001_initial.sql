@@ -355,8 +355,7 @@ begin
         order by t.number for no key update;
     end if;
     update hf.thread t
-    set changed = greatest(t.changed, taken[used]),
-        updated_at = case when used > 0 then at else t.updated_at end
+    set changed = greatest(t.changed, taken[used]), updated_at = at
     where t.family = place.family and t.number = place.number and t.deleted_at is null
         and (not expects or t.head is not distinct from expected);
     if not found then
