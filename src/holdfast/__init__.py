@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from holdfast.conversations import Conversation
     from holdfast.diff import Diff
     from holdfast.documents import Document
+    from holdfast.effects import Effect, once, repeatable
     from holdfast.errors import (
         Busy,
         Closed,
@@ -56,6 +57,7 @@ __all__ = [
     "Corrupt",
     "Diff",
     "Document",
+    "Effect",
     "FormatMismatch",
     "HoldfastError",
     "Match",
@@ -77,8 +79,10 @@ __all__ = [
     "Unstorable",
     "Unsupported",
     "Verification",
+    "once",
     "open",
     "open_async",
+    "repeatable",
     "salvage",
 ]
 
@@ -101,6 +105,7 @@ _MODULES = {
     "conversations": ("Conversation",),
     "diff": ("Diff",),
     "documents": ("Document",),
+    "effects": ("Effect", "once", "repeatable"),
     "errors": (
         "Busy",
         "Closed",

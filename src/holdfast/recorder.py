@@ -1,13 +1,13 @@
 """Recorders: they take the steps of an agent's loop and save them.
 
-A recorder holds the messages in memory until its strategy says to save. Then they
-become one checkpoint of the conversation, with all that is needed to resume the loop.
+What a recorder gets is durable when the method returns. Its strategy decides which
+steps become checkpoints of the conversation, with all that is needed to resume there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import Any, Self, TypedDict, Unpack
+from typing import Any, Self, TypeAlias, TypedDict, Unpack, get_args
 
 from holdfast._api.runner import AsyncRunner, Runner
 from holdfast._api.steps import Steps, ThreadLock, awaited_result, plain_result
@@ -20,20 +20,29 @@ from holdfast._port import run
 from holdfast._values.keywords import refuse_unknown
 from holdfast._values.records import UNSET, Checkpoint
 from holdfast._values.reference import HEAD
+from holdfast.effects import Compensation, Effect, Policy
+from holdfast.effects import checked as checked_policy
 from holdfast.errors import Unstorable
-from holdfast.messages import AnyMessage
+from holdfast.messages import AnyMessage, restored
 from holdfast.strategy import Strategy, after_tool_batch
+
+# Functions by the name of the tool, or functions whose own names are those.
+Tools: TypeAlias = Mapping[str, Callable[..., Any]] | Sequence[Callable[..., Any]]
 
 
 class RecorderOptions(TypedDict, total=False):
     """How a recorder works.
 
-    ``save`` says when to save. ``repair`` says what to do with tool calls that have no
-    answer when a conversation is loaded: ``"interrupted"``, the default, answers them
-    with that word, ``"drop"`` removes them, ``"propose"`` removes them and returns
-    them, and with ``None`` they stay open for the loop to finish. A result that is in
-    the journal is used first. ``system`` replaces the stored system prompt. ``owner``
-    and ``agent`` are those of a new conversation; another owner's is not found.
+    ``save`` says when to make a checkpoint. ``repair`` says what to do with tool calls
+    that have no result when a conversation is loaded and none is in the journal. With
+    ``"interrupted"``, the default, calls of the last turn wait for the loop: those that
+    never began are in `Recorder.open_calls`, and those whose outcome is unknown in
+    `Recorder.interrupted`; if the loop goes on without them, they get a result that
+    says so. ``"drop"`` removes them, ``"propose"`` removes them and returns them, and
+    with ``None`` nothing is changed. ``system`` replaces the stored system prompt.
+    ``owner`` and ``agent`` are those of a new conversation; another owner's is not
+    found. ``effects`` is what happens when a call means an effect that a rewind has
+    left behind, and ``tools`` are the functions for `Recorder.call` by name.
     """
 
     save: Strategy
@@ -41,6 +50,8 @@ class RecorderOptions(TypedDict, total=False):
     system: str | None
     owner: str | None
     agent: str | None
+    effects: Policy | None
+    tools: Tools
 
 
 def _new_recording(context: Context, id_: str, options: RecorderOptions) -> Recording:
@@ -51,12 +62,28 @@ def _new_recording(context: Context, id_: str, options: RecorderOptions) -> Reco
     setup = RecorderSetup(
         id=id_,
         save=save,
-        repair=options.get("repair", "interrupted"),
+        repair=_repair(options),
+        effects=checked_policy(options.get("effects")),
+        tools=_by_name(options.get("tools", ())),
         system=options.get("system"),
         owner=options.get("owner"),
         agent=options.get("agent"),
     )
     return Recording(setup, context.clock, context.new_id)
+
+
+def _repair(options: RecorderOptions) -> How | None:
+    how = options.get("repair", "interrupted")
+    if how is not None and how not in get_args(How):
+        text = f"is one of {get_args(How)} or None, not {how!r}"
+        raise Unstorable("repair", text)
+    return how
+
+
+def _by_name(tools: Tools) -> dict[str, Callable[..., Any]]:
+    if isinstance(tools, Mapping):
+        return dict(tools)
+    return {tool.__name__: tool for tool in tools}
 
 
 class _Properties:
@@ -74,13 +101,26 @@ class _Properties:
 
     @property
     def messages(self) -> list[AnyMessage]:
-        """The whole transcript, with what is not saved yet."""
+        """The whole transcript, with what is not in a checkpoint yet.
+
+        A call whose outcome is unknown is shown with a result that says so.
+        """
         return self._recording.given_back()
 
     @property
     def open_calls(self) -> list[TranscriptCall]:
-        """The tool calls that have no result yet, in order."""
+        """The tool calls to be made: they have no result and never began, in order."""
         return self._recording.open_calls()
+
+    @property
+    def left_behind(self) -> tuple[Effect, ...]:
+        """The effects that going back to this point has left behind, oldest first."""
+        return self._recording.left_behind
+
+    @property
+    def passed_over(self) -> list[AnyMessage]:
+        """Messages that a recorder got, and another writer went on without."""
+        return [restored(message) for message in self._recording.passed_over]
 
     @property
     def iterations(self) -> int:
@@ -99,7 +139,7 @@ class _Properties:
 
     @property
     def pending(self) -> int:
-        """How many messages are not saved yet."""
+        """How many messages are in the journal and not in a checkpoint yet."""
         return self._recording.pending
 
     @property
@@ -117,9 +157,10 @@ class Recorder(_Properties):
     """Records a conversation; ``store.conversations.recorder(id)``.
 
     It continues where the conversation stopped; the first save creates one that does
-    not exist. An error of a save is raised and loses nothing: what was recorded stays
-    pending and goes with the next save, so do not record it again. Usable from several
-    threads at once, for tools that run side by side.
+    not exist. What a method was given is durable when it returns. An error of a save is
+    raised and loses nothing: what was recorded stays pending and goes with the next
+    save, so do not record it again. Usable from several threads at once, for tools that
+    run side by side.
     """
 
     def __init__(
@@ -185,13 +226,31 @@ class Recorder(_Properties):
         """
         return run(self._steps.save(label, tags, metadata))
 
-    def resume(self, at: Reference = HEAD, *, discard: bool = False) -> None:
+    def resume(
+        self,
+        at: Reference = HEAD,
+        *,
+        discard: bool = False,
+        tell: bool = True,
+        compensate: bool = False,
+    ) -> None:
         """Load the conversation again, or go back to one of its checkpoints.
 
-        Going back rewinds the thread: what was ahead stays reachable. If messages are
-        not saved, `Conflict` is raised unless you ``discard`` them.
+        Going back rewinds the thread: what was ahead stays reachable. If messages would
+        be lost, `Conflict` is raised unless you ``discard`` them. The effects that are
+        left behind are in `left_behind`, and one message tells the model about them
+        unless ``tell`` is false; with ``compensate`` they are undone first.
         """
-        run(self._steps.resume(at, discard=discard))
+        run(self._steps.resume(at, discard=discard, tell=tell, compensate=compensate))
+
+    def compensate(self) -> Compensation:
+        """Undo the effects left behind, newest first, by the ``undo`` of their tools.
+
+        Each is journaled before and after, so that a repeated call goes on where the
+        last one ended. What another fork still has is not undone. The tools are those
+        that the recorder was opened with.
+        """
+        return run(self._steps.compensate())
 
     def latest_safe(self) -> Checkpoint | None:
         """The newest checkpoint at which every tool call had its answer."""
@@ -200,21 +259,31 @@ class Recorder(_Properties):
     # --- calls made once --------------------------------------------------------------
 
     def call(
-        self, call: AnyCall, function: Callable[..., Any], *, again: bool = False
+        self,
+        call: AnyCall,
+        function: Callable[..., Any] | None = None,
+        *,
+        again: bool = False,
     ) -> Any:
         """What ``function(**arguments)`` returns; it is run once, also after a crash.
 
-        What led to the call is saved first, the call is journaled before it is made and
-        its result after it: the next time, the stored result is returned and nothing is
-        run. `Conflict` with the code ``call_interrupted`` means that the call began and
-        its end was never recorded: find out what happened, then pass ``again=True`` or
-        `resolve` it. A call that raised may be made again. One id with another name or
-        other arguments is a `Conflict`.
+        Without a function it is the tool of this name that the recorder was opened
+        with. What led to the call is durable first, the call is journaled before it is
+        made and its result after it: the next time, the stored result is returned and
+        nothing is run. An effect that a rewind has left behind is not repeated either:
+        see `holdfast.once`. `Conflict` with the code ``call_interrupted`` means that
+        the call began and its end was never recorded: find out what happened, then pass
+        ``again=True`` or `resolve` it. A call that raised may be made again. One id
+        with another name or other arguments is a `Conflict`.
         """
         return run(self._steps.call(call, function, again=again))
 
     def resolve(self, call: AnyCall, result: object) -> Any:
-        """Record what an interrupted call returned; gives the result in force."""
+        """Record what an interrupted call returned; gives the result in force.
+
+        The result is put into the transcript, in the place of one that said that it is
+        not known.
+        """
         return run(self._steps.resolve(call, result))
 
     def interrupted(self) -> list[TranscriptCall]:
@@ -281,8 +350,18 @@ class AsyncRecorder(_Properties):
     ) -> Checkpoint:
         return await self._steps.save(label, tags, metadata)
 
-    async def resume(self, at: Reference = HEAD, *, discard: bool = False) -> None:
-        await self._steps.resume(at, discard=discard)
+    async def resume(
+        self,
+        at: Reference = HEAD,
+        *,
+        discard: bool = False,
+        tell: bool = True,
+        compensate: bool = False,
+    ) -> None:
+        await self._steps.resume(at, discard=discard, tell=tell, compensate=compensate)
+
+    async def compensate(self) -> Compensation:
+        return await self._steps.compensate()
 
     async def latest_safe(self) -> Checkpoint | None:
         return await self._steps.latest_safe()
@@ -290,7 +369,11 @@ class AsyncRecorder(_Properties):
     # --- calls made once --------------------------------------------------------------
 
     async def call(
-        self, call: AnyCall, function: Callable[..., Any], *, again: bool = False
+        self,
+        call: AnyCall,
+        function: Callable[..., Any] | None = None,
+        *,
+        again: bool = False,
     ) -> Any:
         return await self._steps.call(call, function, again=again)
 

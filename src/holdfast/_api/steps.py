@@ -11,14 +11,20 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, cast
 
+import msgspec
+
 from holdfast._api.runner import AsyncRunner
-from holdfast._engine.recorder import calls, storage
-from holdfast._engine.recorder.calls import JournaledCall
+from holdfast._engine.effects import calls, interrupted, undo
+from holdfast._engine.effects.calls import JournaledCall
+from holdfast._engine.recorder import storage
 from holdfast._engine.recorder.recording import AnyCall, Recording
+from holdfast._engine.recorder.storage import LoadRequest
 from holdfast._engine.records import conversations
 from holdfast._engine.threads.lineage import Reference
 from holdfast._messages.transcript import TranscriptCall
 from holdfast._values.records import UNSET, Checkpoint
+from holdfast._values.reference import HEAD
+from holdfast.effects import Compensation, Declaration, Effect, declaration_of
 from holdfast.errors import Conflict, HoldfastError, NotFound, Unstorable
 from holdfast.messages import AnyMessage, Message
 from holdfast.strategy import Wish
@@ -70,18 +76,37 @@ class Steps:
         # Results that could not be journaled yet, with the number of the attempt.
         self._unrecorded: dict[str, tuple[int, object]] = {}
 
-    async def resume(self, at: Reference, *, discard: bool) -> None:
+    async def resume(
+        self,
+        at: Reference,
+        *,
+        discard: bool,
+        tell: bool = True,
+        compensate: bool = False,
+    ) -> None:
         recording, setup = self._recording, self._recording.setup
         async with self._lock:
-            if recording.has_unsaved and not discard:
+            leaves = at != HEAD and recording.pending
+            if (recording.has_unsaved or leaves) and not discard:
                 raise Conflict(
                     "some messages are not saved yet; save() them first, or pass"
                     " discard=True to forget them",
                     code="unsaved",
                     thread=recording.thread,
                 )
-            found = await self._runner.run(storage.load, setup.id, at, setup.owner)
-            recording.load(found)
+            request = LoadRequest(
+                id=setup.id,
+                at=at,
+                owner=setup.owner,
+                discard=discard,
+                new_id=recording.next_id,
+            )
+            found = await self._runner.run(storage.load, request)
+            recording.load(found, tell=tell and not compensate)
+            if compensate and found is not None:
+                await self.compensate()
+                later = msgspec.structs.replace(request, at=HEAD)
+                recording.load(await self._runner.run(storage.load, later), tell=tell)
 
     async def latest_safe(self) -> Checkpoint | None:
         if self._recording.checkpoint is None:
@@ -93,10 +118,13 @@ class Steps:
 
     async def add(self, messages: Sequence[AnyMessage]) -> None:
         async with self._lock:
+            self._recording.go_on(messages)
             self._recording.add(messages)
+            await self._keep()
 
     async def iteration(self) -> int:
         async with self._lock:
+            self._recording.go_on()
             self._recording.iteration += 1
             number = self._recording.iteration
             await self._follow(self._recording.wish("iteration"))
@@ -110,6 +138,7 @@ class Steps:
         items = message if isinstance(message, list | tuple) else [message]
         async with self._lock:
             total = self._recording.used(usage)
+            self._recording.go_on()
             self._recording.add(cast("Sequence[AnyMessage]", items))
             self._recording.usage = total
             await self._follow(self._recording.wish("llm_response"))
@@ -128,6 +157,15 @@ class Steps:
             else:
                 self._recording.answer(_call(result), content, is_error=is_error)
             await self._follow(self._recording.wish("tool_result"))
+
+    async def _keep(self) -> None:
+        """Make durable what no checkpoint has: it must not be lost with the process."""
+        if self._recording.unkept is None:
+            return
+        new = self._recording.part()
+        id_ = self._recording.setup.id
+        await self._runner.save(storage.keep, new, id_)
+        self._recording.kept(new)
 
     # --- saving -----------------------------------------------------------------------
 
@@ -154,6 +192,7 @@ class Steps:
             await self._flush()
         elif wish == "pre_operation" and not await self._secure(tool):
             await self._flush(kind=wish, label=tool)
+        await self._keep()
 
     async def _secure(self, tool: str) -> bool:
         """Make a checkpoint of the agent; False if there is no agent."""
@@ -167,32 +206,83 @@ class Steps:
     # --- calls made once --------------------------------------------------------------
 
     async def call(
-        self, call: AnyCall, function: Callable[..., Any], *, again: bool
+        self, call: AnyCall, function: Callable[..., Any] | None, *, again: bool
     ) -> Any:
         async with self._lock:
-            made = self._recording.journaled(self._recording.call_of(call))
-            keywords = _keywords(made.call)
-            if made.key in self._unrecorded:
-                return await self._completed(made, *self._unrecorded[made.key])
-            status = await self._runner.run(calls.expect, made, again=again)
-            if status.is_completed:
-                return status.result
-            attempt = status.attempt + 1
-            await self._begin(made, attempt)
+            made_by = self._recording.call_of(call)
+            run = self._tool(made_by, function)
+            tool = declaration_of(run)
+            keywords = _keywords(made_by)
+            made = self._recording.journaled(made_by, tool)
+            if tool.is_repeatable:
+                await self._prepare(made_by)
+                attempt = None
+            else:
+                if made.key in self._unrecorded:
+                    return await self._completed(made, *self._unrecorded[made.key])
+                permitted = await self._permit(made, tool, again=again)
+                if permitted.is_completed:
+                    return permitted.result
+                attempt = permitted.attempt
+        if attempt is None:
+            return await self._finished(run(**keywords))
+        return await self._made(made, attempt, run, keywords)
+
+    async def _permit(
+        self, made: JournaledCall, tool: Declaration, *, again: bool
+    ) -> calls.Permission:
+        """Find out whether a call may be made, and if so record that it begins."""
+        recording = self._recording
+        if recording.is_retry:
+            # It is not known whether the last save came through, and with it not to
+            # which checkpoint the call belongs.
+            await self._flush()
+        permitted = await self._runner.save(
+            calls.permit, made, recording.line, recording.policy(tool), again=again
+        )
+        if not permitted.is_completed:
+            await self._prepare(made.call)
+            # A checkpoint made just now has the call.
+            made = recording.journaled(made.call, tool)
+            await self._runner.save(calls.begin, made, permitted.attempt)
+        return permitted
+
+    async def _prepare(self, call: TranscriptCall) -> None:
+        """Make durable what led to a call before it can have an effect."""
+        await self._follow(self._recording.wish("tool_call", call.name), call.name)
+
+    async def _made(
+        self,
+        made: JournaledCall,
+        attempt: int,
+        function: Callable[..., Any],
+        keywords: Mapping[str, Any],
+    ) -> Any:
         try:
             result = await self._finished(function(**keywords))
         except Exception as error:
             await self._failed(made, attempt, error)
             raise
-        return await self._completed(made, attempt, result)
+        in_force = await self._completed(made, attempt, result)
+        async with self._lock:
+            if self._recording.has_placeholder(made.call):
+                await self._answered(made.call, in_force)
+        return in_force
 
-    async def _begin(self, made: JournaledCall, attempt: int) -> None:
-        """Save what led to a call before it can have an effect."""
-        name = made.call.name
-        await self._follow(self._recording.wish("tool_call", name), name)
-        if self._recording.has_news:
-            await self._flush()
-        await self._runner.save(calls.begin, made, attempt)
+    def _tool(
+        self, call: TranscriptCall, function: Callable[..., Any] | None
+    ) -> Callable[..., Any]:
+        tools = self._recording.setup.tools
+        found = function or tools.get(call.name)
+        if found is None:
+            known = f"this recorder knows {sorted(tools)}" if tools else "pass it"
+            raise NotFound(
+                f"there is no tool {call.name!r} for call {call.id!r}; {known}, or"
+                " answer with tool_result(), so that the model knows",
+                thread=self._recording.thread,
+                reference=call.name,
+            )
+        return found
 
     async def _completed(
         self, made: JournaledCall, attempt: int, result: object
@@ -217,9 +307,23 @@ class Steps:
             error.add_note(f"The journal could not record it: {problem}")
 
     async def resolve(self, call: AnyCall, result: object) -> Any:
-        made = self._recording.journaled(self._known(call))
-        self._unrecorded.pop(made.key, None)
-        return await self._runner.save(calls.resolve, made, result)
+        async with self._lock:
+            known = self._known(call)
+            tool = declaration_of(self._recording.setup.tools.get(known.name))
+            made = self._recording.journaled(known, tool)
+            self._unrecorded.pop(made.key, None)
+            line = self._recording.line
+            in_force = await self._runner.save(calls.resolve, made, line, result)
+            if self._recording.is_called(known.id):
+                await self._answered(known, in_force)
+            return in_force
+
+    async def _answered(self, call: TranscriptCall, result: object) -> None:
+        """Put a result into the transcript, where the call has none that is known."""
+        recording = self._recording
+        if call.id in recording.tally.open or recording.has_placeholder(call):
+            recording.answer(call, result, is_error=False)
+            await self._follow(recording.wish("tool_result"))
 
     def _known(self, call: AnyCall) -> TranscriptCall:
         """A call, also one that a repair has removed from the transcript."""
@@ -232,14 +336,47 @@ class Steps:
             raise
 
     async def interrupted(self) -> list[TranscriptCall]:
-        begun = await self._runner.run(calls.interrupted, self._recording.thread)
-        return [self._journaled(cast("dict[str, str]", entry)) for entry in begun]
+        recording = self._recording
+        begun = await self._runner.run(
+            interrupted.interrupted, recording.thread, recording.line
+        )
+        return [self._journaled(effect) for effect in begun]
 
-    def _journaled(self, begun: Mapping[str, str]) -> TranscriptCall:
+    def _journaled(self, effect: Effect) -> TranscriptCall:
         try:
-            return self._known(begun["id"])
+            return self._known(effect.call_id)
         except NotFound:
-            return TranscriptCall(begun["id"], begun["name"], None)
+            return TranscriptCall(effect.call_id, effect.tool, effect.arguments)
+
+    # --- effects left behind ----------------------------------------------------------
+
+    async def compensate(self) -> Compensation:
+        recording = self._recording
+        found = await self._runner.run(undo.to_undo, recording.thread, recording.line)
+        undone: list[Effect] = []
+        kept: list[Effect] = []
+        unknown: list[Effect] = []
+        for effect in found:
+            reverse = declaration_of(recording.setup.tools.get(effect.tool)).undo
+            if reverse is None:
+                kept.append(effect)
+            elif effect.status == "unknown" or not await self._undone(effect, reverse):
+                unknown.append(effect)
+            else:
+                undone.append(effect)
+        return Compensation(tuple(undone), tuple(kept), tuple(unknown))
+
+    async def _undone(self, effect: Effect, reverse: Callable[[Effect], Any]) -> bool:
+        """Undo an effect; false if that was begun before and its end not recorded."""
+        if not await self._runner.save(undo.begin, effect):
+            return False
+        try:
+            await self._finished(reverse(effect))
+        except Exception:
+            await self._runner.save(undo.abandon, effect)
+            raise
+        await self._runner.save(undo.complete, effect)
+        return True
 
 
 def _message(result: AnyMessage | AnyCall) -> AnyMessage:

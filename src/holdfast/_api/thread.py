@@ -7,10 +7,12 @@ from typing import Any, TypeVar, Unpack, overload
 
 from holdfast._api.keywords import HistoryOptions, appended, history_query
 from holdfast._api.runner import AsyncRunner, Runner
+from holdfast._engine.effects import ledger
 from holdfast._engine.threads import (
     blame,
     drafts,
     family,
+    grants,
     journal,
     lineage,
     load,
@@ -33,6 +35,8 @@ from holdfast._values.records import (
 )
 from holdfast._values.reference import HEAD
 from holdfast.diff import Diff
+from holdfast.effects import Effect, Policy
+from holdfast.effects import checked as checked_policy
 
 T = TypeVar("T")
 
@@ -181,10 +185,18 @@ class Thread:
 
     # --- moving -----------------------------------------------------------------------
 
-    def fork(self, new_id: str, at: Reference = HEAD) -> Thread:
-        """A new thread that shares its history up to ``at``; nothing is copied."""
+    def fork(
+        self, new_id: str, at: Reference = HEAD, *, effects: Policy | None = None
+    ) -> Thread:
+        """A new thread that shares its history up to ``at``; nothing is copied.
+
+        ``effects`` says what tools may do in the fork, and in forks of it: ``"replay"``
+        uses the result of an effect that this thread already had, ``"refuse"`` refuses
+        the call, ``"run"`` lets it happen again, and ``"deny"`` refuses every call of a
+        tool that is not repeatable. Without it the policy of this thread goes on.
+        """
         thread = Thread(self._runner, new_id, self._start)
-        self._runner.save(moves.fork, self.id, new_id, at)
+        self._runner.save(moves.fork, self.id, new_id, at, checked_policy(effects))
         return thread
 
     def rewind(self, ref: Reference, *, hard: bool = False) -> Checkpoint:
@@ -271,6 +283,33 @@ class Thread:
     def journal(self, *, checkpoint: Checkpoint | str | None = None) -> dict[str, Any]:
         """Everything recorded on the thread, or on a checkpoint, oldest first."""
         return self._runner.run(journal.recorded, self.id, checkpoint)
+
+    # --- effects ----------------------------------------------------------------------
+
+    def effects(
+        self,
+        at: Reference = HEAD,
+        *,
+        since: Reference | None = None,
+        left_behind: bool = False,
+    ) -> list[Effect]:
+        """The tool calls on the line of this thread up to ``at``, oldest first.
+
+        ``effects(since=ref)`` are those that a rewind to ``ref`` would leave behind.
+        With ``left_behind`` they are instead those of this thread and its forks that
+        are not on the line: they happened, and the state does not show it.
+        """
+        return self._runner.run(
+            ledger.effects, self.id, at, since=since, left_behind=left_behind
+        )
+
+    def consume(self, grant: str) -> bool:
+        """Use up a permission, such as ``"approval:42"``; true for one caller only.
+
+        It stays used in this thread and all its forks, whatever is rewound, forked or
+        restored afterwards.
+        """
+        return self._runner.save(grants.consume, self.id, self._start, grant)
 
     # --- deleting ---------------------------------------------------------------------
 
@@ -381,9 +420,12 @@ class AsyncThread:
 
     # --- moving -----------------------------------------------------------------------
 
-    async def fork(self, new_id: str, at: Reference = HEAD) -> AsyncThread:
+    async def fork(
+        self, new_id: str, at: Reference = HEAD, *, effects: Policy | None = None
+    ) -> AsyncThread:
         thread = AsyncThread(self._runner, new_id, self._start)
-        await self._runner.save(moves.fork, self.id, new_id, at)
+        policy = checked_policy(effects)
+        await self._runner.save(moves.fork, self.id, new_id, at, policy)
         return thread
 
     async def rewind(self, ref: Reference, *, hard: bool = False) -> Checkpoint:
@@ -457,6 +499,22 @@ class AsyncThread:
         self, *, checkpoint: Checkpoint | str | None = None
     ) -> dict[str, Any]:
         return await self._runner.run(journal.recorded, self.id, checkpoint)
+
+    # --- effects ----------------------------------------------------------------------
+
+    async def effects(
+        self,
+        at: Reference = HEAD,
+        *,
+        since: Reference | None = None,
+        left_behind: bool = False,
+    ) -> list[Effect]:
+        return await self._runner.run(
+            ledger.effects, self.id, at, since=since, left_behind=left_behind
+        )
+
+    async def consume(self, grant: str) -> bool:
+        return await self._runner.save(grants.consume, self.id, self._start, grant)
 
     # --- deleting ---------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ both in the content.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from holdfast._messages.transcript import (
@@ -27,6 +27,10 @@ INTERRUPTED = (
     "The call was interrupted before it was answered."
     " It may or may not have taken effect: check before calling again."
 )
+
+NOT_MADE = "The call was not made: it has had no effect."
+# The results that stand for one that is not known, and may be replaced by it.
+PLACEHOLDERS = frozenset({INTERRUPTED, NOT_MADE})
 
 # Items of OpenAI Responses whose output is text, so that a result can be created.
 _OUTPUTS = {
@@ -83,6 +87,15 @@ def is_block(part: Fields) -> bool:
 def new_host(fields: Fields, parts: list[object]) -> Fields:
     """A user message for the results of another message's calls."""
     return {**_framed(fields, "user"), "content": parts}
+
+
+def note_like(messages: Sequence[object], text: str) -> Fields:
+    """A message of the user's in the format of a transcript."""
+    fields = fields_of(messages[-1] if messages else None)
+    if any(is_item(message) for message in messages):
+        part = {"type": "input_text", "text": text}
+        return {"type": "message", "role": "user", "content": [part]}
+    return {**_framed(fields, "user"), "content": text}
 
 
 def interruption(fields: Fields, call: TranscriptCall) -> Fields:

@@ -8,7 +8,7 @@ changed.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import accumulate, groupby, pairwise
 from typing import Literal, TypeAlias, get_args
 
@@ -77,6 +77,7 @@ def repaired(
     messages: Sequence[object],
     how: How = "interrupted",
     known: Mapping[str, object] | None = None,
+    keep: Collection[str] = (),
 ) -> Repaired:
     """The transcript with one result for every call, right after its message.
 
@@ -86,11 +87,23 @@ def repaired(
     result can be created (OpenAI's computer and shell) is dropped. Results are moved to
     their call; results without a call and second results are left out. A valid
     transcript is returned unchanged. ``known`` are results by the id of the call, for
-    calls that have none.
+    calls that have none. Calls to ``keep`` stay as they are, without a result.
     """
     if how not in get_args(How):
         raise Unstorable("repair", f"is one of {get_args(How)}, not {how!r}")
-    return _Repairing(messages, how, known or {}).run()
+    return _Repairing(messages, how, known or {}, keep).run()
+
+
+def last_turn(messages: Sequence[object]) -> int:
+    """Where the last turn of the model begins, if only results follow it."""
+    start = len(messages)
+    while start and answers_of(messages[start - 1]):
+        start -= 1
+    if not (start and is_item(messages[start - 1])):
+        return start - 1
+    while start and is_item(messages[start - 1]):
+        start -= 1
+    return start
 
 
 # --- calls and their results ----------------------------------------------------------
@@ -179,9 +192,14 @@ class _Repairing:
     """
 
     def __init__(
-        self, messages: Sequence[object], how: How, known: Mapping[str, object]
+        self,
+        messages: Sequence[object],
+        how: How,
+        known: Mapping[str, object],
+        keep: Collection[str],
     ) -> None:
         self.messages, self.how, self.known = list(messages), how, known
+        self.keep = keep
         self.runs = list(self._runs())
         self.repeated = {n for run in self.runs for n in self._repeated(run)}
         self.matching = _Matching(self.messages, self.repeated)
@@ -213,7 +231,7 @@ class _Repairing:
         }
 
     def _is_to_drop(self, slot: _Slot) -> bool:
-        if not slot.is_dangling:
+        if not slot.is_dangling or slot.call.id in self.keep:
             return False
         is_answered = self.how == "interrupted" or slot.call.id in self.known
         return not is_answered or not can_answer(self.messages[slot.call.position])
@@ -297,8 +315,9 @@ class _Repairing:
         return out + [part for part in made if not is_block(part)]
 
     def _is_unanswered(self, slot: _Slot) -> bool:
-        call = slot.call
-        return slot.is_dangling and call.id not in self.dropped[call.position]
+        id_ = slot.call.id
+        is_kept = id_ in self.keep or id_ in self.dropped[slot.call.position]
+        return slot.is_dangling and not is_kept
 
     def _created(self, call: TranscriptCall) -> Fields:
         fields = fields_of(self.messages[call.position])

@@ -25,6 +25,9 @@ Progress: TypeAlias = Callable[[int, int], object]
 # The kind of the threads that keep states of other threads for an agent's checkpoint.
 PIN = "pin"
 
+# The key in a thread's metadata for what it may do in the world; callers do not see it.
+EFFECTS = "holdfast:effects"
+
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LONGEST_NAME = 512
 LARGEST = 1 << 62
@@ -147,7 +150,15 @@ class ThreadRecord(msgspec.Struct, frozen=True):
     @property
     def metadata(self) -> dict[str, object]:
         """The metadata of the thread."""
-        return decode_metadata(self.encoded_metadata)
+        found = decode_metadata(self.encoded_metadata)
+        found.pop(EFFECTS, None)
+        return found
+
+    @property
+    def effects(self) -> str | None:
+        """What a fork may do in the world: replay, refuse, run or deny, if it says."""
+        found = decode_metadata(self.encoded_metadata).get(EFFECTS)
+        return found if isinstance(found, str) else None
 
 
 class Entry(msgspec.Struct, frozen=True):

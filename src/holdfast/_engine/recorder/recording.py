@@ -12,21 +12,28 @@ from typing import Any, TypeAlias, cast
 import msgspec
 from msgspec.structs import replace
 
-from holdfast._engine.recorder.calls import JournaledCall, key_of
-from holdfast._engine.recorder.storage import (
-    Batch,
-    LoadedConversation,
-    SaveAttempt,
-    transcript_of,
-)
+from holdfast._engine.effects.calls import JournaledCall, key_of
+from holdfast._engine.effects.ledger import shown_time
+from holdfast._engine.effects.line import Line
+from holdfast._engine.recorder.storage import Batch, LoadedConversation, transcript_of
 from holdfast._engine.records.conversations import KIND, thread_of
 from holdfast._engine.threads import save
+from holdfast._engine.threads.pending import NewPart, Part
 from holdfast._messages.attachments import Stored
-from holdfast._messages.dialects import is_block, new_host, result_of
-from holdfast._messages.repair import How, Repair, repaired
+from holdfast._messages.dialects import (
+    INTERRUPTED,
+    NOT_MADE,
+    is_block,
+    new_host,
+    note_like,
+    result_of,
+)
+from holdfast._messages.repair import How, Repair, last_turn, repaired
+from holdfast._messages.results import is_placeholder, with_result
 from holdfast._messages.tally import Tally
 from holdfast._messages.transcript import (
     TranscriptCall,
+    answers_of,
     call_in,
     calls_of,
     open_calls,
@@ -37,6 +44,7 @@ from holdfast._messages.transcript import (
 from holdfast._port import Start
 from holdfast._values import codec
 from holdfast._values.records import Checkpoint, checked_name
+from holdfast.effects import Declaration, Effect, Policy
 from holdfast.errors import Conflict, NotFound, Unstorable
 from holdfast.messages import AnyMessage, ToolCall, restored, stored
 from holdfast.strategy import Event, Happening, Strategy, Wish
@@ -54,6 +62,16 @@ class RecorderSetup(msgspec.Struct, frozen=True, kw_only=True):
     system: str | None
     owner: str | None
     agent: str | None
+    effects: Policy | None
+    tools: Mapping[str, Callable[..., Any]]
+
+
+MOST_NOTED = 50
+NOTE = (
+    "Note: this conversation was set back to an earlier point. Since then the following"
+    " was done, and stays in force. Do not do it again unless it is meant to happen"
+    " twice."
+)
 
 
 class Recording:
@@ -68,24 +86,41 @@ class Recording:
 
     # --- loading ----------------------------------------------------------------------
 
-    def load(self, found: LoadedConversation | None) -> None:
+    def load(self, found: LoadedConversation | None, *, tell: bool = True) -> None:
         """Begin with what is stored, or with nothing."""
         self.messages: list[Stored] = list(found.messages) if found else []
-        self.stored = len(self.messages)
+        self.stored = found.stored if found else 0
         self.before = found.before if found else None
         self.checkpoint = found.checkpoint if found else None
-        self.agent = found.agent if found else self.setup.agent
-        self.attempts: tuple[SaveAttempt, ...] = ()
+        self.record = found.record if found else None
+        self.agent = found.record.agent if found else self.setup.agent
+        self.left_behind = found.behind if found else ()
         # Whether stored messages were changed, so that all have to be written again.
-        self.rewrite = False
-        # Whether messages were added that only this recorder has.
-        self.has_unsaved = False
-        self.repairs: tuple[Repair, ...] = ()
+        self.rewrite = found.is_rewritten if found else False
+        self._load_pending(found)
         self._resume_run(found.run if found else {})
-        self._repair(found.results if found else {})
+        self._repair(found)
         self._set_system()
         self.tally = Tally().after(self.messages)
+        if tell and self.left_behind:
+            self._note(self.left_behind)
         self.saved_at = self.clock()
+
+    def _load_pending(self, found: LoadedConversation | None) -> None:
+        pending = found.pending if found else None
+        parts = pending.parts if pending else ()
+        self.next_id = parts[-1].next_id if parts else self.new_id()
+        self.kept_keys = pending.keys if pending else ()
+        self.obsolete = pending.obsolete if pending else ()
+        self.passed_over = pending.passed_over if pending else ()
+        # The first message that is neither in a checkpoint nor in the journal.
+        self.unkept: int | None = None
+        # Whether the caller added messages that only this recorder has.
+        self.has_unsaved = False
+        # Whether a save has failed, which may have come after its commit.
+        self.is_retry = False
+        # Verdicts about the line of this recording.
+        self.verdicts: dict[str, bool] = {}
 
     def _resume_run(self, run: Mapping[str, Any]) -> None:
         self.iteration: int = run.get("iteration", 0)
@@ -95,14 +130,29 @@ class Recording:
         self.saved_iteration = self.iteration
         self.saved_run = self._run_text()
 
-    def _repair(self, results: Mapping[str, object]) -> None:
-        if self.setup.repair is None:
+    def _repair(self, found: LoadedConversation | None) -> None:
+        """Answer what is known, and leave open what the loop has to decide."""
+        self.repairs: tuple[Repair, ...] = ()
+        # Calls of the last turn that a run before this one left without a result.
+        self.left_open: frozenset[str] = frozenset()
+        self.unknown: frozenset[str] = frozenset()
+        if self.setup.repair is None or found is None:
             return
-        mended = repaired(self.messages, self.setup.repair, results)
+        if self.setup.repair == "interrupted":
+            self.left_open = self._waiting(found.results)
+            self.unknown = found.unknown & self.left_open
+        mended = repaired(
+            self.messages, self.setup.repair, found.results, self.left_open
+        )
         self.repairs = mended.repairs
         if mended.repairs:
-            self.messages = cast("list[Stored]", mended.messages)
-            self.rewrite = True
+            before, self.messages = self.messages, cast("list[Stored]", mended.messages)
+            self._changed_from(_first_difference(before, self.messages))
+
+    def _waiting(self, results: Mapping[str, object]) -> frozenset[str]:
+        start = last_turn(self.messages)
+        waiting = (c for c in open_calls(self.messages) if c.position >= start)
+        return frozenset(call.id for call in waiting if call.id not in results)
 
     def _set_system(self) -> None:
         """Put the given system prompt in the place of the stored one."""
@@ -117,7 +167,26 @@ class Recording:
         else:
             old = self.messages[system[0]]
             self.messages[system[0]] = {**old, "content": text}
-        self.rewrite = True
+        self._changed_from(0)
+
+    def _note(self, effects: Sequence[Effect]) -> None:
+        """Tell the model what was done after this point, before its open calls."""
+        shown = [f"- {shown_time(effect)} {effect}" for effect in effects[-MOST_NOTED:]]
+        if len(effects) > len(shown):
+            shown.insert(0, f"- {len(effects) - len(shown)} earlier calls")
+        text = "\n".join([NOTE, *shown])
+        place = len(self.messages)
+        if self.tally.open:
+            place = max(0, last_turn(self.messages))
+        self.messages.insert(place, cast("Stored", note_like(self.messages, text)))
+        self._changed_from(place)
+        self.tally = Tally().after(self.messages)
+
+    def _changed_from(self, position: int) -> None:
+        """Remember that a message was added or changed."""
+        if self.unkept is None or position < self.unkept:
+            self.unkept = position
+        self.rewrite = self.rewrite or position < self.stored
 
     # --- the loop ---------------------------------------------------------------------
 
@@ -125,23 +194,66 @@ class Recording:
         """Append messages, as they are now."""
         # Encoded and decoded: a message that cannot be stored is refused before it is
         # added, and what the caller changes in it later is not saved.
-        new = [
-            cast("Stored", codec.decode(codec.encode(stored(message), "message")))
-            for message in messages
-        ]
+        new = [cast("Stored", stored_form(stored(message))) for message in messages]
+        if new:
+            self._changed_from(len(self.messages))
+            self.has_unsaved = True
         self.messages += new
-        self.has_unsaved = self.has_unsaved or bool(new)
         self.tally = self.tally.after(new)
 
+    def go_on(self, messages: Sequence[object] = ()) -> None:
+        """Answer the calls that an earlier run left open, before anything follows them.
+
+        The caller had its chance to decide about them. Results are not something else.
+        """
+        if not self.left_open or (messages and all(map(answers_of, messages))):
+            return
+        waiting, self.left_open = self.left_open, frozenset()
+        for call in open_calls(self.messages):
+            if call.id in waiting:
+                text = INTERRUPTED if call.id in self.unknown else NOT_MADE
+                self._append_result(call, text, is_error=True)
+
     def answer(self, answered: AnyCall, content: object, *, is_error: bool) -> None:
-        """Append the result of a call, in the dialect of the call."""
+        """Record the result of a call, in the dialect of the call.
+
+        It is appended, or takes the place of a result that only said that the real one
+        is not known.
+        """
         call = self._called(self.call_of(answered).id)
-        if call.id not in self.tally.open:
+        if call.id in self.tally.open:
+            self._append_result(call, content, is_error=is_error)
+        elif not self._is_answered_with(call, content, is_error=is_error):
             raise Conflict(
                 f"call {call.id!r} is answered already; a new result needs a new call",
                 code="call_answered",
                 thread=self.thread,
             )
+        self.left_open -= {call.id}
+        self.unknown -= {call.id}
+
+    def _is_answered_with(
+        self, call: TranscriptCall, content: object, *, is_error: bool
+    ) -> bool:
+        """Whether a call has this result, also by replacing a placeholder now."""
+        fields = self.messages[call.position]
+        result = stored_form(result_of(fields, call, content, is_error=is_error))
+        for position in range(call.position + 1, len(self.messages)):
+            message = self.messages[position]
+            if call.id in answers_of(message):
+                changed = with_result(message, call.id, result)
+                if changed == message:
+                    return True
+                if not is_placeholder(message, call.id):
+                    return False
+                self.messages[position] = cast("Stored", changed)
+                self._changed_from(position)
+                return True
+        return False
+
+    def _append_result(
+        self, call: TranscriptCall, content: object, *, is_error: bool
+    ) -> None:
         fields = self.messages[call.position]
         result = result_of(fields, call, content, is_error=is_error)
         if not is_block(result):
@@ -152,6 +264,12 @@ class Recording:
         if joins:
             self._join_last()
 
+    def has_placeholder(self, call: TranscriptCall) -> bool:
+        """Whether a call is answered only by a text that says its result is unknown."""
+        return call.id not in self.tally.open and any(
+            is_placeholder(message, call.id) for message in self.messages
+        )
+
     def _ends_with_results(self) -> bool:
         last = self.messages[-1]
         return last.get("role") == "user" and role_of(last) == "tool"
@@ -161,9 +279,8 @@ class Recording:
         last, new = self.messages[-2:]
         parts = [*parts_of(last["content"]), *parts_of(new["content"])]
         self.messages[-2:] = [{**last, "content": parts}]
+        self._changed_from(len(self.messages) - 1)
         self.tally = replace(self.tally, messages=len(self.messages))
-        known = max([self.stored, *(attempt.count for attempt in self.attempts)])
-        self.rewrite = self.rewrite or len(self.messages) <= known
 
     def used(self, usage: Mapping[str, Any] | None) -> dict[str, Any]:
         """The sum of the usage so far and ``usage``."""
@@ -185,8 +302,10 @@ class Recording:
         return self.setup.save.wants(event)
 
     def open_calls(self) -> list[TranscriptCall]:
-        """The calls that have no result yet."""
-        return open_calls(self.messages) if self.tally.open else []
+        """The calls that have no result yet and may be made."""
+        if not self.tally.open:
+            return []
+        return [c for c in open_calls(self.messages) if c.id not in self.unknown]
 
     def call_of(self, call: AnyCall) -> TranscriptCall:
         """A call in any form as a `TranscriptCall`."""
@@ -201,6 +320,10 @@ class Recording:
             raise Unstorable("call", f"is no tool call with an id: {call!r}")
         return found
 
+    def is_called(self, id_: str) -> bool:
+        """Whether a message of the transcript makes a call with an id."""
+        return any(_calls(message, id_) for message in self.messages)
+
     def _called(self, id_: str) -> TranscriptCall:
         for position in reversed(range(len(self.messages))):
             for call in calls_of(self.messages[position], position):
@@ -212,10 +335,39 @@ class Recording:
             reference=id_,
         )
 
-    def journaled(self, call: TranscriptCall) -> JournaledCall:
-        """A call with its key in the journal."""
-        key = key_of(self.messages, call.id)
-        return JournaledCall(thread=self.thread, start=self.start, key=key, call=call)
+    def journaled(self, call: TranscriptCall, tool: Declaration) -> JournaledCall:
+        """A call with its key in the journal, and the checkpoint it belongs to."""
+        return JournaledCall(
+            thread=self.thread,
+            start=self.start,
+            key=key_of(self.messages, call.id),
+            call=call,
+            identity=tool.identity(call.name, call.arguments),
+            anchor=self._anchor(call),
+        )
+
+    def _anchor(self, call: TranscriptCall) -> str:
+        """The first checkpoint that has a call, as far as it is known."""
+        made = [n for n, m in enumerate(self.messages) if _calls(m, call.id)]
+        is_saved = self.checkpoint is not None and made and made[-1] < self.stored
+        if is_saved and not self.rewrite:
+            assert self.checkpoint is not None
+            return self.checkpoint.id
+        return self.next_id
+
+    @property
+    def line(self) -> Line:
+        """The line that this recording continues."""
+        family = self.record.family if self.record else None
+        if self.checkpoint is not None:
+            family = self.checkpoint.family
+        return Line(family, self.checkpoint, self.next_id, self.verdicts)
+
+    def policy(self, tool: Declaration) -> Policy:
+        """What happens to a call that means an effect which was left behind."""
+        ours = self.record.effects if self.record else None
+        found = ours or self.setup.effects or tool.policy or "replay"
+        return cast("Policy", found)
 
     # --- saving -----------------------------------------------------------------------
 
@@ -271,10 +423,10 @@ class Recording:
             tags=tags,
             metadata=metadata,
             kind=kind,
-            id=self.new_id(),
+            id=self.next_id,
             start=self.start,
         )
-        assert how.id is not None
+        how = replace(how, forget=(*self.kept_keys, *self.obsolete))
         batch = Batch(
             conversation=self.setup.id,
             start=self.start,
@@ -286,24 +438,70 @@ class Recording:
             tally=self.tally,
             run=cast("dict[str, Any]", codec.decode(self._run_text())),
             how=how,
-            attempts=self.attempts,
+            is_retry=self.is_retry,
         )
-        self.attempts = (*self.attempts, SaveAttempt(how.id, len(batch.messages)))
+        self.is_retry = True
         return batch
+
+    def part(self) -> NewPart:
+        """What is to be kept in the journal until the next save."""
+        first = min(self.unkept or 0, len(self.messages))
+        run = cast("dict[str, Any]", codec.decode(self._run_text()))
+        return NewPart(
+            thread=self.thread,
+            start=self.start,
+            head=self.checkpoint,
+            number=len(self.kept_keys),
+            part=Part(
+                at=first,
+                messages=self.messages[first:],
+                run=run,
+                next_id=self.next_id,
+            ),
+            forget=self.obsolete,
+        )
+
+    def kept(self, new: NewPart) -> None:
+        """Remember that a part is in the journal."""
+        self.kept_keys = (*self.kept_keys, new.key)
+        self.obsolete, self.unkept, self.has_unsaved = (), None, False
 
     def saved(self, batch: Batch, checkpoint: Checkpoint) -> Checkpoint:
         """Remember that a batch was saved."""
-        self.stored, self.attempts = len(batch.messages), ()
-        self.rewrite = self.has_unsaved = False
+        self.stored = len(batch.messages)
+        self.rewrite = self.is_retry = self.has_unsaved = False
+        self.unkept, self.kept_keys, self.obsolete = None, (), ()
         self.before, self.checkpoint = transcript_of(checkpoint), checkpoint
+        self.next_id = self.new_id()
         self.saved_at = checkpoint.saved_at
         self.saved_iteration = batch.run.get("iteration", 0)
         self.saved_run = codec.encode(batch.run, "run")
         return checkpoint
 
     def given_back(self) -> list[AnyMessage]:
-        """All messages as they were given."""
-        return [restored(message) for message in self.messages]
+        """All messages as they were given, in a form that providers accept.
+
+        A call whose outcome is unknown is shown with a result that says so.
+        """
+        messages: Sequence[object] = self.messages
+        if self.unknown:
+            messages = repaired(messages, keep=self.left_open - self.unknown).messages
+        return [restored(cast("Stored", message)) for message in messages]
+
+
+def _first_difference(before: list[Stored], after: list[Stored]) -> int:
+    pairs = enumerate(zip(before, after, strict=False))
+    differing = (n for n, (old, new) in pairs if old is not new)
+    return next(differing, min(len(before), len(after)))
+
+
+def _calls(message: object, id_: str) -> bool:
+    return any(call.id == id_ for call in calls_of(message))
+
+
+def stored_form(value: object) -> Any:
+    """A value as it is after it was stored and loaded."""
+    return codec.decode(codec.encode(value, "message"))
 
 
 _RUN = frozenset({"iteration", "usage", "metadata"})

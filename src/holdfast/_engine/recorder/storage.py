@@ -6,14 +6,17 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
-from holdfast._engine.recorder.calls import find_status, key_of
+from holdfast._engine.effects import ledger
+from holdfast._engine.effects.calls import find_status, key_of
+from holdfast._engine.effects.line import Line
 from holdfast._engine.records import agent_checkpoints as pins
 from holdfast._engine.records import agents, conversations
 from holdfast._engine.records.conversations import thread_of
-from holdfast._engine.threads import moves, save
+from holdfast._engine.threads import moves, pending, save
 from holdfast._engine.threads.drafts import (
     AmendDraft,
     Amendment,
@@ -23,62 +26,116 @@ from holdfast._engine.threads.drafts import (
 )
 from holdfast._engine.threads.lineage import Reference
 from holdfast._engine.threads.load import loaded
+from holdfast._engine.threads.pending import NewPart, Pending
 from holdfast._messages.attachments import Stored, kept, whole
 from holdfast._messages.tally import Tally
 from holdfast._messages.transcript import open_calls
-from holdfast._port import CheckpointKey, Start
+from holdfast._port import CheckpointKey, Moves, Start
 from holdfast._values.manifest import Value, decode_manifest
-from holdfast._values.records import UNSET, Checkpoint
+from holdfast._values.records import UNSET, Checkpoint, ThreadRecord
 from holdfast._values.reference import HEAD
 from holdfast._values.rope import Blocks, Rope
 from holdfast.agents import PRE_OPERATION
 from holdfast.conversations import counts_of
+from holdfast.effects import Effect
 from holdfast.errors import Conflict
 
 MOVED: Final = "transcript_moved"
+OVERTAKEN: Final = frozenset({"head_moved", "thread_missing", "thread_deleted"})
 
 
 # --- loading --------------------------------------------------------------------------
 
 
-class LoadedConversation(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation as it is stored, and the results of its open calls in the journal.
+class LoadRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Which conversation to load, and where to go on.
 
-    ``before`` is the transcript that the next save expects to find.
+    With ``discard`` what no checkpoint has is forgotten. ``new_id`` is the id of the
+    next checkpoint, if none was chosen before.
+    """
+
+    id: str
+    at: Reference = HEAD
+    owner: str | None = None
+    discard: bool = False
+    new_id: str
+
+    @property
+    def thread(self) -> str:
+        """The thread of the conversation."""
+        return thread_of(self.id)
+
+
+class LoadedConversation(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation as it is stored, with what came after its last checkpoint.
+
+    ``results`` are what the journal has for its open calls, ``unknown`` the ids of
+    those that began and did not end. ``before`` is the transcript that the next save
+    expects to find. ``behind`` are the effects that a rewind or fork has just left
+    behind.
     """
 
     messages: list[Stored]
+    stored: int
+    is_rewritten: bool
     run: dict[str, Any]
+    pending: Pending
     results: dict[str, object]
-    checkpoint: Checkpoint
+    unknown: frozenset[str]
+    checkpoint: Checkpoint | None
     before: Value | None
-    agent: str | None
-    owner: str | None
+    record: ThreadRecord
+    behind: tuple[Effect, ...]
 
 
-async def load(
-    context: Context, id_: str, at: Reference, owner: str | None
-) -> LoadedConversation | None:
+async def load(context: Context, request: LoadRequest) -> LoadedConversation | None:
     """A conversation, rewound to a checkpoint if need be, ``None`` if there is none."""
-    record = await context.find_thread(thread_of(id_))
-    if record is None or record.head is None:
-        if at != HEAD:
-            raise conversations.missing(id_)
+    record = await context.find_thread(request.thread)
+    if record is None or (record.head is None and request.at != HEAD):
+        if request.at != HEAD:
+            raise conversations.missing(request.id)
         return None
-    if owner is not None and record.owner != owner:
-        raise conversations.missing(id_)
-    if at != HEAD:
-        await moves.rewind(context, record.id, at)
-    found = await loaded(context, record.id, HEAD)
-    messages = whole(found.values)
+    if request.owner is not None and record.owner != request.owner:
+        raise conversations.missing(request.id)
+    found = await pending.find_pending(context, record)
+    if found.keys and (request.discard or request.at != HEAD):
+        await pending.forget(context, record.id, found.keys)
+        found = replace(found, parts=(), keys=())
+    if request.at != HEAD:
+        await moves.rewind(context, record.id, request.at)
+        record = await context.get_thread(record.id)
+    return await _loaded(context, record, found, request.new_id)
+
+
+async def _loaded(
+    context: Context, record: ThreadRecord, found: Pending, new_id: str
+) -> LoadedConversation:
+    values: dict[str, Any] = {}
+    checkpoint: Checkpoint | None = None
+    if record.head is not None:
+        head = await loaded(context, record.id, HEAD)
+        values, checkpoint = head.values, head.checkpoint
+    messages = whole(values)
+    stored = len(messages)
+    run: dict[str, Any] = values.get("run", {})
+    for part in found.parts:
+        messages[part.at :] = part.messages
+        run = part.run
+    next_id = found.parts[-1].next_id if found.parts else new_id
+    line = Line(record.family, checkpoint, next_id)
+    results, unknown = await _outcomes(context, record.id, messages, line)
     return LoadedConversation(
         messages=messages,
-        run=found.values.get("run", {}),
-        results=await _results(context, record.id, messages),
-        checkpoint=found.checkpoint,
-        before=transcript_of(found.checkpoint),
-        agent=record.agent,
-        owner=record.owner,
+        stored=stored,
+        is_rewritten=any(part.at < stored for part in found.parts),
+        run=run,
+        pending=found,
+        results=results,
+        unknown=unknown,
+        checkpoint=checkpoint,
+        before=transcript_of(checkpoint) if checkpoint else None,
+        record=record,
+        behind=await _just_left_behind(context, record, found, line),
     )
 
 
@@ -87,33 +144,44 @@ def transcript_of(checkpoint: Checkpoint) -> Value | None:
     return decode_manifest(checkpoint).values.get("messages")
 
 
-async def _results(
-    context: Context, thread: str, messages: list[Stored]
-) -> dict[str, object]:
-    """The journaled results of calls that have no answer in the transcript."""
+async def _outcomes(
+    context: Context, thread: str, messages: list[Stored], line: Line
+) -> tuple[dict[str, object], frozenset[str]]:
+    """The journaled results of open calls, and the calls whose outcome is unknown."""
     found: dict[str, object] = {}
+    unknown: set[str] = set()
     for call in open_calls(messages):
-        status = await find_status(context, thread, key_of(messages, call.id))
+        key = key_of(messages, call.id)
+        status = await find_status(context, thread, key, line)
         if status.is_completed:
             found[call.id] = status.result
-    return found
+        elif status.is_interrupted:
+            unknown.add(call.id)
+    return found, frozenset(unknown)
+
+
+async def _just_left_behind(
+    context: Context, record: ThreadRecord, found: Pending, line: Line
+) -> tuple[Effect, ...]:
+    """The effects since the head was saved, if the head was moved and not saved on."""
+    if record.head is None or found.parts:
+        return ()
+    [newest] = await context.backend.scan(Moves(thread=record.id, limit=1)) or [None]
+    if newest is None or newest.kind == "save":
+        return ()
+    behind = await ledger.in_force_behind(context, record.family, line)
+    return tuple(effect for effect in behind if effect.seq > record.head.seq)
 
 
 # --- saving ---------------------------------------------------------------------------
-
-
-class SaveAttempt(msgspec.Struct, frozen=True):
-    """A save whose outcome is not known yet; ``count`` messages were in it."""
-
-    id: str
-    count: int
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
     """What one save writes: the messages after ``stored``, or with ``rewrite`` all.
 
     ``before`` is the transcript that it must find, so that two recorders of one
-    conversation do not mix their messages.
+    conversation do not mix their messages. ``is_retry`` says that an attempt to save
+    with the same id has failed, which may have come after its commit.
     """
 
     conversation: str
@@ -126,7 +194,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     tally: Tally
     run: dict[str, Any]
     how: save.Options
-    attempts: tuple[SaveAttempt, ...] = ()
+    is_retry: bool = False
 
     @property
     def thread(self) -> str:
@@ -136,7 +204,8 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
 
 async def flush(context: Context, batch: Batch) -> Checkpoint:
     """Save a batch, after what an earlier attempt may have saved."""
-    batch = await _after_attempts(context, batch)
+    if batch.is_retry:
+        batch = await _after_attempt(context, batch)
     try:
         return await _save(context, batch)
     except Conflict as conflict:
@@ -147,22 +216,47 @@ async def flush(context: Context, batch: Batch) -> Checkpoint:
     return await _save(context, batch)
 
 
-async def _after_attempts(context: Context, batch: Batch) -> Batch:
+async def _after_attempt(context: Context, batch: Batch) -> Batch:
     """The batch without what a failed attempt has saved: an error can come after it."""
-    record = await context.find_thread(batch.thread) if batch.attempts else None
-    for attempt in reversed(batch.attempts) if record else ():
-        assert record is not None
-        key = CheckpointKey(record.family, attempt.id)
-        [found] = await context.backend.read([key])
-        if found is not None:
-            return msgspec.structs.replace(
-                batch, stored=attempt.count, before=transcript_of(found)
-            )
-    return batch
+    record = await context.find_thread(batch.thread)
+    assert batch.how.id is not None
+    if record is None:
+        return batch
+    [found] = await context.backend.read([CheckpointKey(record.family, batch.how.id)])
+    if found is None:
+        return batch
+    saved = await loaded(context, record.id, found)
+    return replace(
+        batch,
+        stored=len(whole(saved.values)),
+        before=transcript_of(found),
+        how=replace(batch.how, id=context.new_id()),
+    )
 
 
 async def _save(context: Context, batch: Batch) -> Checkpoint:
     return await save.save(context, batch.thread, _Continuation(batch), batch.how)
+
+
+async def keep(context: Context, new: NewPart, conversation: str) -> None:
+    """Make messages durable that no checkpoint has yet."""
+    try:
+        await pending.add_part(context, new)
+    except Conflict as conflict:
+        if conflict.code not in OVERTAKEN:
+            raise
+        raise _moved(conversation, new.thread, conflict.found) from None
+
+
+def _moved(conversation: str, thread: str, found: Checkpoint | None) -> Conflict:
+    return Conflict(
+        f"conversation {conversation!r} was changed by another writer; nothing was"
+        " saved: call resume(discard=True) to load it, then add() the messages that are"
+        " still wanted",
+        code=MOVED,
+        thread=thread,
+        found=found,
+    )
 
 
 class _Continuation:
@@ -178,14 +272,8 @@ class _Continuation:
     ) -> NextState:
         found = parent.manifest.values.get("messages") if parent else None
         if _identity(found) != _identity(self.batch.before):
-            raise Conflict(
-                f"conversation {self.batch.conversation!r} was changed by another"
-                " writer; nothing was saved: call resume(discard=True) to load it, then"
-                " add() the messages that are still wanted",
-                code=MOVED,
-                thread=self.batch.thread,
-                found=parent.head if parent else None,
-            )
+            head = parent.head if parent else None
+            raise _moved(self.batch.conversation, self.batch.thread, head)
         return await self.draft.plan(context, parent, blocks)
 
     def matches(self, stored: StateTexts, before: StateTexts | None) -> bool:

@@ -121,7 +121,7 @@ class _Restore:
                 threads=dropped,
                 then=starts,
             )
-            await self.context.backend.prune(plan)
+            await removal.carry_out(self.context, plan)
             assert write.checkpoint is not None
             return await self._receipt(write.checkpoint.id)
 
@@ -294,7 +294,7 @@ async def _delete(context: Context, agent: str, doomed: Sequence[Checkpoint]) ->
         family = plan_removal(thread.family, list(saves), doomed)
         whole = _thinned(context, thread, staying, (family, *plans), pins)
     context.cache.take(thread.id)
-    await context.backend.prune(whole)
+    await removal.carry_out(context, whole)
     return len(doomed)
 
 

@@ -81,6 +81,13 @@ async def recorded_one(
     return page[0].value if page else default
 
 
+async def find_entry(context: Context, thread: str, key: str) -> Entry | None:
+    """An entry of a thread itself, ``None`` if there is none."""
+    query = Entries(thread=thread, checkpoint=OF_THREAD, key=key)
+    page = await context.backend.scan(query)
+    return page[0] if page else None
+
+
 def checkpoint_id(checkpoint: Checkpoint | str | None) -> str:
     """The id that entries are stored under; the checkpoint need not exist yet."""
     if checkpoint is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from holdfast._engine.context import Context, missing_thread
 from holdfast._engine.threads.lineage import Reference, resolve, resolve_in, unknown
@@ -10,6 +11,7 @@ from holdfast._engine.threads.references import head_moves
 from holdfast._engine.threads.save import checked_tags
 from holdfast._port import CheckpointKey, Details, Mark, Moves, Start, Turn, Write
 from holdfast._values.records import (
+    EFFECTS,
     UNSET,
     Checkpoint,
     Move,
@@ -25,22 +27,37 @@ from holdfast.errors import Conflict, NotFound
 
 
 async def fork(
-    context: Context, thread: str, new_thread: str, reference: Reference
+    context: Context,
+    thread: str,
+    new_thread: str,
+    reference: Reference,
+    effects: str | None = None,
 ) -> None:
-    """Start a new thread at a checkpoint; nothing is copied."""
+    """Start a new thread at a checkpoint; nothing is copied.
+
+    ``effects`` is the policy of its tool calls, by default the one of this thread.
+    """
     source = await context.get_thread(thread)
     head = await resolve_in(context, source, reference)
     start = Start(
         kind=source.kind,
         owner=source.owner,
         agent=source.agent,
-        metadata=source.encoded_metadata,
+        metadata=_with_policy(source.metadata, effects or source.effects),
         head=head,
         origin=Origin(thread, head.id),
         anew=True,
     )
     write = Write(thread=new_thread, at=context.clock(), expect=None, start=start)
     await context.backend.commit([write])
+
+
+def _with_policy(metadata: object, policy: str | None) -> bytes:
+    """The metadata of a thread with its policy for effects."""
+    encode_metadata(metadata)  # refuses what is no dict
+    fields = dict(cast("dict[str, object]", metadata or {}))
+    fields.pop(EFFECTS, None)
+    return encode_metadata({**fields, EFFECTS: policy} if policy else fields)
 
 
 async def rewind(context: Context, thread: str, reference: Reference) -> Checkpoint:
@@ -161,10 +178,12 @@ async def describe(
     metadata: dict[str, object] | Unset | None,
 ) -> None:
     """Set the owner or the metadata of a thread."""
-    await context.get_thread(thread)
+    record = await context.get_thread(thread)
     if not isinstance(owner, Unset) and owner is not None:
         checked_name(owner, "owner")
-    encoded = metadata if isinstance(metadata, Unset) else encode_metadata(metadata)
+    encoded: bytes | Unset = UNSET
+    if not isinstance(metadata, Unset):
+        encoded = _with_policy(metadata, record.effects)
     write = Write(
         thread=thread,
         at=context.clock(),

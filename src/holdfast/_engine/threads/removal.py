@@ -6,9 +6,13 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from holdfast._engine.context import Context
+from holdfast._engine.threads.anchors import anchors_moved
+from holdfast._engine.threads.grants import grants_handed_over
 from holdfast._engine.threads.lineage import Reference, resolve, resolve_in
-from holdfast._port import FamilyPlan, Prune, Saves, Threads, Turn, Write
+from holdfast._port import FamilyPlan, Prune, Pruned, Saves, Threads, Turn, Write
 from holdfast._port.removal import ancestry, plan_removal
 from holdfast._values.records import PIN, Checkpoint, ThreadRecord
 from holdfast.errors import Conflict, Corrupt, NotFound, Unstorable
@@ -18,6 +22,21 @@ T = TypeVar("T")
 MOST_REPEATS = 20
 # The codes of a `Conflict` with another writer whose change came first.
 OVERTAKEN = {"plan_stale", "head_moved", "thread_deleted"}
+
+
+async def carry_out(context: Context, plan: Prune) -> Pruned:
+    """Prune, and record what has to be known of what is removed."""
+    kept: list[Write] = []
+    if not plan.dry_run:
+        for family in plan.families:
+            kept += await anchors_moved(context, family)
+        for number, threads in by_family(plan.threads).items():
+            begun = (*plan.first, *plan.then)
+            kept += await grants_handed_over(context, number, threads, begun)
+    # A write to a thread that is dropped would bring it back.
+    dropped = {thread.id for thread in plan.threads}
+    then = (*plan.then, *(write for write in kept if write.thread not in dropped))
+    return await context.backend.prune(replace(plan, then=then))
 
 
 async def delete_threads(context: Context, names: Iterable[str]) -> int:
@@ -30,7 +49,7 @@ async def delete_threads(context: Context, names: Iterable[str]) -> int:
             return 0
         plans = await plans_without(context, found)
         whole = Prune(at=context.clock(), threads=tuple(found), families=tuple(plans))
-        return (await context.backend.prune(whole)).threads
+        return (await carry_out(context, whole)).threads
 
     return await until_current(attempt)
 
@@ -163,7 +182,7 @@ async def _remove(context: Context, plan: FamilyPlan, *first: Write) -> int:
     for write in first:
         context.cache.take(write.thread)
     whole = Prune(at=context.clock(), first=first, families=(plan,))
-    return (await context.backend.prune(whole)).checkpoints
+    return (await carry_out(context, whole)).checkpoints
 
 
 def _refuse_inherited(

@@ -34,7 +34,8 @@ from holdfast.errors import Conflict, Corrupt, Unstorable
 class Options(msgspec.Struct, frozen=True, kw_only=True):
     """What a save takes beside the state; all of it has been checked.
 
-    ``commit`` commits the write together with others; by default it is committed alone.
+    ``forget`` are keys of the thread's journal to remove. ``commit`` commits the write
+    together with others; by default it is committed alone.
     """
 
     label: str | None = None
@@ -44,6 +45,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     id: str | None = None
     expect: Reference | Unset | None = UNSET
     journal: tuple[tuple[str, bytes], ...] = ()
+    forget: tuple[str, ...] = ()
     start: Start = NEW_THREAD
     commit: Callable[[Write], Awaitable[Receipt]] | None = None
 
@@ -249,6 +251,7 @@ class _Attempt:
             checkpoint=draft,
             segments=await self.context.packer.pack(plan.segments),
             entries=self._entries(draft.id, now),
+            forget=self.how.forget,
         )
         if self.how.commit is None:
             [receipt] = await self.context.backend.commit([write])

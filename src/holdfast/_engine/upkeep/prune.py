@@ -13,6 +13,7 @@ from holdfast._engine.records import conversations
 from holdfast._engine.threads.removal import (
     OVERTAKEN,
     by_family,
+    carry_out,
     checkpoints_of,
     unneeded,
     until_current,
@@ -33,7 +34,7 @@ async def prune(context: Context, policy: Retention, *, dry_run: bool) -> Pruned
     async def attempt() -> Pruned:
         plan = await _plan(context, policy)
         await _guard(context, policy, plan)
-        return await context.backend.prune(replace(plan, dry_run=dry_run))
+        return await carry_out(context, replace(plan, dry_run=dry_run))
 
     try:
         return await until_current(attempt, again=1)
@@ -64,7 +65,7 @@ async def _prune_by_family(
 
     async def attempt(family: int) -> Pruned:
         plan = await _plan(context, policy, family)
-        return await context.backend.prune(replace(plan, dry_run=dry_run))
+        return await carry_out(context, replace(plan, dry_run=dry_run))
 
     await until_current(guard)
     families = {thread.family for thread in await _all_threads(context)}

@@ -108,7 +108,9 @@ async def _remove(context: Context, name: str, condemns: Condemns) -> set[str]:
         every = list(await context.backend.scan(family))
         doomed = await _doomed(context, thread, every, condemns)
         if doomed:
-            await context.backend.prune(await _plan(context, thread, every, doomed))
+            await removal.carry_out(
+                context, await _plan(context, thread, every, doomed)
+            )
             context.cache.take(name)
         return {checkpoint.id for checkpoint in doomed}
 

@@ -11,13 +11,15 @@ from agents import FunctionTool
 from agents.tool_context import ToolContext
 
 from holdfast._engine.context import Context
-from holdfast._engine.recorder import calls
-from holdfast._engine.recorder.calls import CallStatus, JournaledCall
+from holdfast._engine.effects import calls
+from holdfast._engine.effects.calls import JournaledCall, Permission
+from holdfast._engine.effects.line import Line
 from holdfast._messages.transcript import TranscriptCall, decoded
 from holdfast.adapters.openai_agents._changes import ConversationKey, Items, present
 from holdfast.adapters.openai_agents._paused_run import ResumedRun, resumed_by_another
 from holdfast.adapters.openai_agents._runner import SessionRunner
 from holdfast.adapters.openai_agents._transaction import PendingChanges
+from holdfast.effects import UNDECLARED
 from holdfast.errors import Unstorable
 
 # Reads the items of the session at the time of a call, by the id of the call.
@@ -40,7 +42,12 @@ def once(
         made = {"type": "function_call", "call_id": call.id, "name": call.name}
         call_key = calls.key_of([*await read(call.id), made], call.id)
         journaled = JournaledCall(
-            thread=key.thread, start=key.start, key=call_key, call=call
+            thread=key.thread,
+            start=key.start,
+            key=call_key,
+            call=call,
+            identity=UNDECLARED.identity(call.name, call.arguments),
+            anchor=None,
         )
         journal = CallJournal(runner, journaled)
         status = await journal.begin(again=again)
@@ -90,7 +97,7 @@ class CallJournal:
     def __init__(self, runner: SessionRunner, call: JournaledCall) -> None:
         self._runner, self._call = runner, call
 
-    async def begin(self, *, again: bool) -> CallStatus:
+    async def begin(self, *, again: bool) -> Permission:
         """The recorded result, or the number of the attempt that begins now."""
         return await self._runner.save(_begin, self._call, again=again)
 
@@ -108,9 +115,8 @@ class CallJournal:
         await self._runner.save(calls.fail, self._call, attempt, error)
 
 
-async def _begin(context: Context, call: JournaledCall, *, again: bool) -> CallStatus:
-    status = await calls.expect(context, call, again=again)
-    if status.is_completed:
-        return status
-    await calls.begin(context, call, status.attempt + 1)
-    return CallStatus(attempt=status.attempt + 1)
+async def _begin(context: Context, call: JournaledCall, *, again: bool) -> Permission:
+    permitted = await calls.permit(context, call, Line(None, None), again=again)
+    if not permitted.is_completed:
+        await calls.begin(context, call, permitted.attempt)
+    return permitted

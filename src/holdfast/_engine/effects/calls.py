@@ -1,0 +1,306 @@
+"""Tool calls that are made once, by entries in the journal of a thread.
+
+Each attempt at a call has a number and two entries: one before the call is made, one
+when it has ended. Entries are never replaced: of two workers only one can begin an
+attempt, and of two results the first stays. A third entry, written with the first,
+finds the call by its identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Any, Final, cast
+
+import msgspec
+
+from holdfast._engine.context import Context
+from holdfast._engine.effects import ledger
+from holdfast._engine.effects.line import Line
+from holdfast._engine.threads import journal
+from holdfast._messages.transcript import TranscriptCall, answers_of, calls_of
+from holdfast._port import Start
+from holdfast._values.records import checked_name
+from holdfast.effects import Effect, Policy
+from holdfast.errors import Conflict, Unstorable
+
+INTERRUPTED: Final = "call_interrupted"
+HAPPENED: Final = "effect_happened"
+DENIED: Final = "effect_denied"
+LONGEST_ID: Final = 400
+LONGEST_ERROR: Final = 2_000
+
+
+class CallStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """What the journal has about a call on a line: its last attempt there.
+
+    ``begun`` is the entry made before the call and ``ended`` the one made after it,
+    ``None`` where there is none. ``last`` is the last attempt on any line.
+    """
+
+    attempt: int = 0
+    last: int = 0
+    begun: dict[str, Any] | None = None
+    ended: dict[str, Any] | None = None
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether it began and its end was never recorded."""
+        return self.begun is not None and self.ended is None
+
+    @property
+    def is_completed(self) -> bool:
+        """Whether there is a result."""
+        return self.ended is not None and self.ended["status"] == ledger.COMPLETED
+
+    @property
+    def result(self) -> Any:
+        """What it returned, if it was completed."""
+        return self.ended["result"] if self.ended else None
+
+
+class JournaledCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A call to be made once, and where it stands.
+
+    ``anchor`` is the id of the first checkpoint that has the call, ``identity`` what it
+    shares with calls that mean the same effect.
+    """
+
+    thread: str
+    start: Start
+    key: str
+    call: TranscriptCall
+    identity: str
+    anchor: str | None
+
+
+def key_of(messages: Sequence[object], id_: str) -> str:
+    """The key of a call in the journal.
+
+    Some models use the same ids in every turn. The number of earlier answers to an id
+    distinguishes such calls.
+    """
+    made = [n for n, m in enumerate(messages) if id_ in (c.id for c in calls_of(m))]
+    before = messages[: made[-1]] if made else messages
+    answers = sum(answers_of(message).count(id_) for message in before)
+    try:
+        name = checked_name(id_, longest=LONGEST_ID)
+    except Unstorable:
+        name = sha256(id_.encode(errors="surrogatepass")).hexdigest()
+    return f"{answers}:{name}"
+
+
+# --- what is known of a call ----------------------------------------------------------
+
+
+async def find_status(
+    context: Context, thread: str, key: str, line: Line
+) -> CallStatus:
+    """The status of a call on a line: its first result there, or its last attempt."""
+    found = CallStatus()
+    while not found.is_completed:
+        attempt = found.last + 1
+        begun = await _entry(context, thread, ledger.begin_key(key, attempt))
+        if begun is None:
+            break
+        found = msgspec.structs.replace(found, last=attempt)
+        if await line.holds(context, begun.get("anchor")):
+            ended = await _entry(context, thread, ledger.end_key(key, attempt))
+            found = CallStatus(attempt=attempt, last=attempt, begun=begun, ended=ended)
+    return found
+
+
+async def _entry(context: Context, thread: str, key: str) -> dict[str, Any] | None:
+    found = await journal.recorded_one(context, thread, key, None, None)
+    return cast("dict[str, Any] | None", found)
+
+
+class Permission(msgspec.Struct, frozen=True):
+    """That a call may be made as an attempt, or the result it has already."""
+
+    attempt: int
+    is_completed: bool = False
+    result: Any = None
+
+
+async def permit(
+    context: Context,
+    made: JournaledCall,
+    line: Line,
+    policy: Policy = "replay",
+    *,
+    again: bool = False,
+) -> Permission:
+    """Whether a call may be made, must not be made again, or is refused.
+
+    ``again`` makes a call whose outcome is unknown once more, knowingly.
+    """
+    status = await find_status(context, made.thread, made.key, line)
+    _refuse_other(made, status)
+    if status.is_completed:
+        return Permission(status.attempt, is_completed=True, result=status.result)
+    if status.is_interrupted and not again:
+        raise _interrupted(made)
+    if policy == "deny":
+        raise _denied(made)
+    if status.begun is None and not again and policy != "run":
+        found = await _earlier(context, made, line, policy)
+        if found is not None:
+            return await _take_over(context, made, status.last + 1, found)
+    return Permission(status.last + 1)
+
+
+def _refuse_other(made: JournaledCall, status: CallStatus) -> None:
+    begun, call = status.begun, made.call
+    if begun and (begun["name"], begun["arguments"]) != (
+        call.name,
+        ledger.digest(call),
+    ):
+        raise Conflict(
+            f"call {call.id!r} was made before as {begun['name']!r} with other"
+            " arguments, or of another tool; a new call needs an id of its own",
+            code="call_differs",
+            thread=made.thread,
+        )
+
+
+async def _earlier(
+    context: Context, made: JournaledCall, line: Line, policy: Policy
+) -> Effect | None:
+    """The effect that this call means, if it happened and is not on this line."""
+    found = await ledger.find_earlier(context, made, line)
+    if found is None:
+        return None
+    if found.status == "unknown":
+        raise _interrupted(made, found)
+    # The very call, made from another thread, is not a new decision.
+    if policy == "refuse" and not found.is_on_line:
+        raise _happened(made, found.effect)
+    return found.effect
+
+
+# --- refusing a call ------------------------------------------------------------------
+
+
+def _interrupted(
+    made: JournaledCall, earlier: ledger.Earlier | None = None
+) -> Conflict:
+    call = made.call
+    what = f"call {call.id!r} of {call.name!r}"
+    if earlier is not None and not earlier.is_on_line:
+        what += f", as call {earlier.effect.call_id!r} before the thread was rewound,"
+    return Conflict(
+        f"{what} began, here or elsewhere, and did not end: it may or may not have"
+        " taken effect. Look, then pass again=True to make it once more, or record its"
+        f" result with resolve({call.id!r}, result)",
+        code=INTERRUPTED,
+        thread=made.thread,
+    )
+
+
+def _happened(made: JournaledCall, effect: Effect) -> Conflict:
+    return Conflict(
+        f"{effect} happened already, as call {effect.call_id!r} of thread"
+        f" {effect.thread!r} at {ledger.shown_time(effect)}, and was left behind by a"
+        f" rewind or fork. Record its result with resolve({made.call.id!r}, result), or"
+        " pass again=True to make it happen once more",
+        code=HAPPENED,
+        thread=made.thread,
+    )
+
+
+def _denied(made: JournaledCall) -> Conflict:
+    return Conflict(
+        f"{made.call.name!r} was not called: this thread may not have effects"
+        " (effects='deny'); fork it with effects='replay', or declare the tool"
+        " @holdfast.repeatable if it changes nothing",
+        code=DENIED,
+        thread=made.thread,
+    )
+
+
+# --- recording a call -----------------------------------------------------------------
+
+
+async def begin(context: Context, made: JournaledCall, attempt: int) -> None:
+    """Record that an attempt begins; `Conflict` if another worker has begun it."""
+    token = context.new_id()
+    begun = _begun(made) | {"token": token}
+    key = ledger.begin_key(made.key, attempt)
+    values = {key: begun, ledger.effect_key(made, attempt): _index(made)}
+    in_force = await _record(context, made, values)
+    if in_force[key]["token"] != token:
+        raise _interrupted(made)
+
+
+def _begun(made: JournaledCall) -> dict[str, Any]:
+    call = made.call
+    return {
+        "id": call.id,
+        "name": call.name,
+        "arguments": ledger.digest(call),
+        "given": call.arguments,
+        "anchor": made.anchor,
+    }
+
+
+def _index(made: JournaledCall) -> dict[str, Any]:
+    return {"anchor": made.anchor, "arguments": ledger.digest(made.call)}
+
+
+async def _take_over(
+    context: Context, made: JournaledCall, attempt: int, effect: Effect
+) -> Permission:
+    """Record that this line has an earlier effect; gives its result."""
+    thread, key, number = effect.place
+    replays = {"replays": {"thread": thread, "key": key, "attempt": number}}
+    begun = _begun(made) | {"token": context.new_id()} | replays
+    end = ledger.end_key(made.key, attempt)
+    values = {
+        ledger.begin_key(made.key, attempt): begun,
+        end: {"status": ledger.COMPLETED, "result": effect.result},
+        ledger.effect_key(made, attempt): _index(made) | replays,
+    }
+    in_force = await _record(context, made, values)
+    result = in_force[end]["result"]
+    return Permission(attempt, is_completed=True, result=result)
+
+
+async def complete(
+    context: Context, made: JournaledCall, attempt: int, result: object
+) -> Any:
+    """Record what a call returned; gives the result in force."""
+    key = ledger.end_key(made.key, attempt)
+    ended = {key: {"status": ledger.COMPLETED, "result": result}}
+    return (await _record(context, made, ended))[key]["result"]
+
+
+async def fail(context: Context, made: JournaledCall, attempt: int, error: str) -> None:
+    """Record that a call raised, so that it may be made again."""
+    ended = {"status": ledger.FAILED, "error": error[:LONGEST_ERROR]}
+    await _record(context, made, {ledger.end_key(made.key, attempt): ended})
+
+
+async def resolve(
+    context: Context, made: JournaledCall, line: Line, result: object
+) -> Any:
+    """Record what an interrupted call returned; gives the result in force."""
+    status = await find_status(context, made.thread, made.key, line)
+    if status.is_completed:
+        return status.result
+    if status.is_interrupted:
+        return await complete(context, made, status.attempt, result)
+    attempt = status.last + 1
+    await begin(context, made, attempt)
+    return await complete(context, made, attempt, result)
+
+
+async def _record(
+    context: Context, made: JournaledCall, values: Mapping[str, Mapping[str, object]]
+) -> dict[str, dict[str, Any]]:
+    where = journal.JournalPlace(
+        made.thread, made.start, checkpoint=None, replace=False
+    )
+    entries = where.entries(context, values)
+    in_force = await journal.record(context, where, entries)
+    return cast("dict[str, dict[str, Any]]", in_force)

@@ -1,0 +1,289 @@
+"""The ledger: every effect of a family, found by thread or by identity.
+
+It consists of entries in the journals of the threads, so it outlives checkpoints and
+goes wherever a family goes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import timedelta
+from hashlib import sha256
+from typing import Any, Final, Protocol, cast
+
+import msgspec
+import orjson
+
+from holdfast._engine.context import Context
+from holdfast._engine.effects.line import Line, line_of
+from holdfast._engine.threads import journal
+from holdfast._engine.threads.anchors import EFFECT
+from holdfast._engine.threads.lineage import Reference, resolve_in
+from holdfast._messages.transcript import TranscriptCall
+from holdfast._port import FamilyEntries
+from holdfast._values import codec
+from holdfast._values.records import EPOCH, Entry
+from holdfast._values.reference import HEAD
+from holdfast.effects import Effect, Place, Status
+
+COMPLETED: Final = "completed"
+FAILED: Final = "failed"
+CALL: Final = "call:"
+UNDO: Final = "undo:"
+
+_ENTRY = re.compile(r"(call|undo):(\d+):(begin|end):(.*)", re.DOTALL)
+_INDEX = re.compile(r"effect:[0-9a-f]+:(\d+):(.*)", re.DOTALL)
+
+
+class IdentifiedCall(Protocol):
+    """A call with its place in the journal and what it means."""
+
+    @property
+    def thread(self) -> str: ...
+    @property
+    def key(self) -> str: ...
+    @property
+    def call(self) -> TranscriptCall: ...
+    @property
+    def identity(self) -> str: ...
+
+
+# --- keys -----------------------------------------------------------------------------
+
+
+def begin_key(key: str, attempt: int) -> str:
+    """The key of the entry that is made before a call."""
+    return f"{CALL}{attempt}:begin:{key}"
+
+
+def end_key(key: str, attempt: int) -> str:
+    """The key of the entry that is made after a call."""
+    return f"{CALL}{attempt}:end:{key}"
+
+
+def effect_key(made: IdentifiedCall, attempt: int) -> str:
+    """The key by which a call is found that means the same effect."""
+    return f"{EFFECT}{made.identity}:{attempt}:{made.key}"
+
+
+# --- listing --------------------------------------------------------------------------
+
+
+async def effects_of_family(context: Context, family: int) -> list[Effect]:
+    """All calls that the threads of a family made, oldest first."""
+    scan = context.backend.scan
+    entries = [
+        *await scan(FamilyEntries(family=family, prefix=CALL)),
+        *await scan(FamilyEntries(family=family, prefix=UNDO)),
+    ]
+    return collected(entries)
+
+
+def collected(entries: Iterable[Entry]) -> list[Effect]:
+    """Journal entries as effects, oldest first."""
+    found: dict[tuple[str, str, int], dict[str, Entry]] = {}
+    for entry in entries:
+        matched = _ENTRY.fullmatch(entry.key)
+        if matched:
+            what, attempt, when, key = matched.groups()
+            place = (entry.thread, key, int(attempt))
+            found.setdefault(place, {})[f"{what}:{when}"] = entry
+    effects = [
+        _effect(place, parts) for place, parts in found.items() if "call:begin" in parts
+    ]
+    return sorted(effects, key=lambda effect: effect.seq)
+
+
+def _effect(place: tuple[str, str, int], parts: dict[str, Entry]) -> Effect:
+    thread, key, attempt = place
+    entry = parts["call:begin"]
+    begun = cast("dict[str, Any]", entry.value)
+    ended = _value(parts.get("call:end"))
+    return Effect(
+        thread=thread,
+        call_id=begun["id"],
+        tool=begun["name"],
+        arguments=begun.get("given"),
+        status=_status(ended),
+        result=ended.get("result"),
+        error=ended.get("error"),
+        at=entry.recorded_at,
+        checkpoint=begun.get("anchor"),
+        replays=_origin(begun),
+        undone=_value(parts.get("undo:end")).get("status") == COMPLETED,
+        key=key,
+        attempt=attempt,
+        seq=entry.seq,
+    )
+
+
+def _origin(value: dict[str, Any]) -> Place | None:
+    origin = value.get("replays")
+    return (origin["thread"], origin["key"], origin["attempt"]) if origin else None
+
+
+def _value(entry: Entry | None) -> dict[str, Any]:
+    return cast("dict[str, Any]", entry.value) if entry else {}
+
+
+def _status(ended: dict[str, Any]) -> Status:
+    if not ended:
+        return "unknown"
+    return "completed" if ended["status"] == COMPLETED else "failed"
+
+
+async def effects(
+    context: Context,
+    thread: str,
+    at: Reference = HEAD,
+    *,
+    since: Reference | None = None,
+    left_behind: bool = False,
+) -> list[Effect]:
+    """The effects on a thread's line, or those of its family that are not on it."""
+    record = await context.get_thread(thread)
+    point = await resolve_in(context, record, at) if record.head else None
+    line = await line_of(context, record, point)
+    found = await effects_of_family(context, record.family)
+    on_line = [await line.holds(context, effect.checkpoint) for effect in found]
+    wanted = [
+        effect
+        for effect, is_on_line in zip(found, on_line, strict=True)
+        if is_on_line is not left_behind
+    ]
+    if since is None:
+        return wanted
+    earlier = Line(record.family, await resolve_in(context, record, since))
+    return [e for e in wanted if not await earlier.holds(context, e.checkpoint)]
+
+
+async def in_force_behind(context: Context, family: int, line: Line) -> list[Effect]:
+    """The effects left behind that still hold and that the line has not taken over."""
+    found = await effects_of_family(context, family)
+    behind: list[Effect] = []
+    taken: set[Place] = set()
+    for effect in found:
+        if not await line.holds(context, effect.checkpoint):
+            behind.append(effect)
+        elif effect.replays:
+            taken.add(effect.replays)
+    return [
+        effect
+        for effect in behind
+        if not (effect.replays or effect.undone or effect.status == FAILED)
+        and effect.place not in taken
+    ]
+
+
+def shown_time(effect: Effect) -> str:
+    """When an effect happened."""
+    return f"{EPOCH + timedelta(microseconds=effect.at):%Y-%m-%dT%H:%M:%SZ}"
+
+
+# --- the effect that a call means -----------------------------------------------------
+
+
+class Earlier(msgspec.Struct, frozen=True):
+    """An effect with the identity of a call; on its line if it is the very call."""
+
+    effect: Effect
+    is_on_line: bool
+
+    @property
+    def status(self) -> Status:
+        """Whether it is known how the call ended."""
+        return self.effect.status
+
+
+class _Indexed(msgspec.Struct, frozen=True):
+    """A line of the index by identity."""
+
+    thread: str
+    key: str
+    attempt: int
+    anchor: str | None
+    arguments: str
+    replays: Place | None
+
+    @property
+    def place(self) -> Place:
+        return self.thread, self.key, self.attempt
+
+
+async def find_earlier(
+    context: Context, made: IdentifiedCall, line: Line
+) -> Earlier | None:
+    """The first effect that a call may take over.
+
+    That is one left behind with the same identity, which the line has not taken over
+    yet; among several first the one with equal arguments. Or it is the very call, made
+    in the thread that this one was forked from.
+    """
+    rows = await _rows_with(context, made, line)
+    behind: list[_Indexed] = []
+    taken: set[Place] = set()
+    for row in rows:
+        if not await line.holds(context, row.anchor):
+            behind.append(row)
+        elif row.replays:
+            taken.add(row.replays)
+        elif row.thread != made.thread and row.key == made.key:
+            effect = await _read(context, row)
+            if effect.status != FAILED:
+                return Earlier(effect, is_on_line=True)
+    free = [r for r in behind if not r.replays and r.place not in taken]
+    given = digest(made.call)
+    for row in sorted(free, key=lambda row: row.arguments != given):
+        effect = await _read(context, row)
+        if effect.status != FAILED and not effect.undone:
+            return Earlier(effect, is_on_line=False)
+    return None
+
+
+def digest(call: TranscriptCall) -> str:
+    """A digest of the arguments that does not depend on their order."""
+    try:
+        text = orjson.dumps(call.arguments, option=orjson.OPT_SORT_KEYS)
+    except (TypeError, ValueError):
+        text = codec.encode(call.arguments, "arguments")
+    return sha256(text).hexdigest()[:32]
+
+
+async def _rows_with(
+    context: Context, made: IdentifiedCall, line: Line
+) -> list[_Indexed]:
+    family = line.family
+    if family is None:
+        record = await context.find_thread(made.thread)
+        if record is None:
+            return []
+        family = record.family
+    query = FamilyEntries(family=family, prefix=f"{EFFECT}{made.identity}:")
+    return [_indexed(entry) for entry in await context.backend.scan(query)]
+
+
+def _indexed(entry: Entry) -> _Indexed:
+    matched = _INDEX.fullmatch(entry.key)
+    assert matched is not None
+    value = cast("dict[str, Any]", entry.value)
+    return _Indexed(
+        entry.thread,
+        matched[2],
+        int(matched[1]),
+        value["anchor"],
+        value["arguments"],
+        _origin(value),
+    )
+
+
+async def _read(context: Context, row: _Indexed) -> Effect:
+    """The effect that a line of the index means."""
+    parts: dict[str, Entry] = {}
+    for what in ("call:begin", "call:end", "undo:end"):
+        kind, when = what.split(":")
+        key = f"{kind}:{row.attempt}:{when}:{row.key}"
+        entry = await journal.find_entry(context, row.thread, key)
+        if entry is not None:
+            parts[what] = entry
+    return _effect(row.place, parts)

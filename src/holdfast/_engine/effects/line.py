@@ -1,0 +1,66 @@
+"""The line: the chain of checkpoints from a point back to the first one.
+
+An effect belongs to the first checkpoint whose state has its call, its *anchor*. It is
+on a line if the anchor is, and otherwise was left behind.
+"""
+
+from __future__ import annotations
+
+from holdfast._engine.context import Context
+from holdfast._engine.threads.anchors import successors
+from holdfast._engine.threads.pending import next_ids
+from holdfast._port import Ancestors, CheckpointKey
+from holdfast._values.records import Checkpoint, ThreadRecord
+
+
+class Line:
+    """The line that ends at a checkpoint, and the id that is saved next on it.
+
+    What it finds out about an anchor stays true while the line only grows, so it is
+    remembered.
+    """
+
+    def __init__(
+        self,
+        family: int | None,
+        head: Checkpoint | None,
+        next_id: str | None = None,
+        known: dict[str, bool] | None = None,
+    ) -> None:
+        self.family, self.head, self.next_id = family, head, next_id
+        self._known: dict[str, bool] = {} if known is None else known
+
+    async def holds(self, context: Context, anchor: str | None) -> bool:
+        """Whether an anchor is on the line; calls of older versions have none."""
+        if anchor is None or anchor == self.next_id:
+            return True
+        if self.head is None:
+            return False
+        if anchor not in self._known:
+            self._known[anchor] = await self._find(context, self.head, anchor)
+        return self._known[anchor]
+
+    async def _find(self, context: Context, head: Checkpoint, anchor: str) -> bool:
+        if anchor == head.id:
+            return True
+        [found] = await context.backend.read([CheckpointKey(head.family, anchor)])
+        if found is None:
+            later = await successors(context, head.family, anchor)
+            return any([await self.holds(context, successor) for successor in later])
+        if found.step >= head.step:
+            return False
+        query = Ancestors(start=head, from_step=found.step, down_to_step=found.step)
+        return [c.id for c in await context.backend.scan(query)] == [anchor]
+
+
+async def line_of(
+    context: Context, record: ThreadRecord, at: Checkpoint | None
+) -> Line:
+    """The line of a thread that ends at a checkpoint.
+
+    If that is the head, it goes on with what a recorder got and no checkpoint has yet.
+    """
+    head = record.head
+    is_head = (at and at.id) == (head and head.id)
+    following = await next_ids(context, record) if is_head else []
+    return Line(record.family, at, following[0] if following else None)

@@ -1,0 +1,92 @@
+"""Anchors of effects whose checkpoints are removed.
+
+An effect belongs to the first checkpoint that has its call. When that is removed, the
+nearest descendants that stay have the call too: an entry in the journal names them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any, cast
+
+from holdfast._engine.context import Context
+from holdfast._port import FamilyEntries, FamilyPlan, Write
+from holdfast._values import codec
+from holdfast._values.records import UNSET, Entry
+
+EFFECT = "effect:"
+ANCHOR = "anchor:"
+
+
+async def successors(context: Context, family: int, anchor: str) -> list[str]:
+    """The checkpoints that have the calls of a removed one."""
+    query = FamilyEntries(family=family, prefix=ANCHOR + anchor)
+    entries = await context.backend.scan(query)
+    return [id_ for entry in entries for id_ in cast("list[str]", entry.value)]
+
+
+async def anchors_moved(context: Context, plan: FamilyPlan) -> list[Write]:
+    """What to record when a plan removes checkpoints that effects belong to."""
+    anchors = await _anchors(context, plan.family)
+    if not anchors:
+        return []
+    heirs = _Heirs(plan)
+    now = context.clock()
+    moved: dict[str, list[Entry]] = defaultdict(list)
+    for thread, anchor, current in anchors:
+        kept = heirs.of_all(current)
+        if kept != current:
+            data = codec.encode(kept, "anchors")
+            moved[thread].append(Entry(thread, "", ANCHOR + anchor, data, now))
+    return [
+        Write(
+            thread=thread,
+            at=now,
+            expect=UNSET,
+            entries=tuple(entries),
+            replace_entries=True,
+        )
+        for thread, entries in moved.items()
+    ]
+
+
+async def _anchors(context: Context, family: int) -> list[tuple[str, str, list[str]]]:
+    """Threads with effects, the anchors of these, and the checkpoints they mean."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for entry in await context.backend.scan(
+        FamilyEntries(family=family, prefix=EFFECT)
+    ):
+        anchor: str | None = cast("dict[str, Any]", entry.value)["anchor"]
+        if anchor is not None:
+            found[entry.thread, anchor] = [anchor]
+    if not found:
+        return []
+    for entry in await context.backend.scan(
+        FamilyEntries(family=family, prefix=ANCHOR)
+    ):
+        anchor = entry.key.removeprefix(ANCHOR)
+        found[entry.thread, anchor] = cast("list[str]", entry.value)
+    return [(thread, anchor, current) for (thread, anchor), current in found.items()]
+
+
+class _Heirs:
+    """For each checkpoint that a plan removes, its nearest descendants that stay."""
+
+    def __init__(self, plan: FamilyPlan) -> None:
+        self._gone = {checkpoint.id for checkpoint in plan.checkpoints}
+        self._children: dict[str | None, list[str]] = defaultdict(list)
+        for checkpoint in plan.checkpoints:
+            self._children[checkpoint.parent].append(checkpoint.id)
+        for relink in plan.relinks:
+            self._children[relink.child.parent].append(relink.child.id)
+
+    def of_all(self, ids: list[str]) -> list[str]:
+        found: list[str] = []
+        waiting = list(reversed(ids))
+        while waiting:
+            id_ = waiting.pop()
+            if id_ in self._gone:
+                waiting += reversed(self._children[id_])
+            elif id_ not in found:
+                found.append(id_)
+        return found

@@ -1,0 +1,69 @@
+"""Grants: permissions that are used up once in a whole family.
+
+A grant stays used, whatever is rewound, forked or restored afterwards. It lives as long
+as its family: when a thread is deleted, another one takes its grants over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, cast
+
+from msgspec.structs import replace
+
+from holdfast._engine.context import Context
+from holdfast._engine.threads.journal import OF_THREAD
+from holdfast._port import FamilyEntries, Start, Threads, Write
+from holdfast._values import codec
+from holdfast._values.records import UNSET, Entry, ThreadRecord, checked_name
+
+GRANT: Final = "grant:"
+LONGEST: Final = 400
+
+
+async def consume(context: Context, thread: str, start: Start, grant: str) -> bool:
+    """Use a grant up; true for the one caller that does."""
+    key = GRANT + checked_name(grant, "grant", LONGEST)
+    now, token = context.clock(), context.new_id()
+    data = codec.encode({"token": token}, "grant")
+    write = Write(
+        thread=thread,
+        at=now,
+        expect=UNSET,
+        start=start,
+        entries=(Entry(thread, OF_THREAD, key, data, now),),
+        family_wide=True,
+    )
+    [receipt] = await context.backend.commit([write])
+    [in_force] = receipt.entries
+    return cast("dict[str, str]", in_force.value)["token"] == token
+
+
+async def grants_handed_over(
+    context: Context,
+    family: int,
+    dropped: Iterable[ThreadRecord],
+    begun: Iterable[Write] = (),
+) -> list[Write]:
+    """What to record when threads of a family are dropped and others stay.
+
+    ``begun`` are writes of the same transaction that may begin a thread.
+    """
+    names = {thread.id for thread in dropped}
+    used = await context.backend.scan(FamilyEntries(family=family, prefix=GRANT))
+    lost = [entry for entry in used if entry.thread in names]
+    if not lost:
+        return []
+    page = await context.backend.scan(Threads(family=family, every=True))
+    heirs = [w.thread for w in begun if _joins(w, family)]
+    heirs += [t.id for t in page if t.deleted_at is None and t.id not in names]
+    if not heirs:
+        return []
+    entries = tuple(replace(entry, thread=heirs[0]) for entry in lost)
+    at = lost[0].recorded_at
+    return [Write(thread=heirs[0], at=at, expect=UNSET, entries=entries)]
+
+
+def _joins(write: Write, family: int) -> bool:
+    head = write.start.head if write.start else None
+    return head is not None and head.family == family
