@@ -145,12 +145,8 @@ class ForgettingTests(PortCases):
         chat = self.thread()
         chat.record("a", 1)
 
-        self.write(
-            values={"b": 2},
-            expect=second,
-            turn=Turn("rewind", first),
-            forget=("a",),
-        )
+        turn = Turn("rewind", first)
+        self.write(values={"b": 2}, expect=second, turn=turn, forget=("a",))
 
         assert chat.head == first
         assert chat.journal() == {"b": 2}
