@@ -68,8 +68,9 @@ class RecorderSetup(msgspec.Struct, frozen=True, kw_only=True):
 
 MOST_NOTED = 50
 NOTE = (
-    "Note: this conversation goes on from an earlier point. Since then the following was"
-    " done, and stays in force. Do not do it again unless it is meant to happen twice."
+    "Note: this conversation goes on from an earlier point. Since then the following"
+    " was done, and stays in force. Do not do it again unless it is meant to happen"
+    " twice."
 )
 
 
