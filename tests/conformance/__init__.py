@@ -31,7 +31,12 @@ from conformance.moments import MomentTests
 from conformance.references import EarlierHeadTests, ForeignReferenceTests
 from conformance.removal import RefusedRemovalTests, SelectedRemovalTests
 from conformance.restore import RepeatedRestoreTests, RestoredRecordTests
-from conformance.retention import HousekeepingTests, PolicyTests, PrunedBranchTests
+from conformance.retention import (
+    HousekeepingTests,
+    LimitedPruneTests,
+    PolicyTests,
+    PrunedBranchTests,
+)
 from conformance.saves import RepeatedAppendTests, SavedStateTests, UnchangedSaveTests
 from conformance.search import (
     IndexingTests,
@@ -70,6 +75,7 @@ class ThreadTests(
     RefusedRemovalTests,
     SelectedRemovalTests,
     PolicyTests,
+    LimitedPruneTests,
     PrunedBranchTests,
     HousekeepingTests,
     RecordedValueTests,

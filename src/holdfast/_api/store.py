@@ -33,6 +33,7 @@ from holdfast._engine.threads import listing, load, removal
 from holdfast._engine.upkeep import copy, prune, salvage, sizes, statistics, verify
 from holdfast._engine.upkeep.copy import Copied
 from holdfast._engine.upkeep.salvage import Salvaged
+from holdfast._engine.upkeep.scope import PruneScope
 from holdfast._engine.upkeep.sizes import Heavy
 from holdfast._engine.upkeep.statistics import Statistics
 from holdfast._engine.upkeep.verify import Verification
@@ -184,12 +185,25 @@ class Store:
 
     # --- upkeep -----------------------------------------------------------------------
 
-    def prune(self, policy: Retention, *, dry_run: bool = False) -> Pruned:
+    def prune(
+        self,
+        policy: Retention,
+        *,
+        thread: str | None = None,
+        agent: str | None = None,
+        owner: str | None = None,
+        prefix: str | None = None,
+        dry_run: bool = False,
+    ) -> Pruned:
         """Remove what a policy does not keep, in one transaction.
 
-        With ``dry_run`` nothing is removed; the counts say what would be.
+        ``thread``, ``agent`` (whom it works for), ``owner`` and ``prefix`` (of the
+        name) limit it to the threads that match all of them: what was saved in other
+        threads stays, and so do the checkpoints at which they were forked. With
+        ``dry_run`` nothing is removed; the counts say what would be.
         """
-        return self.runner.run(prune.prune, policy, dry_run=dry_run)
+        scope = PruneScope(thread=thread, agent=agent, owner=owner, prefix=prefix)
+        return self.runner.run(prune.prune, policy, scope, dry_run=dry_run)
 
     def compact(self) -> None:
         """Return the space of removed data to the file system."""
@@ -390,8 +404,18 @@ class AsyncStore:
 
     # --- upkeep -----------------------------------------------------------------------
 
-    async def prune(self, policy: Retention, *, dry_run: bool = False) -> Pruned:
-        return await self.runner.run(prune.prune, policy, dry_run=dry_run)
+    async def prune(
+        self,
+        policy: Retention,
+        *,
+        thread: str | None = None,
+        agent: str | None = None,
+        owner: str | None = None,
+        prefix: str | None = None,
+        dry_run: bool = False,
+    ) -> Pruned:
+        scope = PruneScope(thread=thread, agent=agent, owner=owner, prefix=prefix)
+        return await self.runner.run(prune.prune, policy, scope, dry_run=dry_run)
 
     async def compact(self) -> None:
         return await self.runner.run(index.compact)

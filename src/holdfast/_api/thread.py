@@ -21,7 +21,9 @@ from holdfast._engine.threads import (
 from holdfast._engine.threads.blame import Blame
 from holdfast._engine.threads.lineage import Reference
 from holdfast._engine.threads.save import SaveOptions
-from holdfast._port import NEW_THREAD, Start
+from holdfast._engine.upkeep import prune
+from holdfast._engine.upkeep.scope import PruneScope
+from holdfast._port import NEW_THREAD, Pruned, Start
 from holdfast._values.records import (
     UNSET,
     Checkpoint,
@@ -33,6 +35,7 @@ from holdfast._values.records import (
 )
 from holdfast._values.reference import HEAD
 from holdfast.diff import Diff
+from holdfast.retention import Retention
 
 T = TypeVar("T")
 
@@ -282,6 +285,11 @@ class Thread:
         """
         return self._runner.run(removal.delete, self.id, ref)
 
+    def prune(self, policy: Retention, *, dry_run: bool = False) -> Pruned:
+        """`Store.prune` limited to this thread."""
+        scope = PruneScope(thread=self.id)
+        return self._runner.run(prune.prune, policy, scope, dry_run=dry_run)
+
 
 class AsyncThread:
     """As `Thread`, awaited; so are the properties."""
@@ -462,3 +470,7 @@ class AsyncThread:
 
     async def delete(self, ref: Reference | None = None) -> int:
         return await self._runner.run(removal.delete, self.id, ref)
+
+    async def prune(self, policy: Retention, *, dry_run: bool = False) -> Pruned:
+        scope = PruneScope(thread=self.id)
+        return await self._runner.run(prune.prune, policy, scope, dry_run=dry_run)
