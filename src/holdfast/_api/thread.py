@@ -148,6 +148,14 @@ class Thread:
         query = history_query(limit, options)
         return self._runner.run(lineage.history, self.id, query)
 
+    def count(self) -> int:
+        """How many checkpoints `history` has in all, 0 before the first save.
+
+        They are counted without being loaded. What was rewound is not counted, and what
+        a fork inherited is.
+        """
+        return self._runner.run(lineage.count, self.id)
+
     def find(
         self, *, label: str | None = None, tag: str | None = None
     ) -> Checkpoint | None:
@@ -362,6 +370,9 @@ class AsyncThread:
     ) -> Page[Checkpoint]:
         query = history_query(limit, options)
         return await self._runner.run(lineage.history, self.id, query)
+
+    async def count(self) -> int:
+        return await self._runner.run(lineage.count, self.id)
 
     async def find(
         self, *, label: str | None = None, tag: str | None = None

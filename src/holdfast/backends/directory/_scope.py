@@ -14,6 +14,7 @@ from holdfast._port import (
     Entries,
     IndexKey,
     Key,
+    LineLength,
     Marked,
     Matches,
     Moves,
@@ -80,7 +81,7 @@ def of_query(query: Query[Any]) -> FolderScope:
     if isinstance(query, Ancestors):
         start = query.start
         return thread(start) if isinstance(start, str) else family(start.family)
-    if isinstance(query, Moves | Entries):
+    if isinstance(query, LineLength | Moves | Entries):
         return thread(query.thread)
     if isinstance(query, Saves | Marked | Matches | Threads):
         return EVERYTHING if query.family is None else family(query.family)
