@@ -6,7 +6,11 @@ checkpoints, `RecordTests` for agents, conversations, messages and documents. Ou
 backends run all of them.
 """
 
-from conformance.agent_checkpoints import AgentCheckpointTests, CheckpointRetentionTests
+from conformance.agent_checkpoints import (
+    AgentCheckpointTests,
+    CheckpointRetentionTests,
+    LoadedCheckpointTests,
+)
 from conformance.agents import AgentDeletionTests, AgentListingTests, AgentTests
 from conformance.archives import ArchiveSelectionTests
 from conformance.arguments import LimitTests, OptionTests, TextTests
@@ -91,6 +95,7 @@ class RecordTests(
     AgentListingTests,
     AgentDeletionTests,
     AgentCheckpointTests,
+    LoadedCheckpointTests,
     CheckpointRetentionTests,
     RestoredRecordTests,
     RepeatedRestoreTests,

@@ -25,7 +25,7 @@ from holdfast._api.options import open_new, over
 from holdfast._api.runner import Runner, runner_for
 from holdfast._api.thread import AsyncThread, Thread
 from holdfast._engine.context import Context
-from holdfast._engine.records import last_messages
+from holdfast._engine.records import agent_snapshots, last_messages
 from holdfast._engine.search import index
 from holdfast._engine.search import query as search
 from holdfast._engine.search.query import Match
@@ -148,8 +148,12 @@ class Store:
     @overload
     def load(self, checkpoint: Checkpoint | str, *, type: type[T]) -> T: ...
     def load(self, checkpoint: Checkpoint | str, *, type: Any = None) -> Any:
-        """The state of a checkpoint of any thread."""
-        state = self.runner.run(listing.load, checkpoint)
+        """The state of a checkpoint of any thread.
+
+        That of an agent's checkpoint has the states of the ``agent`` and, by id, of its
+        ``conversations``.
+        """
+        state = self.runner.run(agent_snapshots.load_any, checkpoint)
         return load.converted(state, type)
 
     def last_messages(self, checkpoints: Sequence[Checkpoint]) -> list[Any]:
@@ -386,7 +390,7 @@ class AsyncStore:
     @overload
     async def load(self, checkpoint: Checkpoint | str, *, type: type[T]) -> T: ...
     async def load(self, checkpoint: Checkpoint | str, *, type: Any = None) -> Any:
-        state = await self.runner.run(listing.load, checkpoint)
+        state = await self.runner.run(agent_snapshots.load_any, checkpoint)
         return load.converted(state, type)
 
     async def last_messages(self, checkpoints: Sequence[Checkpoint]) -> list[Any]:

@@ -19,7 +19,7 @@ from holdfast._engine.threads.drafts import (
 )
 from holdfast._engine.threads.lineage import HistoryQuery, Reference, history
 from holdfast._engine.threads.listing import read_threads
-from holdfast._engine.threads.load import loaded, read_listed
+from holdfast._engine.threads.load import LoadedState, loaded, read_listed
 from holdfast._engine.threads.save import Options, seen
 from holdfast._engine.threads.save import save as save_thread
 from holdfast._messages.attachments import StoredMessages, kept, whole
@@ -294,10 +294,14 @@ async def load(
     except NotFound:
         await _find(context, id_, owner)
         raise
-    record, checkpoint = found.thread, found.checkpoint
-    if owner is not None and record.owner != owner:
+    if owner is not None and found.thread.owner != owner:
         raise missing(id_)
-    values = found.values
+    return as_conversation(found, id_, repair)
+
+
+def as_conversation(found: LoadedState, id_: str, repair: How | None) -> Conversation:
+    """The conversation that a state holds."""
+    record, checkpoint, values = found.thread, found.checkpoint, found.values
     messages = whole(values)
     mended = repaired(messages, repair) if repair is not None else None
     return from_state(
