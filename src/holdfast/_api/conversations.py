@@ -17,6 +17,7 @@ from holdfast._api.runner import AsyncRunner, Runner
 from holdfast._api.thread import AsyncThread, Thread
 from holdfast._engine.context import Context
 from holdfast._engine.records import conversations
+from holdfast._engine.records.conversation_fields import as_values
 from holdfast._engine.records.conversations import KIND, PREFIX, thread_of
 from holdfast._engine.search import query as search
 from holdfast._engine.search.query import Match
@@ -145,9 +146,15 @@ class Conversations:
         """
         return self._runner.run(conversations.save, conversation)
 
-    def update(self, id: str, **about: Unpack[AboutOptions]) -> Checkpoint:
-        """Set title, summary, context, tags and so on; the messages stay untouched."""
-        values = conversations.as_values(about)
+    def update(
+        self, id: str, *, merge: bool = False, **about: Unpack[AboutOptions]
+    ) -> Checkpoint:
+        """Set title, summary, context, tags and so on; the messages stay untouched.
+
+        What is given replaces what was there. With ``merge``, the keys of ``context``
+        and ``metadata`` that are not given stay, and ``None`` removes a key.
+        """
+        values = as_values(about, merge=merge)
         return self._runner.save(update, thread_of(id), values)
 
     def archive(self, id: str, *, archived: bool = True) -> Checkpoint:
@@ -295,8 +302,10 @@ class AsyncConversations:
     async def save(self, conversation: Conversation) -> Conversation:
         return await self._runner.run(conversations.save, conversation)
 
-    async def update(self, id: str, **about: Unpack[AboutOptions]) -> Checkpoint:
-        values = conversations.as_values(about)
+    async def update(
+        self, id: str, *, merge: bool = False, **about: Unpack[AboutOptions]
+    ) -> Checkpoint:
+        values = as_values(about, merge=merge)
         return await self._runner.save(update, thread_of(id), values)
 
     async def archive(self, id: str, *, archived: bool = True) -> Checkpoint:
