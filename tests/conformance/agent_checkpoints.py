@@ -258,7 +258,7 @@ class LoadedCheckpointTests(AgentCases):
 
         assert self.store.load(saved.id) == {"pins": []}
 
-    def test_what_is_not_there_is_not_found(self) -> None:
+    def test_only_a_checkpoint_of_the_agent_itself_is_loaded(self) -> None:
         self.busy_agent()
         self.store.agents.save(Agent(id="b"))
         made = self.store.agents.checkpoint("a", "here")

@@ -74,7 +74,8 @@ async def _prune_by_family(
         return await context.backend.prune(replace(plan, dry_run=dry_run))
 
     await until_current(guard)
-    families = {thread.family for thread in await _threads(context, scope)}
+    threads = await _threads(context, scope)
+    families = {thread.family for thread in threads if scope.has(thread)}
     parts = [await until_current(partial(attempt, f)) for f in sorted(families)]
     return Pruned(
         threads=sum(part.threads for part in parts),
