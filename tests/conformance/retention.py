@@ -303,6 +303,23 @@ class LimitedPruneTests(RetentionCases):
         assert len(self.store.conversations.thread("of b").history()) == 4
         self.store.agents.restore("a", "here")
 
+    def test_a_restored_conversation_is_pruned_by_itself_and_by_its_kind(self) -> None:
+        self.store.agents.save(Agent(id="a"))
+        for n in range(6):
+            self.store.conversations.save(Conversation(id="c", agent="a", title=f"{n}"))
+        self.store.agents.checkpoint("a", "here")
+        self.store.conversations.delete("c")
+        self.store.agents.restore("a", "here")
+        restored = self.store.conversations.thread("c")
+
+        assert restored.prune(Retention(last=4)).checkpoints == 2
+        kinds = ("conversation",)
+        assert self.store.prune(Retention(last=1, kinds=kinds)).checkpoints == 3
+
+        assert steps(restored.history()) == [6]
+        self.store.agents.restore("a", "here")
+        assert self.store.conversations.load("c").title == "5"
+
     def test_the_share_that_may_go_is_that_of_the_threads_it_is_limited_to(
         self,
     ) -> None:

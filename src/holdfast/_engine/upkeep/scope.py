@@ -49,7 +49,7 @@ def removable(
     """The checkpoints of a family that may go when only some threads are thinned.
 
     These are the ones saved in those threads, and of what deleted threads left behind
-    the part that only they share. Where another thread was forked is kept.
+    the part that no other thread needs. Where another thread was forked is kept.
     """
     numbers = {thread.number for thread in thinned}
     found = {c.id for c in checkpoints if c.thread_number in numbers}
@@ -57,7 +57,7 @@ def removable(
     living = {thread.number for thread in staying}
     left = {c.id for c in checkpoints if c.thread_number not in living}
     if left:
-        found |= left & _line(checkpoints, thinned) - _line(checkpoints, others)
+        found |= left - _line(checkpoints, others)
     forked = {t.forked_from.checkpoint for t in others if t.forked_from is not None}
     return found - forked
 
