@@ -59,6 +59,9 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
     threads of every kind may be removed except agents, their checkpoints and
     documents. Agents' checkpoints, and what they pin, are kept whatever ``kinds`` says.
 
+    The ledger of effects outlives the checkpoints: calls are forgotten only if they are
+    older than ``effects``, and never while their outcome is unknown.
+
     ``at_most`` is the share (0 to 1) of the checkpoints that one prune may remove, of
     all in the store or in the threads it is limited to. A prune that would remove more
     is refused: a clock that jumped would otherwise empty the store.
@@ -74,11 +77,12 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
     threads_per_owner: int | None = None
     threads_in_all: int | None = None
     kinds: tuple[str, ...] | None = None
+    effects: timedelta | None = None
     at_most: float | None = None
 
     def __post_init__(self) -> None:
         _check_counts(self, ("last", "threads_per_owner", "threads_in_all"), least=1)
-        for name in ("within", "idle"):
+        for name in ("within", "idle", "effects"):
             age = getattr(self, name)
             if age is not None and (
                 not isinstance(age, timedelta) or age < timedelta(0)
@@ -99,8 +103,11 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
     def may_thin(self, kind: str) -> bool:
         """Whether checkpoints of a thread of a kind may be removed."""
         # An agent's checkpoint has pins, which are removed only by deleting it.
-        is_meant = self.kinds is None or kind in self.kinds
-        return self.thins_threads and is_meant and kind != AGENT_CHECKPOINTS
+        return self.thins_threads and self.is_for(kind) and kind != AGENT_CHECKPOINTS
+
+    def is_for(self, kind: str) -> bool:
+        """Whether the rules apply to threads of a kind."""
+        return self.kinds is None or kind in self.kinds
 
     @property
     def drops_threads(self) -> bool:

@@ -299,6 +299,11 @@ def _indexed(entry: Entry) -> _Indexed:
     )
 
 
+def indexed_place(entry: Entry) -> Place:
+    """The place of the effect that a line of the index means."""
+    return _indexed(entry).place
+
+
 async def _read(context: Context, row: _Indexed) -> Effect:
     """The effect that a line of the index means."""
     parts: dict[str, Entry] = {}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from datetime import timedelta
 from functools import partial
 
 from msgspec.structs import replace
 
 from holdfast._engine.context import Context
+from holdfast._engine.effects.expiry import expired
 from holdfast._engine.records import conversations
 from holdfast._engine.threads.removal import (
     OVERTAKEN,
@@ -19,7 +21,7 @@ from holdfast._engine.threads.removal import (
     until_current,
 )
 from holdfast._engine.upkeep.scope import EVERYTHING, PruneScope, removable
-from holdfast._port import FamilyPlan, Prune, Pruned, Threads
+from holdfast._port import FamilyPlan, Prune, Pruned, Threads, Write
 from holdfast._port.removal import plan_removal
 from holdfast._values.records import Checkpoint, ThreadRecord
 from holdfast.errors import Conflict, HoldfastError
@@ -138,8 +140,27 @@ async def _plan(
         at=now,
         threads=tuple(dropped),
         families=tuple(families),
+        then=await _expired(context, policy, living, scope, names),
         forget_before=None if scope.is_limited else now - TOMBSTONE_LIFE,
     )
+
+
+async def _expired(
+    context: Context,
+    policy: Retention,
+    living: Sequence[ThreadRecord],
+    scope: PruneScope,
+    dropped: set[str],
+) -> tuple[Write, ...]:
+    """What forgets old effects of the threads that stay."""
+    if policy.effects is None:
+        return ()
+    before = context.clock() - policy.effects // timedelta(microseconds=1)
+    meant = [t for t in living if scope.has(t) and policy.is_for(t.kind)]
+    names = {thread.id for thread in meant} - dropped
+    families = {t.family for t in living if t.id in names}
+    writes = [w for f in sorted(families) for w in await expired(context, f, before)]
+    return tuple(write for write in writes if write.thread in names)
 
 
 def _also_thinned(
