@@ -93,7 +93,7 @@ def collected(entries: Iterable[Entry]) -> list[Effect]:
     effects = [
         _effect(place, parts)
         for place, parts in found.items()
-        if _CALL_FIELDS <= _value(parts.get("call:begin")).keys()
+        if _value(parts.get("call:begin")).keys() >= _CALL_FIELDS
     ]
     return sorted(effects, key=lambda effect: effect.seq)
 
