@@ -29,6 +29,7 @@ from holdfast._messages.transcript import (
     TranscriptCall,
     call_in,
     calls_of,
+    decoded,
     open_calls,
     parts_of,
     role_of,
@@ -193,7 +194,7 @@ class Recording:
         if isinstance(call, TranscriptCall):
             return call
         if isinstance(call, ToolCall):
-            return TranscriptCall(call.id, call.name, call.arguments)
+            return TranscriptCall(call.id, call.name, decoded(call.arguments))
         if isinstance(call, str):
             return self._called(call)
         found = call_in(call)
