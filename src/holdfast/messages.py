@@ -6,13 +6,29 @@ accepted, a mapping in the format of OpenAI or Anthropic is too, and is stored a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Self, TypeAlias, cast
+from base64 import b64decode
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NotRequired, Self, TypeAlias, TypedDict, cast
 
 import msgspec
 
-from holdfast._messages import transcript
-from holdfast._messages.fields import from_plain, to_plain
+from holdfast._messages import (
+    anthropic,
+    fields,
+    openai_chat,
+    openai_responses,
+    transcript,
+    turns,
+)
+from holdfast._messages.parts import (
+    Call,
+    Media,
+    Other,
+    Text,
+    Thought,
+    text_in_place_of,
+)
+from holdfast._messages.shapes import is_text, to_json
 from holdfast._messages.transcript import parts_of
 from holdfast._values.clock import now, uuid7
 from holdfast.errors import Unstorable
@@ -125,7 +141,7 @@ def stored(message: object) -> dict[str, Any]:
 
 
 def _stored(message: Message) -> dict[str, Any]:
-    plain: dict[str, Any] = {MARK: VERSION, **to_plain(message)}
+    plain: dict[str, Any] = {MARK: VERSION, **fields.to_plain(message)}
     for name in ("tool_calls", "attachments"):
         if name in plain:
             plain[name] = _stored_parts(plain[name])
@@ -136,7 +152,7 @@ def _stored_parts(parts: Any) -> Any:
     if not any(isinstance(part, ToolCall | Attachment) for part in parts_of(parts)):
         return parts  # of a newer version
     return [
-        to_plain(part) if isinstance(part, ToolCall | Attachment) else part
+        fields.to_plain(part) if isinstance(part, ToolCall | Attachment) else part
         for part in parts
     ]
 
@@ -150,7 +166,7 @@ def restored(kept: Mapping[str, Any] | str) -> AnyMessage:
     plain = {name: value for name, value in kept.items() if name != MARK}
     plain["tool_calls"] = _parts(plain.get("tool_calls"), ToolCall)
     plain["attachments"] = _parts(plain.get("attachments"), Attachment)
-    return from_plain(Message, {"id": "", "at": 0, **plain})
+    return fields.from_plain(Message, {"id": "", "at": 0, **plain})
 
 
 def _parts(kept: Any, type_: type[ToolCall | Attachment]) -> Any:
@@ -163,4 +179,111 @@ def _part(kept: Any, type_: type[ToolCall | Attachment]) -> Any:
     if type(kept) is not dict:
         return kept
     needed: dict[str, Any] = {"id": "", "name": ""}
-    return from_plain(type_, needed | kept)
+    return fields.from_plain(type_, needed | kept)
+
+
+# --- for models -----------------------------------------------------------------------
+
+
+class AnthropicRequest(TypedDict):
+    """The part of a request to Anthropic that is the transcript."""
+
+    system: NotRequired[Any]
+    messages: list[Any]
+
+
+def to_openai(messages: Iterable[AnyMessage]) -> list[Any]:
+    """Messages of any format as OpenAI's Chat Completions takes them.
+
+    Pass the result as ``messages``. A message that OpenAI accepts comes back equal. A
+    call without a result stays without one. Reasoning is left out, unless a compatible
+    server wrote it. Images and files in the result of a tool follow in a message of the
+    user, since a result is text here. Other parts that this provider does not know
+    become text.
+    """
+    return list(to_json(openai_chat.write(_read(messages))))
+
+
+def to_openai_responses(messages: Iterable[AnyMessage]) -> list[Any]:
+    """Messages of any format as the items that OpenAI's Responses takes.
+
+    Pass the result as ``input``. An item that OpenAI accepts comes back equal, with its
+    reasoning, except reasoning that nothing follows. The reasoning of others and names
+    of speakers are left out; parts that this provider does not know become text. A call
+    without a result stays without one.
+    """
+    return list(to_json(openai_responses.write(_read(messages))))
+
+
+def to_anthropic(messages: Iterable[AnyMessage]) -> AnthropicRequest:
+    """Messages of any format as arguments of Anthropic's ``messages.create``.
+
+    Pass the result as ``**to_anthropic(...)``. All system messages become ``system``.
+    Neighbouring messages of one role are joined, results of tools first; a message that
+    says nothing is left out. A transcript of Anthropic that keeps these rules comes
+    back equal, with its signed thinking. The reasoning of others and names of speakers
+    are left out; parts that this provider does not know become text. A call without a
+    result stays without one.
+    """
+    return cast("AnthropicRequest", to_json(anthropic.write(_read(messages))))
+
+
+def to_plain(messages: Iterable[AnyMessage]) -> list[Message]:
+    """Messages of any format as `Message` records.
+
+    A `Message` comes back as it is. The items of one reply become one message; each
+    result of a tool becomes a message. Parts that are neither text nor media become
+    text.
+    """
+    found: list[Message] = []
+    for each in turns.joined(_read(messages)):
+        known = restored(each.message) if each.message else None
+        known_or_made = (
+            [known] if isinstance(known, Message) else map(_plain, each.turns)
+        )
+        found += known_or_made
+    return found
+
+
+def _read(messages: Iterable[AnyMessage]) -> list[turns.ReadMessage]:
+    return turns.read([_fields(message) for message in messages])
+
+
+def _fields(message: AnyMessage) -> dict[str, Any]:
+    # Plain threads may have texts among their messages.
+    return {"role": "user", "content": message} if is_text(message) else stored(message)
+
+
+def _plain(turn: turns.Turn) -> Message:
+    parts = turn.parts
+    calls = [part.call for part in parts if isinstance(part, Call)]
+    texts = [part for part in parts if isinstance(part, Text | Other)]
+    thoughts = [part.text for part in parts if isinstance(part, Thought)]
+    return Message(
+        role="system" if turn.role in turns.SYSTEM else turn.role,
+        content="\n".join(map(text_in_place_of, texts)),
+        name=turn.name or None,
+        tool_calls=[
+            ToolCall(id=c.id, name=c.name, arguments=c.arguments) for c in calls
+        ],
+        tool_call_id=turn.call_id or None,
+        attachments=[_attachment(part) for part in parts if isinstance(part, Media)],
+        reasoning="\n".join(thoughts) or None,
+        metadata={"is_error": True} if turn.is_error else {},
+    )
+
+
+def _attachment(part: Media) -> Attachment:
+    try:
+        content = b64decode(part.base64) if part.base64 else None
+    except ValueError:
+        return Attachment(kind=part.kind, name=part.name, content=part.note)
+    uploaded = {"file_id": part.file_id} if part.file_id else {}
+    return Attachment(
+        kind=part.kind,
+        name=part.name,
+        mime_type=part.mime_type,
+        content=content,
+        url=part.url or None,
+        extra=uploaded,
+    )
