@@ -9,13 +9,13 @@ from __future__ import annotations
 import types
 from collections.abc import Iterable
 from functools import cache
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, NotRequired, Required, Union, get_args, get_origin
 
 from anthropic.types import MessageParam, TextBlockParam
 from openai.types.chat import ChatCompletionMessageParam
 from openai.types.responses import ResponseInputItemParam
 from pydantic import TypeAdapter
-from typing_extensions import NotRequired, Required, TypedDict, get_type_hints
+from typing_extensions import TypedDict, get_type_hints
 from typing_extensions import is_typeddict as is_typed_dict
 
 WRAPPERS = (Required, NotRequired, Annotated)

@@ -26,6 +26,7 @@ from holdfast._messages.shapes import (
     is_bool,
     is_fields,
     is_list,
+    is_none,
     is_text,
     one_of,
     shaped,
@@ -50,7 +51,17 @@ def _source(kind: str, **required: Test) -> Test:
 _IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _PDF = "application/pdf"
 _LINKED = (_source("url", url=is_text), _source("file", file_id=is_text))
-_TEXT = {"text": Shape({"text": _says_something})}
+# Closed, since OpenAI has parts of this type too, with other fields.
+_TEXT = {
+    "text": Shape(
+        {"type": is_text, "text": _says_something},
+        {
+            "cache_control": either(is_fields, is_none),
+            "citations": either(is_list, is_none),
+        },
+        closed=True,
+    )
+}
 _SHOWN = {
     **_TEXT,
     "image": Shape(

@@ -34,7 +34,14 @@ from holdfast._messages.turns import ReadMessage, Turn, joined
 # --- what OpenAI accepts --------------------------------------------------------------
 
 _FUNCTION = Shape({"name": is_text, "arguments": is_text})
-_TEXT = {"text": Shape({"text": is_text})}
+# Closed, since Anthropic has parts of this type too, with other fields.
+_TEXT = {
+    "text": Shape(
+        {"type": is_text, "text": is_text},
+        {"prompt_cache_breakpoint": is_fields},
+        closed=True,
+    )
+}
 _ASKED = {
     **_TEXT,
     "image_url": Shape({"image_url": shaped(Shape({"url": is_text}))}),

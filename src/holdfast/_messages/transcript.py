@@ -83,7 +83,8 @@ def text_of(message: object) -> str:
     results = (
         fields_of(call).get("result") for call in parts_of(fields.get("tool_calls"))
     )
-    found = [fields.get("content"), fields.get("output"), *results]
+    said = map(fields.get, ("content", "refusal", "output"))
+    found = [*said, *results]
     return "\n".join(text for value in found for text in _texts(value) if text)
 
 
