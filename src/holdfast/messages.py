@@ -6,29 +6,14 @@ accepted, a mapping in the format of OpenAI or Anthropic is too, and is stored a
 
 from __future__ import annotations
 
-from base64 import b64decode
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NotRequired, Self, TypeAlias, TypedDict, cast
 
 import msgspec
 
-from holdfast._messages import (
-    anthropic,
-    fields,
-    openai_chat,
-    openai_responses,
-    transcript,
-    turns,
-)
-from holdfast._messages.parts import (
-    Call,
-    Media,
-    Other,
-    Text,
-    Thought,
-    text_in_place_of,
-)
-from holdfast._messages.shapes import is_text, to_json
+from holdfast._messages import transcript
+from holdfast._messages.fields import from_plain
+from holdfast._messages.fields import to_plain as plain_fields
 from holdfast._messages.transcript import parts_of
 from holdfast._values.clock import now, uuid7
 from holdfast.errors import Unstorable
@@ -141,7 +126,7 @@ def stored(message: object) -> dict[str, Any]:
 
 
 def _stored(message: Message) -> dict[str, Any]:
-    plain: dict[str, Any] = {MARK: VERSION, **fields.to_plain(message)}
+    plain: dict[str, Any] = {MARK: VERSION, **plain_fields(message)}
     for name in ("tool_calls", "attachments"):
         if name in plain:
             plain[name] = _stored_parts(plain[name])
@@ -152,7 +137,7 @@ def _stored_parts(parts: Any) -> Any:
     if not any(isinstance(part, ToolCall | Attachment) for part in parts_of(parts)):
         return parts  # of a newer version
     return [
-        fields.to_plain(part) if isinstance(part, ToolCall | Attachment) else part
+        plain_fields(part) if isinstance(part, ToolCall | Attachment) else part
         for part in parts
     ]
 
@@ -166,7 +151,7 @@ def restored(kept: Mapping[str, Any] | str) -> AnyMessage:
     plain = {name: value for name, value in kept.items() if name != MARK}
     plain["tool_calls"] = _parts(plain.get("tool_calls"), ToolCall)
     plain["attachments"] = _parts(plain.get("attachments"), Attachment)
-    return fields.from_plain(Message, {"id": "", "at": 0, **plain})
+    return from_plain(Message, {"id": "", "at": 0, **plain})
 
 
 def _parts(kept: Any, type_: type[ToolCall | Attachment]) -> Any:
@@ -179,10 +164,12 @@ def _part(kept: Any, type_: type[ToolCall | Attachment]) -> Any:
     if type(kept) is not dict:
         return kept
     needed: dict[str, Any] = {"id": "", "name": ""}
-    return fields.from_plain(type_, needed | kept)
+    return from_plain(type_, needed | kept)
 
 
 # --- for models -----------------------------------------------------------------------
+#
+# What writes them is loaded when it is used: not every program asks a model.
 
 
 class AnthropicRequest(TypedDict):
@@ -201,7 +188,9 @@ def to_openai(messages: Iterable[AnyMessage]) -> list[Any]:
     user, since a result is text here. Other parts that this provider does not know
     become text.
     """
-    return list(to_json(openai_chat.write(_read(messages))))
+    from holdfast._messages import model_input  # noqa: PLC0415 - see above
+
+    return model_input.to_openai(messages)
 
 
 def to_openai_responses(messages: Iterable[AnyMessage]) -> list[Any]:
@@ -212,7 +201,9 @@ def to_openai_responses(messages: Iterable[AnyMessage]) -> list[Any]:
     of speakers are left out; parts that this provider does not know become text. A call
     without a result stays without one.
     """
-    return list(to_json(openai_responses.write(_read(messages))))
+    from holdfast._messages import model_input  # noqa: PLC0415 - see above
+
+    return model_input.to_openai_responses(messages)
 
 
 def to_anthropic(messages: Iterable[AnyMessage]) -> AnthropicRequest:
@@ -225,7 +216,9 @@ def to_anthropic(messages: Iterable[AnyMessage]) -> AnthropicRequest:
     are left out; parts that this provider does not know become text. A call without a
     result stays without one.
     """
-    return cast("AnthropicRequest", to_json(anthropic.write(_read(messages))))
+    from holdfast._messages import model_input  # noqa: PLC0415 - see above
+
+    return model_input.to_anthropic(messages)
 
 
 def to_plain(messages: Iterable[AnyMessage]) -> list[Message]:
@@ -235,55 +228,6 @@ def to_plain(messages: Iterable[AnyMessage]) -> list[Message]:
     result of a tool becomes a message. Parts that are neither text nor media become
     text.
     """
-    found: list[Message] = []
-    for each in turns.joined(_read(messages)):
-        known = restored(each.message) if each.message else None
-        known_or_made = (
-            [known] if isinstance(known, Message) else map(_plain, each.turns)
-        )
-        found += known_or_made
-    return found
+    from holdfast._messages import model_input  # noqa: PLC0415 - see above
 
-
-def _read(messages: Iterable[AnyMessage]) -> list[turns.ReadMessage]:
-    return turns.read([_fields(message) for message in messages])
-
-
-def _fields(message: AnyMessage) -> dict[str, Any]:
-    # Plain threads may have texts among their messages.
-    return {"role": "user", "content": message} if is_text(message) else stored(message)
-
-
-def _plain(turn: turns.Turn) -> Message:
-    parts = turn.parts
-    calls = [part.call for part in parts if isinstance(part, Call)]
-    texts = [part for part in parts if isinstance(part, Text | Other)]
-    thoughts = [part.text for part in parts if isinstance(part, Thought)]
-    return Message(
-        role="system" if turn.role in turns.SYSTEM else turn.role,
-        content="\n".join(map(text_in_place_of, texts)),
-        name=turn.name or None,
-        tool_calls=[
-            ToolCall(id=c.id, name=c.name, arguments=c.arguments) for c in calls
-        ],
-        tool_call_id=turn.call_id or None,
-        attachments=[_attachment(part) for part in parts if isinstance(part, Media)],
-        reasoning="\n".join(thoughts) or None,
-        metadata={"is_error": True} if turn.is_error else {},
-    )
-
-
-def _attachment(part: Media) -> Attachment:
-    try:
-        content = b64decode(part.base64) if part.base64 else None
-    except ValueError:
-        return Attachment(kind=part.kind, name=part.name, content=part.note)
-    uploaded = {"file_id": part.file_id} if part.file_id else {}
-    return Attachment(
-        kind=part.kind,
-        name=part.name,
-        mime_type=part.mime_type,
-        content=content,
-        url=part.url or None,
-        extra=uploaded,
-    )
+    return model_input.to_plain(messages)

@@ -94,11 +94,7 @@ _RESULT_SHAPE = Shape(
         "is_error": is_bool,
     },
 )
-_ASKED = {
-    **_SHOWN,
-    _RESULT: _RESULT_SHAPE,
-    "container_upload": Shape({"file_id": is_text}),
-}
+_UPLOAD = {"container_upload": Shape({"file_id": is_text})}
 _USE = Shape({"id": is_anthropic_id, "name": is_text, "input": is_fields})
 _SERVER_RESULT = Shape({"tool_use_id": is_text, "content": either(is_list, is_fields)})
 _REPLIED = {
@@ -113,9 +109,9 @@ _REPLIED = {
     "bash_code_execution_tool_result": _SERVER_RESULT,
     "text_editor_code_execution_tool_result": _SERVER_RESULT,
     "tool_search_tool_result": _SERVER_RESULT,
-    "container_upload": Shape({"file_id": is_text}),
+    **_UPLOAD,
 }
-_PARTS = {"user": _ASKED, "assistant": _REPLIED}
+_PARTS = {"user": {**_SHOWN, **_UPLOAD}, "assistant": _REPLIED}
 _NATIVE = {
     role: Shape(
         {
@@ -124,7 +120,10 @@ _NATIVE = {
         },
         closed=True,
     )
-    for role, parts in _PARTS.items()
+    for role, parts in {
+        "user": {**_PARTS["user"], _RESULT: _RESULT_SHAPE},
+        "assistant": _REPLIED,
+    }.items()
 }
 
 # --- writing --------------------------------------------------------------------------
@@ -214,18 +213,17 @@ def _made(part: Text | Media | Other, shapes: dict[str, Shape]) -> Iterator[Fiel
 
 
 def _media(part: Media) -> Fields | None:
-    if part.file_id:
+    is_pdf = part.mime_type == _PDF or part.url.endswith(".pdf")
+    if part.file_id or not (is_pdf or part.kind == "image"):
         return None
+    kind = "document" if is_pdf else "image"
     if part.url:
-        kind = {"image": "image", "file": "document"}.get(part.kind)
-        source = {"type": "url", "url": part.url}
-        return {"type": kind, "source": source} if kind else None
-    source = {"type": "base64", "media_type": part.mime_type, "data": part.base64}
-    if part.mime_type in _IMAGES:
-        return {"type": "image", "source": source}
-    if part.mime_type == _PDF:
-        return {"type": "document", "source": source}
-    return None
+        return {"type": kind, "source": {"type": "url", "url": part.url}}
+    mime_type = "image/jpeg" if part.mime_type == "image/jpg" else part.mime_type
+    if mime_type not in {_PDF, *_IMAGES}:
+        return None
+    source = {"type": "base64", "media_type": mime_type, "data": part.base64}
+    return {"type": kind, "source": source}
 
 
 def _use(part: Call) -> Fields:

@@ -149,17 +149,27 @@ def call_part(entry: object) -> Part:
 def attachment_part(entry: object) -> Part:
     """An attachment of a `Message`."""
     fields = fields_of(entry)
-    content, name = fields.get("content"), _string(fields, "name")
+    name, mime_type = _string(fields, "name"), _string(fields, "mime_type")
+    content = fields.get("content")
+    text = content if isinstance(content, str) else _decoded_text(content, mime_type)
+    if text is not None:
+        return Text(f"{name}\n{text}" if name else text)
     kind = _string(fields, "kind") or "file"
-    mime_type = _string(fields, "mime_type")
-    if isinstance(content, str):
-        return Text(f"{name}\n{content}" if name else content)
     if isinstance(content, bytes):
         mime_type = mime_type or _sniffed(content)
         base64 = b64encode(content).decode()
         return Media(kind=kind, mime_type=mime_type, base64=base64, name=name)
     url = _string(fields, "url")
     return _linked(kind, url, name=name, mime_type=mime_type) or Other(entry)
+
+
+def _decoded_text(content: object, mime_type: str) -> str | None:
+    if not isinstance(content, bytes) or not mime_type.startswith("text/"):
+        return None
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 _SIGNATURES = {

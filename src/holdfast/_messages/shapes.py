@@ -117,12 +117,12 @@ def each(test: Test) -> Test:
 
 def shaped(shape: Shape) -> Test:
     """Whether a value fits, without anything to leave out."""
-    return lambda value: shape.fit(value) is value
+    return lambda value: value is not None and shape.fit(value) is value
 
 
 def typed(shapes: Shapes) -> Test:
     """Whether a value has a type among these and fits."""
-    return lambda value: fit_part(shapes, value) is value
+    return lambda value: value is not None and fit_part(shapes, value) is value
 
 
 # --- JSON -----------------------------------------------------------------------------
