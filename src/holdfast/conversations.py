@@ -22,6 +22,7 @@ from holdfast.messages import (
     AnthropicRequest,
     AnyMessage,
     Message,
+    accepted,
     restored,
     stored,
 )
@@ -77,7 +78,9 @@ class Conversation(msgspec.Struct, kw_only=True):
         return not any(transcript.role_of(stored(m)) == "user" for m in self.messages)
 
     def add(self, *messages: AnyMessage) -> None:
-        """Append messages."""
+        """Append messages; an unknown role is refused."""
+        for message in messages:
+            accepted(message)
         self.messages += messages
 
     def auto_title(self) -> str | None:

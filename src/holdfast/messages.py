@@ -7,6 +7,7 @@ accepted, a mapping in the format of OpenAI or Anthropic is too, and is stored a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, NotRequired, Self, TypeAlias, TypedDict, cast
 
 import msgspec
@@ -24,6 +25,20 @@ VERSION = 1
 
 # The status of a tool call. Others, of a newer version, are kept as they are.
 PENDING, RUNNING, COMPLETED, FAILED = "pending", "running", "completed", "failed"
+
+
+# The roles that new messages may have: ours, and those of the providers' formats.
+ROLES = (
+    "user",
+    "assistant",
+    "system",
+    "tool",
+    "developer",
+    "function",
+    "model",
+    "human",
+    "ai",
+)
 
 
 class ToolCall(msgspec.Struct, kw_only=True):
@@ -123,6 +138,21 @@ def stored(message: object) -> dict[str, Any]:
     raise Unstorable(
         "message", f"{kind} is neither a Message nor a dict; pass its .model_dump()"
     )
+
+
+def accepted(message: object) -> dict[str, Any]:
+    """A new message as the mapping that is stored; an unknown role is refused.
+
+    Messages that are stored already may have any role: a newer version or an importer
+    wrote them.
+    """
+    kept = stored(message)
+    role: object = kept.get("role")
+    if role is None or role in ROLES:
+        return kept
+    near = get_close_matches(str(role), ROLES, 1)
+    meant = f"did you mean {near[0]!r}?" if near else "pass a known role."
+    raise Unstorable("role", f"{role!r} is no role; {meant} Roles: {', '.join(ROLES)}")
 
 
 def _stored(message: Message) -> dict[str, Any]:

@@ -39,7 +39,7 @@ from holdfast._port import Start
 from holdfast._values import codec
 from holdfast._values.records import Checkpoint, checked_name
 from holdfast.errors import Conflict, NotFound, Unstorable
-from holdfast.messages import AnyMessage, ToolCall, restored, stored
+from holdfast.messages import AnyMessage, ToolCall, accepted, restored
 from holdfast.strategy import Event, Happening, Strategy, Wish
 
 # A call as the model made it, in any dialect, as a record, or by its id.
@@ -127,7 +127,7 @@ class Recording:
         # Encoded and decoded: a message that cannot be stored is refused before it is
         # added, and what the caller changes in it later is not saved.
         new = [
-            cast("Stored", codec.decode(codec.encode(stored(message), "message")))
+            cast("Stored", codec.decode(codec.encode(accepted(message), "message")))
             for message in messages
         ]
         self.messages += new
