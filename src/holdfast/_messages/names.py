@@ -16,9 +16,9 @@ def tool_name(name: str) -> str:
     return _NOT_IN_NAMES.sub("_", name)[:_LONGEST_NAME] or "unknown"
 
 
-def is_speaker(name: str) -> bool:
+def is_speaker(name: object) -> bool:
     """Whether OpenAI accepts the name of who speaks."""
-    return _SPEAKER.fullmatch(name) is not None
+    return isinstance(name, str) and _SPEAKER.fullmatch(name) is not None
 
 
 def anthropic_id(id_: str) -> str:

@@ -66,7 +66,7 @@ _CALLS = {
 
 def _message(role: str, parts: Shapes, **required: Test) -> Shape:
     tests = {"role": one_of(role), "content": either(is_text, each(typed(parts)))}
-    return Shape({**tests, **required}, {"name": is_text}, closed=True)
+    return Shape({**tests, **required}, {"name": is_speaker}, closed=True)
 
 
 _NATIVE = {
@@ -93,7 +93,7 @@ _NATIVE = {
         {"role": one_of("assistant")},
         {
             "content": either(is_text, is_none, each(typed(_REPLIED))),
-            "name": is_text,
+            "name": is_speaker,
             "refusal": either(is_text, is_none),
             "audio": either(is_none, shaped(Shape({"id": is_text}))),
             "tool_calls": each(typed(_CALLS)),

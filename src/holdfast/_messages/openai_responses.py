@@ -192,15 +192,17 @@ def _items(turn: Turn, free: set[str]) -> Iterator[Fields]:
 
 def _reply(turn: Turn) -> Iterator[Fields]:
     """A message for neighbouring texts, since it takes one text, and the calls."""
-    if not turn.parts:
-        yield {"role": "assistant", "content": ""}
     said = [part for part in turn.parts if not isinstance(part, Thought)]
+    has_calls = any(isinstance(part, Call) for part in said)
     for is_call, parts in groupby(said, lambda part: isinstance(part, Call)):
         if is_call:
             yield from (_call(part) for part in parts if isinstance(part, Call))
-        else:
-            texts = [text_in_place_of(p) for p in parts if not isinstance(p, Call)]
-            yield {"role": "assistant", "content": "\n".join(texts)}
+            continue
+        text = "\n".join(text_in_place_of(p) for p in parts if not isinstance(p, Call))
+        if text or not has_calls:
+            yield {"role": "assistant", "content": text}
+    if not turn.parts:
+        yield {"role": "assistant", "content": ""}
 
 
 def _call(part: Call) -> Fields:

@@ -59,7 +59,8 @@ class Media(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def note(self) -> str:
         """A text in its place, for a provider that does not take it."""
-        size = f"{len(self.base64) * 3 // 4} bytes" if self.base64 else ""
+        length = len(self.base64.rstrip("=")) * 3 // 4
+        size = f"{length} bytes" if length else ""
         about = (self.name, self.mime_type, self.url or self.file_id or size)
         return f"[{self.kind}: {', '.join(filter(None, about))}]"
 

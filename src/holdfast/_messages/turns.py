@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, takewhile
 
 import msgspec
+from msgspec.structs import replace
 
 from holdfast._messages.dialects import is_item
 from holdfast._messages.parts import (
@@ -39,6 +40,7 @@ ROLES = frozenset({"user", "assistant", "tool", *SYSTEM})
 
 # The roles of other formats. Any other role is that of a user.
 _ALIASES = {"model": "assistant", "ai": "assistant"}
+_ABOUT = frozenset({"role", "name", "type", "id", "status"})
 _THOUGHTS = ("reasoning", "reasoning_content")
 
 
@@ -129,7 +131,8 @@ def _turns(message: Fields) -> Iterator[Turn]:
         yield from _results_and_rest(message)
     elif ids:
         is_error = fields_of(message.get("metadata")).get("is_error") is True
-        yield _result(ids[0], message.get("content"), is_error=is_error)
+        found = _result(ids[0], message.get("content"), is_error=is_error)
+        yield replace(found, parts=[*found.parts, *_attachments(message)])
     else:
         yield _speech(message)
 
@@ -144,6 +147,7 @@ def _item(message: Fields, ids: list[str]) -> Turn:
 
 
 def _results_and_rest(message: Fields) -> Iterator[Turn]:
+    """The results among the blocks of a user message, then its other blocks."""
     rest: list[object] = []
     for block in parts_of(message.get("content")):
         ids = answers_of({"role": "user", "content": [block]})
@@ -154,9 +158,10 @@ def _results_and_rest(message: Fields) -> Iterator[Turn]:
             yield _result(ids[0], content, is_error=is_error, source=fields)
         else:
             rest.append(block)
-    if rest or not answers_of(message):
-        content = rest or message.get("content")
-        yield _speech({**message, "content": content})
+    if not answers_of(message):
+        yield _speech(message)
+    elif rest or message.get("attachments"):
+        yield _speech({**message, "content": rest})
 
 
 def _speech(message: Fields) -> Turn:
@@ -165,9 +170,10 @@ def _speech(message: Fields) -> Turn:
     role = _ALIASES.get(role, role)
     # A result that does not say of which call is told as a message of the user.
     role = role if role in ROLES - {"tool"} else "user"
+    parts = [*_parts(message, role), *_parts_beside(message, role)]
     return Turn(
         role=role,
-        parts=[*_parts(message, role), *_parts_beside(message, role)],
+        parts=parts or _unknown_parts(message),
         name=name if isinstance(name, str) else "",
         is_item=role == "assistant" and is_item(message),
         source=message,
@@ -184,6 +190,14 @@ def _parts(message: Fields, role: str) -> list[Part]:
     return [p for p in found if not (isinstance(p, Call) and p.call.id in listed)]
 
 
+def _unknown_parts(message: Fields) -> list[Part]:
+    """What a message of another format says, such as the ``parts`` of Gemini."""
+    if "content" in message or "holdfast" in message:
+        return []
+    others = {n: v for n, v in message.items() if n not in _ABOUT}
+    return contents_of(others.pop("parts", None)) + ([Other(others)] if others else [])
+
+
 def _use(part: Part) -> Part:
     is_use = isinstance(part, Other) and kind_of(fields_of(part.source)) == "tool_use"
     return call_part(part.source) if is_use and isinstance(part, Other) else part
@@ -191,7 +205,7 @@ def _use(part: Part) -> Part:
 
 def _parts_beside(message: Fields, role: str) -> Iterator[Part]:
     """What a message says in other fields than its content."""
-    yield from map(attachment_part, parts_of(message.get("attachments")))
+    yield from _attachments(message)
     if role != "assistant":
         yield from map(Other, parts_of(message.get("tool_calls")))
         return
@@ -205,6 +219,10 @@ def _parts_beside(message: Fields, role: str) -> Iterator[Part]:
         if message.get(name):
             yield Other({name: message[name]})
     yield from _calls(message)
+
+
+def _attachments(message: Fields) -> list[Part]:
+    return [attachment_part(entry) for entry in parts_of(message.get("attachments"))]
 
 
 def _calls(message: Fields) -> list[Part]:
