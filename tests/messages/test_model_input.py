@@ -128,6 +128,13 @@ def test_a_document_at_an_address_goes_to_those_who_fetch_it():
     assert anthropic == [{"type": "document", "source": source}]
 
 
+def test_a_document_of_text_is_text_elsewhere():
+    source = {"type": "text", "media_type": "text/plain", "data": "words"}
+    file = {"type": "document", "source": source}
+
+    assert contents(file) == ["words", "words", [file]]
+
+
 def test_a_file_that_was_uploaded_to_openai_stays_there():
     chat = {"type": "file", "file": {"file_id": "file-1"}}
     responses = {"type": "input_file", "file_id": "file-1"}
@@ -348,6 +355,34 @@ def test_the_old_function_calls_of_openai_are_told_to_others():
         assert made[1] == {"role": "user", "content": "seen"}
 
 
+def test_a_call_that_was_put_together_from_a_stream_can_be_sent():
+    function = {"name": "look", "arguments": "{}"}
+    entry = {"id": "a", "type": "function", "function": function}
+    streamed = {"role": "assistant", "tool_calls": [{**entry, "index": 0}], "n": 1}
+
+    [message] = to_openai([streamed])
+    assert message["tool_calls"] == [entry]
+
+
+def test_an_empty_text_beside_calls_is_not_said():
+    call = ToolCall(id="a", name="look")
+
+    assert len(to_openai_responses([Message.assistant("", tool_calls=[call])])) == 1
+    assert to_openai_responses([Message.assistant("")]) == [
+        {"role": "assistant", "content": ""}
+    ]
+    nothing = {"role": "assistant", "content": None}
+    assert to_openai_responses([nothing]) == to_openai([nothing])
+
+
+def test_a_result_keeps_its_fields_beside_others():
+    cached = {"cache_control": {"type": "ephemeral"}}
+    result = {"type": "tool_result", "tool_use_id": "a", "content": "seen", **cached}
+
+    made = to_anthropic([{"role": "user", "content": [result], "at": 5}])
+    assert made["messages"] == [{"role": "user", "content": [result]}]
+
+
 # --- words ----------------------------------------------------------------------------
 
 
@@ -400,9 +435,12 @@ def test_reasoning_that_nothing_follows_is_left_out():
     said = {"role": "assistant", "content": "Yes."}
     asked = {"role": "user", "content": "?"}
 
-    made = to_openai_responses([item, said, item, asked, item])
+    told = {"type": "function_call_output", "call_id": "a", "output": "seen"}
 
-    assert made == [{"type": "reasoning", "id": "rs_1", "summary": []}, said, asked]
+    made = to_openai_responses([item, said, item, asked, item, told, item])
+
+    kept = {"type": "reasoning", "id": "rs_1", "summary": []}
+    assert made == [kept, said, asked, told]
 
 
 def test_a_compatible_server_gets_its_reasoning_back():
@@ -431,8 +469,9 @@ def test_a_refusal_is_said():
     said = [{"role": "assistant", "content": "No."}]
 
     assert everywhere(message) == ([message], said, said)
-    plus = {**message, "parsed": None}
-    assert to_openai([plus])[0]["content"] == [{"type": "refusal", "refusal": "No."}]
+    part = {"type": "refusal", "refusal": "No."}
+    assert to_openai([{**message, "parsed": None}])[0]["content"] == [part]
+    assert everywhere({"role": "assistant", "content": [part]})[1:] == (said, said)
 
 
 def test_parts_that_only_one_provider_knows_become_text():
