@@ -15,7 +15,7 @@ from holdfast.messages import (
     to_plain,
 )
 from support.providers import check
-from support.rich_transcripts import rich_transcripts, said
+from support.rich_transcripts import rich_transcripts, said, spoiled_transcripts
 from support.transcripts import odd_messages, problems, transcripts
 
 PROVIDERS = ("openai", "responses", "anthropic")
@@ -93,8 +93,11 @@ def test_the_plain_form_says_the_same(messages):
     assert to_plain(plain) == plain
 
 
+ODD = st.lists(odd_messages.filter(lambda m: type(m) in (str, dict)))
+
+
 @pytest.mark.parametrize("provider", PROVIDERS)
-@given(messages=st.lists(odd_messages.filter(lambda m: type(m) in (str, dict))))
+@given(messages=ODD | spoiled_transcripts())
 def test_whatever_the_store_holds_becomes_a_valid_request(provider, messages):
     check(provider, request(provider, messages), closed=False)
     to_plain(messages)

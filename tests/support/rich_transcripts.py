@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from itertools import count, groupby
 from typing import Any
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from holdfast import Message, ToolCall
 from holdfast._messages.transcript import answers_of, calls_of, role_of, text_of
 from holdfast.messages import stored
+from support.transcripts import nonsense
 
 TEXTS = st.text(min_size=1, max_size=8).filter(lambda text: text.strip())
 ARGUMENTS = st.dictionaries(
@@ -168,6 +170,26 @@ def rich_transcripts(draw: st.DrawFn, dialects: tuple[str, ...] = tuple(USERS)):
         messages += USERS[draw(st.sampled_from(dialects))](draw)
         ids = [f"call_{next(numbers)}" for _ in range(draw(st.integers(0, 3)))]
         messages += REPLIES[draw(st.sampled_from(dialects))](draw, ids)
+    return messages
+
+
+@st.composite
+def spoiled_transcripts(draw: st.DrawFn):
+    """A transcript in which some values are lost or are something else."""
+    messages = [copy.deepcopy(stored(m)) for m in draw(rich_transcripts())]
+    for _ in range(draw(st.integers(1, 4))):
+        inner: Any = draw(st.sampled_from(messages))
+        while inner:
+            names = list(inner) if isinstance(inner, dict) else list(range(len(inner)))
+            name = draw(st.sampled_from(names))
+            if isinstance(inner[name], dict | list) and draw(st.integers(0, 3)):
+                inner = inner[name]
+                continue
+            if draw(st.booleans()):
+                inner[name] = draw(nonsense)
+            else:
+                del inner[name]
+            break
     return messages
 
 

@@ -23,6 +23,7 @@ from holdfast._messages.shapes import (
     Test,
     each,
     either,
+    every,
     fit_part,
     is_anything,
     is_bool,
@@ -57,9 +58,10 @@ _GIVEN = {
     ),
 }
 _SAID = {
-    "output_text": Shape({"text": is_text, "annotations": is_list}),
+    "output_text": Shape({"text": is_text, "annotations": every(is_fields)}),
     "refusal": Shape({"refusal": is_text}),
 }
+_THOUGHT = dict.fromkeys(("summary_text", "reasoning_text"), Shape({"text": is_text}))
 _CONTENT = either(is_text, each(typed(_GIVEN)))
 _OUTPUT: dict[str, Test] = {"call_id": is_text, "output": _CONTENT}
 
@@ -83,8 +85,8 @@ _ITEMS: Shapes = {
     ),
     "custom_tool_call_output": _item(_OUTPUT),
     "reasoning": _item(
-        {"id": is_text, "summary": is_list},
-        content=is_list,
+        {"id": is_text, "summary": every(typed(_THOUGHT))},
+        content=every(typed(_THOUGHT)),
         encrypted_content=_NULL_OR_TEXT,
     ),
     "shell_call": _item({"call_id": is_text, "action": is_fields}),

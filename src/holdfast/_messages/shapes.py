@@ -110,9 +110,14 @@ def either(*tests: Test) -> Test:
     return lambda value: any(test(value) for test in tests)
 
 
+def every(test: Test) -> Test:
+    """Whether a value is a list, and all in it pass the test."""
+    return lambda value: is_list(value) and all(map(test, parts_of(value)))
+
+
 def each(test: Test) -> Test:
     """Whether a value is a list of one or more that pass the test."""
-    return lambda value: bool(parts_of(value)) and all(map(test, parts_of(value)))
+    return lambda value: bool(parts_of(value)) and every(test)(value)
 
 
 def shaped(shape: Shape) -> Test:
