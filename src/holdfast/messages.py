@@ -19,13 +19,24 @@ from holdfast._messages.transcript import parts_of
 from holdfast._values.clock import now, uuid7
 from holdfast.errors import Unstorable
 
+__all__ = [
+    "AnthropicRequest",
+    "AnyMessage",
+    "Attachment",
+    "Message",
+    "ToolCall",
+    "to_anthropic",
+    "to_openai",
+    "to_openai_responses",
+    "to_plain",
+]
+
 # The key that marks the mapping of a `Message`; its value is the version of the format.
 MARK = "holdfast"
 VERSION = 1
 
 # The status of a tool call. Others, of a newer version, are kept as they are.
 PENDING, RUNNING, COMPLETED, FAILED = "pending", "running", "completed", "failed"
-
 
 # The roles that new messages may have: ours, and those of the providers' formats.
 ROLES = (
@@ -199,7 +210,8 @@ def _part(kept: Any, type_: type[ToolCall | Attachment]) -> Any:
 
 # --- for models -----------------------------------------------------------------------
 #
-# What writes them is loaded when it is used: not every program asks a model.
+# What writes them is loaded when it is used: not every program asks a model. The types
+# are loose, so that type checkers accept them for the types of a provider's library.
 
 
 class AnthropicRequest(TypedDict):

@@ -61,7 +61,10 @@ _SAID = {
     "output_text": Shape({"text": is_text, "annotations": every(is_fields)}),
     "refusal": Shape({"refusal": is_text}),
 }
-_THOUGHT = dict.fromkeys(("summary_text", "reasoning_text"), Shape({"text": is_text}))
+_THOUGHT = {
+    "summary_text": Shape({"text": is_text}),
+    "reasoning_text": Shape({"text": is_text}),
+}
 _CONTENT = either(is_text, each(typed(_GIVEN)))
 _OUTPUT: dict[str, Test] = {"call_id": is_text, "output": _CONTENT}
 
