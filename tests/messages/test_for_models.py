@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from holdfast.messages import (
     Message,
@@ -38,6 +39,27 @@ def messages_of(made: Any) -> list[Any]:
         return made
     system = [{"role": "system", "content": made["system"]}] if "system" in made else []
     return [*system, *made["messages"]]
+
+
+# --- the check itself ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("provider", "wrong"),
+    [
+        ("openai", [{"role": "user", "content": [{"type": "text"}]}]),
+        ("openai", [{"role": "assistant", "content": None, "tool_calls": [{"id": 5}]}]),
+        ("openai", [{"role": "user", "content": "Hi.", "at": 5}]),
+        ("responses", [{"type": "function_call_output", "output": [{"text": "a"}]}]),
+        ("responses", [{"type": "reasoning", "id": "rs_1"}]),
+        ("anthropic", {"messages": [{"role": "user", "content": [{"type": "text"}]}]}),
+        ("anthropic", {"messages": [{"role": "tool", "content": "Hi."}]}),
+        ("anthropic", {"messages": [], "system": [{"type": "image"}]}),
+    ],
+)
+def test_the_types_of_the_provider_refuse_what_is_wrong(provider, wrong):
+    with pytest.raises(ValidationError):
+        check(provider, wrong)
 
 
 # --- every transcript -----------------------------------------------------------------

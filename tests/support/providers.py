@@ -14,7 +14,7 @@ from typing import Annotated, Any, NotRequired, Required, Union, get_args, get_o
 from anthropic.types import MessageParam, TextBlockParam
 from openai.types.chat import ChatCompletionMessageParam
 from openai.types.responses import ResponseInputItemParam
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, with_config
 from typing_extensions import TypedDict, get_type_hints
 from typing_extensions import is_typeddict as is_typed_dict
 
@@ -35,7 +35,7 @@ def strict(type_: Any, *, closed: bool) -> Any:
     if origin in WRAPPERS:
         return made[0]
     is_list = origin in (Iterable, list) or origin.__name__ == "SequenceNotStr"
-    return list[made[0]] if is_list else type_
+    return types.GenericAlias(list, (made[0],)) if is_list else type_
 
 
 def _strict_fields(type_: Any, closed: bool) -> Any:
@@ -47,12 +47,10 @@ def _strict_fields(type_: Any, closed: bool) -> Any:
         ]
         for name, hint in hints.items()
     }
-    made = TypedDict(type_.__name__, fields)
-    made.__pydantic_config__ = {
-        "extra": "forbid" if closed else "ignore",
-        "arbitrary_types_allowed": True,
-    }
-    return made
+    extra = "forbid" if closed else "ignore"
+    return with_config(extra=extra, arbitrary_types_allowed=True)(
+        TypedDict(type_.__name__, fields)
+    )
 
 
 @cache
