@@ -203,6 +203,18 @@ def test_an_attachment_without_anything_becomes_text():
     assert part == {"type": "text", "text": '{"kind":"hologram","id":"1"}'}
 
 
+def test_a_spoken_reply_is_its_transcript():
+    spoken = {"role": "assistant", "content": None, "audio": {"id": "audio_1"}}
+    heard = {"id": "audio_1", "data": "UklGRg==", "transcript": "Hi."}
+    said = [{"role": "assistant", "content": "Hi."}]
+
+    assert everywhere({**spoken, "audio": heard}) == (said, said, said)
+    chat, responses, anthropic = everywhere(spoken)
+    assert chat == [spoken]
+    assert responses == anthropic
+    assert "audio_1" in responses[0]["content"]
+
+
 def test_a_reply_has_no_images_but_names_them():
     item = {"type": "image_generation_call", "id": "ig_1", "status": "completed"}
     item |= {"result": PNG_TEXT}

@@ -17,7 +17,6 @@ from holdfast._messages.shapes import (
     Fields,
     Shape,
     Shapes,
-    Test,
     each,
     either,
     fit_part,
@@ -33,7 +32,9 @@ from holdfast._messages.turns import ReadMessage, Turn, joined
 
 # --- what OpenAI accepts --------------------------------------------------------------
 
-_FUNCTION = Shape({"name": is_text, "arguments": is_text})
+_FUNCTION = Shape({"name": is_text, "arguments": is_text}, closed=True)
+_CUSTOM = Shape({"name": is_text, "input": is_text}, closed=True)
+_FILE = Shape({}, {"file_data": is_text, "file_id": is_text, "filename": is_text})
 # Closed, since Anthropic has parts of this type too, with other fields.
 _TEXT = {
     "text": Shape(
@@ -52,21 +53,26 @@ _ASKED = {
             )
         }
     ),
-    "file": Shape({"file": is_fields}),
+    "file": Shape({"file": shaped(_FILE)}),
 }
 _REPLIED = {**_TEXT, "refusal": Shape({"refusal": is_text})}
 _PARTS: dict[str, Shapes] = {"user": _ASKED, "assistant": _REPLIED}
+# Closed: a call from a stream has its place in it, which is no field of a request.
 _CALLS = {
-    "function": Shape({"id": is_text, "function": shaped(_FUNCTION)}),
+    "function": Shape(
+        {"type": is_text, "id": is_text, "function": shaped(_FUNCTION)},
+        {"extra_content": is_fields},  # what Gemini wants back
+        closed=True,
+    ),
     "custom": Shape(
-        {"id": is_text, "custom": shaped(Shape({"name": is_text, "input": is_text}))}
+        {"type": is_text, "id": is_text, "custom": shaped(_CUSTOM)}, closed=True
     ),
 }
 
 
-def _message(role: str, parts: Shapes, **required: Test) -> Shape:
+def _message(role: str, parts: Shapes) -> Shape:
     tests = {"role": one_of(role), "content": either(is_text, each(typed(parts)))}
-    return Shape({**tests, **required}, {"name": is_speaker}, closed=True)
+    return Shape(tests, {"name": is_speaker}, closed=True)
 
 
 _NATIVE = {
@@ -95,7 +101,7 @@ _NATIVE = {
             "content": either(is_text, is_none, each(typed(_REPLIED))),
             "name": is_speaker,
             "refusal": either(is_text, is_none),
-            "audio": either(is_none, shaped(Shape({"id": is_text}))),
+            "audio": either(is_none, shaped(Shape({"id": is_text}, closed=True))),
             "tool_calls": each(typed(_CALLS)),
             "function_call": either(is_none, shaped(_FUNCTION)),
             # Compatible servers want their reasoning back.
@@ -228,8 +234,7 @@ def _file(part: Media) -> Fields:
 def _call(part: Call) -> Fields:
     native = fit_part(_CALLS, part.source)
     if native is not None:
-        # The place in a stream is no field of a request.
-        return {name: native[name] for name in native if name != "index"}
+        return native
     name = tool_name(part.call.name)
     if part.is_free:
         custom = {"name": name, "input": part.text}

@@ -199,8 +199,8 @@ def _unknown_parts(message: Fields) -> list[Part]:
 
 
 def _use(part: Part) -> Part:
-    is_use = isinstance(part, Other) and kind_of(fields_of(part.source)) == "tool_use"
-    return call_part(part.source) if is_use and isinstance(part, Other) else part
+    is_use = kind_of(fields_of(part.source)) == "tool_use"
+    return call_part(part.source) if is_use else part
 
 
 def _parts_beside(message: Fields, role: str) -> Iterator[Part]:
@@ -215,9 +215,13 @@ def _parts_beside(message: Fields, role: str) -> Iterator[Part]:
     refusal = message.get("refusal")
     if isinstance(refusal, str) and refusal:
         yield Text(refusal, {"type": "refusal", "refusal": refusal})
-    for name in ("audio", "function_call"):
-        if message.get(name):
-            yield Other({name: message[name]})
+    spoken = fields_of(message.get("audio")).get("transcript")
+    if isinstance(spoken, str):
+        yield Text(spoken)
+    elif message.get("audio"):
+        yield Other({"audio": message["audio"]})
+    if message.get("function_call"):
+        yield Other({"function_call": message["function_call"]})
     yield from _calls(message)
 
 
