@@ -102,7 +102,8 @@ def _is_reply_item(each: ReadMessage) -> bool:
 
 
 def _answered_after(found: list[ReadMessage], position: int) -> set[str]:
-    following = takewhile(lambda each: each.answers, found[position + 1 :])
+    later = (found[n] for n in range(position + 1, len(found)))
+    following = takewhile(lambda each: each.answers, later)
     return {id_ for each in following for id_ in each.answers}
 
 
