@@ -349,6 +349,7 @@ class KeptEffectTests(PaymentCases):
         thread = self.store.conversations.thread("c")
         mine = {"effect:x": 1, "call:9": "a", "call:1:begin:z": {"id": 7}, "anchor:": 2}
         thread.record_all(mine)
+        self.clock.advance(timedelta(seconds=1))
 
         self.store.prune(Retention(last=1, effects=timedelta(0)))
 
