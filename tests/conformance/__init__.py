@@ -6,7 +6,11 @@ checkpoints, `RecordTests` for agents, conversations, messages and documents. Ou
 backends run all of them.
 """
 
-from conformance.agent_checkpoints import AgentCheckpointTests, CheckpointRetentionTests
+from conformance.agent_checkpoints import (
+    AgentCheckpointTests,
+    CheckpointRetentionTests,
+    LoadedCheckpointTests,
+)
 from conformance.agents import AgentDeletionTests, AgentListingTests, AgentTests
 from conformance.archives import ArchiveSelectionTests
 from conformance.arguments import LimitTests, OptionTests, TextTests
@@ -44,7 +48,12 @@ from conformance.restore import (
     RestoredEffectTests,
     RestoredRecordTests,
 )
-from conformance.retention import HousekeepingTests, PolicyTests, PrunedBranchTests
+from conformance.retention import (
+    HousekeepingTests,
+    LimitedPruneTests,
+    PolicyTests,
+    PrunedBranchTests,
+)
 from conformance.saves import RepeatedAppendTests, SavedStateTests, UnchangedSaveTests
 from conformance.search import (
     IndexingTests,
@@ -83,6 +92,7 @@ class ThreadTests(
     RefusedRemovalTests,
     SelectedRemovalTests,
     PolicyTests,
+    LimitedPruneTests,
     PrunedBranchTests,
     HousekeepingTests,
     RecordedValueTests,
@@ -98,6 +108,7 @@ class RecordTests(
     AgentListingTests,
     AgentDeletionTests,
     AgentCheckpointTests,
+    LoadedCheckpointTests,
     CheckpointRetentionTests,
     RestoredRecordTests,
     RepeatedRestoreTests,
