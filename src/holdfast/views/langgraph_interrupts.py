@@ -8,7 +8,7 @@ but such control writes has finished, and waits for nothing.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -74,9 +74,8 @@ def _path(writes: list[tuple[str, str, Any]]) -> str:
 def _questions(writes: list[tuple[str, str, Any]]) -> Iterator[Waiting]:
     for path, channel, value in writes:
         if channel == _INTERRUPT:
-            for one in value if isinstance(value, list | tuple) else [value]:
-                asked = cast("Mapping[str, Any]", one)
-                yield Waiting(str(asked.get("id", "")), asked.get("value"), _node(path))
+            for asked in cast("Sequence[Mapping[str, Any]]", value):
+                yield Waiting(asked.get("id", ""), asked.get("value"), _node(path))
 
 
 def _node(path: str) -> str:
