@@ -96,8 +96,9 @@ def _candidate(row: Row) -> Candidate:
 def _patterns(texts: Sequence[str]) -> dict[str, Any]:
     """The longest texts, for which the index is asked, and those that remain."""
     patterns = [f"%{_escaped(text)}%" for text in sorted(texts, key=len, reverse=True)]
-    asked = {f"pattern_{n}": patterns[n % len(patterns)] for n in range(ASKED)}
-    return {**asked, "remaining": patterns[ASKED:]}
+    asked = [*patterns, None, None, None][:ASKED]
+    numbered = {f"pattern_{n}": pattern for n, pattern in enumerate(asked)}
+    return {**numbered, "remaining": patterns[ASKED:]}
 
 
 def _escaped(text: str) -> str:
