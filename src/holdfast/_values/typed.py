@@ -10,15 +10,17 @@ import dataclasses
 import enum
 from collections.abc import Callable
 from math import isnan
-from reprlib import repr as brief
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
+from holdfast._values.shortening import shortened
 from holdfast.errors import FormatMismatch, Unstorable
 
 T = TypeVar("T")
 _Value: TypeAlias = Any
+# How much of a value an error shows.
+LONGEST = 40
 _MARKS = ("model_validate", "__struct_config__", "__dataclass_fields__")
 
 
@@ -164,7 +166,11 @@ def _difference(a: _Value, b: _Value, path: str) -> str | None:
         parts = enumerate(zip(a, b, strict=True))
         return _first_difference([(f"{path}[{n}]", x, y) for n, (x, y) in parts])
     is_equal = a == b or (kind is float and isnan(a) and isnan(b))
-    return None if is_equal else f"{path} is {brief(a)} and would be {brief(b)}"
+    return None if is_equal else f"{path} is {_shown(a)} and would be {_shown(b)}"
+
+
+def _shown(value: object) -> str:
+    return shortened(repr(value), LONGEST)
 
 
 def _difference_of_fields(a: _Value, b: _Value, path: str) -> str | None:

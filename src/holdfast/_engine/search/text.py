@@ -13,6 +13,7 @@ from unicodedata import unidata_version
 
 from holdfast._port import Indexed, Stretch
 from holdfast._values.records import checksum
+from holdfast._values.shortening import ELLIPSIS
 
 # Neighbouring texts of about this many characters are one entry of the index. Measured
 # on an FTS5 trigram index, its size against that of the text: 2,048 give 0.47 for prose
@@ -28,7 +29,6 @@ FORM = checksum(f"1 {unidata_version}".encode())
 # A quoted phrase that stands alone, or anything between spaces.
 _WORD = re.compile(r'(?<!\S)"([^"]+)"(?!\S)|(\S+)')
 BEFORE, AFTER = 40, 60
-ELLIPSIS = "…"
 
 # Tokenizers stop at NUL, and surrogates cannot be encoded.
 _UNENCODABLE = re.compile("[\0\ud800-\udfff]")
