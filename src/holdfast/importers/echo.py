@@ -38,13 +38,15 @@ _OPENING = re.compile(
 
 def recognises(path: str) -> bool:
     """Whether a file, or one of a folder's JSON files, looks like one of echo's."""
-    return any(_looks_right(file.path) for file in _candidates(path, Reading()))
+    return any(
+        _looks_right(file.path) for file in _candidates(path, Reading(), frozenset())
+    )
 
 
-def read(path: str) -> Reading:
+def read(path: str, without: frozenset[str] = frozenset()) -> Reading:
     """All sessions of a file, or of a folder's JSON files."""
     reading = Reading()
-    for file in _candidates(path, reading):
+    for file in _candidates(path, reading, without):
         if os.path.isdir(path) and not _looks_right(file.path):
             reading.ignore(shown(file.path), "does not begin like a file of echo")
             continue
@@ -53,12 +55,14 @@ def read(path: str) -> Reading:
     return reading
 
 
-def _candidates(path: str, reading: Reading) -> Iterator[SourceFile]:
+def _candidates(
+    path: str, reading: Reading, without: frozenset[str]
+) -> Iterator[SourceFile]:
     beside = [path + ".tmp", os.path.splitext(path)[0] + ".json.tmp"]
     for left_over in dict.fromkeys(beside):
         if os.path.isfile(left_over):
             reading.ignore(shown(left_over), LEFT_OVER)
-    for file in walk(path, 1, reading):
+    for file in walk(path, 1, reading, without):
         if ".tmp" in file.name:
             reading.ignore(shown(file.path), LEFT_OVER)
         elif file.name.endswith(".json") or not os.path.isdir(path):
