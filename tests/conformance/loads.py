@@ -7,6 +7,7 @@ from typing import TypedDict
 
 import msgspec
 
+from holdfast.agents import Agent
 from holdfast.errors import FormatMismatch, NotFound, Unstorable
 from holdfast.testing._cases import LONG, Cases, untyped
 from holdfast.testing._raises import raises
@@ -103,6 +104,19 @@ class TypedLoadTests(Cases):
         assert chat.load()["last"] == plain
         assert chat.recorded("key") == plain
         assert len(chat.history(None)) == 2
+
+    def test_typed_objects_are_stored_in_records(self) -> None:
+        store, plain = self.store, {"messages": ["a"], "budget": 5}
+        store.agents.save(Agent(id="a", state={"chat": Chat(["a"])}))
+        store.conversations.create("c", context={"chat": Chat(["a"])})
+        store.documents.save("d", [Chat(["a"])], metadata={"chat": Chat(["a"])})
+
+        assert store.agents.load("a").state == {"chat": plain}
+        assert store.conversations.load("c").context == {"chat": plain}
+        document = store.documents.load("d", type=list[Chat])
+        assert (document.content, document.metadata) == (
+            [Chat(["a"])], {"chat": plain},
+        )  # fmt: skip
 
     def test_a_typed_object_that_would_come_back_changed_is_refused(self) -> None:
         chat = self.thread()
