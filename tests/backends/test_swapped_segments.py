@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-from pathlib import Path
 
 import apsw
 import pytest
@@ -26,10 +25,14 @@ class File:
     """A SQLite file, and in it the rows of the segments."""
 
     def __init__(self, path):
-        self.url = self.file = str(path)
+        self.url, self.path = str(path), path
+
+    def database(self):
+        return self.path
 
     def swap(self):
-        with contextlib.closing(apsw.Connection(self.file, vfs=page_checksums())) as db:
+        db = apsw.Connection(str(self.database()), vfs=page_checksums())
+        with contextlib.closing(db):
             _swap(db.execute, "segment", "key", mark="?")
 
 
@@ -37,12 +40,11 @@ class Index(File):
     """A folder, and in its index the rows of the segments."""
 
     def __init__(self, path):
-        self.url, self.path = f"dir:{path}", Path(path)
+        self.url, self.path = f"dir:{path}", path
 
-    @property
-    def file(self):
+    def database(self):
         [found] = self.path.glob(".*/index-*.db")
-        return str(found)
+        return found
 
 
 class Text(Index):
