@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import isnan
-from typing import Any, TypeAlias, TypeVar
+from types import NoneType
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
@@ -21,12 +22,15 @@ T = TypeVar("T")
 _Value: TypeAlias = Any
 # How much of a value an error shows.
 LONGEST = 40
-_MARKS = ("model_validate", "__struct_config__", "__dataclass_fields__")
 
 
 def is_typed(kind: type) -> bool:
     """Whether the instances of a class are stored as a mapping of their fields."""
-    return any(hasattr(kind, mark) for mark in _MARKS)
+    return (
+        hasattr(kind, "__dataclass_fields__")
+        or hasattr(kind, "__struct_config__")
+        or hasattr(kind, "model_validate")
+    )
 
 
 def _kind(value: object) -> _Value:
@@ -65,6 +69,8 @@ def _validate_model(model: _Value, value: object) -> object:
 
 def plain(value: _Value) -> _Value:
     """A typed object as plain values: its fields by name, an enum as its value."""
+    if type(value) in _LEAVES:
+        return value
     kind = _kind(value)
     if is_typed(kind):
         return plain(_fields(value))
@@ -83,6 +89,8 @@ def _plain_key(key: _Value) -> _Value:
     return tuple(map(_plain_key, key)) if issubclass(kind, tuple) else key
 
 
+# Found quickly: most values are of these types.
+_LEAVES = {str, int, float, bool, NoneType}
 _PLAIN: dict[type, Callable[[_Value], _Value]] = {
     dict: lambda items: {_plain_key(key): plain(items[key]) for key in items},
     list: lambda items: list(map(plain, items)),
@@ -125,11 +133,19 @@ def _fields_of_struct(value: _Value) -> object:
 # --- what comes back ------------------------------------------------------------------
 
 
+class Difference(NamedTuple):
+    """Where two values differ, as the rest of a path, and how."""
+
+    where: str
+    how: str
+
+
 def check(value: object, stored: object, path: str) -> None:
     """Refuse a typed object that its plain values do not bring back equal."""
     name = type(value).__name__
     try:
-        why = _difference(value, convert(stored, type(value)), path)
+        found = _difference(value, convert(stored, type(value)))
+        why = found and f"{path}{found.where} {found.how}"
     except FormatMismatch as mismatch:
         why = str(mismatch.__cause__)
     if why is not None:
@@ -150,36 +166,56 @@ def check_key(key: _Value, path: str) -> None:
         check_key(part, f"{path}[{n}]")
 
 
-def _difference(a: _Value, b: _Value, path: str) -> str | None:
+def _difference(a: _Value, b: _Value) -> Difference | None:
     """What differs between two values, types included; ``None`` if they are equal."""
+    if a is b:
+        return None
     kind, other = _kind(a), _kind(b)
     if kind is not other:
         # A whole number where a float is declared comes back as an equal float.
         is_number = {kind, other} == {int, float} and a == b
-        types = f"{path} is {kind.__name__} and would be {other.__name__}"
-        return None if is_number else types
+        types = f"is {kind.__name__} and would be {other.__name__}"
+        return None if is_number else Difference("", types)
     if is_typed(kind):
-        return _difference_of_fields(a, b, path)
-    if kind is dict and list(a) == list(b):
-        return _first_difference([(f"{path}.{key}", a[key], b[key]) for key in a])
+        return _difference_of_fields(a, b)
+    if kind is dict:
+        return _difference_of_dicts(a, b)
     if issubclass(kind, list | tuple) and len(a) == len(b):
-        parts = enumerate(zip(a, b, strict=True))
-        return _first_difference([(f"{path}[{n}]", x, y) for n, (x, y) in parts])
-    is_equal = a == b or (kind is float and isnan(a) and isnan(b))
-    return None if is_equal else f"{path} is {_shown(a)} and would be {_shown(b)}"
+        parts = zip(range(len(a)), a, b, strict=True)
+        return _first_difference((f"[{n}]", x, y) for n, x, y in parts)
+    return None if _is_equal(a, b) else _unequal(a, b)
 
 
-def _shown(value: object) -> str:
-    return shortened(repr(value), LONGEST)
+def _is_equal(a: _Value, b: _Value) -> bool:
+    if type(a) in (set, frozenset):  # an enum can equal the text that is its value
+        return {(type(item), item) for item in a} == {(type(item), item) for item in b}
+    return a == b or (type(a) is float and isnan(a) and isnan(b))
 
 
-def _difference_of_fields(a: _Value, b: _Value, path: str) -> str | None:
+def _unequal(a: object, b: object) -> Difference:
+    texts = [shortened(repr(value), LONGEST) for value in (a, b)]
+    return Difference("", f"is {texts[0]} and would be {texts[1]}")
+
+
+def _difference_of_fields(a: _Value, b: _Value) -> Difference | None:
     private = [getattr(value, "__pydantic_private__", None) for value in (a, b)]
     if private[0] != private[1]:
-        return f"{path} has private attributes, which are not stored"
-    return _difference(_fields(a), _fields(b), path)
+        return Difference("", "has private attributes, which are not stored")
+    return _difference(_fields(a), _fields(b))
 
 
-def _first_difference(parts: list[tuple[str, _Value, _Value]]) -> str | None:
-    found = (_difference(a, b, path) for path, a, b in parts)
-    return next((text for text in found if text is not None), None)
+def _difference_of_dicts(a: _Value, b: _Value) -> Difference | None:
+    keys = _difference(list(a), list(b))
+    if keys is not None:
+        return Difference(f".keys(){keys.where}", keys.how)
+    return _first_difference((f".{key}", a[key], b[key]) for key in a)
+
+
+def _first_difference(
+    parts: Iterable[tuple[str, _Value, _Value]],
+) -> Difference | None:
+    for where, a, b in parts:
+        found = _difference(a, b)
+        if found is not None:
+            return Difference(where + found.where, found.how)
+    return None
