@@ -16,7 +16,10 @@ from holdfast.testing._raises import raises
 from support.payments import World, asking_to_pay, make, pay
 
 ASKED = {"role": "user", "content": "Pay Bob 500."}
-KILLED = KeyboardInterrupt
+
+
+class Killed(BaseException):
+    """The process died here."""
 
 
 class PaymentCases(Cases):
@@ -55,10 +58,10 @@ class PaymentCases(Cases):
         @holdfast.once
         def dying(to: str, amount: int, ref: str) -> None:
             self.bank.paid.append((to, amount, ref))
-            raise KILLED
+            raise Killed
 
         run.llm_response(asking_to_pay(call, ref))
-        with raises(KILLED):
+        with raises(Killed):
             run.call(call, dying)
 
 
@@ -533,11 +536,11 @@ class UndoneEffectTests(PaymentCases):
         run.save()
 
         def die(effect: holdfast.Effect) -> None:
-            raise KILLED
+            raise Killed
 
         run = self.run(tools=self.bank.tools(undo=die))
         run.resume(at="label:asked")
-        with raises(KILLED):
+        with raises(Killed):
             run.compensate()
 
         found = self.run().compensate()
