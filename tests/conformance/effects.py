@@ -19,7 +19,7 @@ ASKED = {"role": "user", "content": "Pay Bob 500."}
 
 
 class Killed(BaseException):
-    """The end of a process; a KeyboardInterrupt would end the loop of the bridge."""
+    """The process died here."""
 
 
 class PaymentCases(Cases):
