@@ -14,7 +14,7 @@ from holdfast.cli._waiting import waiting_mark
 from holdfast.cli.terminal.tables import Cell, Line, Span, spaced
 from holdfast.errors import NotFound
 from holdfast.views.references import shown_reference
-from holdfast.views.waiting import listed_thread, waiting_of_all
+from holdfast.views.waiting import listed_thread, waiting_of
 
 MOST = 20
 
@@ -23,7 +23,7 @@ def overview(cli: Invocation) -> None:
     """Print the threads that were used last, with their heads, forks and marks."""
     with cli.reading() as store:
         threads = store.threads(limit=MOST)
-        waiting = store.runner.run(waiting_of_all, threads)
+        waiting = [waiting_of(store, record) for record in threads]
         document = {
             "store": without_password(cli.address),
             "threads": list(map(listed_thread, threads, waiting)),

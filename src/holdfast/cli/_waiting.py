@@ -8,10 +8,11 @@ from holdfast.cli._effects import effect_line
 from holdfast.cli._text import counted
 from holdfast.cli.terminal.output import Output
 from holdfast.cli.terminal.tables import Line, Span
-from holdfast.views.waiting import Waiting
+from holdfast.diff import excerpt
+from holdfast.views.waiting import ThreadWaits
 
 
-def waiting_mark(waiting: Waiting) -> Span:
+def waiting_mark(waiting: ThreadWaits) -> Span:
     """What a thread waits for in a few words, an empty text if that is nothing."""
     counts = {
         "interrupted call": len(waiting.calls),
@@ -19,10 +20,12 @@ def waiting_mark(waiting: Waiting) -> Span:
     }
     parts = [counted(count, noun) for noun, count in counts.items() if count]
     parts += ["a paused run"] if waiting.paused_run else []
+    asked = len(waiting.interrupts)
+    parts += [counted(asked, "interrupt")] if asked else []
     return f"waits: {', '.join(parts)}" if parts else "", "bad"
 
 
-def waiting_lines(out: Output, waiting: Waiting) -> Iterator[Line]:
+def waiting_lines(out: Output, waiting: ThreadWaits) -> Iterator[Line]:
     """A line for each thing that a thread waits for."""
     for call in waiting.calls:
         yield out.fitted((("  ", ""), *effect_line(out, call)))
@@ -30,6 +33,8 @@ def waiting_lines(out: Output, waiting: Waiting) -> Iterator[Line]:
         text = f"  {counted(waiting.unsaved, 'message')} not in a checkpoint yet"
         yield ((text, ""),)
     if waiting.paused_run is not None:
-        calls = counted(len(waiting.paused_run["calls"] or ()), "call")
-        agent = waiting.paused_run["agent"]
-        yield ((f"  a paused run of {agent}, to decide about {calls}", ""),)
+        yield ((f"  a paused run of {waiting.paused_run['agent']}", ""),)
+    for asked in waiting.interrupts:
+        where = f" in {asked.node}" if asked.node else ""
+        line: Line = ((f"  interrupt{where}: ", ""), (excerpt(asked.value), "name"))
+        yield out.fitted(line)

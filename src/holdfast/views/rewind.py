@@ -40,7 +40,7 @@ def preview_rewind(store: Store, target: Revision) -> RewindPreview:
     record = thread.about
     old = thread.get()
     is_move = old.id != new.id
-    waiting = store.runner.run(waiting_of, record) if record and is_move else NOTHING
+    waiting = waiting_of(store, record) if record and is_move else NOTHING
     return RewindPreview(
         thread=thread.id,
         old=old,

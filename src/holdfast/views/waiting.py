@@ -3,10 +3,10 @@ runs that a framework has paused."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from holdfast._api.store import Store
 from holdfast._engine.context import Context
@@ -19,60 +19,63 @@ from holdfast._messages.transcript import fields_of
 from holdfast._values.manifest import decode_manifest
 from holdfast._values.records import Checkpoint, ThreadRecord
 from holdfast.effects import Effect
+from holdfast.views import langgraph_interrupts
 from holdfast.views.documents import plain, thread_document
 from holdfast.views.effects import effect_document
+from holdfast.views.langgraph_interrupts import Waiting as Interrupt
 from holdfast.views.references import Revision
 
 # The value of a conversation that the adapter for OpenAI Agents keeps a run in.
 PAUSED_RUN = "paused_run"
 
 
-class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+class ThreadWaits(msgspec.Struct, frozen=True, kw_only=True):
     """What a thread waits for; false if that is nothing.
 
     ``calls`` began and did not end. ``unsaved`` is the number of messages that are in
     the journal and in no checkpoint yet. ``paused_run`` is a run of OpenAI Agents,
-    without its state.
+    without its state. ``interrupts`` are questions of a LangGraph graph.
     """
 
     calls: tuple[Effect, ...] = ()
     unsaved: int = 0
     paused_run: dict[str, Any] | None = None
+    interrupts: tuple[Interrupt, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.calls or self.unsaved or self.paused_run)
+        return self != NOTHING
 
 
-NOTHING = Waiting()
+NOTHING = ThreadWaits()
 
 
-async def waiting_of(context: Context, record: ThreadRecord) -> Waiting:
+def waiting_of(store: Store, record: ThreadRecord) -> ThreadWaits:
     """What a thread waits for."""
+    found = store.runner.run(read_listed, record, _in_journal)
+    if found is None:
+        return NOTHING  # it was deleted since it was listed
+    asked = langgraph_interrupts.waiting(store.thread(record.id), record)
+    return replace(found, interrupts=tuple(asked))
+
+
+async def _in_journal(context: Context, record: ThreadRecord) -> ThreadWaits:
     pending = await find_pending(context, record)
     next_id = pending.parts[0].next_id if pending.parts else None
     line = Line(record.family, record.head, next_id)
-    return Waiting(
+    return ThreadWaits(
         calls=tuple(await interrupted(context, record.id, line)),
         unsaved=len(unsaved_messages(pending)[1]),
         paused_run=await _paused_run(context, record.head) if record.head else None,
     )
 
 
-async def waiting_of_all(
-    context: Context, records: Sequence[ThreadRecord]
-) -> list[Waiting]:
-    """What each thread of a page waits for."""
-    found = [await read_listed(context, record, waiting_of) for record in records]
-    return [NOTHING if waiting is None else waiting for waiting in found]
-
-
-def waiting_at(store: Store, place: Revision) -> Waiting:
+def waiting_at(store: Store, place: Revision) -> ThreadWaits:
     """What a thread waits for, if a checkpoint is its head; else nothing."""
     record = place.record or place.thread.about
     head = record.head if record else None
     if record is None or head is None or head.id != place.checkpoint.id:
         return NOTHING
-    return store.runner.run(waiting_of, record)
+    return waiting_of(store, record)
 
 
 def unsaved_messages(pending: Pending) -> tuple[int, list[dict[str, Any]]]:
@@ -97,7 +100,7 @@ async def _paused_run(context: Context, head: Checkpoint) -> dict[str, Any] | No
     return {name: run.get(name) for name in ("id", "agent", "calls")}
 
 
-def waiting_documents(waiting: Waiting) -> list[dict[str, Any]]:
+def waiting_documents(waiting: ThreadWaits) -> list[dict[str, Any]]:
     """A document for each thing that is waited for."""
     found: list[dict[str, Any]] = [
         {"kind": "interrupted_call", "call": effect_document(call)}
@@ -107,9 +110,13 @@ def waiting_documents(waiting: Waiting) -> list[dict[str, Any]]:
         found.append({"kind": "unsaved_messages", "count": waiting.unsaved})
     if waiting.paused_run is not None:
         found.append({"kind": "paused_run", **plain(waiting.paused_run)})
+    found += [
+        {"kind": "interrupt", "id": i.id, "node": i.node, "value": plain(i.value)}
+        for i in waiting.interrupts
+    ]
     return found
 
 
-def listed_thread(thread: ThreadRecord, waiting: Waiting) -> dict[str, Any]:
+def listed_thread(thread: ThreadRecord, waiting: ThreadWaits) -> dict[str, Any]:
     """A thread in a listing, with what it waits for."""
     return {**thread_document(thread), "waiting": waiting_documents(waiting)}

@@ -28,7 +28,7 @@ from holdfast.views.differences import change_documents, state_before
 from holdfast.views.documents import checkpoint_document, plain
 from holdfast.views.messages import message_documents
 from holdfast.views.references import Revision, shown_reference
-from holdfast.views.waiting import Waiting, waiting_at, waiting_documents
+from holdfast.views.waiting import ThreadWaits, waiting_at, waiting_documents
 
 MESSAGES = "messages"
 COUNTED = frozenset({list, tuple, dict, set, frozenset})
@@ -118,7 +118,7 @@ def _lines(out: Output, checkpoint: Checkpoint, reference: str) -> Iterator[Line
     yield from out.table(shown)
 
 
-def _waiting(out: Output, waiting: Waiting) -> Iterator[Line]:
+def _waiting(out: Output, waiting: ThreadWaits) -> Iterator[Line]:
     if waiting:
         yield ()
         yield (("the thread waits", "title"),)

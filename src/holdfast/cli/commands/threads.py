@@ -13,7 +13,7 @@ from holdfast.cli._options import limit_option, option
 from holdfast.cli._text import size, time
 from holdfast.cli._waiting import waiting_mark
 from holdfast.cli.terminal.tables import Cell, spaced
-from holdfast.views.waiting import Waiting, listed_thread, waiting_of_all
+from holdfast.views.waiting import ThreadWaits, listed_thread, waiting_of
 
 
 @_command.command("threads", stream=True)
@@ -30,13 +30,12 @@ def command(cli: Invocation, **wanted: Any) -> None:
     """
     with cli.reading() as store:
         found = store.threads(**wanted)
-        waiting = store.runner.run(waiting_of_all, found)
-    both = list(zip(found, waiting, strict=True))
+        both = [(record, waiting_of(store, record)) for record in found]
     lines = cli.out.table(starmap(_row, both), right=frozenset({1}))
     cli.out.listing(("thread", "threads"), starmap(listed_thread, both), lines)
 
 
-def _row(thread: ThreadRecord, waiting: Waiting) -> list[Cell]:
+def _row(thread: ThreadRecord, waiting: ThreadWaits) -> list[Cell]:
     head = thread.head
     assert head is not None  # a thread is listed only once it was saved to
     origin = thread.forked_from
