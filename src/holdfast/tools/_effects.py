@@ -12,21 +12,26 @@ from holdfast.effects import Effect
 from holdfast.tools._bounds import moment, shortened
 from holdfast.tools._tool import Result, Scope
 
-# How many of the newest are shown, and the bytes of JSON for all of them.
-MOST = 20
-ROOM = 8_000
+# How many of the newest a restore shows, and the bytes of JSON for each value of one.
+MOST = 10
+BRIEF_VALUE = 300
 STAYS = (
     "These tool calls happened after the checkpoint and stay in force, though the"
     " conversations do not show them any more. Tell the user, and do not make them"
-    " again unless they are meant to happen twice."
+    f" again unless they are meant to happen twice. The newest {MOST} are shown;"
+    " conversation_load gives all of a conversation as part effects.left_behind."
 )
 
 
 def left_behind(effects: Sequence[Effect]) -> Result:
-    """The effects that a restore left behind, with a note if there are any."""
-    shown = [shown_effect(effect) for effect in effects[-MOST:]]
-    found: Result = {"count": len(effects), "calls": shortened(shown, ROOM)}
+    """The newest effects that a restore left behind, with a note if there are any."""
+    shown = [_brief(shown_effect(effect)) for effect in effects[-MOST:]]
+    found: Result = {"count": len(effects), "calls": shown}
     return found | ({"note": STAYS} if effects else {})
+
+
+def _brief(shown: Result) -> Result:
+    return {name: shortened(value, BRIEF_VALUE) for name, value in shown.items()}
 
 
 def shown_effect(effect: Effect) -> Result:
