@@ -123,8 +123,7 @@ def make_trip(path: Path) -> None:
         run.tool_result("c3", "no such payee", is_error=True)
         chat.fork("conversation:what-if", booked, effects="deny")
         chat.fork("conversation:try-train")
-        chat.rewind(booked)
-        run = store.conversations.recorder("trip-7", tools=tools)
+        run.resume(at=booked, tell=False)
         reply = asked("c4", "pay", to="Bristol", amount=310)
         reply["tool_calls"] += asked("c5", "book", hotel="Bristol", nights=1)[
             "tool_calls"

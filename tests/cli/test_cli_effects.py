@@ -145,7 +145,10 @@ def test_keys_of_a_caller_that_look_like_ours_are_shown_as_entries(cli):
         thread.save({"n": 1})
         thread.record("call:me", "maybe")
         thread.record("effect:none", 1)
+        thread.record("pending:ann", {"at": 5})
 
     found = json.loads(cli("journal", "t", "--json").out)
 
-    assert [entry["key"] for entry in found["entries"]] == ["call:me", "effect:none"]
+    keys = [entry["key"] for entry in found["entries"]]
+    assert keys == ["call:me", "effect:none", "pending:ann"]
+    assert "waits" not in cli("threads").out

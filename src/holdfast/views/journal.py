@@ -31,8 +31,8 @@ CONVERSATION = "conversation"
 
 # The keys by which the library finds its own entries of a thread again.
 _OWN = re.compile(
-    r"(call|undo):\d+:(begin|end):.*|effect:[0-9a-f]+:\d+:.*|anchor:.*"
-    r"|pending:[^:]+:\d+|grant:.*",
+    r"(call|undo):\d+:(begin|end):.*|effect:[0-9a-f]{32}:\d+:.*|anchor:.*"
+    r"|pending:[^:]+:\d{6}|grant:.*",
     re.DOTALL,
 )
 
