@@ -162,6 +162,10 @@ class Steps:
         """Make durable what no checkpoint has: it must not be lost with the process."""
         if self._recording.unkept is None:
             return
+        if self._recording.is_retry:
+            # The save that failed may have come through; only a save can tell.
+            await self._flush()
+            return
         new = self._recording.part()
         id_ = self._recording.setup.id
         await self._runner.save(storage.keep, new, id_)
