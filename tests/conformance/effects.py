@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from datetime import timedelta
 from functools import cached_property
 from typing import Any
 
@@ -343,6 +344,25 @@ class KeptEffectTests(PaymentCases):
         assert [e.call_id for e in self.effects(left_behind=True)] == ["call-1"]
         assert pay(self.run(), "call-2", "f9") == {"receipt": "a1"}
 
+    def test_the_ledger_has_an_age_of_its_own(self) -> None:
+        run = self.paid()
+        self.killed_paying(run, "call-2", "b1")
+        self.clock.advance(timedelta(hours=2))
+        pay(self.run(), "call-3", "c1", to="eve")
+        self.run().resume(at="label:asked", discard=True)
+
+        self.store.prune(Retention(effects=timedelta(hours=3)))
+        assert len(self.effects(left_behind=True)) == 3
+        self.store.prune(Retention(effects=timedelta(hours=1)))
+
+        left = self.effects(left_behind=True)
+        assert [(e.call_id, e.status) for e in left] == [
+            ("call-2", "unknown"),
+            ("call-3", "completed"),
+        ]
+        keys = self.store.conversations.thread("c").journal()
+        assert not [key for key in keys if "call-1" in key]
+
     def test_a_hard_rewind_leaves_effects_behind_too(self) -> None:
         self.paid()
         self.store.conversations.thread("c").rewind("label:asked", hard=True)
@@ -416,7 +436,7 @@ class ToldEffectTests(PaymentCases):
         pay(run, "call-2", "f9")
         run.save()
 
-        assert str(self.run().messages).count("was set back") == 1
+        assert str(self.run().messages).count("from an earlier point") == 1
 
     def test_it_is_not_told_if_that_is_not_wanted(self) -> None:
         run = self.paid()
@@ -444,7 +464,7 @@ class ToldEffectTests(PaymentCases):
         run = self.run()
 
         assert [effect.call_id for effect in run.left_behind] == ["call-1"]
-        assert "was set back" in str(run.messages)
+        assert "from an earlier point" in str(run.messages)
 
 
 class UndoneEffectTests(PaymentCases):

@@ -151,9 +151,9 @@ def test_operation_11_list_without_states_count_and_list_threads(store, chat):
         chat.save({"n": n})
 
     assert steps(chat.history(order="oldest")) == [1, 2, 3]
-    assert (chat.step, store.stats().checkpoints) == (3, 3)
+    assert (chat.step, chat.count()) == (3, 3)
     assert [thread.id for thread in store.threads()] == ["chat"]
-    assert store.thread("nobody").step == 0
+    assert (store.thread("nobody").step, store.thread("nobody").count()) == (0, 0)
 
 
 def test_operation_12_delete_a_checkpoint_or_a_thread(store, chat):
@@ -259,12 +259,14 @@ def test_operation_23_list_the_checkpoints_of_an_agents_conversation(store, agen
     assert steps(store.conversations.thread("c").history()) == [2, 1]
 
 
-def test_operation_24_prune_all_but_so_many(store, chat):
+def test_operation_24_prune_all_but_so_many_of_an_agent(store, agent):
     for n in range(5):
-        chat.save({"n": n})
+        store.conversations.add("c", Message.user(f"{n}"))
+        store.thread("of another", agent="b").save({"n": n})
 
-    assert store.prune(Retention(last=2)).checkpoints == 3
-    assert steps(chat.history()) == [5, 4]
+    assert store.prune(Retention(last=2), agent=agent).checkpoints == 5
+    assert steps(store.conversations.thread("c").history()) == [7, 6]
+    assert store.thread("of another").count() == 5
 
 
 def test_operation_25_open_a_file_or_memory(path):
@@ -408,10 +410,11 @@ def test_operation_40_delete_a_document(store):
 def test_operation_41_sessions_of_a_user(store):
     session = store.conversations.get_or_create("ann", "s")
     store.conversations.update("s", context={"persona": "p"})
+    store.conversations.update("s", merge=True, context={"seed": 1})
 
     again = store.conversations.get_or_create("ann", "s")
 
-    assert (again.id, again.context) == (session.id, {"persona": "p"})
+    assert (again.id, again.context) == (session.id, {"persona": "p", "seed": 1})
     assert store.conversations.load("s", owner="ann") == again
     assert store.conversations.delete("s", owner="ann") == 1
     assert store.conversations.find("s") is None

@@ -248,7 +248,7 @@ class Steps:
             await self._prepare(made.call)
             # A checkpoint made just now has the call.
             made = recording.journaled(made.call, tool)
-            await self._runner.save(calls.begin, made, permitted.attempt)
+            await self._runner.save(calls.begin, made, permitted)
         return permitted
 
     async def _prepare(self, call: TranscriptCall) -> None:

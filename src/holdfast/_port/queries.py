@@ -37,6 +37,12 @@ class Ancestors(Query[Checkpoint], frozen=True, kw_only=True):
     from_step: int | None = None
 
 
+class LineLength(Query[int], frozen=True):
+    """One number: how many `Ancestors` of the head of a thread there are."""
+
+    thread: str
+
+
 class Saves(Query[Checkpoint], frozen=True, kw_only=True):
     """The checkpoints saved in a family or in one of its threads, by sequence."""
 

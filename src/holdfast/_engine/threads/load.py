@@ -128,11 +128,17 @@ async def read_listed(
 
 async def load_any(context: Context, checkpoint: Checkpoint) -> object:
     """The state of a checkpoint of any thread; `NotFound` if it was removed."""
+    stored = await current(context, checkpoint)
+    return await state_of(context, OpenedCheckpoint.of(stored))
+
+
+async def current(context: Context, checkpoint: Checkpoint) -> Checkpoint:
+    """A checkpoint as it is stored now; `NotFound` if it was removed."""
     key = CheckpointKey(checkpoint.family, checkpoint.id)
     [stored] = await context.backend.read([key])
     if stored is None or stored.seq != checkpoint.seq:
         raise unknown(None, checkpoint.id)
-    return await state_of(context, OpenedCheckpoint.of(stored))
+    return stored
 
 
 async def difference(context: Context, thread: str, a: Reference, b: Reference) -> Diff:
