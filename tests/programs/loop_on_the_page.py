@@ -5,8 +5,8 @@ usage: loop_on_the_page.py FOLDER DOOR PLACE LINES WRITES
 The text of the page is run as it stands. DOOR is ``blocking`` or ``awaited``. PLACE is
 where in the folder its store is: a file, or with ``dir:`` in front a folder; or the
 address of a PostgreSQL server. A process is killed at each LINES-th moment of the page,
-which is when a line begins or a function returns, and at each moment within a tool; and
-at each WRITES-th write of the store. With 0 it is killed at none of them.
+which is when a line begins or a function returns, and within a tool up to twelve times
+as often; and at each WRITES-th write of the store. With 0 it is killed at none of them.
 
 Killed, the program is started again, killed at half of the way and started again. One
 line of JSON: how often it was killed, how often it was left unknown whether the mail
@@ -44,6 +44,7 @@ PAGE = "loop.md"
 OPENED = {"blocking": "holdfast.open(", "awaited": "holdfast.open_async("}
 CONVERSATION = "refunds"
 TOOLS = {"look_up", "refund", "send_mail"}
+IN_TOOLS = 12
 REFUNDED = ["4812", "4813"]
 MAILED = ["4812"]
 CHAT = TypeAdapter(list[ChatCompletionMessageParam])
@@ -197,7 +198,8 @@ class Trials:
         self.wrong += [text for line in asked for text in line["asked"]]
         self.wrong += invalid(self.expected)
         for moment, place in enumerate(told["places"], 1):
-            if lines and (moment % lines == 0 or place in TOOLS):
+            step = max(1, lines // IN_TOOLS) if place in TOOLS else lines
+            if lines and moment % step == 0:
                 yield Death(moment=moment)
         if writes:
             yield from (Death(call=n) for n in range(1, told["calls"] + 1, writes))

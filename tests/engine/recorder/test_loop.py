@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from support import databases, servers
 from support.folders import DOCS
 from support.programs import run_program
 
@@ -32,7 +33,7 @@ def test_the_awaited_loop_says_what_the_blocking_one_says():
 @pytest.mark.parametrize(
     ("door", "place", "lines", "writes", "most_unknown"),
     [
-        ("blocking", "store.db", 1, 4, 15),
+        ("blocking", "store.db", 1, 6, 15),
         ("awaited", "store.db", 4, 12, 15),
         ("blocking", "dir:store", 12, 24, 10),
         ("awaited", "dir:store", 24, 48, 10),
@@ -46,3 +47,11 @@ def test_the_loop_of_the_page_killed_anywhere_ends_as_if_left_alone(
     assert report["wrong"] == []
     assert report["killed"] > 20
     assert 0 < report["unknown"] <= most_unknown
+
+
+def test_the_loop_of_the_page_killed_on_postgresql_ends_as_if_left_alone(tmp_path):
+    with databases.database(servers.shared(servers.NAMES[0])) as url:
+        [report] = run_program("loop_on_the_page", tmp_path, "awaited", url, 48, 0)
+
+    assert report["wrong"] == []
+    assert report["killed"] > 5
