@@ -135,7 +135,7 @@ def _leave_behind(store: holdfast.Store, number: int) -> None:
             identity=tool.identity("settle", arguments),
             anchor=saved.id,
         )
-        store.runner.save(calls.begin, made, 1)
+        store.runner.save(calls.begin, made, calls.Permission(1))
         store.runner.save(calls.complete, made, 1, settle(**arguments))
 
 
