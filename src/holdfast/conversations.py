@@ -12,12 +12,20 @@ from typing import Any
 
 import msgspec
 
+from holdfast import messages
 from holdfast._messages import transcript
 from holdfast._messages.fields import from_plain, to_plain
 from holdfast._messages.repair import Repair
 from holdfast._messages.tally import Tally
 from holdfast.errors import Unstorable
-from holdfast.messages import AnyMessage, restored, stored
+from holdfast.messages import (
+    AnthropicRequest,
+    AnyMessage,
+    Message,
+    accepted,
+    restored,
+    stored,
+)
 
 LONGEST_TITLE = 50
 
@@ -70,7 +78,9 @@ class Conversation(msgspec.Struct, kw_only=True):
         return not any(transcript.role_of(stored(m)) == "user" for m in self.messages)
 
     def add(self, *messages: AnyMessage) -> None:
-        """Append messages."""
+        """Append messages; an unknown role is refused."""
+        for message in messages:
+            accepted(message)
         self.messages += messages
 
     def auto_title(self) -> str | None:
@@ -99,6 +109,22 @@ class Conversation(msgspec.Struct, kw_only=True):
             )
 
         return [by_place[id(m)] for m in transcript.window(kept, chosen, tokens)]
+
+    def to_openai(self) -> list[Any]:
+        """The messages for OpenAI's Chat Completions; see `messages.to_openai`."""
+        return messages.to_openai(self.messages)
+
+    def to_openai_responses(self) -> list[Any]:
+        """The items for OpenAI's Responses; see `messages.to_openai_responses`."""
+        return messages.to_openai_responses(self.messages)
+
+    def to_anthropic(self) -> AnthropicRequest:
+        """The arguments for Anthropic's Messages; see `messages.to_anthropic`."""
+        return messages.to_anthropic(self.messages)
+
+    def to_plain(self) -> list[Message]:
+        """The messages as `Message` records; see `messages.to_plain`."""
+        return messages.to_plain(self.messages)
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):

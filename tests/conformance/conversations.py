@@ -172,7 +172,7 @@ class AddMessageTests(Cases):
         talks.create("c")
 
         def add(n: int) -> None:
-            talks.add("c", Message.user(f"{n}") if n % 2 else {"role": "x", "n": n})
+            talks.add("c", Message.user(f"{n}") if n % 2 else {"type": "x", "n": n})
 
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(add, range(100)))

@@ -27,6 +27,12 @@ from holdfast._values.records import Change, Move, ThreadRecord
 from holdfast.agents import AgentCheckpoint, Restored
 from holdfast.conversations import Summary
 from holdfast.diff import Diff
+from holdfast.messages import (
+    AnthropicRequest,
+    to_anthropic,
+    to_openai_responses,
+    to_plain,
+)
 
 
 class Plan:
@@ -105,7 +111,11 @@ def records(store: Store) -> None:
     assert_type(store.agents.find("a"), Agent | None)
     assert_type(store.agents.checkpoint("a", keep=3), AgentCheckpoint)
     assert_type(store.agents.restore("a", "name"), Restored)
-    assert_type(store.conversations.create(title="t"), Conversation)
+    chat = assert_type(store.conversations.create(title="t"), Conversation)
+    assert_type(chat.to_openai(), list[Any])
+    assert_type(to_openai_responses(chat.context_window(100)), list[Any])
+    assert_type(to_anthropic(chat.messages), AnthropicRequest)
+    assert_type(to_plain(chat.messages), list[Message])
     assert_type(store.conversations.add("c", Message.user("hi")), Checkpoint)
     assert_type(store.conversations.list(tag="t", limit=5), Page[Summary])
     assert_type(store.conversations.recorder("c", owner="ann"), Recorder)

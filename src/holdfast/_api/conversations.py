@@ -24,7 +24,7 @@ from holdfast._engine.search.query import Match
 from holdfast._engine.threads.lineage import Reference
 from holdfast._engine.upkeep.prune import prune_conversations
 from holdfast._engine.upkeep.scope import PruneScope
-from holdfast._messages.attachments import StoredMessages, kept
+from holdfast._messages.attachments import StoredMessages, kept_new
 from holdfast._messages.repair import How
 from holdfast._port import Pruned, Start
 from holdfast._values.records import Checkpoint, Page, Progress
@@ -135,7 +135,7 @@ class Conversations:
         self, id: str, *messages: AnyMessage, owner: str | None = None
     ) -> Checkpoint:
         """Append messages; the cost does not grow with the conversation."""
-        return self._runner.save(add, thread_of(id), kept(messages), owner)
+        return self._runner.save(add, thread_of(id), kept_new(messages), owner)
 
     def save(self, conversation: Conversation) -> Conversation:
         """Save a whole conversation and give it back.
@@ -297,7 +297,7 @@ class AsyncConversations:
     async def add(
         self, id: str, *messages: AnyMessage, owner: str | None = None
     ) -> Checkpoint:
-        return await self._runner.save(add, thread_of(id), kept(messages), owner)
+        return await self._runner.save(add, thread_of(id), kept_new(messages), owner)
 
     async def save(self, conversation: Conversation) -> Conversation:
         return await self._runner.run(conversations.save, conversation)

@@ -23,7 +23,7 @@ from holdfast._engine.threads.listing import read_threads
 from holdfast._engine.threads.load import LoadedState, loaded, read_listed
 from holdfast._engine.threads.save import Options, seen
 from holdfast._engine.threads.save import save as save_thread
-from holdfast._messages.attachments import StoredMessages, kept, whole
+from holdfast._messages.attachments import StoredMessages, kept, kept_new, whole
 from holdfast._messages.repair import How, repaired
 from holdfast._messages.tally import Tally
 from holdfast._port import Start, Threads
@@ -156,7 +156,9 @@ async def _save(
     context: Context, conversation: Conversation, *, expect: Reference | Unset | None
 ) -> Conversation:
     thread = thread_of(conversation.id)
-    messages = kept(conversation.messages)
+    # What was loaded may have any role.
+    keep = kept if conversation.checkpoint else kept_new
+    messages = keep(conversation.messages)
     plain = to_state(conversation)
     now = context.clock()
 
