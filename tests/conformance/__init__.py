@@ -61,7 +61,7 @@ from conformance.sessions import SessionRetentionTests, SessionTests
 from conformance.statistics import StatisticsTests
 from conformance.summaries import SummaryTests, TitleTests, WindowTests
 from conformance.undo import TakenBackTests
-from conformance.values import ValueTests
+from conformance.values import SizeTests, ValueTests
 from conformance.verify import VerifyTests
 from holdfast.testing import StoreTests
 
@@ -71,6 +71,7 @@ class ThreadTests(
     UnchangedSaveTests,
     RepeatedAppendTests,
     ValueTests,
+    SizeTests,
     EditedListTests,
     AppendedListTests,
     TypedLoadTests,

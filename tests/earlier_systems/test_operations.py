@@ -314,9 +314,16 @@ def test_operation_29_make_find_delete_and_list_checkpoints(store, agent):
 def test_operation_30_search_conversations(store, agent):
     store.conversations.create("d", agent="b", messages=[Message.user("reef")])
 
-    found = store.search("Reef", agent=agent, limit=5)
+    def found(query, limit):
+        options = {"agent": agent, "limit": limit, "per": "conversation"}
+        page = store.conversations.search(query, **options)
+        return [(match.conversation, match.position) for match in page]
 
-    assert [(match.conversation, match.position) for match in found] == [("c", 0)]
+    assert found("Reef", 5) == [("c", 0)]
+    more = [Message.user(f"Reef number {n}") for n in range(3)]
+    store.conversations.create("e", agent=agent, messages=more)
+    assert found("reef", 2) == [("e", 2), ("c", 0)]
+    assert found("number reef", 2) == [("e", 2)]
 
 
 def test_operation_31_statistics(store, agent):
@@ -387,10 +394,12 @@ def test_operation_37_every_operation_is_a_tool_with_a_description():
 
 def test_operation_38_save_and_load_text_and_json(store):
     store.documents.save("notes/rust/tips", "# Tips")
-    store.documents.save("state/app", {"n": 1})
+    store.documents.save("state/app.json", {"n": 1})
+    store.documents.save("state/app.md", "# App")
 
     assert store.documents.load("notes/rust/tips").content == "# Tips"
-    assert store.documents.load("state/app").content == {"n": 1}
+    assert store.documents.load("state/app.json").content == {"n": 1}
+    assert store.documents.load("state/app.md").content == "# App"
     assert store.documents.find("nothing") is None
 
 

@@ -397,6 +397,22 @@ def test_messages_are_found_by_their_text_a_page_at_a_time(desk):
     assert [match["position"] for match in second["matches"]] == [0]
 
 
+def test_keywords_find_messages_or_tell_which_of_them_would(desk):
+    ask = {"role": "user", "content": "A train from Paris to Lyon, please"}
+    desk.store.conversations.create("c", messages=[ask, HELLO])
+
+    def searched(query, **arguments):
+        found = desk.call("conversation_search", query=query, **arguments)
+        return [match["position"] for match in found["matches"]], found.get("note", "")
+
+    assert searched("lyon train paris") == ([0], "")
+    assert searched("ticket") == ([], "")
+    note = searched('lyon "train from" ticket')[1]
+    assert "Found alone: 'lyon', 'train from'; not found: 'ticket'." in note
+    assert "Found alone: 'lyon', 'hello'; not found: none." in searched("lyon hello")[1]
+    assert "Found alone: none;" in searched("lyon x", owner="bob")[1]
+
+
 def test_a_conversation_is_deleted_and_comes_back_with_a_checkpoint(desk):
     desk.call("agent_save", agent_id="a")
     desk.call("conversation_save", conversation_id="c", agent_id="a", messages=[HELLO])

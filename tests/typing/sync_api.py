@@ -103,6 +103,8 @@ def stores(store: Store) -> None:
     store.thread("chat", ower="ann")  # type: ignore[call-arg]
     store.threads(limt=1)  # type: ignore[call-arg]
     store.search("text", kinds=())  # type: ignore[call-arg]
+    store.search("text", per="conversation")
+    store.search("text", per="thread")  # type: ignore[arg-type]
     store.export_lines("to.jsonl", shown="all")  # type: ignore[arg-type]
 
 
@@ -120,6 +122,8 @@ def records(store: Store) -> None:
     assert_type(store.conversations.list(tag="t", limit=5), Page[Summary])
     assert_type(store.conversations.recorder("c", owner="ann"), Recorder)
     assert_type(store.documents.save("notes", "text"), Document)
+    assert_type(store.documents.load("notes", type=dict[str, int]), Document)
+    assert_type(store.documents.find("notes", type=Agent), Document | None)
     store.conversations.create(titel="t")  # type: ignore[call-arg]
     store.conversations.list(tags="t")  # type: ignore[call-arg]
     store.conversations.recorder("c", sav=None)  # type: ignore[call-arg]

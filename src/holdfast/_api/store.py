@@ -171,12 +171,15 @@ class Store:
         progress: Progress | None = None,
         **options: Unpack[SearchOptions],
     ) -> Page[Match]:
-        """The messages that contain a text in any case, newest first.
+        """The messages that contain all words of a query in any case, newest first.
 
-        Conversations, LangGraph's and other threads with a list of ``messages`` come in
-        the order in which they were last used, the messages of each from its last on.
-        Options:
+        A word may be part of a longer one; ``"in quotes"`` several words must stand so
+        in the message. Conversations, LangGraph's and other threads with a list of
+        ``messages`` come in the order in which they were last used, the messages of
+        each from its last on. Options:
 
+        - ``per="conversation"`` gives only the last such message of each thread, so
+          that ``limit`` counts conversations and not messages.
         - ``agent``, ``owner``, ``conversation`` and ``archived`` select threads.
         - ``limit`` is the size of a page, 20, and ``after`` the cursor of the page
           before; a thread that is used in the meantime moves to the front.

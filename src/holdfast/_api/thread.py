@@ -71,7 +71,10 @@ class Thread:
         if_changed: bool = False,
         **options: Unpack[SaveOptions],
     ) -> Checkpoint:
-        """Save a state as the new head, durable when this returns. Options:
+        """Save a state as the new head, durable when this returns.
+
+        A dataclass, struct or pydantic model is stored as the mapping of its fields;
+        `load` with its ``type`` gives it back. Options:
 
         - ``label``, ``tags``, ``metadata`` (a dict) and ``kind`` (``"save"``) describe
           the checkpoint.

@@ -17,6 +17,7 @@ from holdfast._values.records import Checkpoint, Segment, ThreadRecord
 from holdfast._values.reference import HEAD
 from holdfast._values.rope import Rope, joined, read_body
 from holdfast._values.runs import count_segments
+from holdfast._values.typed import convert
 from holdfast.diff import Diff, diff
 from holdfast.errors import Corrupt, FormatMismatch
 
@@ -179,4 +180,4 @@ async def _text(
 
 def converted(state: object, type_: type[T] | None) -> object | T:
     """The state as it is, or as a ``type_``."""
-    return state if type_ is None else codec.convert(state, type_)
+    return state if type_ is None else convert(state, type_)
