@@ -33,6 +33,7 @@ def effects(bench: Bench) -> None:
     for durability in DURABILITIES:
         _once(bench, durability)
     _look_up(bench)
+    _resume(bench)
 
 
 def asking(orders: range, ref: str) -> dict[str, Any]:
@@ -146,3 +147,24 @@ def _branch(store: holdfast.Store, name: str, first: int) -> Callable[[], object
     run.llm_response(asking(range(first, first + FEW), "b"))
     left = iter(run.open_calls)
     return lambda: run.call(next(left))
+
+
+def _resume(bench: Bench) -> None:
+    """A recorder that tells its model what was left behind reads all of it, once."""
+    few = bench.amount(2_000, 500)
+    many = 10 * few
+    with bench.place() as folder:
+        large = holdfast.open(os.path.join(folder, "l.db"), durability="normal")
+        small = holdfast.open(os.path.join(folder, "s.db"), durability="normal")
+        for store, number in ((large, many), (small, few)):
+            _leave_behind(store, number)
+            store.conversations.thread("chat").rewind("label:start")
+        a, b = alternate(
+            lambda: large.conversations.recorder("chat"),
+            lambda: small.conversations.recorder("chat"),
+            rounds=10,
+        ).medians
+        large.close()
+        small.close()
+    work = f"resuming after a rewind: {many:,} effects left behind against {few:,}"
+    bench.rows.append(Row(work, times(a, b, f"of {few:,}"), a / b, 12))
