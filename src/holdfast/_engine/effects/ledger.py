@@ -182,8 +182,9 @@ def is_in_force(effect: Effect, among: Iterable[Effect]) -> bool:
     """Whether a call has, or may have, changed something that is still so."""
     if effect.replays or effect.undone or effect.status == FAILED:
         return False
-    is_settled = any(other.settles == effect.place for other in among)
-    return not (effect.status == "unknown" and is_settled)
+    if effect.status != "unknown":
+        return True
+    return all(other.settles != effect.place for other in among)
 
 
 async def held_by(
