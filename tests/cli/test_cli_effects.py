@@ -42,9 +42,11 @@ def test_effects_of_a_thread_without_a_checkpoint_are_shown(cli):
         run.llm_response(stores.asked("call-1", "pay", to="bob", amount=5))
         run.call("call-1")
 
+    overview = cli().out
     effects = cli("effects", "conversation:c").out
     journal = json.loads(cli("journal", "conversation:c", "--json").out)
 
+    assert "not saved  waits: 1 unsaved message" in overview
     assert 'pay {"to": "bob", "amount": 5} → {"receipt": "bob-5"}' in effects
     assert [call["call_id"] for call in journal["calls"]] == ["call-1"]
     assert [m["calls"] for m in journal["unsaved_messages"]] == [["pay"]]

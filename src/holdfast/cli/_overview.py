@@ -14,7 +14,7 @@ from holdfast.cli._waiting import waiting_mark
 from holdfast.cli.terminal.tables import Cell, Line, Span, spaced
 from holdfast.errors import NotFound
 from holdfast.views.references import shown_reference
-from holdfast.views.waiting import listed_thread, waiting_of
+from holdfast.views.waiting import listed_thread, threads_without_checkpoint, waiting_of
 
 MOST = 20
 
@@ -23,16 +23,24 @@ def overview(cli: Invocation) -> None:
     """Print the threads that were used last, with their heads, forks and marks."""
     with cli.reading() as store:
         threads = store.threads(limit=MOST)
-        waiting = [waiting_of(store, record) for record in threads]
+        listed = [*_begun(store), *threads]
+        waiting = [waiting_of(store, record) for record in listed]
         document = {
             "store": without_password(cli.address),
-            "threads": list(map(listed_thread, threads, waiting)),
+            "threads": list(map(listed_thread, listed, waiting)),
         }
         waits = {
             thread.id: waiting_mark(found)
-            for thread, found in zip(threads, waiting, strict=True)
+            for thread, found in zip(listed, waiting, strict=True)
         }
-        cli.out.answer("overview/1", document, _lines(cli, store, threads, waits))
+        lines = _lines(cli, store, Page(tuple(listed), threads.cursor), waits)
+        cli.out.answer("overview/1", document, lines)
+
+
+def _begun(store: Store) -> list[ThreadRecord]:
+    """Threads that wait for something before their first checkpoint."""
+    found = threads_without_checkpoint(store, MOST)
+    return [record for record in found if waiting_of(store, record)]
 
 
 def _lines(
@@ -78,17 +86,16 @@ def _rows(
     glyphs = cli.out.glyphs
     for index, thread in enumerate(family):
         head = thread.head
-        assert head is not None  # a thread is listed only once it was saved to
         last = index == len(family) - 1
         sign = f"{glyphs.end if last else glyphs.branch}{glyphs.across} "
         yield [
             ((sign if index else "", "faint"), (thread.id, "name")),
-            (f"@{head.step}", "reference"),
-            (time(head.saved_at), "faint"),
-            (head.kind, ""),
+            (f"@{head.step}" if head else "", "reference"),
+            (time(head.saved_at if head else thread.updated_at), "faint"),
+            (head.kind if head else "not saved", ""),
             spaced(
                 [
-                    *marks(head),
+                    *(marks(head) if head else ()),
                     waiting[thread.id],
                     (_origin(store, thread), "faint"),
                     policy_mark(thread),

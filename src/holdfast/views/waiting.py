@@ -16,8 +16,9 @@ from holdfast._engine.threads.drafts import read_values_of
 from holdfast._engine.threads.load import read_listed
 from holdfast._engine.threads.pending import Pending, find_pending
 from holdfast._messages.transcript import fields_of
+from holdfast._port import Threads
 from holdfast._values.manifest import decode_manifest
-from holdfast._values.records import Checkpoint, ThreadRecord
+from holdfast._values.records import PIN, Checkpoint, ThreadRecord
 from holdfast.effects import Effect
 from holdfast.views import langgraph_interrupts
 from holdfast.views.documents import plain, thread_document
@@ -67,6 +68,21 @@ async def _in_journal(context: Context, record: ThreadRecord) -> ThreadWaits:
         unsaved=len(unsaved_messages(pending)[1]),
         paused_run=await _paused_run(context, record.head) if record.head else None,
     )
+
+
+def threads_without_checkpoint(store: Store, limit: int) -> list[ThreadRecord]:
+    """Among the threads used last, those that have a journal and no checkpoint yet.
+
+    A recorder that was killed before its first save leaves one. Listings of threads do
+    not have them.
+    """
+    return store.runner.run(_without_checkpoint, limit)
+
+
+async def _without_checkpoint(context: Context, limit: int) -> list[ThreadRecord]:
+    query = Threads(every=True, without=PIN, limit=limit)
+    found = await context.backend.scan(query)
+    return [t for t in found if t.head is None and t.deleted_at is None]
 
 
 def waiting_at(store: Store, place: Revision) -> ThreadWaits:
