@@ -148,9 +148,8 @@ async def permit(
     if policy == "deny":
         raise _denied(made)
     attempt = status.last + 1
-    if status.begun is not None:
-        before = (made.thread, made.key, status.attempt)
-        return Permission(attempt, before if status.is_interrupted else None)
+    if status.is_interrupted:
+        return Permission(attempt, (made.thread, made.key, status.attempt))
     if policy == "run":
         return Permission(attempt)
     found = await ledger.find_earlier(context, made, line)
@@ -259,7 +258,7 @@ async def _take_over(
     context: Context, made: JournaledCall, attempt: int, effect: Effect, result: object
 ) -> Permission:
     """Record that this line has an earlier effect; gives the result in force."""
-    replays = ledger.named_place("replays", effect.place)
+    replays = ledger.named_place("replays", effect.replays or effect.place)
     end = ledger.end_key(made.key, attempt)
     values = {
         ledger.begin_key(made.key, attempt): _begun(made)
