@@ -72,3 +72,52 @@ def test_a_call_that_failed_is_not_made_if_another_line_has_the_effect(store, wo
     assert run.call("call-1") == {"receipt": "b1"}
 
     assert references(world) == ["b1"]
+
+
+def test_a_call_whose_effect_was_undone_is_made_again(store, world):
+    run = asked(store, world, save=after_reply())
+    run.llm_response(asking_to_pay("call-1", "a1"))
+    requested = run.checkpoint
+    make(run, "call-1")
+    run.save()
+    run.resume(at="label:asked", compensate=True)
+    assert world.cancelled == ["a1"]
+
+    run.resume(at=requested, discard=True)
+
+    assert [call.id for call in run.open_calls] == ["call-1"]
+    assert run.call("call-1") == run.call("call-1") == {"receipt": "a1"}
+    assert references(world) == ["a1", "a1"]
+
+
+def test_a_fork_makes_a_call_whose_effect_was_undone(store, world):
+    run = asked(store, world, save=after_reply())
+    run.llm_response(asking_to_pay("call-1", "a1"))
+    requested = run.checkpoint
+    make(run, "call-1")
+    run.save()
+    run.resume(at="label:asked", compensate=True)
+    store.conversations.thread("c").fork("conversation:f", requested)
+
+    assert make(recorder(store, world, "f"), "call-1") == {"receipt": "a1"}
+
+    assert references(world) == ["a1", "a1"]
+
+
+def test_a_call_interrupted_after_its_effect_was_undone_is_found(memory, world):
+    run = asked(memory, world, save=after_reply())
+    run.llm_response(asking_to_pay("call-1", "a1"))
+    requested = run.checkpoint
+    make(run, "call-1")
+    run.save()
+    run.resume(at="label:asked", compensate=True)
+    run.resume(at=requested, discard=True)
+
+    def die(**arguments):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run.call("call-1", die)
+
+    assert [call.id for call in run.interrupted()] == ["call-1"]
+    assert recorder(memory, world).open_calls == []

@@ -106,7 +106,11 @@ async def find_status(
         found = msgspec.structs.replace(found, last=attempt)
         if await line.holds(context, begun.get("anchor")):
             ended = await _entry(context, thread, ledger.end_key(key, attempt))
-            found = CallStatus(attempt=attempt, last=attempt, begun=begun, ended=ended)
+            status = CallStatus(attempt=attempt, last=attempt, begun=begun, ended=ended)
+            happened = ledger.place_in(begun, "replays") or (thread, key, attempt)
+            # A result that was undone on another line does not hold any more.
+            if not status.is_completed or not await ledger.is_undone(context, happened):
+                found = status
     return found
 
 
