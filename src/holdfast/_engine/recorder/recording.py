@@ -37,6 +37,7 @@ from holdfast._messages.transcript import (
     call_in,
     calls_of,
     decoded,
+    fields_of,
     open_calls,
     parts_of,
     role_of,
@@ -196,13 +197,19 @@ class Recording:
         # Encoded and decoded: a message that cannot be stored is refused before it is
         # added, and what the caller changes in it later is not saved.
         new = [cast("Stored", stored_form(accepted(message))) for message in messages]
-        if not all(map(answers_of, new)):
+        for message in new:
+            self._append(message)
+
+    def _append(self, message: Stored) -> None:
+        answers = answers_of(message)
+        if not answers:
             self.go_on()
-        if new:
-            self._changed_from(len(self.messages))
-            self.has_unsaved = True
-        self.messages += new
-        self.tally = self.tally.after(new)
+        self.left_open = self.left_open.difference(answers)
+        self.unknown = self.unknown.difference(answers)
+        self._changed_from(len(self.messages))
+        self.has_unsaved = True
+        self.messages.append(message)
+        self.tally = self.tally.after([message])
 
     def go_on(self) -> None:
         """Answer the calls that an earlier run left open, before anything follows them.
@@ -211,10 +218,11 @@ class Recording:
         """
         if not self.left_open:
             return
-        waiting, self.left_open = self.left_open, frozenset()
+        waiting, unknown = self.left_open, self.unknown
+        self.left_open = frozenset()
         for call in open_calls(self.messages):
             if call.id in waiting:
-                text = INTERRUPTED if call.id in self.unknown else NOT_MADE
+                text = INTERRUPTED if call.id in unknown else NOT_MADE
                 self._append_result(call, text, is_error=True)
 
     def answer(self, answered: AnyCall, content: object, *, is_error: bool) -> None:
@@ -232,8 +240,6 @@ class Recording:
                 code="call_answered",
                 thread=self.thread,
             )
-        self.left_open -= {call.id}
-        self.unknown -= {call.id}
 
     def _is_answered_with(
         self, call: TranscriptCall, content: object, *, is_error: bool
@@ -275,12 +281,13 @@ class Recording:
 
     def _ends_with_results(self) -> bool:
         last = self.messages[-1]
-        return last.get("role") == "user" and role_of(last) == "tool"
+        return last.get("role") == "user" and bool(answers_of(last))
 
     def _join_last(self) -> None:
-        """Join the last two messages: Anthropic wants all results in one."""
+        """Join the last two messages: Anthropic wants all results in one, and first."""
         last, new = self.messages[-2:]
         parts = [*parts_of(last["content"]), *parts_of(new["content"])]
+        parts.sort(key=lambda part: not is_block(fields_of(part)))
         self.messages[-2:] = [{**last, "content": parts}]
         self._changed_from(len(self.messages) - 1)
         self.tally = replace(self.tally, messages=len(self.messages))
