@@ -95,18 +95,15 @@ class Steps:
                     thread=recording.thread,
                 )
             request = LoadRequest(
-                id=setup.id,
-                at=at,
-                owner=setup.owner,
-                discard=discard,
-                new_id=recording.next_id,
+                id=setup.id, at=at, owner=setup.owner, discard=discard
             )
             found = await self._runner.run(storage.load, request)
             recording.load(found, tell=tell and not compensate)
             if compensate and found is not None:
-                await self.compensate()
-                later = msgspec.structs.replace(request, at=HEAD)
-                recording.load(await self._runner.run(storage.load, later), tell=tell)
+                undone = {effect.place for effect in (await self.compensate()).undone}
+                behind = tuple(e for e in found.behind if e.place not in undone)
+                left = msgspec.structs.replace(found, behind=behind)
+                recording.load(left, tell=tell)
 
     async def latest_safe(self) -> Checkpoint | None:
         if self._recording.checkpoint is None:
