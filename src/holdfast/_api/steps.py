@@ -218,7 +218,8 @@ class Steps:
                 attempt = None
             else:
                 if made.key in self._unrecorded:
-                    return await self._completed(made, *self._unrecorded[made.key])
+                    # The result may be that of another call, made before a rewind.
+                    await self._completed(made, *self._unrecorded[made.key])
                 permitted = await self._permit(made, tool, again=again)
                 if permitted.is_completed:
                     return permitted.result
@@ -236,6 +237,7 @@ class Steps:
             # It is not known whether the last save came through, and with it not to
             # which checkpoint the call belongs.
             await self._flush()
+            made = recording.journaled(made.call, tool)
         permitted = await self._runner.save(
             calls.permit, made, recording.line, recording.policy(tool), again=again
         )
@@ -243,8 +245,14 @@ class Steps:
             await self._prepare(made.call)
             # A checkpoint made just now has the call.
             made = recording.journaled(made.call, tool)
+            await self._reserve(made)
             await self._runner.save(calls.begin, made, permitted)
         return permitted
+
+    async def _reserve(self, made: JournaledCall) -> None:
+        """Make the id durable to which a call belongs that no message makes."""
+        if self._recording.reserve(made.anchor):
+            await self._keep()
 
     async def _prepare(self, call: TranscriptCall) -> None:
         """Make durable what led to a call before it can have an effect."""
@@ -311,6 +319,7 @@ class Steps:
             tool = declaration_of(self._recording.setup.tools.get(known.name))
             made = self._recording.journaled(known, tool)
             self._unrecorded.pop(made.key, None)
+            await self._reserve(made)
             line = self._recording.line
             in_force = await self._runner.save(calls.resolve, made, line, result)
             if self._recording.is_called(known.id):

@@ -476,6 +476,13 @@ class Recording:
             forget=self.obsolete,
         )
 
+    def reserve(self, anchor: str | None) -> bool:
+        """Whether a part is needed so that the id of the next checkpoint stays."""
+        if anchor != self.next_id or self.kept_keys or self.unkept is not None:
+            return False
+        self.unkept = len(self.messages)
+        return True
+
     def kept(self, new: NewPart) -> None:
         """Remember that a part is in the journal."""
         self.kept_keys = (*self.kept_keys, new.key)
