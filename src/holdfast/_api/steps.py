@@ -163,8 +163,17 @@ class Steps:
             return
         new = self._recording.part()
         id_ = self._recording.setup.id
-        await self._runner.save(storage.keep, new, id_)
-        self._recording.kept(new)
+        try:
+            await self._runner.save(storage.keep, new, id_)
+        except Conflict as conflict:
+            if not self._recording.follow(conflict.found):
+                raise
+            await self._keep()
+        except BaseException:
+            self._recording.doubt(new)
+            raise
+        else:
+            self._recording.kept(new)
 
     # --- saving -----------------------------------------------------------------------
 

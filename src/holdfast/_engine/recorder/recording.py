@@ -15,7 +15,12 @@ from msgspec.structs import replace
 from holdfast._engine.effects.calls import JournaledCall, key_of
 from holdfast._engine.effects.ledger import shown_time
 from holdfast._engine.effects.line import Line
-from holdfast._engine.recorder.storage import Batch, LoadedConversation, transcript_of
+from holdfast._engine.recorder.storage import (
+    Batch,
+    LoadedConversation,
+    is_same,
+    transcript_of,
+)
 from holdfast._engine.records.conversations import KIND, thread_of
 from holdfast._engine.threads import save
 from holdfast._engine.threads.pending import NewPart, Part
@@ -487,6 +492,25 @@ class Recording:
         """Remember that a part is in the journal."""
         self.kept_keys = (*self.kept_keys, new.key)
         self.obsolete, self.unkept, self.has_unsaved = (), None, False
+
+    def doubt(self, new: NewPart) -> None:
+        """Remember that a part may be in the journal although an error was raised."""
+        self.kept_keys = (*self.kept_keys, new.key)
+        self.tried = len(self.messages)
+
+    def follow(self, head: Checkpoint | None) -> bool:
+        """Go on after another head, if it has the same messages.
+
+        Other writers may change what stands beside them, such as the title.
+        """
+        if head is None or (self.checkpoint and head.id == self.checkpoint.id):
+            return False
+        if not is_same(transcript_of(head), self.before):
+            return False
+        self.checkpoint, self.verdicts = head, {}
+        self.obsolete, self.kept_keys = (*self.obsolete, *self.kept_keys), ()
+        self._changed_from(0 if self.rewrite else self.stored)
+        return True
 
     def saved(self, batch: Batch, checkpoint: Checkpoint) -> Checkpoint:
         """Remember that a batch was saved."""

@@ -273,7 +273,7 @@ class _Continuation:
         self, context: Context, parent: OpenedCheckpoint | None, blocks: Blocks
     ) -> NextState:
         found = parent.manifest.values.get("messages") if parent else None
-        if _identity(found) != _identity(self.batch.before):
+        if not is_same(found, self.batch.before):
             head = parent.head if parent else None
             raise _moved(self.batch.conversation, self.batch.thread, head)
         return await self.draft.plan(context, parent, blocks)
@@ -297,8 +297,12 @@ class _Continuation:
         return Amendment(values, ListsDraft(lists | self.kept.apart(known)))
 
 
+def is_same(one: Value | None, other: Value | None) -> bool:
+    """Whether the bytes of two values are equal."""
+    return _identity(one) == _identity(other)
+
+
 def _identity(value: Value | None) -> object:
-    """What is equal for two values if their bytes are."""
     return (value.size, value.chain) if isinstance(value, Rope) else value
 
 
