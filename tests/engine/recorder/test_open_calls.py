@@ -74,3 +74,16 @@ def test_results_of_anthropic_stand_before_other_parts(memory):
     assert problems(stored_of(told)) == []
     kinds = [part["type"] for part in told.messages[2]["content"]]
     assert kinds == ["tool_result", "tool_result", "text"]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_an_old_placeholder_is_not_that_of_a_new_call_with_its_id(memory, dialect):
+    killed(memory, dialect, "call_0")
+    told = recorder(memory)
+    told.llm_response(asking(dialect, "call_0"))
+    told.tool_result("call_0", "by hand")
+
+    assert told.resolve("call_0", "resolved") == "resolved"
+
+    assert str(stored_of(told)).count("may or may not") == 1
+    assert "resolved" not in str(stored_of(told))

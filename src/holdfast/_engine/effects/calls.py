@@ -8,7 +8,7 @@ finds the call by its identity.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Final, cast
 
@@ -80,9 +80,25 @@ def key_of(messages: Sequence[object], id_: str) -> str:
     Some models use the same ids in every turn. The number of earlier answers to an id
     distinguishes such calls.
     """
-    made = [n for n, m in enumerate(messages) if id_ in (c.id for c in calls_of(m))]
-    before = messages[: made[-1]] if made else messages
-    answers = sum(answers_of(message).count(id_) for message in before)
+    position = position_of(messages, id_)
+    return key_after(count_answers(messages[:position], id_), id_)
+
+
+def position_of(messages: Sequence[object], id_: str) -> int | None:
+    """The position of the newest message that makes a call with an id."""
+    for position in reversed(range(len(messages))):
+        if any(call.id == id_ for call in calls_of(messages[position])):
+            return position
+    return None
+
+
+def count_answers(messages: Iterable[object], id_: str) -> int:
+    """How many results for an id messages have."""
+    return sum(answers_of(message).count(id_) for message in messages)
+
+
+def key_after(answers: int, id_: str) -> str:
+    """The key of a call that is made after some answers to its id."""
     try:
         name = checked_name(id_, longest=LONGEST_ID)
     except Unstorable:

@@ -5,6 +5,7 @@ It decides and never waits; the sync and the async recorder work on it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, TypeAlias, cast
@@ -12,7 +13,12 @@ from typing import Any, TypeAlias, cast
 import msgspec
 from msgspec.structs import replace
 
-from holdfast._engine.effects.calls import JournaledCall, key_of
+from holdfast._engine.effects.calls import (
+    JournaledCall,
+    count_answers,
+    key_after,
+    position_of,
+)
 from holdfast._engine.effects.ledger import shown_time
 from holdfast._engine.effects.line import Line
 from holdfast._engine.recorder.storage import (
@@ -109,6 +115,8 @@ class Recording:
         self._repair(found)
         self._set_system()
         self.tally = Tally().after(self.messages)
+        # How many results each id has: calls are not looked for in all messages.
+        self._answers = Counter(id_ for m in self.messages for id_ in answers_of(m))
         if tell and self.left_behind:
             self._note(self.left_behind)
         self.saved_at = self.clock()
@@ -214,6 +222,7 @@ class Recording:
         self._changed_from(len(self.messages))
         self.has_unsaved = True
         self.messages.append(message)
+        self._answers.update(answers)
         self.tally = self.tally.after([message])
 
     def go_on(self) -> None:
@@ -280,9 +289,10 @@ class Recording:
 
     def has_placeholder(self, call: TranscriptCall) -> bool:
         """Whether a call is answered only by a text that says its result is unknown."""
-        return call.id not in self.tally.open and any(
-            is_placeholder(message, call.id) for message in self.messages
-        )
+        if call.id in self.tally.open or not self._answers[call.id]:
+            return False
+        made = position_of(self.messages, call.id) or 0
+        return any(is_placeholder(m, call.id) for m in self.messages[made:])
 
     def _ends_with_results(self) -> bool:
         last = self.messages[-1]
@@ -337,7 +347,7 @@ class Recording:
 
     def is_called(self, id_: str) -> bool:
         """Whether a message of the transcript makes a call with an id."""
-        return any(_calls(message, id_) for message in self.messages)
+        return position_of(self.messages, id_) is not None
 
     def _called(self, id_: str) -> TranscriptCall:
         for position in reversed(range(len(self.messages))):
@@ -352,21 +362,22 @@ class Recording:
 
     def journaled(self, call: TranscriptCall, tool: Declaration) -> JournaledCall:
         """A call with its key in the journal, and the checkpoint it belongs to."""
+        made = position_of(self.messages, call.id)
+        later = () if made is None else self.messages[made:]
+        before = self._answers[call.id] - count_answers(later, call.id)
         return JournaledCall(
             thread=self.thread,
             start=self.start,
-            key=key_of(self.messages, call.id),
+            key=key_after(before, call.id),
             call=call,
             identity=tool.identity(call.name, call.arguments),
-            anchor=self._anchor(call),
+            anchor=self._anchor(made),
         )
 
-    def _anchor(self, call: TranscriptCall) -> str:
-        """The first checkpoint that has a call, as far as it is known."""
-        made = [n for n, m in enumerate(self.messages) if _calls(m, call.id)]
-        is_saved = self.checkpoint is not None and made and made[-1] < self.stored
-        if is_saved and not self.rewrite:
-            assert self.checkpoint is not None
+    def _anchor(self, made: int | None) -> str:
+        """The first checkpoint that has a message, as far as it is known."""
+        is_saved = made is not None and made < self.stored and not self.rewrite
+        if self.checkpoint is not None and is_saved:
             return self.checkpoint.id
         return self.next_id
 
@@ -540,10 +551,6 @@ def _first_difference(before: list[Stored], after: list[Stored]) -> int:
     pairs = enumerate(zip(before, after, strict=False))
     differing = (n for n, (old, new) in pairs if old is not new)
     return next(differing, min(len(before), len(after)))
-
-
-def _calls(message: object, id_: str) -> bool:
-    return any(call.id == id_ for call in calls_of(message))
 
 
 def stored_form(value: object) -> Any:
