@@ -7,6 +7,7 @@ from holdfast._engine.effects import ledger
 from holdfast._engine.effects.line import Line
 from holdfast._engine.threads.journal import OF_THREAD
 from holdfast._port import Entries
+from holdfast._values.records import Entry
 from holdfast.effects import Effect
 
 
@@ -15,11 +16,14 @@ async def interrupted(context: Context, thread: str, line: Line) -> list[Effect]
 
     A call that has been made again, and has ended, is not among them.
     """
-    query = Entries(thread=thread, checkpoint=OF_THREAD, prefix=ledger.CALL)
+    entries: list[Entry] = []
+    for prefix in (ledger.CALL, ledger.UNDO):
+        query = Entries(thread=thread, checkpoint=OF_THREAD, prefix=prefix)
+        entries += await context.backend.scan(query)
     last: dict[str, Effect] = {}
-    for effect in ledger.collected(await context.backend.scan(query)):
+    for effect in ledger.collected(entries):
         before = last.get(effect.key)
-        if before is not None and before.status == "completed":
+        if before and before.status == "completed" and not before.undone:
             continue
         if await line.holds(context, effect.checkpoint):
             last[effect.key] = effect
