@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from holdfast._engine.context import Context
 from holdfast._engine.effects import ledger
 from holdfast._engine.effects.line import Line
@@ -18,30 +16,15 @@ async def interrupted(context: Context, thread: str, line: Line) -> list[Effect]
 
     A call that has been made again, and has ended, is not among them.
     """
-    query = Entries(thread=thread, checkpoint=OF_THREAD, prefix=ledger.CALL)
+    entries: list[Entry] = []
+    for prefix in (ledger.CALL, ledger.UNDO):
+        query = Entries(thread=thread, checkpoint=OF_THREAD, prefix=prefix)
+        entries += await context.backend.scan(query)
     last: dict[str, Effect] = {}
-    for effect in ledger.collected(_of_open(await context.backend.scan(query))):
+    for effect in ledger.collected(entries):
         before = last.get(effect.key)
-        if before is not None and before.status == "completed":
+        if before and before.status == "completed" and not before.undone:
             continue
         if await line.holds(context, effect.checkpoint):
             last[effect.key] = effect
     return [effect for effect in last.values() if effect.status == "unknown"]
-
-
-def _of_open(entries: Iterable[Entry]) -> list[Entry]:
-    """The entries of the calls with an attempt that did not end.
-
-    Told by the keys: only these are decoded and looked up, of however many there are.
-    """
-    named = [(_parts(entry.key), entry) for entry in entries]
-    ended = {(attempt, key) for (attempt, when, key), _ in named if when == "end"}
-    open_ = {key for (attempt, _, key), _ in named if (attempt, key) not in ended}
-    return [entry for (_, _, key), entry in named if key in open_]
-
-
-def _parts(key: str) -> tuple[str, str, str]:
-    """The attempt, whether it begins or ends, and the key of the call."""
-    attempt, _, rest = key.removeprefix(ledger.CALL).partition(":")
-    when, _, call = rest.partition(":")
-    return attempt, when, call
