@@ -109,11 +109,11 @@ class Trial:
         while True:
             for call in loop.open_calls:
                 loop.tool_result(call, self._result(loop, world, call))
+            loop.iteration()
             wrong = problems(stored_of(loop))
             if wrong:
                 tell({"invalid": wrong})
             reply = self._reply(loop)
-            loop.iteration()
             loop.llm_response(reply, usage={"replies": 1})
             if not loop.open_calls:
                 return
