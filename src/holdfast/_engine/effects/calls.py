@@ -83,6 +83,11 @@ def key_of(messages: Sequence[object], id_: str) -> str:
     made = [n for n, m in enumerate(messages) if id_ in (c.id for c in calls_of(m))]
     before = messages[: made[-1]] if made else messages
     answers = sum(answers_of(message).count(id_) for message in before)
+    return numbered_key(id_, answers)
+
+
+def numbered_key(id_: str, answers: int) -> str:
+    """The key of a call with a number of earlier answers to its id."""
     try:
         name = checked_name(id_, longest=LONGEST_ID)
     except Unstorable:
@@ -104,7 +109,7 @@ async def find_status(
         if begun is None:
             break
         found = msgspec.structs.replace(found, last=attempt)
-        if await line.holds(context, begun.get("anchor")):
+        if await line.has(context, key, begun.get("anchor")):
             ended = await _entry(context, thread, ledger.end_key(key, attempt))
             found = CallStatus(attempt=attempt, last=attempt, begun=begun, ended=ended)
     return found

@@ -1,122 +1,123 @@
-"""Tools whose calls are made once, also if a run is resumed several times."""
+"""Tools whose calls are made once, whatever is resumed or rewound."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Awaitable, Callable
+from functools import wraps
 from typing import Any
 
 import msgspec
 from agents import FunctionTool
 from agents.tool_context import ToolContext
 
-from holdfast._engine.context import Context
+import holdfast
 from holdfast._engine.effects import calls
-from holdfast._engine.effects.calls import JournaledCall, Permission
-from holdfast._engine.effects.line import Line
 from holdfast._messages.transcript import TranscriptCall, decoded
-from holdfast.adapters.openai_agents._changes import ConversationKey, Items, present
-from holdfast.adapters.openai_agents._paused_run import ResumedRun, resumed_by_another
+from holdfast.adapters.openai_agents._calls import BegunCall, SessionCall, begin
 from holdfast.adapters.openai_agents._runner import SessionRunner
-from holdfast.adapters.openai_agents._transaction import PendingChanges
-from holdfast.effects import UNDECLARED
+from holdfast.effects import Declaration, Key, Policy, declaration_of
 from holdfast.errors import Unstorable
 
-# Reads the items of the session at the time of a call, by the id of the call.
-Read = Callable[[str], Awaitable[Items]]
+Invoke = Callable[[ToolContext[Any], str], Awaitable[Any]]
+# What the SDK's tools call inside the part that turns errors into texts.
+IMPLEMENTATION = "_invoke_tool_impl"
+# What a session knows of a call, by the context of the call and the model's wish.
+Locate = Callable[[ToolContext[Any], TranscriptCall], SessionCall]
 
 
-def once(
+def declared(
     tool: FunctionTool,
-    runner: SessionRunner,
-    key: ConversationKey,
-    read: Read,
-    *,
-    again: bool,
-) -> FunctionTool:
+    key: Key | None,
+    undo: Callable[..., Any] | None,
+    policy: Policy | None,
+) -> Declaration:
+    """What a tool says about itself, where its function is known, and what is given.
+
+    The SDK gives the function of a tool since 0.24.
+    """
+    found = declaration_of(getattr(tool, "__wrapped__", None))
+    if key is None and undo is None and policy is None:
+        return found
+
+    @holdfast.once(key=key, undo=undo, policy=policy)
+    def given() -> None:
+        """Has what was given, checked."""
+
+    more = declaration_of(given)
+    return msgspec.structs.replace(
+        found,
+        is_repeatable=False,
+        key=more.key or found.key,
+        undo=more.undo or found.undo,
+        policy=more.policy or found.policy,
+    )
+
+
+def once(tool: FunctionTool, runner: SessionRunner, locate: Locate) -> FunctionTool:
     """A copy of a tool that records its calls in the journal of the conversation."""
 
     async def invoke(context: ToolContext[Any], arguments: str) -> Any:
         call = TranscriptCall(context.tool_call_id, tool.name, decoded(arguments))
-        # The call may not be among the items yet, only earlier ones with its id.
-        made = {"type": "function_call", "call_id": call.id, "name": call.name}
-        call_key = calls.key_of([*await read(call.id), made], call.id)
-        journaled = JournaledCall(
-            thread=key.thread,
-            start=key.start,
-            key=call_key,
-            call=call,
-            identity=UNDECLARED.identity(call.name, call.arguments),
-            anchor=None,
-        )
-        journal = CallJournal(runner, journaled)
-        status = await journal.begin(again=again)
-        if status.is_completed:
-            return status.result
+        begun = await runner.save(begin, locate(context, call))
+        if begun.permission.is_completed:
+            return begun.permission.result
+        journal = CallJournal(runner, begun)
+        failures: list[Exception] = []
         try:
-            result = await tool.on_invoke_tool(context, arguments)
+            result = await noting(tool.on_invoke_tool, failures)(context, arguments)
         except Exception as error:
-            await journal.fail(status.attempt, f"{type(error).__name__}: {error}")
+            await journal.fail(error)
             raise
-        return await journal.complete(status.attempt, result)
+        if failures:  # and the SDK has made a text for the model of it
+            await journal.fail(failures[-1])
+            return result
+        return await journal.complete(result)
 
     same = copy.copy(tool)
     same.on_invoke_tool = invoke
     return same
 
 
-class CurrentItems(msgspec.Struct, frozen=True):
-    """Reads the items of a session now, and checks the run that it resumes."""
+def noting(invoke: Invoke, failures: list[Exception]) -> Invoke:
+    """The same, which also notes an error that the SDK turns into a text.
 
-    runner: SessionRunner
-    key: ConversationKey
-    resumed: ResumedRun | None
-    held: PendingChanges | None
+    Versions before 0.24 do not let us see these: their text counts as a result.
+    """
+    inner = getattr(invoke, IMPLEMENTATION, None)
+    if inner is None:
+        return invoke
 
-    async def items(self, call: str) -> Items:
-        """All items; `Conflict` if another worker has resumed the run of this call.
+    @wraps(inner)
+    async def noted(context: ToolContext[Any], arguments: str) -> Any:
+        try:
+            return await inner(context, arguments)
+        except Exception as error:
+            failures.append(error)
+            raise
 
-        The answer to a call removes the paused run that waits for it. As long as the
-        run is stored, no other worker has continued it.
-        """
-        found = await self.runner.read(present, self.key)
-        resumed = self.resumed
-        if resumed and call in resumed.calls and found.run != resumed.id:
-            raise resumed_by_another()
-
-        async def stored(limit: int | None) -> Items:
-            del limit  # the caller asks for all
-            return found.items
-
-        return await self.held.items(None, stored) if self.held else found.items
+    same = copy.copy(invoke)
+    setattr(same, IMPLEMENTATION, noted)
+    return same
 
 
 class CallJournal:
-    """Records one call: that it began, and how it ended."""
+    """Records how one call ended."""
 
-    def __init__(self, runner: SessionRunner, call: JournaledCall) -> None:
-        self._runner, self._call = runner, call
+    def __init__(self, runner: SessionRunner, begun: BegunCall) -> None:
+        self._runner, self._call = runner, begun.made
+        self._attempt = begun.permission.attempt
 
-    async def begin(self, *, again: bool) -> Permission:
-        """The recorded result, or the number of the attempt that begins now."""
-        return await self._runner.save(_begin, self._call, again=again)
-
-    async def complete(self, attempt: int, result: Any) -> Any:
+    async def complete(self, result: Any) -> Any:
         """The recorded result; one that cannot be stored is recorded as its text."""
         save, call = self._runner.save, self._call
         try:
-            return await save(calls.complete, call, attempt, result)
+            return await save(calls.complete, call, self._attempt, result)
         except Unstorable:
-            await save(calls.complete, call, attempt, str(result))
+            await save(calls.complete, call, self._attempt, str(result))
             return result
 
-    async def fail(self, attempt: int, error: str) -> None:
+    async def fail(self, error: Exception) -> None:
         """Record that the call raised, so that it may be made again."""
-        await self._runner.save(calls.fail, self._call, attempt, error)
-
-
-async def _begin(context: Context, call: JournaledCall, *, again: bool) -> Permission:
-    permitted = await calls.permit(context, call, Line(None, None), again=again)
-    if not permitted.is_completed:
-        await calls.begin(context, call, permitted)
-    return permitted
+        text = f"{type(error).__name__}: {error}"
+        await self._runner.save(calls.fail, self._call, self._attempt, text)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Self, Unpack, cast
 
 from agents import Agent, FunctionTool, RunState, TResponseInputItem
 from agents.memory import SessionSettings
 from agents.run_context import RunContextWrapper
+from agents.tool_context import ToolContext
 
 import holdfast
 from holdfast._api.options import OpenOptions
@@ -20,6 +21,7 @@ from holdfast._engine.context import Context
 from holdfast._engine.records.transcript_tail import Untouched
 from holdfast._engine.threads import lineage, moves, removal
 from holdfast._engine.threads.lineage import HistoryQuery, Reference
+from holdfast._messages.transcript import TranscriptCall
 from holdfast._values.records import (
     UNSET,
     Checkpoint,
@@ -28,20 +30,33 @@ from holdfast._values.records import (
     encode_metadata,
 )
 from holdfast._values.reference import HEAD
-from holdfast.adapters.openai_agents import _changes
+from holdfast.adapters.openai_agents import _changes, _effects
+from holdfast.adapters.openai_agents._approvals import (
+    approved_in,
+    consume,
+    grant_of,
+    with_unused,
+)
+from holdfast.adapters.openai_agents._calls import SessionCall
 from holdfast.adapters.openai_agents._changes import ConversationKey, Items, checked
 from holdfast.adapters.openai_agents._compaction import CompactionSnapshot, snapshot
-from holdfast.adapters.openai_agents._once import CurrentItems, once
+from holdfast.adapters.openai_agents._effects import Undoing
+from holdfast.adapters.openai_agents._once import declared, once
 from holdfast.adapters.openai_agents._paused_run import (
+    COMPACTION,
     LoadRunOptions,
     ResumedRun,
     SaveRunOptions,
     SessionChange,
+    answered,
     dump_run,
     load_run,
 )
 from holdfast.adapters.openai_agents._runner import AnyStore, P, SessionRunner, T
 from holdfast.adapters.openai_agents._transaction import PendingChanges
+from holdfast.adapters.openai_agents._turns import OpenTurns
+from holdfast.effects import Compensation, Declaration, Effect, Key, Policy
+from holdfast.effects import checked as checked_policy
 from holdfast.errors import Closed, Conflict
 
 Wrapper = RunContextWrapper[Any]
@@ -58,7 +73,8 @@ class HoldfastSession:
     Every change is one checkpoint, saved as a whole or not at all. A caller that is
     cancelled during a change waits until it is saved or has failed; if it failed, that
     is the cause of the `CancelledError`. ``metadata`` is called with the context of the
-    run, and its result becomes the metadata of the checkpoint.
+    run, and its result becomes the metadata of the checkpoint. ``effects`` is what
+    happens when a call of a tool made `once` means an effect that was left behind.
     """
 
     session_settings: SessionSettings | None
@@ -72,6 +88,7 @@ class HoldfastSession:
         owner: str | None = None,
         agent: str | None = None,
         metadata: Callable[[Wrapper], Mapping[str, object]] | None = None,
+        effects: Policy | None = None,
         **options: Unpack[OpenOptions],
     ) -> None:
         self._conversation = ConversationKey(
@@ -85,6 +102,11 @@ class HoldfastSession:
         self._metadata = metadata
         self._held: PendingChanges | None = None
         self._resumed: ResumedRun | None = None
+        self._policy: Policy | None = checked_policy(effects)
+        self._turns = OpenTurns()
+        self._tools: dict[str, Declaration] = {}
+        # Calls of the resumed run that were made by tools made `once`.
+        self._journaled: set[str] = set()
         self._owned: Store | None = None
         self._is_closed = False
         if not isinstance(store, Store | AsyncStore):
@@ -139,10 +161,7 @@ class HoldfastSession:
             self._held.added += kept
             self._held.metadata = self._about(wrapper) or self._held.metadata
         elif kept:
-            about, resumed = self._about(wrapper), self._resumed
-            await self._change(
-                SessionChange(added=kept, metadata=about, resumes=resumed)
-            )
+            await self._add(kept, wrapper)
 
     async def pop_item(
         self, *, wrapper: Wrapper | None = None
@@ -181,6 +200,7 @@ class HoldfastSession:
         finally:
             self._held = None
         wanted = held.change(self._resumed)
+        await self._use_approvals(wanted.added)
         if not await self._try(wanted) and wanted.dropped:
             raise Conflict(
                 f"session {self.session_id!r} was changed meanwhile; nothing of the"
@@ -198,15 +218,20 @@ class HoldfastSession:
         query = HistoryQuery(limit=limit, before=before)
         return await self._runner.read(self._mine(lineage.history), self._thread, query)
 
-    async def fork(self, new_id: str, *, at: Reference = HEAD) -> HoldfastSession:
+    async def fork(
+        self, new_id: str, *, at: Reference = HEAD, effects: Policy | None = None
+    ) -> HoldfastSession:
         """A new session that shares the items up to a checkpoint.
 
         Nothing is copied. A run that is paused there is paused in both sessions.
+        ``effects`` is the policy of its tools made `once`, also in forks of it:
+        ``"deny"`` makes none of their calls.
         """
         self._be_alone()
         old = self._conversation
         new = ConversationKey(new_id, old.owner, old.agent)
-        await self._runner.save(_changes.fork, old, new, at)
+        policy = checked_policy(effects)
+        await self._runner.save(_changes.fork, old, new, at, policy)
         return HoldfastSession(
             new_id,
             self._store,
@@ -214,6 +239,7 @@ class HoldfastSession:
             owner=new.owner,
             agent=new.agent,
             metadata=self._metadata,
+            effects=self._policy,
         )
 
     async def rewind(self, ref: Reference) -> Checkpoint:
@@ -270,6 +296,8 @@ class HoldfastSession:
         `RunState.from_json`: ``context_override``, ``context_deserializer``,
         ``strict_context``. Nothing that the stored run names is imported or called.
         It holds approvals: a program that can write to the store can approve calls.
+        An approval that was used is not in it any more, unless the tool was made `once`
+        and so cannot be called with it again.
         A run that this version of the SDK cannot read raises `FormatMismatch`. When two
         workers load a run and resume it, the second gets a `Conflict` from `add_items`.
         """
@@ -278,7 +306,9 @@ class HoldfastSession:
             held = await self._runner.read(_changes.find_run, self._conversation)
         if held is None:
             return None
-        self._resumed = ResumedRun(held["id"], frozenset(held["calls"]))
+        held = await self._runner.read(with_unused, self._conversation, held)
+        self._resumed = ResumedRun.of(held, approved_in(held["state"]))
+        self._journaled.clear()
         return await load_run(self.session_id, held, agent, options)
 
     async def clear_run(self) -> None:
@@ -288,24 +318,80 @@ class HoldfastSession:
         else:
             await self._try(SessionChange(run=None, kind="resume"))
 
-    def once(self, tool: FunctionTool, *, again: bool = False) -> FunctionTool:
-        """A copy of a tool whose calls are made once, also if a run is resumed often.
+    # --- effects ----------------------------------------------------------------------
+
+    def once(
+        self,
+        tool: FunctionTool,
+        *,
+        key: Key | None = None,
+        undo: Callable[[Effect], Any] | None = None,
+        policy: Policy | None = None,
+        again: bool = False,
+    ) -> FunctionTool:
+        """A copy of a tool whose calls happen once, also after a kill or a rewind.
 
         A call is recorded before it is made, and its result after. The same call in a
-        resumed run, in any process, returns the recorded result. A call that began and
-        did not end may have taken effect: the run fails, and the cause of its error is
-        a `Conflict` with the code ``call_interrupted``. Check its effect, then pass
-        ``again=True`` to make such calls again. A result that cannot be stored is
-        recorded as its text.
+        resumed run, in any process, returns the recorded result. So does a call that
+        means the same effect after a rewind, a fork, `pop_item` or `clear_session`,
+        with whatever id: ``key``, ``undo`` and ``policy`` are those of `holdfast.once`,
+        and are read from the tool's function if that is declared. A tool whose function
+        is `holdfast.repeatable` is returned as it is.
+
+        A call that began and did not end may have taken effect: the run fails, and the
+        cause of its error is a `Conflict` with the code ``call_interrupted``. Check its
+        effect, then `resolve` it or pass ``again=True`` to make it again. A call with
+        an approval uses that up: the code ``approval_used`` says that it was used
+        before. A result that cannot be stored is recorded as its text.
         """
+        found = declared(tool, key, undo, policy)
+        if found.is_repeatable:
+            return tool
+        self._tools[tool.name] = found
 
-        def read(call: str) -> Awaitable[Items]:
-            current = CurrentItems(
-                self._runner, self._conversation, self._resumed, self._held
+        def locate(context: ToolContext[Any], call: TranscriptCall) -> SessionCall:
+            self._journaled.add(call.id)
+            held, made = self._held, context.tool_call
+            return SessionCall(
+                key=self._conversation,
+                call=call,
+                item=getattr(made, "id", None),
+                tool=found,
+                policy=self._policy,
+                again=again,
+                next_id=held.id if held else self._turns.join(context.usage, call.id),
+                resumed=self._resumed,
+                held=held,
             )
-            return current.items(call)
 
-        return once(tool, self._runner, self._conversation, read, again=again)
+        return once(tool, self._runner, locate)
+
+    async def effects(self, *, left_behind: bool = False) -> list[Effect]:
+        """The calls that this session made `once`, oldest first.
+
+        With ``left_behind`` those that the session and its forks made and that are in
+        force, but that its items do not have any more.
+        """
+        return await self._runner.read(
+            _effects.effects, self._conversation, left_behind=left_behind
+        )
+
+    async def resolve(self, call: str, result: object) -> Any:
+        """Record what a call returned that began and did not end, by its id.
+
+        The next call that means the same gets this result, and is not made.
+        """
+        resolve = _effects.resolve
+        return await self._runner.save(resolve, self._conversation, call, result)
+
+    async def compensate(self) -> Compensation:
+        """Undo the effects left behind, newest first, by the ``undo`` of their tools.
+
+        Each is journaled before and after, so that a repeated call goes on where the
+        last one ended. The tools are those that were passed to `once`.
+        """
+        undoing = Undoing(self._runner, self._tools)
+        return await undoing.compensate(self._conversation)
 
     # --- compaction -------------------------------------------------------------------
 
@@ -315,10 +401,9 @@ class HoldfastSession:
             return False  # a subclass may change items in add_items: do not bypass it
         kept = checked(items)
         if self._held is not None:
-            self._held.is_cleared, self._held.dropped = True, []
-            self._held.added = kept
+            self._held.replace(kept)
         else:
-            await self._try(SessionChange(dropped=None, added=kept, kind="compaction"))
+            await self._try(SessionChange(dropped=None, added=kept, kind=COMPACTION))
         return True
 
     async def _get_compaction_snapshot(
@@ -342,6 +427,32 @@ class HoldfastSession:
             return await operation(context, *args, **kwargs)
 
         return admitted
+
+    async def _add(self, items: Items, wrapper: Wrapper | None) -> None:
+        turn = self._turns.find(items, wrapper.usage if wrapper else None)
+        wanted = SessionChange(
+            added=items,
+            metadata=self._about(wrapper),
+            resumes=self._resumed,
+            id=turn.id if turn else None,
+        )
+        await self._use_approvals(items)
+        await self._change(wanted)
+        self._turns.end(turn)
+
+    async def _use_approvals(self, answers: Sequence[object]) -> None:
+        """Use up the stored approvals of calls that these items answer.
+
+        A tool made `once` does so before the call.
+        """
+        resumed = self._resumed
+        if resumed is None or not resumed.approved:
+            return
+        used = (resumed.approved & answered(answers)) - self._journaled
+        for call in sorted(used):
+            await self._runner.save(
+                consume, self._conversation, grant_of(resumed.id, call)
+            )
 
     async def _change(self, wanted: SessionChange) -> None:
         await self._runner.save(_changes.change, self._conversation, wanted)

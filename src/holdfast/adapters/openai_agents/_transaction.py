@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from holdfast._messages.transcript import answers_of, calls_of
+from holdfast._values.clock import uuid7
 from holdfast._values.records import UNSET, Unset
 from holdfast.adapters.openai_agents._changes import Items
-from holdfast.adapters.openai_agents._paused_run import ResumedRun, SessionChange
+from holdfast.adapters.openai_agents._paused_run import (
+    COMPACTION,
+    ResumedRun,
+    SessionChange,
+)
 
 # Reads the last items that are stored, or all.
 Read = Callable[[int | None], Awaitable[Items]]
@@ -22,6 +28,9 @@ class PendingChanges:
         self.added: Items = []
         self.run: Mapping[str, Any] | Unset | None = UNSET
         self.metadata = b""
+        self.kind = "save"
+        # The id of the checkpoint that will have all of it.
+        self.id = uuid7()
 
     async def items(self, limit: int | None, read: Read) -> Items:
         """The last items, or all, as they will be after the transaction."""
@@ -41,16 +50,28 @@ class PendingChanges:
     async def pop(self, read: Read) -> dict[str, Any] | None:
         """Drop the last item and return it."""
         if self.added:
-            return self.added.pop()
+            return self._without_calls_of(self.added.pop())
         found = await self._stored(1, read)
         if not found:
             return None
         self.dropped.insert(0, found[0])
         return found[0]
 
+    def _without_calls_of(self, popped: dict[str, Any]) -> dict[str, Any]:
+        """An item; calls that were made before it was taken back are left behind."""
+        if calls_of(popped) or answers_of(popped):
+            self.id = uuid7()
+        return popped
+
     def clear(self) -> None:
         """Drop all items, and the run."""
         self.is_cleared, self.dropped, self.added, self.run = True, [], [], None
+        self.kind, self.id = "save", uuid7()
+
+    def replace(self, items: Items) -> None:
+        """Drop all items for a summary of them."""
+        self.is_cleared, self.dropped, self.added = True, [], items
+        self.kind = COMPACTION
 
     def change(self, resumes: ResumedRun | None) -> SessionChange:
         """All changes as one."""
@@ -59,5 +80,7 @@ class PendingChanges:
             added=self.added,
             resumes=resumes,
             run=self.run,
+            kind=self.kind,
             metadata=self.metadata,
+            id=self.id,
         )
