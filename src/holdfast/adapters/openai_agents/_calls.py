@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 from agents.models.fake_id import FAKE_RESPONSES_ID
@@ -87,7 +87,7 @@ def _id(call: TranscriptCall) -> str:
     return call.id
 
 
-class BegunCall(msgspec.Struct, frozen=True):
+class BegunCall(NamedTuple):
     """A call with its place in the journal, and the permission to make it."""
 
     made: JournaledCall

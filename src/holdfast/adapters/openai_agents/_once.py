@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import msgspec
 from agents import FunctionTool
@@ -13,17 +15,23 @@ from agents.tool_context import ToolContext
 
 import holdfast
 from holdfast._engine.effects import calls
+from holdfast._engine.effects.calls import JournaledCall
 from holdfast._messages.transcript import TranscriptCall, decoded
+from holdfast.adapters.openai_agents._approvals import consume, grant_of
 from holdfast.adapters.openai_agents._calls import BegunCall, SessionCall, begin
+from holdfast.adapters.openai_agents._changes import ConversationKey
+from holdfast.adapters.openai_agents._paused_run import ResumedRun, answered
 from holdfast.adapters.openai_agents._runner import SessionRunner
+from holdfast.adapters.openai_agents._transaction import PendingChanges
+from holdfast.adapters.openai_agents._turns import OpenTurns
 from holdfast.effects import Declaration, Key, Policy, declaration_of
 from holdfast.errors import Unstorable
 
 Invoke = Callable[[ToolContext[Any], str], Awaitable[Any]]
 # What the SDK's tools call inside the part that turns errors into texts.
 IMPLEMENTATION = "_invoke_tool_impl"
-# What a session knows of a call, by the context of the call and the model's wish.
-Locate = Callable[[ToolContext[Any], TranscriptCall], SessionCall]
+# Finds out whether a call may be made, and records that it begins.
+Begin = Callable[[ToolContext[Any], TranscriptCall], Awaitable[BegunCall]]
 
 
 def declared(
@@ -54,29 +62,105 @@ def declared(
     )
 
 
-def once(tool: FunctionTool, runner: SessionRunner, locate: Locate) -> FunctionTool:
-    """A copy of a tool that records its calls in the journal of the conversation."""
+class Progress(NamedTuple):
+    """What a session is in the middle of: a transaction, and a run that it resumed."""
+
+    held: PendingChanges | None
+    resumed: ResumedRun | None
+
+
+class OnceCalls:
+    """The calls of a session whose tools are made once.
+
+    ``turns`` are those going on. ``tools`` are the declarations of the tools by name.
+    """
+
+    def __init__(
+        self, runner: SessionRunner, key: ConversationKey, policy: Policy | None
+    ) -> None:
+        self._runner, self._key = runner, key
+        self._policy: Policy | None = policy
+        self.turns = OpenTurns()
+        self.tools: dict[str, Declaration] = {}
+        self._ids: set[str] = set()
+        self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]
+        self._locks = WeakKeyDictionary()
+
+    def once(
+        self,
+        tool: FunctionTool,
+        declared: Declaration,
+        current: Callable[[], Progress],
+        *,
+        again: bool,
+    ) -> FunctionTool:
+        """A copy of a tool that records its calls in the journal of the session."""
+        self.tools[tool.name] = declared
+
+        async def begun(context: ToolContext[Any], call: TranscriptCall) -> BegunCall:
+            held, resumed = current()
+            self._ids.add(call.id)
+            next_id = held.id if held else self.turns.join(context.usage, call.id)
+            asked = SessionCall(
+                key=self._key,
+                call=call,
+                item=getattr(context.tool_call, "id", None),
+                tool=declared,
+                policy=self._policy,
+                again=again,
+                next_id=next_id,
+                resumed=resumed,
+                held=held,
+            )
+            async with self._lock():
+                return await self._runner.save(begin, asked)
+
+        same = copy.copy(tool)
+        same.on_invoke_tool = _journaled(tool, self._runner, begun)
+        return same
+
+    def _lock(self) -> asyncio.Lock:
+        """Calls of one turn begin one after the other.
+
+        Two that mean the same must not take over the same effect.
+        """
+        return self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+
+    async def use_approvals(
+        self, resumed: ResumedRun | None, answers: Sequence[object]
+    ) -> None:
+        """Use up the stored approvals of calls that these items answer.
+
+        A tool that is made once does so before the call.
+        """
+        if resumed is None or not resumed.approved:
+            return
+        for call in sorted((resumed.approved & answered(answers)) - self._ids):
+            await self._runner.save(consume, self._key, grant_of(resumed.id, call))
+
+
+def _journaled(tool: FunctionTool, runner: SessionRunner, begun: Begin) -> Invoke:
+    """Makes a call of a tool if it may be made, and records how it ended."""
 
     async def invoke(context: ToolContext[Any], arguments: str) -> Any:
-        call = TranscriptCall(context.tool_call_id, tool.name, decoded(arguments))
-        begun = await runner.save(begin, locate(context, call))
-        if begun.permission.is_completed:
-            return begun.permission.result
-        journal = CallJournal(runner, begun)
+        name = tool.name
+        call = TranscriptCall(context.tool_call_id, name, decoded(arguments))
+        made, permission = await begun(context, call)
+        if permission.is_completed:
+            return permission.result
+        journal = CallJournal(runner, made, permission.attempt)
         failures: list[Exception] = []
         try:
             result = await noting(tool.on_invoke_tool, failures)(context, arguments)
         except Exception as error:
             await journal.fail(error)
             raise
-        if failures:  # and the SDK has made a text for the model of it
+        if failures:  # the SDK has made a text for the model of it
             await journal.fail(failures[-1])
             return result
         return await journal.complete(result)
 
-    same = copy.copy(tool)
-    same.on_invoke_tool = invoke
-    return same
+    return invoke
 
 
 def noting(invoke: Invoke, failures: list[Exception]) -> Invoke:
@@ -104,9 +188,10 @@ def noting(invoke: Invoke, failures: list[Exception]) -> Invoke:
 class CallJournal:
     """Records how one call ended."""
 
-    def __init__(self, runner: SessionRunner, begun: BegunCall) -> None:
-        self._runner, self._call = runner, begun.made
-        self._attempt = begun.permission.attempt
+    def __init__(
+        self, runner: SessionRunner, call: JournaledCall, attempt: int
+    ) -> None:
+        self._runner, self._call, self._attempt = runner, call, attempt
 
     async def complete(self, result: Any) -> Any:
         """The recorded result; one that cannot be stored is recorded as its text."""

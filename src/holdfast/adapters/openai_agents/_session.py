@@ -11,7 +11,6 @@ from typing import Any, Self, Unpack, cast
 from agents import Agent, FunctionTool, RunState, TResponseInputItem
 from agents.memory import SessionSettings
 from agents.run_context import RunContextWrapper
-from agents.tool_context import ToolContext
 
 import holdfast
 from holdfast._api.options import OpenOptions
@@ -21,7 +20,6 @@ from holdfast._engine.context import Context
 from holdfast._engine.records.transcript_tail import Untouched
 from holdfast._engine.threads import lineage, moves, removal
 from holdfast._engine.threads.lineage import HistoryQuery, Reference
-from holdfast._messages.transcript import TranscriptCall
 from holdfast._values.records import (
     UNSET,
     Checkpoint,
@@ -31,31 +29,23 @@ from holdfast._values.records import (
 )
 from holdfast._values.reference import HEAD
 from holdfast.adapters.openai_agents import _changes, _effects
-from holdfast.adapters.openai_agents._approvals import (
-    approved_in,
-    consume,
-    grant_of,
-    with_unused,
-)
-from holdfast.adapters.openai_agents._calls import SessionCall
+from holdfast.adapters.openai_agents._approvals import approved_in, with_unused
 from holdfast.adapters.openai_agents._changes import ConversationKey, Items, checked
 from holdfast.adapters.openai_agents._compaction import CompactionSnapshot, snapshot
 from holdfast.adapters.openai_agents._effects import Undoing
-from holdfast.adapters.openai_agents._once import declared, once
+from holdfast.adapters.openai_agents._once import OnceCalls, Progress, declared
 from holdfast.adapters.openai_agents._paused_run import (
     COMPACTION,
     LoadRunOptions,
     ResumedRun,
     SaveRunOptions,
     SessionChange,
-    answered,
     dump_run,
     load_run,
 )
 from holdfast.adapters.openai_agents._runner import AnyStore, P, SessionRunner, T
 from holdfast.adapters.openai_agents._transaction import PendingChanges
-from holdfast.adapters.openai_agents._turns import OpenTurns
-from holdfast.effects import Compensation, Declaration, Effect, Key, Policy
+from holdfast.effects import Compensation, Effect, Key, Policy
 from holdfast.effects import checked as checked_policy
 from holdfast.errors import Closed, Conflict
 
@@ -103,16 +93,13 @@ class HoldfastSession:
         self._held: PendingChanges | None = None
         self._resumed: ResumedRun | None = None
         self._policy: Policy | None = checked_policy(effects)
-        self._turns = OpenTurns()
-        self._tools: dict[str, Declaration] = {}
-        # Calls of the resumed run that were made by tools made `once`.
-        self._journaled: set[str] = set()
         self._owned: Store | None = None
         self._is_closed = False
         if not isinstance(store, Store | AsyncStore):
             store = self._owned = holdfast.open(store, **options)
         self._store: AnyStore = store
         self._runner = SessionRunner(store)
+        self._calls = OnceCalls(self._runner, self._conversation, self._policy)
 
     def __repr__(self) -> str:
         return f"HoldfastSession({self.session_id!r})"
@@ -200,7 +187,7 @@ class HoldfastSession:
         finally:
             self._held = None
         wanted = held.change(self._resumed)
-        await self._use_approvals(wanted.added)
+        await self._calls.use_approvals(self._resumed, wanted.added)
         if not await self._try(wanted) and wanted.dropped:
             raise Conflict(
                 f"session {self.session_id!r} was changed meanwhile; nothing of the"
@@ -308,7 +295,6 @@ class HoldfastSession:
             return None
         held = await self._runner.read(with_unused, self._conversation, held)
         self._resumed = ResumedRun.of(held, approved_in(held["state"]))
-        self._journaled.clear()
         return await load_run(self.session_id, held, agent, options)
 
     async def clear_run(self) -> None:
@@ -347,24 +333,11 @@ class HoldfastSession:
         found = declared(tool, key, undo, policy)
         if found.is_repeatable:
             return tool
-        self._tools[tool.name] = found
 
-        def locate(context: ToolContext[Any], call: TranscriptCall) -> SessionCall:
-            self._journaled.add(call.id)
-            held, made = self._held, context.tool_call
-            return SessionCall(
-                key=self._conversation,
-                call=call,
-                item=getattr(made, "id", None),
-                tool=found,
-                policy=self._policy,
-                again=again,
-                next_id=held.id if held else self._turns.join(context.usage, call.id),
-                resumed=self._resumed,
-                held=held,
-            )
+        def current() -> Progress:
+            return Progress(self._held, self._resumed)
 
-        return once(tool, self._runner, locate)
+        return self._calls.once(tool, found, current, again=again)
 
     async def effects(self, *, left_behind: bool = False) -> list[Effect]:
         """The calls that this session made `once`, oldest first.
@@ -390,7 +363,7 @@ class HoldfastSession:
         Each is journaled before and after, so that a repeated call goes on where the
         last one ended. The tools are those that were passed to `once`.
         """
-        undoing = Undoing(self._runner, self._tools)
+        undoing = Undoing(self._runner, self._calls.tools)
         return await undoing.compensate(self._conversation)
 
     # --- compaction -------------------------------------------------------------------
@@ -429,30 +402,14 @@ class HoldfastSession:
         return admitted
 
     async def _add(self, items: Items, wrapper: Wrapper | None) -> None:
-        turn = self._turns.find(items, wrapper.usage if wrapper else None)
-        wanted = SessionChange(
-            added=items,
-            metadata=self._about(wrapper),
-            resumes=self._resumed,
-            id=turn.id if turn else None,
+        turns, resumed = self._calls.turns, self._resumed
+        turn = turns.find(items, wrapper.usage if wrapper else None)
+        about, id_ = self._about(wrapper), turn.id if turn else None
+        await self._calls.use_approvals(resumed, items)
+        await self._change(
+            SessionChange(added=items, metadata=about, resumes=resumed, id=id_)
         )
-        await self._use_approvals(items)
-        await self._change(wanted)
-        self._turns.end(turn)
-
-    async def _use_approvals(self, answers: Sequence[object]) -> None:
-        """Use up the stored approvals of calls that these items answer.
-
-        A tool made `once` does so before the call.
-        """
-        resumed = self._resumed
-        if resumed is None or not resumed.approved:
-            return
-        used = (resumed.approved & answered(answers)) - self._journaled
-        for call in sorted(used):
-            await self._runner.save(
-                consume, self._conversation, grant_of(resumed.id, call)
-            )
+        turns.end(turn)
 
     async def _change(self, wanted: SessionChange) -> None:
         await self._runner.save(_changes.change, self._conversation, wanted)

@@ -1,0 +1,507 @@
+"""Effects of tools that are made once survive whatever happens to their session."""
+
+import asyncio
+
+import pytest
+from agents import Agent, Runner, function_tool
+from agents.exceptions import MaxTurnsExceeded
+from agents.tracing import set_tracing_disabled
+
+import holdfast
+from adapters.openai_agents.bank import Bank, awaited, receipts, refused, wants
+from adapters.openai_agents.scripted_model import Scripted, calls, says
+from adapters.openai_agents.sessions import VERSION, opened, talk, user
+from holdfast import Unstorable
+from holdfast.adapters.openai_agents import HoldfastSession
+
+set_tracing_disabled(True)
+
+
+async def rewound(session):
+    """Back to the beginning, by a rewind of the thread."""
+    first = (await session.history())[-1]
+    await session.rewind(first)
+    return session
+
+
+async def popped(session):
+    while len(await session.get_items()) > 1:
+        await session.pop_item()
+    return session
+
+
+async def cleared(session):
+    await session.clear_session()
+    return session
+
+
+async def undone(session):
+    while len(await session.get_items()) > 1:
+        await session.undo()
+    return session
+
+
+async def forked(session):
+    return await session.fork("fork", at=(await session.history())[-1])
+
+
+async def popped_in_a_transaction(session):
+    async with session.transaction():
+        return await popped(session)
+
+
+WAYS_BACK = [rewound, popped, cleared, undone, forked, popped_in_a_transaction]
+
+
+# --- the first attack: the model asks again after the session went back ---------------
+
+
+@pytest.mark.parametrize("api", ["sync", "async"])
+@pytest.mark.parametrize("back", WAYS_BACK)
+def test_a_payment_is_not_made_again_after_a_session_went_back(back, api, place):
+    async def body(session):
+        bank = Bank()
+        await bank.pay(session, wants("a"))
+        other = await back(session)
+
+        await bank.pay(other, wants("b"))
+
+        assert bank.paid == ["a"]
+        assert receipts(await other.get_items()) == ["receipt a"]
+
+    talk(body, place, api)
+
+
+def test_a_payment_is_not_made_again_after_an_agent_was_restored(place):
+    async def main():
+        async with opened(place, "async") as store:
+            await store.agents.save(holdfast.Agent(id="clerk"))
+            session = HoldfastSession("chat", store, agent="clerk")
+            bank = Bank()
+            await session.add_items([user("hello")])
+            kept = await store.agents.checkpoint("clerk")
+            await bank.pay(session, wants("a"))
+            await store.agents.restore("clerk", kept.id)
+
+            await bank.pay(session, wants("b"))
+
+            assert bank.paid == ["a"]
+            assert receipts(await session.get_items()) == ["receipt a"]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("back", WAYS_BACK)
+def test_another_payment_is_made_after_a_session_went_back(back):
+    async def body(session):
+        bank = Bank()
+        await bank.pay(session, wants("a"))
+        other = await back(session)
+
+        await bank.pay(other, wants("b", amount=7))
+
+        assert bank.paid == ["a", "b"]
+
+    talk(body)
+
+
+@pytest.mark.parametrize("back", WAYS_BACK)
+def test_two_equal_payments_on_purpose_stay_two(back):
+    async def body(session):
+        bank = Bank()
+        await bank.pay(session, [wants("a"), wants("b")])
+        await bank.pay(session, wants("c"))
+        assert sorted(bank.paid) == ["a", "b", "c"]
+        other = await back(session)
+
+        await bank.pay(other, wants("d"))
+        await bank.pay(other, [wants("e"), wants("f")])
+        await bank.pay(other, wants("g"))
+
+        assert sorted(bank.paid) == ["a", "b", "c", "g"]
+        found = receipts(await other.get_items())
+        assert sorted(found) == [f"receipt {ref}" for ref in "abcg"]
+
+    talk(body)
+
+
+def test_a_rewind_that_is_undone_has_its_payments_again(place):
+    async def body(session):
+        bank = Bank()
+        await bank.pay(session, wants("a"))
+        await rewound(session)
+        await session.undo()
+
+        await bank.pay(session, wants("b"))
+
+        assert bank.paid == ["a", "b"]
+
+    talk(body, place, "async")
+
+
+def test_items_that_are_popped_and_added_again_are_no_rewind():
+    async def body(session):
+        bank = Bank()
+        await bank.pay(session, wants("a"))
+        items = [await session.pop_item() for _ in range(3)]
+        await session.add_items(items[::-1])
+
+        await bank.pay(session, wants("b"))
+
+        assert bank.paid == ["a", "b"]
+
+    talk(body)
+
+
+def test_a_result_that_was_popped_is_one_the_model_does_not_know():
+    async def body(session):
+        bank = Bank()
+        await bank.pay(session, wants("a"))
+        await session.pop_item()
+        await session.pop_item()
+
+        await bank.pay(session, wants("b"))
+
+        assert bank.paid == ["a"]
+
+    talk(body)
+
+
+def test_a_call_that_was_summarized_is_still_made():
+    async def body(session):
+        bank = Bank()
+        await bank.pay(session, wants("a", id="call_1"))
+        await session._atomic_replace_items([user("Bob was paid.")])
+
+        await bank.pay(session, wants("b", id="call_1"))
+        assert bank.paid == ["a", "b"]
+        snapshot = await session._get_compaction_snapshot(3)
+        assert await snapshot.replace_suffix(0, [user("Bob was paid twice.")])
+        await bank.pay(session, wants("c", id="call_1"))
+        assert bank.paid == ["a", "b", "c"]
+
+        await session.clear_session()
+        await bank.pay(session, wants("d", id="call_1"))
+        assert bank.paid == ["a", "b", "c"]
+
+    talk(body)
+
+
+# --- runs that end early --------------------------------------------------------------
+
+
+async def plain(agent, session):
+    await Runner.run(agent, "Pay Bob 500.", session=session)
+
+
+async def streamed(agent, session):
+    result = Runner.run_streamed(agent, "Pay Bob 500.", session=session)
+    async for _ in result.stream_events():
+        pass
+
+
+@pytest.mark.parametrize("run", [plain, streamed])
+def test_a_turn_belongs_to_the_checkpoint_that_has_its_calls(run, place):
+    async def body(session):
+        bank = Bank()
+        await run(bank.agent(session, [wants("a"), wants("b", to="ann")]), session)
+
+        [_, turn, *_] = await session.history()
+        found = await session.effects()
+        assert [(e.call_id, e.checkpoint) for e in found] == [
+            ("call_a", turn.id),
+            ("call_b", turn.id),
+        ]
+        assert await session.effects(left_behind=True) == []
+        thread = session._store.conversations.thread("chat")
+        assert await awaited(thread.effects()) == found
+
+    talk(body, place, "async")
+
+
+def test_a_transaction_that_is_given_up_leaves_its_payments_behind():
+    async def body(session):
+        bank = Bank()
+
+        async def give_up():
+            async with session.transaction():
+                await bank.pay(session, wants("a"))
+                raise MaxTurnsExceeded("enough")
+
+        with pytest.raises(MaxTurnsExceeded):
+            await give_up()
+        [behind] = await session.effects(left_behind=True)
+        assert behind.call_id == "call_a"
+        async with session.transaction():
+            await bank.pay(session, wants("b"))
+            await bank.pay(session, wants("c"))
+
+        assert bank.paid == ["a", "c"]
+        assert await session.effects(left_behind=True) == []
+
+    talk(body)
+
+
+def test_what_others_add_during_a_call_does_not_take_its_place():
+    async def body(session):
+        bank = Bank()
+
+        @function_tool
+        async def note(text: str) -> str:
+            await session.add_items([user(text)])
+            return "noted"
+
+        model = Scripted([wants("a"), calls("note", '{"text": "hm"}')], says("done"))
+        agent = Agent(name="a", model=model, tools=[session.once(bank.tool()), note])
+        await Runner.run(agent, "go", session=session)
+        assert await session.effects(left_behind=True) == []
+        await bank.pay(session, wants("b"))
+
+        assert bank.paid == ["a", "b"]
+
+    talk(body)
+
+
+def test_two_runs_at_a_time_in_one_session_have_turns_of_their_own():
+    async def body(session):
+        bank = Bank()
+        both = asyncio.gather(
+            bank.pay(session, wants("a")), bank.pay(session, wants("b", to="ann"))
+        )
+        await both
+
+        ends = [e.checkpoint for e in await session.effects()]
+        assert len(set(ends)) == 2
+        assert await session.effects(left_behind=True) == []
+
+    talk(body)
+
+
+def test_an_agent_that_is_a_tool_pays_once(place):
+    async def body(session):
+        bank = Bank()
+
+        async def run(inner, outer):
+            clerk = bank.agent(session, wants(inner))
+            tool = clerk.as_tool("clerk", "pays")
+            model = Scripted(calls("clerk", '{"input": "pay"}', outer), says("ok"))
+            boss = Agent(name="boss", model=model, tools=[tool])
+            await Runner.run(boss, "Pay Bob.", session=session)
+
+        await run("a", "outer_1")
+        await run("b", "outer_2")
+        assert bank.paid == ["a", "b"]
+        await popped(session)
+        await run("c", "outer_3")
+        await run("d", "outer_4")
+        await run("e", "outer_5")
+        assert bank.paid == ["a", "b", "e"]
+
+    talk(body, place, "async")
+
+
+# --- calls that fail, or whose end is unknown -----------------------------------------
+
+
+@pytest.mark.skipif(VERSION < (0, 24), reason="the SDK does not tell of the error")
+def test_a_payment_that_failed_is_made_after_a_rewind():
+    async def body(session):
+        bank = Bank()
+        bank.fails = 1
+        await bank.pay(session, wants("a"))
+        assert "An error occurred" in receipts(await session.get_items())[0]
+        [failed] = await session.effects()
+        assert failed.status == "failed"
+        assert failed.error == "OSError: the bank is closed"
+        await rewound(session)
+
+        await bank.pay(session, wants("b"))
+
+        assert bank.paid == ["b"]
+
+    talk(body)
+
+
+def test_a_payment_with_an_unknown_end_is_refused_until_it_is_resolved(place):
+    async def body(session):
+        bank = Bank()
+        await bank.killed_paying(session, "a")
+
+        assert await refused(bank.pay(session, wants("b"))) == "call_interrupted"
+        [unknown] = await session.effects(left_behind=True)
+        assert (unknown.call_id, unknown.status) == ("call_a", "unknown")
+        assert await session.resolve("call_a", "receipt a") == "receipt a"
+        await bank.pay(session, wants("c"))
+
+        assert bank.paid == ["a"]
+        assert receipts(await session.get_items())[-1] == "receipt a"
+
+    talk(body, place, "async")
+
+
+def test_a_payment_with_an_unknown_end_is_made_again_if_one_says_so():
+    async def body(session):
+        bank = Bank()
+        await bank.killed_paying(session, "a")
+        bank.paid.clear()
+
+        await bank.pay(session, wants("b"), again=True)
+        await bank.pay(session, wants("c"))
+
+        assert bank.paid == ["b", "c"]
+
+    talk(body)
+
+
+def test_only_a_call_that_did_not_end_can_be_resolved():
+    async def body(session):
+        with pytest.raises(holdfast.NotFound, match="no call 'call_a'"):
+            await session.resolve("call_a", "receipt")
+        await Bank().pay(session, wants("a"))
+        with pytest.raises(holdfast.NotFound, match="no call 'call_a'"):
+            await session.resolve("call_a", "receipt")
+
+    talk(body)
+
+
+# --- policies and declarations --------------------------------------------------------
+
+
+def test_a_tool_may_refuse_what_happened_before():
+    async def body(session):
+        bank = Bank(policy="refuse")
+        await bank.pay(session, wants("a"))
+        await rewound(session)
+
+        assert await refused(bank.pay(session, wants("b"))) == "effect_happened"
+        assert bank.paid == ["a"]
+
+    talk(body)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"options": {"effects": "run"}}, ["a", "b"]),
+        ({"tool": {"policy": "run"}}, ["a", "b"]),
+        ({"options": {"effects": "replay"}, "tool": {"policy": "run"}}, ["a"]),
+    ],
+)
+def test_the_policy_of_a_session_comes_before_that_of_a_tool(given, expected):
+    async def body(session):
+        bank = Bank(**given.get("tool", {}))
+        await bank.pay(session, wants("a"))
+        await rewound(session)
+        await bank.pay(session, wants("b"))
+
+        assert bank.paid == expected
+
+    talk(body, **given.get("options", {}))
+
+
+def test_a_fork_may_deny_all_effects(place):
+    async def body(session):
+        bank = Bank()
+        await session.add_items([user("hello")])
+        trial = await session.fork("trial", effects="deny")
+        nested = await trial.fork("nested")
+
+        assert await refused(bank.pay(trial, wants("a"))) == "effect_denied"
+        assert await refused(bank.pay(nested, wants("b"))) == "effect_denied"
+        await bank.pay(session, wants("c"))
+        assert bank.paid == ["c"]
+
+    talk(body, place, "async")
+
+
+def test_a_tool_can_be_declared_where_it_is_made_once():
+    async def body(session):
+        done = []
+
+        @function_tool
+        def ship(order: int, note: str) -> str:
+            done.append(note)
+            return note
+
+        async def run(id_, note, **declared):
+            tool = session.once(ship, **declared)
+            given = f'{{"order": 1, "note": "{note}"}}'
+            model = Scripted(calls("ship", given, id_), says("done"))
+            agent = Agent(name="a", model=model, tools=[tool])
+            await Runner.run(agent, "go", session=session)
+
+        await run("call_1", "one", key=("order",))
+        await session.clear_session()
+        await run("call_2", "two", key=("order",))
+        assert done == ["one"]
+        await session.clear_session()
+        await run("call_3", "three", key=lambda order, note: note)
+        assert done == ["one", "three"]
+        with pytest.raises(Unstorable, match="effects"):
+            session.once(ship, policy="never")
+
+    talk(body)
+
+
+@pytest.mark.skipif(VERSION < (0, 24), reason="the SDK does not give the function")
+def test_a_repeatable_tool_is_left_alone():
+    @function_tool
+    @holdfast.repeatable
+    def look(order: int) -> str:
+        return "sent"
+
+    with holdfast.open(":memory:") as store:
+        session = HoldfastSession("chat", store)
+
+        assert session.once(look) is look
+        assert session.once(look, key=("order",)) is not look
+
+
+def test_a_policy_that_does_not_exist_is_refused(memory):
+    with pytest.raises(Unstorable, match="effects"):
+        HoldfastSession("chat", memory, effects="sometimes")
+
+
+# --- undoing --------------------------------------------------------------------------
+
+
+def test_what_was_left_behind_can_be_undone_and_then_done_again(place):
+    async def body(session):
+        bank = Bank()
+        await bank.pay(session, wants("a"))
+        await bank.pay(session, wants("b", to="ann"))
+        await session.clear_session()
+
+        told = await session.compensate()
+        assert [effect.call_id for effect in told.undone] == ["call_b", "call_a"]
+        assert bank.cancelled == ["b", "a"]
+        assert (await session.compensate()).undone == ()
+        await bank.pay(session, wants("c"))
+
+        assert bank.paid == ["a", "b", "c"]
+
+    talk(body, place, "async")
+
+
+def test_what_cannot_be_undone_is_told():
+    async def body(session):
+        bank = Bank(undo=None)
+        assert (await session.compensate()).kept == ()
+        await bank.pay(session, wants("a"))
+        await bank.killed_paying(session, "b")
+        await session.clear_session()
+        told = await session.compensate()
+        assert [effect.call_id for effect in told.kept] == ["call_b", "call_a"]
+
+        async def closed(effect):
+            raise OSError("the bank is closed")
+
+        session.once(bank.tool(), undo=closed)
+        with pytest.raises(OSError, match="closed"):
+            await session.compensate()
+        session.once(bank.tool(), undo=bank.cancel)
+        told = await session.compensate()
+        assert [effect.call_id for effect in told.undone] == ["call_a"]
+        assert [effect.call_id for effect in told.unknown] == ["call_b"]
+
+    talk(body)
