@@ -416,7 +416,7 @@ class ToldEffectTests(PaymentCases):
         pay(run, "call-2", "f9")
         run.save()
 
-        assert str(self.run().messages).count("was set back") == 1
+        assert str(self.run().messages).count("from an earlier point") == 1
 
     def test_it_is_not_told_if_that_is_not_wanted(self) -> None:
         run = self.paid()
@@ -444,7 +444,7 @@ class ToldEffectTests(PaymentCases):
         run = self.run()
 
         assert [effect.call_id for effect in run.left_behind] == ["call-1"]
-        assert "was set back" in str(run.messages)
+        assert "from an earlier point" in str(run.messages)
 
 
 class UndoneEffectTests(PaymentCases):

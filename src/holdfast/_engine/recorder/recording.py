@@ -68,7 +68,7 @@ class RecorderSetup(msgspec.Struct, frozen=True, kw_only=True):
 
 MOST_NOTED = 50
 NOTE = (
-    "Note: this conversation was set back to an earlier point. Since then the following"
+    "Note: this conversation goes on from an earlier point. Since then the following"
     " was done, and stays in force. Do not do it again unless it is meant to happen"
     " twice."
 )

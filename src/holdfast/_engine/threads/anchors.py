@@ -22,7 +22,8 @@ async def successors(context: Context, family: int, anchor: str) -> list[str]:
     """The checkpoints that have the calls of a removed one."""
     query = FamilyEntries(family=family, prefix=ANCHOR + anchor)
     entries = await context.backend.scan(query)
-    return [id_ for entry in entries for id_ in cast("list[str]", entry.value)]
+    exact = [entry for entry in entries if entry.key == query.prefix]
+    return [id_ for entry in exact for id_ in cast("list[str]", entry.value)]
 
 
 async def anchors_moved(context: Context, plan: FamilyPlan) -> list[Write]:

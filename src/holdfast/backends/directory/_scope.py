@@ -12,6 +12,7 @@ from holdfast._port import (
     Ancestors,
     CheckpointKey,
     Entries,
+    FamilyEntries,
     IndexKey,
     Key,
     Marked,
@@ -82,6 +83,8 @@ def of_query(query: Query[Any]) -> FolderScope:
         return thread(start) if isinstance(start, str) else family(start.family)
     if isinstance(query, Moves | Entries):
         return thread(query.thread)
+    if isinstance(query, FamilyEntries):
+        return family(query.family)
     if isinstance(query, Saves | Marked | Matches | Threads):
         return EVERYTHING if query.family is None else family(query.family)
     return EVERYTHING
