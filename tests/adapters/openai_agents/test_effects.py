@@ -1,6 +1,7 @@
 """Effects of tools that are made once survive whatever happens to their session."""
 
 import asyncio
+import os
 
 import pytest
 from agents import Agent, Runner, function_tool
@@ -13,6 +14,10 @@ from adapters.openai_agents.scripted_model import Scripted, calls, says
 from adapters.openai_agents.sessions import VERSION, opened, talk, user
 from holdfast import Unstorable
 from holdfast.adapters.openai_agents import HoldfastSession
+from support.programs import run_program
+
+# Every point instead of each third takes longer: `make thorough` has them.
+STEP = 1 if os.environ.get("HOLDFAST_THOROUGH") else 3
 
 set_tracing_disabled(True)
 
@@ -106,7 +111,7 @@ def test_another_payment_is_made_after_a_session_went_back(back):
 
 
 @pytest.mark.parametrize("back", WAYS_BACK)
-def test_two_equal_payments_on_purpose_stay_two(back):
+def test_two_equal_payments_on_purpose_stay_two(back, place):
     async def body(session):
         bank = Bank()
         await bank.pay(session, [wants("a"), wants("b")])
@@ -122,7 +127,7 @@ def test_two_equal_payments_on_purpose_stay_two(back):
         found = receipts(await other.get_items())
         assert sorted(found) == [f"receipt {ref}" for ref in "abcg"]
 
-    talk(body)
+    talk(body, place, "async")
 
 
 def test_a_rewind_that_is_undone_has_its_payments_again(place):
@@ -505,3 +510,32 @@ def test_what_cannot_be_undone_is_told():
         assert [effect.call_id for effect in told.unknown] == ["call_b"]
 
     talk(body)
+
+
+# --- kills ----------------------------------------------------------------------------
+
+
+def test_a_process_that_is_killed_while_it_pays_leaves_an_unknown_payment(
+    place, tmp_path
+):
+    url, options = place
+    if url == ":memory:":
+        pytest.skip("ends with its process")
+    schema = [options["schema"]] if options else []
+
+    told = run_program("session_payments", "cut", url, tmp_path / "paid", *schema)
+
+    assert told == [
+        ["call_interrupted", "receipt c"],
+        [["done", "receipt c"], ["c"]],
+        ["call_interrupted", "receipt a"],
+        [["done", "receipt a"], ["a"]],
+    ]
+
+
+def test_whenever_a_process_is_killed_the_payment_is_made_once(tmp_path):
+    [told] = run_program("session_payments", "kills", tmp_path, STEP)
+
+    assert told["wrong"] == []
+    assert told["seen"] == ["call_interrupted", "done"]
+    assert told["points"] > 10
