@@ -192,6 +192,41 @@ def test_a_call_that_was_summarized_is_still_made():
     talk(body)
 
 
+def test_a_summary_in_a_transaction_stands_for_its_calls():
+    async def body(session):
+        bank = Bank()
+        await bank.pay(session, wants("a"))
+        async with session.transaction():
+            await session._atomic_replace_items([user("Bob was paid.")])
+            await bank.pay(session, wants("b"))
+            await session.clear_session()
+            await bank.pay(session, wants("c"))
+            await bank.pay(session, wants("d"))
+
+        assert bank.paid == ["a", "b"]
+        assert await session.effects(left_behind=True) == []
+
+    talk(body)
+
+
+def test_a_result_of_an_approved_call_that_was_popped_is_not_known_either():
+    async def body(session):
+        bank = Bank()
+        agent = bank.agent(session, wants("a"), needs_approval=True)
+        state = (await Runner.run(agent, "Pay.", session=session)).to_state()
+        for item in state.get_interruptions():
+            state.approve(item)
+        await Runner.run(agent, state, session=session)
+        for _ in range(2):
+            await session.pop_item()
+
+        await bank.pay(session, wants("b"))
+
+        assert bank.paid == ["a"]
+
+    talk(body)
+
+
 # --- runs that end early --------------------------------------------------------------
 
 

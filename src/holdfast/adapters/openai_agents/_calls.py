@@ -101,9 +101,9 @@ async def begin(context: Context, asked: SessionCall) -> BegunCall:
     """Find out whether a call may be made, and if so record that it begins."""
     found = await present(context, asked.key)
     _refuse_stale(asked, found)
-    items = await _items(asked, found)
-    made = _journaled(asked, found, items)
-    line = _line(asked, found, items)
+    current = await _current(asked, found)
+    made = _journaled(asked, found, current)
+    line = _line(asked, current)
     before = await calls.find_status(context, made.thread, made.key, line)
     try:
         permission = await calls.permit(
@@ -129,15 +129,21 @@ def _refuse_stale(asked: SessionCall, found: StoredItems) -> None:
         raise resumed_by_another()
 
 
-async def _items(asked: SessionCall, found: StoredItems) -> Items:
-    async def stored(limit: int | None) -> Items:
-        del limit  # the caller asks for all
-        return found.items
+async def _current(asked: SessionCall, found: StoredItems) -> StoredItems:
+    """What is stored, with the changes of a transaction."""
+    if asked.held is None:
+        return found
+    return msgspec.structs.replace(
+        found,
+        items=await asked.held.items_of(found),
+        summarized=asked.held.summarized_of(found),
+    )
 
-    return await asked.held.items(None, stored) if asked.held else found.items
 
-
-def _journaled(asked: SessionCall, found: StoredItems, items: Items) -> JournaledCall:
+def _journaled(
+    asked: SessionCall, found: StoredItems, current: StoredItems
+) -> JournaledCall:
+    items, summarized = current.items, current.summarized
     is_made = asked.is_resumed or asked.is_made_in(items)
     is_stored = found.head is not None and (
         asked.is_made_in(found.items)
@@ -149,22 +155,20 @@ def _journaled(asked: SessionCall, found: StoredItems, items: Items) -> Journale
     return JournaledCall(
         thread=asked.thread,
         start=asked.key.start,
-        key=key_of(items, call.id, found.summarized, is_made=is_made),
+        key=key_of(items, call.id, summarized, is_made=is_made),
         call=call,
         identity=tool.identity(call.name, arguments),
         anchor=found.head.id if found.head and is_stored else asked.next_id,
     )
 
 
-def _line(asked: SessionCall, found: StoredItems, items: Items) -> SessionLine:
-    waiting = {asked.call.id, *found.run.get("calls", ())}
-    keys = {
-        key_of(items, id_, found.summarized, is_made=True)
-        for id_ in cast("set[str]", waiting)
-    }
-    family = found.thread.family if found.thread else None
-    now = item_calls(items, found.summarized)
-    return SessionLine(family, found.head, asked.next_id, now, frozenset(keys))
+def _line(asked: SessionCall, current: StoredItems) -> SessionLine:
+    items, summarized = current.items, current.summarized
+    waiting: set[str] = {asked.call.id, *current.run.get("calls", ())}
+    keys = {key_of(items, id_, summarized, is_made=True) for id_ in waiting}
+    family = current.thread.family if current.thread else None
+    calls_now = item_calls(items, summarized)
+    return SessionLine(family, current.head, asked.next_id, calls_now, frozenset(keys))
 
 
 def _policy(asked: SessionCall, found: StoredItems) -> Policy:

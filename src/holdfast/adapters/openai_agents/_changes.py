@@ -311,6 +311,8 @@ def _summarized(
     tail: Tail, wanted: SessionChange, count: int, before: Mapping[str, Any]
 ) -> dict[str, object]:
     """What is known of calls whose items are replaced by a summary, or cleared."""
+    if wanted.summarized is not None:
+        return {SUMMARIZED: wanted.summarized or UNSET}
     if wanted.kind != COMPACTION:
         return {SUMMARIZED: UNSET} if wanted.dropped is None else {}
     removed = tail.newest(count) if wanted.dropped is None else list(wanted.dropped)

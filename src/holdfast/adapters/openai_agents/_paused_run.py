@@ -60,7 +60,8 @@ class SessionChange(msgspec.Struct, frozen=True, kw_only=True):
     ``added``. If these answer calls of the run that the session ``resumes``, that run
     must still be stored. ``run`` is a paused run to store, ``None`` to remove the
     stored one. ``expired`` selects items to remove from the front. ``id`` is that of
-    the checkpoint, if calls were made that it will have.
+    the checkpoint, if calls were made that it will have. ``summarized`` are the counts
+    of the answers that a summary stands for, if they are known.
     """
 
     dropped: Sequence[object] | None = ()
@@ -72,6 +73,7 @@ class SessionChange(msgspec.Struct, frozen=True, kw_only=True):
     kind: str = "save"
     metadata: bytes = b""
     id: str | None = None
+    summarized: Mapping[str, int] | None = None
 
     @property
     def only_adds(self) -> bool:

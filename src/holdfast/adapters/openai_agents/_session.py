@@ -374,7 +374,8 @@ class HoldfastSession:
             return False  # a subclass may change items in add_items: do not bypass it
         kept = checked(items)
         if self._held is not None:
-            self._held.replace(kept)
+            stored = await self._runner.read(_changes.present, self._conversation)
+            await self._held.replace(kept, stored)
         else:
             await self._try(SessionChange(dropped=None, added=kept, kind=COMPACTION))
         return True

@@ -8,12 +8,9 @@ from typing import Any
 from holdfast._messages.transcript import answers_of, calls_of
 from holdfast._values.clock import uuid7
 from holdfast._values.records import UNSET, Unset
-from holdfast.adapters.openai_agents._changes import Items
-from holdfast.adapters.openai_agents._paused_run import (
-    COMPACTION,
-    ResumedRun,
-    SessionChange,
-)
+from holdfast.adapters.openai_agents._changes import Items, StoredItems
+from holdfast.adapters.openai_agents._item_calls import summarized_after
+from holdfast.adapters.openai_agents._paused_run import ResumedRun, SessionChange
 
 # Reads the last items that are stored, or all.
 Read = Callable[[int | None], Awaitable[Items]]
@@ -28,7 +25,8 @@ class PendingChanges:
         self.added: Items = []
         self.run: Mapping[str, Any] | Unset | None = UNSET
         self.metadata = b""
-        self.kind = "save"
+        # The answers that a summary stands for, if all items were dropped.
+        self.summarized: Mapping[str, int] | None = None
         # The id of the checkpoint that will have all of it.
         self.id = uuid7()
 
@@ -66,12 +64,27 @@ class PendingChanges:
     def clear(self) -> None:
         """Drop all items, and the run."""
         self.is_cleared, self.dropped, self.added, self.run = True, [], [], None
-        self.kind, self.id = "save", uuid7()
+        self.summarized, self.id = {}, uuid7()
 
-    def replace(self, items: Items) -> None:
+    async def replace(self, items: Items, stored: StoredItems) -> None:
         """Drop all items for a summary of them."""
+        before = self.summarized_of(stored)
+        removed = await self.items_of(stored)
+        self.summarized = summarized_after(before, removed, items)
         self.is_cleared, self.dropped, self.added = True, [], items
-        self.kind = COMPACTION
+
+    async def items_of(self, stored: StoredItems) -> Items:
+        """All items as they will be after the transaction."""
+
+        async def read(limit: int | None) -> Items:
+            del limit  # all are asked for
+            return stored.items
+
+        return await self.items(None, read)
+
+    def summarized_of(self, stored: StoredItems) -> Mapping[str, int]:
+        """The answers that a summary will stand for after the transaction."""
+        return stored.summarized if self.summarized is None else self.summarized
 
     def change(self, resumes: ResumedRun | None) -> SessionChange:
         """All changes as one."""
@@ -80,7 +93,7 @@ class PendingChanges:
             added=self.added,
             resumes=resumes,
             run=self.run,
-            kind=self.kind,
+            summarized=self.summarized,
             metadata=self.metadata,
             id=self.id,
         )
