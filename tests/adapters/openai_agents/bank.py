@@ -9,6 +9,7 @@ import json
 import pytest
 from agents import Agent, Runner, function_tool
 from agents.exceptions import UserError
+from agents.models.fake_id import FAKE_RESPONSES_ID
 
 import holdfast
 from adapters.openai_agents.scripted_model import Scripted, calls, says
@@ -19,9 +20,13 @@ class Cut(BaseException):
 
 
 def wants(ref, to="bob", amount=500, id=None, tool="pay"):
-    """A reply of the model that asks for a payment; each with an id of its own."""
+    """A reply of the model that asks for a payment; each with an id of its own.
+
+    With ``id`` it is a model that uses ids again, and has none for items.
+    """
     given = json.dumps({"to": to, "amount": amount, "ref": ref})
-    return calls(tool, given, id or f"call_{ref}")
+    item = FAKE_RESPONSES_ID if id else None
+    return calls(tool, given, id or f"call_{ref}", item)
 
 
 class Bank:

@@ -271,6 +271,7 @@ def test_equal_payments_that_wait_together_are_both_made():
         assert sorted(desk.bank.paid) == ["a", "b"]
 
         await desk.pause(session, wants("c"), wants("d"))
+        await session.add_items([user("are you there?")])
         await desk.resume(session, approve)
         assert sorted(desk.bank.paid) == ["a", "b", "c", "d"]
 

@@ -158,14 +158,15 @@ def test_items_that_are_popped_and_added_again_are_no_rewind():
     talk(body)
 
 
-def test_a_result_that_was_popped_is_one_the_model_does_not_know():
+@pytest.mark.parametrize("text", ["Pay Bob 500.", []])
+def test_a_result_that_was_popped_is_one_the_model_does_not_know(text):
     async def body(session):
         bank = Bank()
         await bank.pay(session, wants("a"))
         await session.pop_item()
         await session.pop_item()
 
-        await bank.pay(session, wants("b"))
+        await bank.pay(session, wants("b"), text=text)
 
         assert bank.paid == ["a"]
 
@@ -186,8 +187,24 @@ def test_a_call_that_was_summarized_is_still_made():
         assert bank.paid == ["a", "b", "c"]
 
         await session.clear_session()
-        await bank.pay(session, wants("d", id="call_1"))
-        assert bank.paid == ["a", "b", "c"]
+        for ref in "defg":
+            await bank.pay(session, wants(ref, id="call_1"))
+        assert bank.paid == ["a", "b", "c", "g"]
+
+    talk(body)
+
+
+def test_a_call_that_a_compaction_keeps_can_be_popped():
+    async def body(session):
+        bank = Bank()
+        await bank.pay(session, wants("a"))
+        [_, made, answer, _] = await session.get_items()
+        await session._atomic_replace_items([user("Bob was paid."), made, answer])
+        await popped(session)
+
+        await bank.pay(session, wants("b"))
+
+        assert bank.paid == ["a"]
 
     talk(body)
 
@@ -282,6 +299,20 @@ def test_a_transaction_that_is_given_up_leaves_its_payments_behind():
     talk(body)
 
 
+def test_a_payment_that_is_popped_in_its_transaction_is_not_made_again():
+    async def body(session):
+        bank = Bank()
+        async with session.transaction():
+            await bank.pay(session, wants("a"))
+            await popped(session)
+            await bank.pay(session, wants("b"))
+            await bank.pay(session, wants("c"))
+
+        assert bank.paid == ["a", "c"]
+
+    talk(body)
+
+
 def test_what_others_add_during_a_call_does_not_take_its_place():
     async def body(session):
         bank = Bank()
@@ -302,13 +333,36 @@ def test_what_others_add_during_a_call_does_not_take_its_place():
     talk(body)
 
 
-def test_two_runs_at_a_time_in_one_session_have_turns_of_their_own():
+class Wrapping:
+    """A session over another one that does not pass the context of a run on."""
+
+    session_settings = None
+
+    def __init__(self, session):
+        self.session, self.session_id = session, session.session_id
+
+    async def get_items(self, limit=None):
+        return await self.session.get_items(limit)
+
+    async def add_items(self, items):
+        await self.session.add_items(items)
+
+    async def pop_item(self):
+        return await self.session.pop_item()
+
+    async def clear_session(self):
+        await self.session.clear_session()
+
+
+@pytest.mark.parametrize("wrapped", [Wrapping, lambda session: session])
+def test_two_runs_at_a_time_in_one_session_have_turns_of_their_own(wrapped):
     async def body(session):
-        bank = Bank()
-        both = asyncio.gather(
-            bank.pay(session, wants("a")), bank.pay(session, wants("b", to="ann"))
-        )
-        await both
+        bank, used = Bank(), wrapped(session)
+        agents = [
+            bank.agent(session, wants("a")),
+            bank.agent(session, wants("b", to="ann")),
+        ]
+        await asyncio.gather(*[Runner.run(a, "Pay.", session=used) for a in agents])
 
         ends = [e.checkpoint for e in await session.effects()]
         assert len(set(ends)) == 2
@@ -437,6 +491,18 @@ def test_the_policy_of_a_session_comes_before_that_of_a_tool(given, expected):
         assert bank.paid == expected
 
     talk(body, **given.get("options", {}))
+
+
+def test_a_fork_has_the_policy_of_its_session():
+    async def body(session):
+        bank = Bank()
+        await bank.pay(session, wants("a"))
+
+        await bank.pay(await forked(session), wants("b"))
+
+        assert bank.paid == ["a", "b"]
+
+    talk(body, effects="run")
 
 
 def test_a_fork_may_deny_all_effects(place):

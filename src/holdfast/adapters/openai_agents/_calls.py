@@ -74,13 +74,10 @@ class SessionCall(msgspec.Struct, frozen=True, kw_only=True):
         """Whether items have this very call, and not only one with the same id."""
         if self.call.id in map(_id, open_calls(items)):
             return True
+        if self.item in {None, "", FAKE_RESPONSES_ID}:  # the provider gives none
+            return False
         made = [item for item in items if self.call.id in map(_id, calls_of(item))]
-        ids = {fields_of(item).get("id") for item in made} - {
-            None,
-            "",
-            FAKE_RESPONSES_ID,
-        }
-        return self.item in ids
+        return self.item in {fields_of(item).get("id") for item in made}
 
 
 def _id(call: TranscriptCall) -> str:
