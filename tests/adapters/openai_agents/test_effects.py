@@ -357,12 +357,20 @@ class Wrapping:
 @pytest.mark.parametrize("wrapped", [Wrapping, lambda session: session])
 def test_two_runs_at_a_time_in_one_session_have_turns_of_their_own(wrapped):
     async def body(session):
-        bank, used = Bank(), wrapped(session)
-        agents = [
-            bank.agent(session, wants("a")),
-            bank.agent(session, wants("b", to="ann")),
-        ]
-        await asyncio.gather(*[Runner.run(a, "Pay.", session=used) for a in agents])
+        both = asyncio.Barrier(2)
+
+        @function_tool
+        async def meet(name: str) -> str:
+            await both.wait()
+            return name
+
+        async def run(name):
+            asked = calls("meet", f'{{"name": "{name}"}}', f"call_{name}")
+            model, tools = Scripted(asked, says("done")), [session.once(meet)]
+            agent = Agent(name="a", model=model, tools=tools)
+            await Runner.run(agent, "Meet.", session=wrapped(session))
+
+        await asyncio.gather(run("ann"), run("bob"))
 
         ends = [e.checkpoint for e in await session.effects()]
         assert len(set(ends)) == 2
