@@ -34,7 +34,7 @@ class Bank:
 
     def __init__(self, **declared):
         self.paid, self.cancelled = [], []
-        self.declared = {"key": ("to", "amount")} | declared
+        self.declared = {"key": ("to", "amount"), "undo": self.cancel} | declared
         self.cut = False
         self.fails = 0
         self._numbers = itertools.count()
@@ -43,7 +43,6 @@ class Bank:
         """The tool ``pay``; the options are those of the SDK."""
 
         @function_tool(**options)
-        @holdfast.once(**{"undo": self.cancel} | self.declared)
         def pay(to: str, amount: int, ref: str) -> str:
             if self.fails:
                 self.fails -= 1
@@ -61,7 +60,7 @@ class Bank:
     def agent(self, session, *replies, again=False, **options):
         """An agent whose model gives these replies, then says that it is done."""
         last = says("done", f"msg_{next(self._numbers)}")
-        tool = session.once(self.tool(**options), again=again)
+        tool = session.once(self.tool(**options), again=again, **self.declared)
         return Agent(name="clerk", model=Scripted(*replies, last), tools=[tool])
 
     async def pay(self, session, *replies, text="Pay Bob 500.", **options):

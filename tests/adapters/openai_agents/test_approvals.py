@@ -10,7 +10,7 @@ from agents.tracing import set_tracing_disabled
 import holdfast
 from adapters.openai_agents.bank import Bank, Cut, receipts, refused, wants
 from adapters.openai_agents.scripted_model import Scripted, calls, says
-from adapters.openai_agents.sessions import opened, output, talk, user
+from adapters.openai_agents.sessions import VERSION, opened, output, talk, user
 from holdfast.adapters.openai_agents import HoldfastSession
 
 set_tracing_disabled(True)
@@ -24,7 +24,8 @@ class Desk:
 
     def agent(self, session, *replies, **options):
         tool = self.bank.tool(needs_approval=True)
-        tool = session.once(tool, **options) if self.once else tool
+        if self.once:
+            tool = session.once(tool, **self.bank.declared, **options)
         return Agent(name="desk", model=Scripted(*replies), tools=[tool])
 
     async def pause(self, session, *replies, approved=False):
@@ -336,6 +337,7 @@ def test_a_call_that_another_answered_is_not_answered_twice():
     talk(body)
 
 
+@pytest.mark.skipif(VERSION < (0, 20), reason="the SDK begins the inner run anew")
 def test_a_paused_agent_that_is_a_tool_pays_once_with_its_approval(place):
     async def body(session):
         desk = Desk()
