@@ -97,3 +97,15 @@ async def refused(coroutine):
 async def awaited(result):
     """The result of a method of either API of a store."""
     return await result if asyncio.iscoroutine(result) else result
+
+
+async def rewound(session):
+    """Back to the beginning, by a rewind of the thread."""
+    first = (await session.history())[-1]
+    await session.rewind(first)
+    return session
+
+
+async def forked(session):
+    """A fork at the beginning."""
+    return await session.fork("fork", at=(await session.history())[-1])
