@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from contextlib import closing
 
 import pytest
 from agents import Agent, Runner, function_tool
@@ -21,6 +22,7 @@ from adapters.openai_agents.bank import (
 from adapters.openai_agents.scripted_model import Scripted, calls, says
 from adapters.openai_agents.sessions import VERSION, opened, talk, user
 from holdfast.adapters.openai_agents import HoldfastSession
+from holdfast.retention import Retention
 from support.programs import run_program
 
 # Every point instead of each third takes longer: `make thorough` has them.
@@ -238,6 +240,50 @@ def test_a_result_of_an_approved_call_that_was_popped_is_not_known_either():
         assert bank.paid == ["a"]
 
     talk(body)
+
+
+@pytest.mark.parametrize("back", [cleared, rewound, popped])
+def test_a_payment_whose_checkpoint_was_pruned_is_not_made_again(back, place):
+    async def body(session):
+        bank = Bank()
+        await bank.pay(session, wants("a"))
+        await bank.pay(session, wants("b"))
+        assert bank.paid == ["a", "b"]
+        await back(session)
+        await awaited(session._store.prune(Retention(last=1)))
+
+        for ref in "cde":
+            await bank.pay(session, wants(ref))
+
+        assert bank.paid == ["a", "b", "e"]
+
+    talk(body, place, "async")
+
+
+def test_a_payment_whose_checkpoint_was_pruned_is_not_left_behind(place):
+    async def body(session):
+        bank = Bank()
+        await bank.pay(session, wants("a"))
+        await awaited(session._store.prune(Retention(last=1)))
+        assert len(await session.history()) == 1
+
+        await bank.pay(session, wants("b"))
+
+        assert bank.paid == ["a", "b"]
+
+    talk(body, place, "async")
+
+
+def test_a_run_without_a_loop_pays_once(memory):
+    session, bank = HoldfastSession("chat", memory), Bank()
+    with closing(asyncio.new_event_loop()) as loop:
+        asyncio.set_event_loop(loop)  # the SDK would leave its own open
+        for ref in "ab":
+            Runner.run_sync(bank.agent(session, wants(ref)), "Pay.", session=session)
+            loop.run_until_complete(session.clear_session())
+    asyncio.set_event_loop(None)
+
+    assert bank.paid == ["a"]
 
 
 # --- runs that end early --------------------------------------------------------------

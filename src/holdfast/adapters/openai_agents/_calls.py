@@ -101,7 +101,7 @@ async def begin(context: Context, asked: SessionCall) -> BegunCall:
     current = await _current(asked, found)
     made = _journaled(asked, found, current)
     line = _line(asked, current)
-    before = await calls.find_status(context, made.thread, made.key, line)
+    may_retry = await _has_failed(context, made, line) if asked.grant else False
     try:
         permission = await calls.permit(
             context, made, line, _policy(asked, found), again=asked.again
@@ -110,7 +110,10 @@ async def begin(context: Context, asked: SessionCall) -> BegunCall:
         raise await _advised(context, made, line, conflict) from None
     if not permission.is_completed:
         await calls.begin(context, made, permission)
-        await _use_approval(context, asked, BegunCall(made, permission), before)
+        used = await _use_approval(context, asked)
+        if not (used or may_retry or asked.again):
+            await calls.fail(context, made, permission.attempt, USED)
+            raise used_before(asked.key, asked.call.id, asked.call.name)
     return BegunCall(made, permission)
 
 
@@ -176,21 +179,19 @@ def _policy(asked: SessionCall, found: StoredItems) -> Policy:
 # --- approvals ------------------------------------------------------------------------
 
 
-async def _use_approval(
-    context: Context, asked: SessionCall, begun: BegunCall, before: calls.CallStatus
-) -> None:
-    """Use the approval of a call up; `Conflict` if an earlier call did so.
+async def _use_approval(context: Context, asked: SessionCall) -> bool:
+    """Use the approval of a call up; false if an earlier call did so.
 
     It is used after the call was recorded: if the process is killed in between, the
-    call is one whose outcome is unknown, and not one without an approval. A call that
-    raised, or that is to be made again, has used its approval itself.
+    call is one whose outcome is unknown, and not one without an approval.
     """
-    if asked.grant is None or await consume(context, asked.key, asked.grant):
-        return
-    failed = before.ended is not None and before.ended.get("error") != USED
-    if not failed and not asked.again:
-        await calls.fail(context, begun.made, begun.permission.attempt, USED)
-        raise used_before(asked.key, asked.call.id, asked.call.name)
+    return asked.grant is None or await consume(context, asked.key, asked.grant)
+
+
+async def _has_failed(context: Context, made: JournaledCall, line: SessionLine) -> bool:
+    """Whether the call raised before: then it has used its approval itself."""
+    before = await calls.find_status(context, made.thread, made.key, line)
+    return before.ended is not None and before.ended.get("error") != USED
 
 
 # --- refusing -------------------------------------------------------------------------

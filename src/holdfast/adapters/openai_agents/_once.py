@@ -82,7 +82,8 @@ class OnceCalls:
         self._policy: Policy | None = policy
         self.turns = OpenTurns()
         self.tools: dict[str, Declaration] = {}
-        self._ids: set[str] = set()
+        # Calls of resumed runs, which use their approvals themselves.
+        self._resumed: set[str] = set()
         self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]
         self._locks = WeakKeyDictionary()
 
@@ -99,7 +100,8 @@ class OnceCalls:
 
         async def begun(context: ToolContext[Any], call: TranscriptCall) -> BegunCall:
             held, resumed = current()
-            self._ids.add(call.id)
+            if resumed is not None:
+                self._resumed.add(call.id)
             next_id = held.id if held else self.turns.join(context.usage, call.id)
             asked = SessionCall(
                 key=self._key,
@@ -135,7 +137,7 @@ class OnceCalls:
         """
         if resumed is None or not resumed.approved:
             return
-        for call in sorted((resumed.approved & answered(answers)) - self._ids):
+        for call in sorted((resumed.approved & answered(answers)) - self._resumed):
             await self._runner.save(consume, self._key, grant_of(resumed.id, call))
 
 
