@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from datetime import timedelta
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +16,10 @@ from holdfast.testing._raises import raises
 from support.payments import World, asking_to_pay, make, pay
 
 ASKED = {"role": "user", "content": "Pay Bob 500."}
-KILLED = KeyboardInterrupt
+
+
+class Killed(BaseException):
+    """The process died here."""
 
 
 class PaymentCases(Cases):
@@ -54,10 +58,10 @@ class PaymentCases(Cases):
         @holdfast.once
         def dying(to: str, amount: int, ref: str) -> None:
             self.bank.paid.append((to, amount, ref))
-            raise KILLED
+            raise Killed
 
         run.llm_response(asking_to_pay(call, ref))
-        with raises(KILLED):
+        with raises(Killed):
             run.call(call, dying)
 
 
@@ -343,27 +347,52 @@ class KeptEffectTests(PaymentCases):
         assert [e.call_id for e in self.effects(left_behind=True)] == ["call-1"]
         assert pay(self.run(), "call-2", "f9") == {"receipt": "a1"}
 
+    def test_keys_of_the_caller_do_no_harm(self) -> None:
+        self.paid()
+        thread = self.store.conversations.thread("c")
+        mine = {"effect:x": 1, "call:9": "a", "call:1:begin:z": {"id": 7}, "anchor:": 2}
+        thread.record_all(mine)
+        self.clock.advance(timedelta(seconds=1))
+
+        self.store.prune(Retention(last=1, effects=timedelta(0)))
+
+        assert thread.effects() == []
+        assert thread.journal() == mine
+
+    def test_the_ledger_has_an_age_of_its_own(self) -> None:
+        run = self.paid()
+        self.killed_paying(run, "call-2", "b1")
+        self.clock.advance(timedelta(hours=2))
+        pay(self.run(), "call-3", "c1", to="eve")
+        self.run().resume(at="label:asked", discard=True)
+
+        self.store.prune(Retention(effects=timedelta(hours=3)))
+        assert len(self.effects(left_behind=True)) == 3
+        self.store.prune(Retention(effects=timedelta(hours=1)))
+
+        left = self.effects(left_behind=True)
+        assert [(e.call_id, e.status) for e in left] == [
+            ("call-2", "unknown"),
+            ("call-3", "completed"),
+        ]
+        keys = self.store.conversations.thread("c").journal()
+        assert not [key for key in keys if "call-1" in key]
+
     def test_a_hard_rewind_leaves_effects_behind_too(self) -> None:
         self.paid()
         self.store.conversations.thread("c").rewind("label:asked", hard=True)
 
         assert pay(self.run(), "call-2", "f9") == {"receipt": "a1"}
 
-    def test_a_copy_and_an_archive_have_the_ledger(self) -> None:
+    def test_an_archive_has_the_ledger(self) -> None:
         run = self.paid()
         run.resume(at="label:asked")
-        with holdfast.open(":memory:") as copy:
-            self.store.copy_to(copy)
-            assert self.pays_in(copy) == {"receipt": "a1"}
         archive = io.BytesIO(exported(self.store))
         with holdfast.open(":memory:") as other:
             other.import_archive(archive)
-            assert self.pays_in(other) == {"receipt": "a1"}
+            run = other.conversations.recorder("c", tools=self.bank.tools())
+            assert pay(run, "call-2", "f9") == {"receipt": "a1"}
         assert self.references == ["a1"]
-
-    def pays_in(self, store: holdfast.Store) -> Any:
-        tools = self.bank.tools()
-        return pay(store.conversations.recorder("c", tools=tools), "call-2", "f9")
 
     def test_deleting_a_thread_removes_its_own_effects(self) -> None:
         self.paid()
@@ -501,11 +530,11 @@ class UndoneEffectTests(PaymentCases):
         run.save()
 
         def die(effect: holdfast.Effect) -> None:
-            raise KILLED
+            raise Killed
 
         run = self.run(tools=self.bank.tools(undo=die))
         run.resume(at="label:asked")
-        with raises(KILLED):
+        with raises(Killed):
             run.compensate()
 
         found = self.run().compensate()
@@ -585,14 +614,15 @@ class GrantTests(PaymentCases):
         assert not thread.consume("approval:42")
         assert not thread.fork("fork").consume("approval:42")
 
-    def test_a_copy_has_the_grants_that_were_used(self) -> None:
+    def test_an_archive_has_the_grants_that_were_used(self) -> None:
         thread = self.thread()
         thread.save({"n": 1})
         assert thread.consume("approval:42")
-        with holdfast.open(":memory:") as copy:
-            self.store.copy_to(copy)
+        archive = io.BytesIO(exported(self.store))
+        with holdfast.open(":memory:") as other:
+            other.import_archive(archive)
 
-            assert not copy.thread("chat").consume("approval:42")
+            assert not other.thread("chat").consume("approval:42")
 
     def test_a_grant_has_a_name(self) -> None:
         for name in ("", "x" * 600, 7):

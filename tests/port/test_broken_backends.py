@@ -14,6 +14,7 @@ from holdfast._port import (
     Candidates,
     Entries,
     FamilyEntries,
+    LineLength,
     Marked,
     Matches,
     Moves,
@@ -266,6 +267,9 @@ BROKEN = {
     "what_was_rewound_is_listed_only_with_all": lists(Saves, reversed),
     "all_is_paged_as_well": asks(Saves, before=None),
     "history_lists_the_newest_first": lists(Ancestors, reversed),
+    "a_history_is_counted_without_being_listed": lists(
+        LineLength, lambda found: [count + 1 for count in found]
+    ),
     "a_step_is_found_on_the_line_of_the_head": asks(Ancestors, from_step=None),
     "find_gives_the_newest_or_nothing": lists(Marked, reversed),
     "an_id_or_the_beginning_of_one": lists(Matches, lambda _: ()),

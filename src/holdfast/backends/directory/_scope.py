@@ -15,6 +15,7 @@ from holdfast._port import (
     FamilyEntries,
     IndexKey,
     Key,
+    LineLength,
     Marked,
     Matches,
     Moves,
@@ -81,7 +82,7 @@ def of_query(query: Query[Any]) -> FolderScope:
     if isinstance(query, Ancestors):
         start = query.start
         return thread(start) if isinstance(start, str) else family(start.family)
-    if isinstance(query, Moves | Entries):
+    if isinstance(query, LineLength | Moves | Entries):
         return thread(query.thread)
     if isinstance(query, FamilyEntries):
         return family(query.family)

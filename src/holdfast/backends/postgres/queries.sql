@@ -242,6 +242,19 @@ from line join hf.checkpoint_full f on f.family = line.family and f.seq = line.s
 where line.depth >= :skip and f.step <= :from_step
 order by line.depth
 
+-- name: line_length
+with recursive line (family, seq) as (
+    select t.family, t.head
+    from hf.directory d
+    join hf.thread t on t.family = d.family and t.number = d.number
+    where d.name = :thread and d.deleted_at is null and t.head is not null
+    union all
+    select line.family, c.parent
+    from line join hf.checkpoint c on c.family = line.family and c.seq = line.seq
+    where c.parent is not null
+)
+select count(*) from line
+
 -- name: tagged
 select {checkpoint_full} from hf.checkpoint_full
 where family = :family and seq < :before
