@@ -207,6 +207,44 @@ def test_a_call_that_a_compaction_keeps_can_be_popped():
     talk(body)
 
 
+async def pop_one(session):
+    await session.pop_item()
+
+
+async def pop_one_in_a_transaction(session):
+    async with session.transaction():
+        await session.pop_item()
+
+
+@pytest.mark.parametrize("pop", [pop_one, pop_one_in_a_transaction])
+def test_a_summary_that_is_popped_stands_for_nothing(pop):
+    async def body(session):
+        bank = Bank()
+        await bank.pay(session, wants("a"))
+        await session._atomic_replace_items([user("Hello."), user("Bob was paid.")])
+        await pop(session)
+
+        await bank.pay(session, wants("b"))
+
+        assert bank.paid == ["a"]
+
+    talk(body)
+
+
+def test_a_summary_that_is_popped_in_its_transaction_stands_for_nothing():
+    async def body(session):
+        bank = Bank()
+        await bank.pay(session, wants("a"))
+        async with session.transaction():
+            await session._atomic_replace_items([user("Bob was paid.")])
+            await session.pop_item()
+            await bank.pay(session, wants("b"))
+
+        assert bank.paid == ["a"]
+
+    talk(body)
+
+
 def test_a_summary_in_a_transaction_stands_for_its_calls():
     async def body(session):
         bank = Bank()

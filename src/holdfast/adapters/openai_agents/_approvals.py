@@ -63,7 +63,7 @@ async def with_unused(
         return run
     family, used = found.thread.family, set[str]()
     for call in approved:
-        made = key_of(found.items, call, found.summarized, is_made=True)
+        made = key_of(found.items, call, found.summary, is_made=True)
         if await is_consumed(context, family, grant_of(run["id"], call)):
             used |= set() if await is_journaled(context, family, made) else {call}
     return {**run, "state": without_approvals(run["state"], used)} if used else run

@@ -136,14 +136,14 @@ async def _current(asked: SessionCall, found: StoredItems) -> StoredItems:
     return msgspec.structs.replace(
         found,
         items=await asked.held.items_of(found),
-        summarized=asked.held.summarized_of(found),
+        summary=asked.held.summary_of(found),
     )
 
 
 def _journaled(
     asked: SessionCall, found: StoredItems, current: StoredItems
 ) -> JournaledCall:
-    items, summarized = current.items, current.summarized
+    items, summary = current.items, current.summary
     is_made = asked.is_resumed or asked.is_made_in(items)
     is_stored = found.head is not None and (
         asked.is_made_in(found.items)
@@ -155,7 +155,7 @@ def _journaled(
     return JournaledCall(
         thread=asked.thread,
         start=asked.key.start,
-        key=key_of(items, call.id, summarized, is_made=is_made),
+        key=key_of(items, call.id, summary, is_made=is_made),
         call=call,
         identity=tool.identity(call.name, arguments),
         anchor=found.head.id if found.head and is_stored else asked.next_id,
@@ -163,11 +163,11 @@ def _journaled(
 
 
 def _line(asked: SessionCall, current: StoredItems) -> SessionLine:
-    items, summarized = current.items, current.summarized
+    items, summary = current.items, current.summary
     waiting: set[str] = {asked.call.id, *current.run.get("calls", ())}
-    keys = {key_of(items, id_, summarized, is_made=True) for id_ in waiting}
+    keys = {key_of(items, id_, summary, is_made=True) for id_ in waiting}
     family = current.thread.family if current.thread else None
-    calls_now = item_calls(items, summarized)
+    calls_now = item_calls(items, summary)
     return SessionLine(family, current.head, asked.next_id, calls_now, frozenset(keys))
 
 

@@ -28,7 +28,11 @@ from holdfast._values import codec
 from holdfast._values.list_tail import Tail
 from holdfast._values.records import UNSET, Checkpoint, ThreadRecord
 from holdfast._values.reference import HEAD
-from holdfast.adapters.openai_agents._item_calls import SUMMARIZED, summarized_after
+from holdfast.adapters.openai_agents._item_calls import (
+    SUMMARY,
+    Summary,
+    summary_after,
+)
 from holdfast.adapters.openai_agents._paused_run import (
     COMPACTION,
     RUN,
@@ -87,14 +91,11 @@ async def items(context: Context, key: ConversationKey, limit: int | None) -> It
 
 
 class StoredItems(msgspec.Struct, frozen=True, kw_only=True):
-    """The items of one checkpoint with its paused run, and the thread they are in.
-
-    ``summarized`` counts the answers that a compaction has replaced, by call.
-    """
+    """The items of one checkpoint with its paused run, and the thread they are in."""
 
     items: Items = []
     run: Mapping[str, Any] = {}
-    summarized: Mapping[str, int] = {}
+    summary: Summary = Summary()
     head: Checkpoint | None = None
     thread: ThreadRecord | None = None
 
@@ -110,7 +111,7 @@ async def present(context: Context, key: ConversationKey) -> StoredItems:
     return StoredItems(
         items=cast("Items", state.get("messages", [])),
         run=fields_of(state.get(RUN)),
-        summarized=state.get(SUMMARIZED, {}),
+        summary=Summary.of(state.get(SUMMARY)),
         head=found.checkpoint,
         thread=found.thread,
     )
@@ -180,11 +181,14 @@ async def pop(
         popped[:] = tail.newest(1)
         if not popped:
             raise Untouched
-        return Ending(drop=1, values=run_after(before.get(RUN), popped, ()))
+        left = tally_of(before.get("counts")).messages - 1
+        summary = Summary.of(before.get(SUMMARY)).within(left)
+        values = run_after(before.get(RUN), popped, ())
+        return Ending(drop=1, values={**values, SUMMARY: summary.value})
 
     how = SessionChange(kind="pop", metadata=metadata)
     try:
-        await _save(context, key, EndingDraft((RUN,), decide), how)
+        await _save(context, key, EndingDraft((RUN, SUMMARY), decide), how)
     except Untouched:
         return None
     return cast("dict[str, Any]", popped[0])
@@ -292,7 +296,7 @@ def _ending(wanted: SessionChange) -> EndingDraft:
         if wanted.at is not None and counted.messages != wanted.at:
             raise Untouched
         values = next_run(wanted, tally(wanted.added).open, before)
-        values |= _summarized(tail, wanted, counted.messages, before)
+        values |= _summary(tail, wanted, counted.messages, before)
         if wanted.dropped is None:
             if not counted.messages and not wanted.added and RUN not in before:
                 raise Untouched
@@ -304,23 +308,26 @@ def _ending(wanted: SessionChange) -> EndingDraft:
             return Ending(drop=None, added=[*front, *wanted.added], values=values)
         return Ending(drop=len(wanted.dropped), added=wanted.added, values=values)
 
-    return EndingDraft((RUN, SUMMARIZED), decide)
+    return EndingDraft((RUN, SUMMARY), decide)
 
 
-def _summarized(
+def _summary(
     tail: Tail, wanted: SessionChange, count: int, before: Mapping[str, Any]
 ) -> dict[str, object]:
-    """What is known of calls whose items are replaced by a summary, or cleared."""
-    if wanted.summarized is not None:
-        return {SUMMARIZED: wanted.summarized or UNSET}
+    """What a summary stands for after a change that drops items."""
+    if wanted.summary is not None:
+        return {SUMMARY: wanted.summary.value}
+    dropped = count if wanted.dropped is None else len(wanted.dropped)
+    old, left = Summary.of(before.get(SUMMARY)), count - dropped
     if wanted.kind != COMPACTION:
-        return {SUMMARIZED: UNSET} if wanted.dropped is None else {}
-    removed = tail.newest(count) if wanted.dropped is None else list(wanted.dropped)
+        return {SUMMARY: old.within(left).value}
     stays = _unexpired(tail, wanted)
-    if stays is not None:
-        removed = tail.newest(count)[: count - len(removed) - len(stays)] + removed
-    found = summarized_after(before.get(SUMMARIZED, {}), removed, wanted.added)
-    return {SUMMARIZED: found or UNSET}
+    expired = 0 if stays is None else left - len(stays)
+    removed = tail.newest(dropped)
+    if expired:
+        removed += tail.newest(count)[:expired]
+    new = summary_after(old, removed, wanted.added, left - expired)
+    return {SUMMARY: new.value}
 
 
 def _text(items: list[object]) -> bytes:

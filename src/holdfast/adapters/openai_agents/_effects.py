@@ -25,7 +25,7 @@ async def current_line(context: Context, key: ConversationKey) -> SessionLine | 
     found = await present(context, key)
     if found.thread is None:
         return None
-    now = item_calls(found.items, found.summarized)
+    now = item_calls(found.items, found.summary)
     return SessionLine(found.thread.family, found.head, "", now)
 
 

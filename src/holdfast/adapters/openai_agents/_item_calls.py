@@ -4,15 +4,42 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from holdfast._engine.effects.calls import numbered_key
 from holdfast._messages.transcript import answers_of, calls_of, fields_of
+from holdfast._values.records import UNSET, Unset
 
-# The value of a conversation's state that counts, by the id of a call, the answers that
-# a compaction has replaced by a summary.
-SUMMARIZED = "summarized_calls"
+# The value of a conversation's state that says which calls a summary stands for.
+SUMMARY = "summarized_calls"
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """What a compaction has replaced: the number of answers by the id of a call.
+
+    The first ``items`` are the summary. If one of them is removed, it is none any more.
+    """
+
+    items: int = 0
+    answers: Mapping[str, int] = {}
+
+    @classmethod
+    def of(cls, value: Any) -> Summary:
+        """A summary as it is stored, or none."""
+        return cls(value["items"], value["answers"]) if value else cls()
+
+    @property
+    def value(self) -> dict[str, object] | Unset:
+        """As it is stored."""
+        if not self.answers:
+            return UNSET
+        return {"items": self.items, "answers": self.answers}
+
+    def within(self, count: int) -> Summary:
+        """What is left of it if only ``count`` items stay."""
+        return self if count >= self.items else Summary()
 
 
 class ItemCalls(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,11 +54,9 @@ class ItemCalls(msgspec.Struct, frozen=True, kw_only=True):
     last: frozenset[str]
 
 
-def item_calls(
-    items: Iterable[object], summarized: Mapping[str, int] | None = None
-) -> ItemCalls:
+def item_calls(items: Iterable[object], summary: Summary) -> ItemCalls:
     """The calls in items, with those that were summarized before them."""
-    counts = Counter(summarized or {})
+    counts = Counter(summary.answers)
     answered = {numbered_key(id_, n) for id_ in counts for n in range(counts[id_])}
     made: list[str] = []
     current: dict[str, str] = {}
@@ -52,20 +77,22 @@ def item_calls(
 
 
 def key_of(
-    items: Sequence[object], id_: str, summarized: Mapping[str, int], *, is_made: bool
+    items: Sequence[object], id_: str, summary: Summary, *, is_made: bool
 ) -> str:
     """The key of the last call with an id in items, or of one that follows them."""
     made = [n for n, m in enumerate(items) if id_ in (c.id for c in calls_of(m))]
     before = items[: made[-1]] if is_made and made else items
     answers = sum(answers_of(item).count(id_) for item in before)
-    return numbered_key(id_, answers + summarized.get(id_, 0))
+    return numbered_key(id_, answers + summary.answers.get(id_, 0))
 
 
-def summarized_after(
-    before: Mapping[str, int], removed: Iterable[object], added: Iterable[object]
-) -> dict[str, int]:
-    """The counts of summarized answers after a compaction."""
-    counts = Counter(before)
+def summary_after(
+    before: Summary, removed: Iterable[object], added: Sequence[object], stay: int = 0
+) -> Summary:
+    """What a summary stands for after it replaced items behind those that ``stay``."""
+    counts = Counter(before.answers)
     counts.update(answer for item in removed for answer in answers_of(item))
     counts.subtract(answer for item in added for answer in answers_of(item))
-    return {id_: count for id_, count in sorted(counts.items()) if count > 0}
+    answers = {id_: count for id_, count in sorted(counts.items()) if count > 0}
+    size = stay + len(added)
+    return Summary(size, answers) if size else Summary()

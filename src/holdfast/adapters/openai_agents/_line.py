@@ -13,8 +13,9 @@ from holdfast._engine.threads.drafts import read_values_of
 from holdfast._port import CheckpointKey
 from holdfast._values.records import Checkpoint
 from holdfast.adapters.openai_agents._item_calls import (
-    SUMMARIZED,
+    SUMMARY,
     ItemCalls,
+    Summary,
     item_calls,
 )
 
@@ -60,5 +61,6 @@ class SessionLine(Line):
         [found] = await context.backend.read([CheckpointKey(self.head.family, id_)])
         if found is None:
             return None
-        values = await read_values_of(context, found, "messages", SUMMARIZED)
-        return item_calls(values.get("messages", ()), values.get(SUMMARIZED))
+        values = await read_values_of(context, found, "messages", SUMMARY)
+        summary = Summary.of(values.get(SUMMARY))
+        return item_calls(values.get("messages", ()), summary)

@@ -18,6 +18,7 @@ from agents.exceptions import UserError
 from holdfast._messages.transcript import answers_of, calls_of, fields_of, parts_of
 from holdfast._values.clock import uuid7
 from holdfast._values.records import UNSET, Unset
+from holdfast.adapters.openai_agents._item_calls import Summary
 from holdfast.errors import Conflict, FormatMismatch
 
 SDK = "openai-agents"
@@ -60,8 +61,8 @@ class SessionChange(msgspec.Struct, frozen=True, kw_only=True):
     ``added``. If these answer calls of the run that the session ``resumes``, that run
     must still be stored. ``run`` is a paused run to store, ``None`` to remove the
     stored one. ``expired`` selects items to remove from the front. ``id`` is that of
-    the checkpoint, if calls were made that it will have. ``summarized`` are the counts
-    of the answers that a summary stands for, if they are known.
+    the checkpoint, if calls were made that it will have. ``summary`` is what a summary
+    stands for, if that is known.
     """
 
     dropped: Sequence[object] | None = ()
@@ -73,7 +74,7 @@ class SessionChange(msgspec.Struct, frozen=True, kw_only=True):
     kind: str = "save"
     metadata: bytes = b""
     id: str | None = None
-    summarized: Mapping[str, int] | None = None
+    summary: Summary | None = None
 
     @property
     def only_adds(self) -> bool:

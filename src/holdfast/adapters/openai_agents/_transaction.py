@@ -9,7 +9,7 @@ from holdfast._messages.transcript import answers_of, calls_of
 from holdfast._values.clock import uuid7
 from holdfast._values.records import UNSET, Unset
 from holdfast.adapters.openai_agents._changes import Items, StoredItems
-from holdfast.adapters.openai_agents._item_calls import summarized_after
+from holdfast.adapters.openai_agents._item_calls import Summary, summary_after
 from holdfast.adapters.openai_agents._paused_run import ResumedRun, SessionChange
 
 # Reads the last items that are stored, or all.
@@ -25,8 +25,8 @@ class PendingChanges:
         self.added: Items = []
         self.run: Mapping[str, Any] | Unset | None = UNSET
         self.metadata = b""
-        # The answers that a summary stands for, if all items were dropped.
-        self.summarized: Mapping[str, int] | None = None
+        # What a summary stands for, if all items were dropped.
+        self.summary: Summary | None = None
         # The id of the checkpoint that will have all of it.
         self.id = uuid7()
 
@@ -48,15 +48,17 @@ class PendingChanges:
     async def pop(self, read: Read) -> dict[str, Any] | None:
         """Drop the last item and return it."""
         if self.added:
-            return self._without_calls_of(self.added.pop())
+            return self._taken_back(self.added.pop())
         found = await self._stored(1, read)
         if not found:
             return None
         self.dropped.insert(0, found[0])
         return found[0]
 
-    def _without_calls_of(self, popped: dict[str, Any]) -> dict[str, Any]:
+    def _taken_back(self, popped: dict[str, Any]) -> dict[str, Any]:
         """An item; calls that were made before it was taken back are left behind."""
+        if self.summary is not None:
+            self.summary = self.summary.within(len(self.added))
         if calls_of(popped) or answers_of(popped):
             self.id = uuid7()
         return popped
@@ -64,13 +66,13 @@ class PendingChanges:
     def clear(self) -> None:
         """Drop all items, and the run."""
         self.is_cleared, self.dropped, self.added, self.run = True, [], [], None
-        self.summarized, self.id = {}, uuid7()
+        self.summary, self.id = Summary(), uuid7()
 
     async def replace(self, items: Items, stored: StoredItems) -> None:
         """Drop all items for a summary of them."""
-        before = self.summarized_of(stored)
+        before = self.summary_of(stored)
         removed = await self.items_of(stored)
-        self.summarized = summarized_after(before, removed, items)
+        self.summary = summary_after(before, removed, items)
         self.is_cleared, self.dropped, self.added = True, [], items
 
     async def items_of(self, stored: StoredItems) -> Items:
@@ -82,9 +84,11 @@ class PendingChanges:
 
         return await self.items(None, read)
 
-    def summarized_of(self, stored: StoredItems) -> Mapping[str, int]:
-        """The answers that a summary will stand for after the transaction."""
-        return stored.summarized if self.summarized is None else self.summarized
+    def summary_of(self, stored: StoredItems) -> Summary:
+        """What a summary will stand for after the transaction."""
+        if self.summary is not None:
+            return self.summary
+        return stored.summary.within(len(stored.items) - len(self.dropped))
 
     def change(self, resumes: ResumedRun | None) -> SessionChange:
         """All changes as one."""
@@ -93,7 +97,7 @@ class PendingChanges:
             added=self.added,
             resumes=resumes,
             run=self.run,
-            summarized=self.summarized,
+            summary=self.summary,
             metadata=self.metadata,
             id=self.id,
         )
