@@ -199,6 +199,13 @@ async def held_by(
     return held
 
 
+async def is_undone(context: Context, place: Place) -> bool:
+    """Whether the effect at a place was undone."""
+    thread, key, attempt = place
+    ended = await journal.find_entry(context, thread, f"{UNDO}{attempt}:end:{key}")
+    return _value(ended).get("status") == COMPLETED
+
+
 def shown_time(effect: Effect) -> str:
     """When an effect happened."""
     return f"{EPOCH + timedelta(microseconds=effect.at):%Y-%m-%dT%H:%M:%SZ}"
@@ -252,9 +259,10 @@ async def find_earlier(
             behind.append(row)
             continue
         taken |= {row.replays, row.settles}
-        if row.thread != made.thread and row.key == made.key and not row.replays:
+        if row.thread != made.thread and row.key == made.key:
             effect = await _read(context, row)
-            if effect.status != FAILED:
+            happened = effect.replays or effect.place
+            if effect.status != FAILED and not await is_undone(context, happened):
                 return Earlier(effect, is_on_line=True)
     free = [r for r in behind if not r.replays and r.place not in taken]
     given, settled = digest(made.call), {row.settles for row in rows}

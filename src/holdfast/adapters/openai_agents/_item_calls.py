@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast._engine.effects.calls import numbered_key
+from holdfast._engine.effects.calls import count_answers, key_after, position_of
 from holdfast._messages.transcript import answers_of, calls_of, fields_of
 from holdfast._values.records import UNSET, Unset
 
@@ -57,7 +57,7 @@ class ItemCalls(msgspec.Struct, frozen=True, kw_only=True):
 def item_calls(items: Iterable[object], summary: Summary) -> ItemCalls:
     """The calls in items, with those that were summarized before them."""
     counts = Counter(summary.answers)
-    answered = {numbered_key(id_, n) for id_ in counts for n in range(counts[id_])}
+    answered = {key_after(n, id_) for id_ in counts for n in range(counts[id_])}
     made: list[str] = []
     current: dict[str, str] = {}
     last: set[str] = set()
@@ -65,10 +65,10 @@ def item_calls(items: Iterable[object], summary: Summary) -> ItemCalls:
         if "role" in fields_of(item):
             last.clear()
         for id_ in answers_of(item):
-            answered.add(current.pop(id_, numbered_key(id_, counts[id_])))
+            answered.add(current.pop(id_, key_after(counts[id_], id_)))
             counts[id_] += 1
         for call in calls_of(item):
-            current[call.id] = numbered_key(call.id, counts[call.id])
+            current[call.id] = key_after(counts[call.id], call.id)
             made.append(current[call.id])
             last.add(current[call.id])
     return ItemCalls(
@@ -80,10 +80,8 @@ def key_of(
     items: Sequence[object], id_: str, summary: Summary, *, is_made: bool
 ) -> str:
     """The key of the last call with an id in items, or of one that follows them."""
-    made = [n for n, m in enumerate(items) if id_ in (c.id for c in calls_of(m))]
-    before = items[: made[-1]] if is_made and made else items
-    answers = sum(answers_of(item).count(id_) for item in before)
-    return numbered_key(id_, answers + summary.answers.get(id_, 0))
+    end = position_of(items, id_) if is_made else None
+    return key_after(count_answers(items[:end], id_) + summary.answers.get(id_, 0), id_)
 
 
 def summary_after(

@@ -1,0 +1,83 @@
+"""Interrupts of LangGraph threads: what a paused graph waits for.
+
+Read from the stored form, so that it works without LangGraph. The tasks of a graph
+write to the journal of the checkpoint they work on. A task that has written anything
+but such control writes has finished, and waits for nothing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+import msgspec
+
+from holdfast._api.thread import Thread
+from holdfast._values.records import ThreadRecord
+
+KIND = "langgraph"
+
+_INTERRUPT = "__interrupt__"
+# How the path of a task begins that is named by its node.
+_BY_NAME = "__pregel_pull"
+_CONTROL = frozenset(
+    {_INTERRUPT, "__resume__", "__error__", "__error_source_node__", "__scheduled__"}
+)
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """A question that a graph waits to be answered.
+
+    ``node`` asked it; it is empty for a task that was sent, which has a number only.
+    """
+
+    id: str
+    value: Any
+    node: str = ""
+
+
+def waiting(thread: Thread, record: ThreadRecord) -> list[Waiting]:
+    """The open questions of a thread, in the order of its tasks.
+
+    A subgraph's question is also one of the graph around it, which has to be resumed.
+    """
+    if record.kind != KIND or record.head is None:
+        return []
+    tasks: dict[str, list[tuple[str, str, Any]]] = defaultdict(list)
+    for key, entry in thread.journal(checkpoint=record.head).items():
+        _, _, task = key.partition(" ")
+        tasks[task] += _writes(entry)
+    open_tasks = [
+        writes
+        for writes in tasks.values()
+        if all(channel in _CONTROL for _, channel, _ in writes)
+    ]
+    return [
+        question
+        for writes in sorted(open_tasks, key=_path)
+        for question in _questions(writes)
+    ]
+
+
+def _writes(entry: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    """The task's path, the channel and the value of each write of an entry."""
+    for write in cast("list[Any]", entry["writes"]):
+        if write is not None:
+            yield str(entry.get("path", "")), write[0], write[1]
+
+
+def _path(writes: list[tuple[str, str, Any]]) -> str:
+    return max((path for path, _, _ in writes), default="")
+
+
+def _questions(writes: list[tuple[str, str, Any]]) -> Iterator[Waiting]:
+    for path, channel, value in writes:
+        if channel == _INTERRUPT:
+            for asked in cast("Sequence[Mapping[str, Any]]", value):
+                yield Waiting(asked.get("id", ""), asked.get("value"), _node(path))
+
+
+def _node(path: str) -> str:
+    kind, _, rest = path.partition(", ")
+    return rest if kind.endswith(_BY_NAME) else ""
