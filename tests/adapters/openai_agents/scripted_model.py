@@ -25,10 +25,10 @@ def says(text, id="msg_1"):
     )
 
 
-def calls(name, arguments="{}", id="call_1"):
+def calls(name, arguments="{}", id="call_1", item=None):
     """A call of a tool, or of a handoff."""
     return ResponseFunctionToolCall(
-        id=f"fc_{id}",
+        id=item or f"fc_{id}",
         call_id=id,
         type="function_call",
         name=name,

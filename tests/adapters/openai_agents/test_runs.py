@@ -15,6 +15,7 @@ from agents import (
     function_tool,
 )
 from agents.exceptions import MaxTurnsExceeded, UserError
+from agents.models.fake_id import FAKE_RESPONSES_ID
 from agents.tracing import set_tracing_disabled
 
 import holdfast
@@ -542,7 +543,8 @@ def test_ids_that_a_model_uses_again_are_calls_of_their_own(memory):
             return {"at": times[-1], "zone": object}
 
         for _ in range(2):
-            model = Scripted(calls("now"), says("done"))
+            asked = calls("now", item=FAKE_RESPONSES_ID)
+            model = Scripted(asked, says("done"))
             agent = Agent(name="a", model=model, tools=[session.once(now)])
             await Runner.run(agent, "what time?", session=session)
 

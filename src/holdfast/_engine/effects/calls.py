@@ -120,7 +120,7 @@ async def find_status(
         if begun is None:
             break
         found = msgspec.structs.replace(found, last=attempt)
-        if await line.holds(context, begun.get("anchor")):
+        if await line.has(context, key, begun.get("anchor")):
             ended = await _entry(context, thread, ledger.end_key(key, attempt))
             status = CallStatus(attempt=attempt, last=attempt, begun=begun, ended=ended)
             happened = ledger.place_in(begun, "replays") or (thread, key, attempt)

@@ -30,6 +30,11 @@ class Line:
         self.family, self.head, self.next_id = family, head, next_id
         self._known: dict[str, bool] = {} if known is None else known
 
+    async def has(self, context: Context, key: str, anchor: str | None) -> bool:
+        """Whether a call is on the line, by its key in the journal and its anchor."""
+        del key  # a transcript that loses calls without a rewind needs it
+        return await self.holds(context, anchor)
+
     async def holds(self, context: Context, anchor: str | None) -> bool:
         """Whether an anchor is on the line; calls of older versions have none."""
         if anchor is None or anchor == self.next_id:

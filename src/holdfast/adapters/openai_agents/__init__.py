@@ -8,7 +8,8 @@
     pop_item, clear_session          one checkpoint, which can be undone
     compaction                       one checkpoint instead of a clear and an add
     RunState                         the value "paused_run" beside the messages
-    tool call made `once`            journal of the conversation, by call id
+    tool call made `once`            effect in the journal of the conversation
+    approval                         grant, used up by the call
 
 `HoldfastSession` only translates; all state is in the store. Needs the extra:
 ``pip install 'holdfast[openai-agents]'``.

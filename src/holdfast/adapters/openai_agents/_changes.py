@@ -28,11 +28,19 @@ from holdfast._values import codec
 from holdfast._values.list_tail import Tail
 from holdfast._values.records import UNSET, Checkpoint, ThreadRecord
 from holdfast._values.reference import HEAD
+from holdfast.adapters.openai_agents._item_calls import (
+    SUMMARY,
+    Summary,
+    summary_after,
+)
 from holdfast.adapters.openai_agents._paused_run import (
+    COMPACTION,
     RUN,
     SessionChange,
+    is_unanswered,
     next_run,
     run_after,
+    without_answered,
 )
 from holdfast.conversations import counts_of, tally, tally_of
 from holdfast.errors import Conflict, NotFound, Unstorable
@@ -82,26 +90,39 @@ async def items(context: Context, key: ConversationKey, limit: int | None) -> It
     return cast("Items", found.messages)
 
 
-class StoredItems(msgspec.Struct, frozen=True):
-    """The items of one checkpoint, and the id of its paused run."""
+class StoredItems(msgspec.Struct, frozen=True, kw_only=True):
+    """The items of one checkpoint with its paused run, and the thread they are in."""
 
-    items: Items
-    run: object = None
+    items: Items = []
+    run: Mapping[str, Any] = {}
+    summary: Summary = Summary()
+    head: Checkpoint | None = None
+    thread: ThreadRecord | None = None
 
 
 async def present(context: Context, key: ConversationKey) -> StoredItems:
     """All items and the paused run; none if there is no conversation."""
     await admit(context, key)
     try:
-        state = (await loaded(context, key.thread, HEAD)).values
+        found = await loaded(context, key.thread, HEAD)
     except NotFound:
-        return StoredItems([])
-    run = fields_of(state.get(RUN)).get("id")
-    return StoredItems(cast("Items", state.get("messages", [])), run)
+        return StoredItems(thread=await context.find_thread(key.thread))
+    state = found.values
+    return StoredItems(
+        items=cast("Items", state.get("messages", [])),
+        run=fields_of(state.get(RUN)),
+        summary=Summary.of(state.get(SUMMARY)),
+        head=found.checkpoint,
+        thread=found.thread,
+    )
 
 
 async def find_run(context: Context, key: ConversationKey) -> Mapping[str, Any] | None:
-    """The stored run, ``None`` if there is none."""
+    """The stored run, ``None`` if there is none.
+
+    A run whose calls were all answered by something else than a session, such as a
+    recorder, is none that can be resumed.
+    """
     await admit(context, key)
     record = await context.find_thread(key.thread)
     if record is None or record.head is None:
@@ -110,7 +131,9 @@ async def find_run(context: Context, key: ConversationKey) -> Mapping[str, Any] 
     async def read(context: Context, record: ThreadRecord) -> Mapping[str, Any] | None:
         assert record.head is not None
         known = OpenedCheckpoint.of(record.head)
-        return fields_of((await read_values(context, known, (RUN,))).get(RUN)) or None
+        found = await read_values(context, known, (RUN, "counts"))
+        run, open_ = fields_of(found.get(RUN)), tally_of(found.get("counts")).open
+        return run if run and is_unanswered(run, open_) else None
 
     return await read_listed(context, record, read)
 
@@ -158,11 +181,14 @@ async def pop(
         popped[:] = tail.newest(1)
         if not popped:
             raise Untouched
-        return Ending(drop=1, values=run_after(before.get(RUN), popped, ()))
+        left = tally_of(before.get("counts")).messages - 1
+        summary = Summary.of(before.get(SUMMARY)).within(left)
+        values = run_after(before.get(RUN), popped, ())
+        return Ending(drop=1, values={**values, SUMMARY: summary.value})
 
     how = SessionChange(kind="pop", metadata=metadata)
     try:
-        await _save(context, key, EndingDraft((RUN,), decide), how)
+        await _save(context, key, EndingDraft((RUN, SUMMARY), decide), how)
     except Untouched:
         return None
     return cast("dict[str, Any]", popped[0])
@@ -200,11 +226,15 @@ async def _begin(context: Context, key: ConversationKey) -> None:
 
 
 async def fork(
-    context: Context, key: ConversationKey, new: ConversationKey, at: Reference
+    context: Context,
+    key: ConversationKey,
+    new: ConversationKey,
+    at: Reference,
+    effects: str | None,
 ) -> None:
     """A new conversation that shares its history with this one up to a checkpoint."""
     await admit(context, key)
-    await moves.fork(context, key.thread, new.thread, at)
+    await moves.fork(context, key.thread, new.thread, at, effects)
 
 
 async def _save(
@@ -213,7 +243,9 @@ async def _save(
     draft: AmendDraft | EndingDraft,
     wanted: SessionChange,
 ) -> Checkpoint:
-    how = save.Options(kind=wanted.kind, metadata=wanted.metadata, start=key.start)
+    how = save.Options(
+        kind=wanted.kind, metadata=wanted.metadata, id=wanted.id, start=key.start
+    )
     while True:
         if key.owner is not None:
             record = await _admit(context, key)
@@ -238,18 +270,20 @@ def _deleted(key: ConversationKey) -> Conflict:
 
 def _adding(context: Context, wanted: SessionChange) -> AmendDraft:
     """Adds items at the end without reading the stored ones."""
-    lists = ListsDraft({"messages": wanted.added})
     now = context.clock()
 
     def longer(before: dict[str, Any] | None) -> Amendment:
         old = before or {}
+        counted = tally_of(old.get("counts"))
+        added = without_answered(wanted, fields_of(old.get(RUN)), counted.open)
         is_same_run = wanted.run is UNSET or (wanted.run is None and RUN not in old)
         if not wanted.added and is_same_run:
             raise Untouched
-        counted = tally_of(old.get("counts")).after(wanted.added)
+        counted = counted.after(added)
         values: dict[str, object] = {} if before else {"created_at": now}
         values["counts"] = counts_of(counted)
-        return Amendment(values | next_run(wanted, counted.open, old), lists)
+        values |= next_run(wanted, counted.open, old)
+        return Amendment(values, ListsDraft({"messages": added}))
 
     return AmendDraft(("counts", RUN), longer)
 
@@ -262,6 +296,7 @@ def _ending(wanted: SessionChange) -> EndingDraft:
         if wanted.at is not None and counted.messages != wanted.at:
             raise Untouched
         values = next_run(wanted, tally(wanted.added).open, before)
+        values |= _summary(tail, wanted, counted.messages, before)
         if wanted.dropped is None:
             if not counted.messages and not wanted.added and RUN not in before:
                 raise Untouched
@@ -273,7 +308,26 @@ def _ending(wanted: SessionChange) -> EndingDraft:
             return Ending(drop=None, added=[*front, *wanted.added], values=values)
         return Ending(drop=len(wanted.dropped), added=wanted.added, values=values)
 
-    return EndingDraft((RUN,), decide)
+    return EndingDraft((RUN, SUMMARY), decide)
+
+
+def _summary(
+    tail: Tail, wanted: SessionChange, count: int, before: Mapping[str, Any]
+) -> dict[str, object]:
+    """What a summary stands for after a change that drops items."""
+    if wanted.summary is not None:
+        return {SUMMARY: wanted.summary.value}
+    dropped = count if wanted.dropped is None else len(wanted.dropped)
+    old, left = Summary.of(before.get(SUMMARY)), count - dropped
+    if wanted.kind != COMPACTION:
+        return {SUMMARY: old.within(left).value}
+    stays = _unexpired(tail, wanted)
+    expired = 0 if stays is None else left - len(stays)
+    removed = tail.newest(dropped)
+    if expired:
+        removed += tail.newest(count)[:expired]
+    new = summary_after(old, removed, wanted.added, left - expired)
+    return {SUMMARY: new.value}
 
 
 def _text(items: list[object]) -> bytes:

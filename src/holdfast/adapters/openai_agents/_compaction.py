@@ -15,7 +15,7 @@ from holdfast._engine.records import transcript_tail
 from holdfast._engine.records.transcript_tail import Newest, Untouched
 from holdfast.adapters.openai_agents import _changes
 from holdfast.adapters.openai_agents._changes import ConversationKey, Items, checked
-from holdfast.adapters.openai_agents._paused_run import SessionChange
+from holdfast.adapters.openai_agents._paused_run import COMPACTION, SessionChange
 from holdfast.adapters.openai_agents._runner import SessionRunner
 
 
@@ -51,7 +51,7 @@ class CompactionSnapshot:
             at=self._count,
             added=checked(items),
             expired=self._expired,
-            kind="compaction",
+            kind=COMPACTION,
         )
         try:
             await self._runner.save(_changes.change, self._key, wanted)

@@ -1,122 +1,210 @@
-"""Tools whose calls are made once, also if a run is resumed several times."""
+"""Tools whose calls are made once, whatever is resumed or rewound."""
 
 from __future__ import annotations
 
+import asyncio
 import copy
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from functools import wraps
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import msgspec
 from agents import FunctionTool
 from agents.tool_context import ToolContext
 
-from holdfast._engine.context import Context
+import holdfast
 from holdfast._engine.effects import calls
-from holdfast._engine.effects.calls import JournaledCall, Permission
-from holdfast._engine.effects.line import Line
+from holdfast._engine.effects.calls import JournaledCall
 from holdfast._messages.transcript import TranscriptCall, decoded
-from holdfast.adapters.openai_agents._changes import ConversationKey, Items, present
-from holdfast.adapters.openai_agents._paused_run import ResumedRun, resumed_by_another
+from holdfast.adapters.openai_agents._approvals import consume, grant_of
+from holdfast.adapters.openai_agents._calls import BegunCall, SessionCall, begin
+from holdfast.adapters.openai_agents._changes import ConversationKey
+from holdfast.adapters.openai_agents._paused_run import ResumedRun, answered
 from holdfast.adapters.openai_agents._runner import SessionRunner
 from holdfast.adapters.openai_agents._transaction import PendingChanges
-from holdfast.effects import UNDECLARED
+from holdfast.adapters.openai_agents._turns import OpenTurns
+from holdfast.effects import Declaration, Key, Policy, declaration_of
 from holdfast.errors import Unstorable
 
-# Reads the items of the session at the time of a call, by the id of the call.
-Read = Callable[[str], Awaitable[Items]]
+Invoke = Callable[[ToolContext[Any], str], Awaitable[Any]]
+# What the SDK's tools call inside the part that turns errors into texts.
+IMPLEMENTATION = "_invoke_tool_impl"
+# Finds out whether a call may be made, and records that it begins.
+Begin = Callable[[ToolContext[Any], TranscriptCall], Awaitable[BegunCall]]
 
 
-def once(
+def declared(
     tool: FunctionTool,
-    runner: SessionRunner,
-    key: ConversationKey,
-    read: Read,
-    *,
-    again: bool,
-) -> FunctionTool:
-    """A copy of a tool that records its calls in the journal of the conversation."""
+    key: Key | None,
+    undo: Callable[..., Any] | None,
+    policy: Policy | None,
+) -> Declaration:
+    """What a tool says about itself, where its function is known, and what is given.
+
+    The SDK gives the function of a tool since 0.24.
+    """
+    found = declaration_of(getattr(tool, "__wrapped__", None))
+    if key is None and undo is None and policy is None:
+        return found
+
+    @holdfast.once(key=key, undo=undo, policy=policy)
+    def given() -> None:
+        """Has what was given, checked."""
+
+    more = declaration_of(given)
+    return msgspec.structs.replace(
+        found,
+        is_repeatable=False,
+        key=more.key or found.key,
+        undo=more.undo or found.undo,
+        policy=more.policy or found.policy,
+    )
+
+
+class Progress(NamedTuple):
+    """What a session is in the middle of: a transaction, and a run that it resumed."""
+
+    held: PendingChanges | None
+    resumed: ResumedRun | None
+
+
+class OnceCalls:
+    """The calls of a session whose tools are made once.
+
+    ``turns`` are those going on. ``tools`` are the declarations of the tools by name.
+    """
+
+    def __init__(
+        self, runner: SessionRunner, key: ConversationKey, policy: Policy | None
+    ) -> None:
+        self._runner, self._key = runner, key
+        self._policy: Policy | None = policy
+        self.turns = OpenTurns()
+        self.tools: dict[str, Declaration] = {}
+        # Calls of resumed runs, which use their approvals themselves.
+        self._resumed: set[str] = set()
+        self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]
+        self._locks = WeakKeyDictionary()
+
+    def once(
+        self,
+        tool: FunctionTool,
+        declared: Declaration,
+        current: Callable[[], Progress],
+        *,
+        again: bool,
+    ) -> FunctionTool:
+        """A copy of a tool that records its calls in the journal of the session."""
+        self.tools[tool.name] = declared
+
+        async def begun(context: ToolContext[Any], call: TranscriptCall) -> BegunCall:
+            held, resumed = current()
+            if resumed is not None:
+                self._resumed.add(call.id)
+            next_id = held.id if held else self.turns.join(context.usage, call.id)
+            asked = SessionCall(
+                key=self._key,
+                call=call,
+                item=getattr(context.tool_call, "id", None),
+                tool=declared,
+                policy=self._policy,
+                again=again,
+                next_id=next_id,
+                resumed=resumed,
+                held=held,
+            )
+            async with self._lock():
+                return await self._runner.save(begin, asked)
+
+        same = copy.copy(tool)
+        same.on_invoke_tool = _journaled(tool, self._runner, begun)
+        return same
+
+    def _lock(self) -> asyncio.Lock:
+        """Calls of one turn begin one after the other.
+
+        Two that mean the same must not take over the same effect.
+        """
+        return self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+
+    async def use_approvals(
+        self, resumed: ResumedRun | None, answers: Sequence[object]
+    ) -> None:
+        """Use up the stored approvals of calls that these items answer.
+
+        A tool that is made once does so before the call.
+        """
+        if resumed is None or not resumed.approved:
+            return
+        for call in sorted((resumed.approved & answered(answers)) - self._resumed):
+            await self._runner.save(consume, self._key, grant_of(resumed.id, call))
+
+
+def _journaled(tool: FunctionTool, runner: SessionRunner, begun: Begin) -> Invoke:
+    """Makes a call of a tool if it may be made, and records how it ended."""
 
     async def invoke(context: ToolContext[Any], arguments: str) -> Any:
-        call = TranscriptCall(context.tool_call_id, tool.name, decoded(arguments))
-        # The call may not be among the items yet, only earlier ones with its id.
-        made = {"type": "function_call", "call_id": call.id, "name": call.name}
-        call_key = calls.key_of([*await read(call.id), made], call.id)
-        journaled = JournaledCall(
-            thread=key.thread,
-            start=key.start,
-            key=call_key,
-            call=call,
-            identity=UNDECLARED.identity(call.name, call.arguments),
-            anchor=None,
-        )
-        journal = CallJournal(runner, journaled)
-        status = await journal.begin(again=again)
-        if status.is_completed:
-            return status.result
+        name = tool.name
+        call = TranscriptCall(context.tool_call_id, name, decoded(arguments))
+        made, permission = await begun(context, call)
+        if permission.is_completed:
+            return permission.result
+        journal = CallJournal(runner, made, permission.attempt)
+        failures: list[Exception] = []
         try:
-            result = await tool.on_invoke_tool(context, arguments)
+            result = await noting(tool.on_invoke_tool, failures)(context, arguments)
         except Exception as error:
-            await journal.fail(status.attempt, f"{type(error).__name__}: {error}")
+            await journal.fail(error)
             raise
-        return await journal.complete(status.attempt, result)
+        if failures:  # the SDK has made a text for the model of it
+            await journal.fail(failures[-1])
+            return result
+        return await journal.complete(result)
 
-    same = copy.copy(tool)
-    same.on_invoke_tool = invoke
+    return invoke
+
+
+def noting(invoke: Invoke, failures: list[Exception]) -> Invoke:
+    """The same, which also notes an error that the SDK turns into a text.
+
+    Versions before 0.24 do not let us see these: their text counts as a result.
+    """
+    inner = getattr(invoke, IMPLEMENTATION, None)
+    if inner is None:
+        return invoke
+
+    @wraps(inner)
+    async def noted(context: ToolContext[Any], arguments: str) -> Any:
+        try:
+            return await inner(context, arguments)
+        except Exception as error:
+            failures.append(error)
+            raise
+
+    same = copy.copy(invoke)
+    setattr(same, IMPLEMENTATION, noted)
     return same
 
 
-class CurrentItems(msgspec.Struct, frozen=True):
-    """Reads the items of a session now, and checks the run that it resumes."""
-
-    runner: SessionRunner
-    key: ConversationKey
-    resumed: ResumedRun | None
-    held: PendingChanges | None
-
-    async def items(self, call: str) -> Items:
-        """All items; `Conflict` if another worker has resumed the run of this call.
-
-        The answer to a call removes the paused run that waits for it. As long as the
-        run is stored, no other worker has continued it.
-        """
-        found = await self.runner.read(present, self.key)
-        resumed = self.resumed
-        if resumed and call in resumed.calls and found.run != resumed.id:
-            raise resumed_by_another()
-
-        async def stored(limit: int | None) -> Items:
-            del limit  # the caller asks for all
-            return found.items
-
-        return await self.held.items(None, stored) if self.held else found.items
-
-
 class CallJournal:
-    """Records one call: that it began, and how it ended."""
+    """Records how one call ended."""
 
-    def __init__(self, runner: SessionRunner, call: JournaledCall) -> None:
-        self._runner, self._call = runner, call
+    def __init__(
+        self, runner: SessionRunner, call: JournaledCall, attempt: int
+    ) -> None:
+        self._runner, self._call, self._attempt = runner, call, attempt
 
-    async def begin(self, *, again: bool) -> Permission:
-        """The recorded result, or the number of the attempt that begins now."""
-        return await self._runner.save(_begin, self._call, again=again)
-
-    async def complete(self, attempt: int, result: Any) -> Any:
+    async def complete(self, result: Any) -> Any:
         """The recorded result; one that cannot be stored is recorded as its text."""
         save, call = self._runner.save, self._call
         try:
-            return await save(calls.complete, call, attempt, result)
+            return await save(calls.complete, call, self._attempt, result)
         except Unstorable:
-            await save(calls.complete, call, attempt, str(result))
+            await save(calls.complete, call, self._attempt, str(result))
             return result
 
-    async def fail(self, attempt: int, error: str) -> None:
+    async def fail(self, error: Exception) -> None:
         """Record that the call raised, so that it may be made again."""
-        await self._runner.save(calls.fail, self._call, attempt, error)
-
-
-async def _begin(context: Context, call: JournaledCall, *, again: bool) -> Permission:
-    permitted = await calls.permit(context, call, Line(None, None), again=again)
-    if not permitted.is_completed:
-        await calls.begin(context, call, permitted)
-    return permitted
+        text = f"{type(error).__name__}: {error}"
+        await self._runner.save(calls.fail, self._call, self._attempt, text)

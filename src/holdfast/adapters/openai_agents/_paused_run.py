@@ -18,23 +18,39 @@ from agents.exceptions import UserError
 from holdfast._messages.transcript import answers_of, calls_of, fields_of, parts_of
 from holdfast._values.clock import uuid7
 from holdfast._values.records import UNSET, Unset
+from holdfast.adapters.openai_agents._item_calls import Summary
 from holdfast.errors import Conflict, FormatMismatch
 
 SDK = "openai-agents"
 _CALLS = frozenset({"call_id", "callId"})
 # The value of a conversation's state that is a paused run.
 RUN = "paused_run"
+# The kind of a checkpoint in which a summary replaces items.
+COMPACTION = "compaction"
 
 
 class ResumedRun(msgspec.Struct, frozen=True):
-    """A paused run that this worker resumed, and the calls it waits for."""
+    """A paused run that this worker resumed, and the calls it waits for.
+
+    ``asked`` are those that need an approval, ``approved`` those that had one already
+    when the run was stored.
+    """
 
     id: str
     calls: frozenset[str]
+    asked: frozenset[str] = frozenset()
+    approved: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, run: Mapping[str, Any], approved: set[str]) -> ResumedRun:
+        """A stored run."""
+        calls = frozenset(run["calls"])
+        asked = frozenset(run.get("asked", calls))
+        return cls(run["id"], calls, asked, asked & approved)
 
     def is_answered_by(self, items: Sequence[object]) -> bool:
         """Whether items answer a call that the run waits for."""
-        return bool(self.calls & _answered(items))
+        return bool(self.calls & answered(items))
 
 
 class SessionChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +60,9 @@ class SessionChange(msgspec.Struct, frozen=True, kw_only=True):
     ``None`` to remove all; ``at`` is the expected number of items. Then items are
     ``added``. If these answer calls of the run that the session ``resumes``, that run
     must still be stored. ``run`` is a paused run to store, ``None`` to remove the
-    stored one. ``expired`` selects items to remove from the front.
+    stored one. ``expired`` selects items to remove from the front. ``id`` is that of
+    the checkpoint, if calls were made that it will have. ``summary`` is what a summary
+    stands for, if that is known.
     """
 
     dropped: Sequence[object] | None = ()
@@ -55,6 +73,8 @@ class SessionChange(msgspec.Struct, frozen=True, kw_only=True):
     expired: Callable[[Any], bool] | None = None
     kind: str = "save"
     metadata: bytes = b""
+    id: str | None = None
+    summary: Summary | None = None
 
     @property
     def only_adds(self) -> bool:
@@ -72,7 +92,26 @@ def next_run(
     if wanted.run is None:
         return {RUN: UNSET}
     # The answer to one of these calls will remove the run.
-    return {RUN: {**wanted.run, "calls": sorted({*wanted.run["calls"], *open_})}}
+    calls = sorted({*wanted.run["calls"], *open_})
+    return {RUN: {**wanted.run, "calls": calls, "open": list(open_)}}
+
+
+def is_unanswered(run: Mapping[str, Any], open_: Sequence[str]) -> bool:
+    """Whether a call that was open when the run was stored still is."""
+    return not run.get("open") or not set(open_).isdisjoint(run["open"])
+
+
+def without_answered(
+    wanted: SessionChange, run: Mapping[str, Any], open_: Sequence[str]
+) -> Sequence[Mapping[str, Any]]:
+    """The items to add without second answers to calls of the resumed run.
+
+    A recorder may have answered one of them while the run was paused.
+    """
+    if wanted.resumes is None or run.get("id") != wanted.resumes.id:
+        return wanted.added
+    answered = set(run.get("open", ())) - set(open_)
+    return [item for item in wanted.added if answered.isdisjoint(answers_of(item))]
 
 
 def _refuse_second(wanted: SessionChange, before: Mapping[str, Any]) -> None:
@@ -103,10 +142,10 @@ def run_after(
     """
     calls = set(cast("list[str]", fields_of(run).get("calls", [])))
     taken_back = {call.id for item in dropped for call in calls_of(item)}
-    return {RUN: UNSET} if calls & (_answered(added) | taken_back) else {}
+    return {RUN: UNSET} if calls & (answered(added) | taken_back) else {}
 
 
-def _answered(items: Sequence[object]) -> set[str]:
+def answered(items: Sequence[object]) -> set[str]:
     """The ids of the calls and of the approval requests that items answer."""
     approved = {fields_of(item).get("approval_request_id") for item in items}
     answers = {id_ for item in items for id_ in answers_of(item)}
@@ -141,6 +180,7 @@ def dump_run(state: RunState[Any, Any], options: SaveRunOptions) -> dict[str, An
         "sdk": version(SDK),
         "agent": fields_of(snapshot.get("current_agent")).get("name"),
         "calls": sorted(_pending(state, snapshot)),
+        "asked": sorted(_asked(state)),
         "state": snapshot,
     }
 
@@ -148,7 +188,13 @@ def dump_run(state: RunState[Any, Any], options: SaveRunOptions) -> dict[str, An
 def _pending(state: RunState[Any, Any], snapshot: Mapping[str, Any]) -> set[str]:
     """The calls the run waits for, also those of agents that are used as tools."""
     response = snapshot.get("last_processed_response")
-    found = set(_called(response))
+    called = {id_ for id_ in _called(response) if isinstance(id_, str) and id_}
+    return called | _asked(state)
+
+
+def _asked(state: RunState[Any, Any]) -> set[str]:
+    """The calls that need an approval."""
+    found: set[object] = set()
     for item in state.get_interruptions():
         raw: object = item.raw_item
         fields = fields_of(raw if isinstance(raw, dict) else vars(raw))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Self, Unpack, cast
 
@@ -28,11 +28,14 @@ from holdfast._values.records import (
     encode_metadata,
 )
 from holdfast._values.reference import HEAD
-from holdfast.adapters.openai_agents import _changes
+from holdfast.adapters.openai_agents import _changes, _effects
+from holdfast.adapters.openai_agents._approvals import approved_in, with_unused
 from holdfast.adapters.openai_agents._changes import ConversationKey, Items, checked
 from holdfast.adapters.openai_agents._compaction import CompactionSnapshot, snapshot
-from holdfast.adapters.openai_agents._once import CurrentItems, once
+from holdfast.adapters.openai_agents._effects import Undoing
+from holdfast.adapters.openai_agents._once import OnceCalls, Progress, declared
 from holdfast.adapters.openai_agents._paused_run import (
+    COMPACTION,
     LoadRunOptions,
     ResumedRun,
     SaveRunOptions,
@@ -42,6 +45,8 @@ from holdfast.adapters.openai_agents._paused_run import (
 )
 from holdfast.adapters.openai_agents._runner import AnyStore, P, SessionRunner, T
 from holdfast.adapters.openai_agents._transaction import PendingChanges
+from holdfast.effects import Compensation, Effect, Key, Policy
+from holdfast.effects import checked as checked_policy
 from holdfast.errors import Closed, Conflict
 
 Wrapper = RunContextWrapper[Any]
@@ -58,7 +63,8 @@ class HoldfastSession:
     Every change is one checkpoint, saved as a whole or not at all. A caller that is
     cancelled during a change waits until it is saved or has failed; if it failed, that
     is the cause of the `CancelledError`. ``metadata`` is called with the context of the
-    run, and its result becomes the metadata of the checkpoint.
+    run, and its result becomes the metadata of the checkpoint. ``effects`` is what
+    happens when a call of a tool made `once` means an effect that was left behind.
     """
 
     session_settings: SessionSettings | None
@@ -72,6 +78,7 @@ class HoldfastSession:
         owner: str | None = None,
         agent: str | None = None,
         metadata: Callable[[Wrapper], Mapping[str, object]] | None = None,
+        effects: Policy | None = None,
         **options: Unpack[OpenOptions],
     ) -> None:
         self._conversation = ConversationKey(
@@ -85,12 +92,14 @@ class HoldfastSession:
         self._metadata = metadata
         self._held: PendingChanges | None = None
         self._resumed: ResumedRun | None = None
+        self._policy: Policy | None = checked_policy(effects)
         self._owned: Store | None = None
         self._is_closed = False
         if not isinstance(store, Store | AsyncStore):
             store = self._owned = holdfast.open(store, **options)
         self._store: AnyStore = store
         self._runner = SessionRunner(store)
+        self._calls = OnceCalls(self._runner, self._conversation, self._policy)
 
     def __repr__(self) -> str:
         return f"HoldfastSession({self.session_id!r})"
@@ -139,10 +148,7 @@ class HoldfastSession:
             self._held.added += kept
             self._held.metadata = self._about(wrapper) or self._held.metadata
         elif kept:
-            about, resumed = self._about(wrapper), self._resumed
-            await self._change(
-                SessionChange(added=kept, metadata=about, resumes=resumed)
-            )
+            await self._add(kept, wrapper)
 
     async def pop_item(
         self, *, wrapper: Wrapper | None = None
@@ -181,6 +187,7 @@ class HoldfastSession:
         finally:
             self._held = None
         wanted = held.change(self._resumed)
+        await self._calls.use_approvals(self._resumed, wanted.added)
         if not await self._try(wanted) and wanted.dropped:
             raise Conflict(
                 f"session {self.session_id!r} was changed meanwhile; nothing of the"
@@ -198,15 +205,20 @@ class HoldfastSession:
         query = HistoryQuery(limit=limit, before=before)
         return await self._runner.read(self._mine(lineage.history), self._thread, query)
 
-    async def fork(self, new_id: str, *, at: Reference = HEAD) -> HoldfastSession:
+    async def fork(
+        self, new_id: str, *, at: Reference = HEAD, effects: Policy | None = None
+    ) -> HoldfastSession:
         """A new session that shares the items up to a checkpoint.
 
         Nothing is copied. A run that is paused there is paused in both sessions.
+        ``effects`` is the policy of its tools made `once`, also in forks of it:
+        ``"deny"`` makes none of their calls.
         """
         self._be_alone()
         old = self._conversation
         new = ConversationKey(new_id, old.owner, old.agent)
-        await self._runner.save(_changes.fork, old, new, at)
+        policy = checked_policy(effects)
+        await self._runner.save(_changes.fork, old, new, at, policy)
         return HoldfastSession(
             new_id,
             self._store,
@@ -214,6 +226,7 @@ class HoldfastSession:
             owner=new.owner,
             agent=new.agent,
             metadata=self._metadata,
+            effects=self._policy,
         )
 
     async def rewind(self, ref: Reference) -> Checkpoint:
@@ -270,6 +283,8 @@ class HoldfastSession:
         `RunState.from_json`: ``context_override``, ``context_deserializer``,
         ``strict_context``. Nothing that the stored run names is imported or called.
         It holds approvals: a program that can write to the store can approve calls.
+        An approval that was used is not in it any more, unless the tool was made `once`
+        and so cannot be called with it again.
         A run that this version of the SDK cannot read raises `FormatMismatch`. When two
         workers load a run and resume it, the second gets a `Conflict` from `add_items`.
         """
@@ -278,7 +293,8 @@ class HoldfastSession:
             held = await self._runner.read(_changes.find_run, self._conversation)
         if held is None:
             return None
-        self._resumed = ResumedRun(held["id"], frozenset(held["calls"]))
+        held = await self._runner.read(with_unused, self._conversation, held)
+        self._resumed = ResumedRun.of(held, approved_in(held["state"]))
         return await load_run(self.session_id, held, agent, options)
 
     async def clear_run(self) -> None:
@@ -288,24 +304,67 @@ class HoldfastSession:
         else:
             await self._try(SessionChange(run=None, kind="resume"))
 
-    def once(self, tool: FunctionTool, *, again: bool = False) -> FunctionTool:
-        """A copy of a tool whose calls are made once, also if a run is resumed often.
+    # --- effects ----------------------------------------------------------------------
+
+    def once(
+        self,
+        tool: FunctionTool,
+        *,
+        key: Key | None = None,
+        undo: Callable[[Effect], Any] | None = None,
+        policy: Policy | None = None,
+        again: bool = False,
+    ) -> FunctionTool:
+        """A copy of a tool whose calls happen once, also after a kill or a rewind.
 
         A call is recorded before it is made, and its result after. The same call in a
-        resumed run, in any process, returns the recorded result. A call that began and
-        did not end may have taken effect: the run fails, and the cause of its error is
-        a `Conflict` with the code ``call_interrupted``. Check its effect, then pass
-        ``again=True`` to make such calls again. A result that cannot be stored is
-        recorded as its text.
+        resumed run, in any process, returns the recorded result. So does a call that
+        means the same effect after a rewind, a fork, `pop_item` or `clear_session`,
+        with whatever id: ``key``, ``undo`` and ``policy`` are those of `holdfast.once`,
+        and are read from the tool's function if that is declared. A tool whose function
+        is `holdfast.repeatable` is returned as it is.
+
+        A call that began and did not end may have taken effect: the run fails, and the
+        cause of its error is a `Conflict` with the code ``call_interrupted``. Check its
+        effect, then `resolve` it or pass ``again=True`` to make it again. A call with
+        an approval uses that up: the code ``approval_used`` says that it was used
+        before. A result that cannot be stored is recorded as its text.
         """
+        found = declared(tool, key, undo, policy)
+        if found.is_repeatable:
+            return tool
 
-        def read(call: str) -> Awaitable[Items]:
-            current = CurrentItems(
-                self._runner, self._conversation, self._resumed, self._held
-            )
-            return current.items(call)
+        def current() -> Progress:
+            return Progress(self._held, self._resumed)
 
-        return once(tool, self._runner, self._conversation, read, again=again)
+        return self._calls.once(tool, found, current, again=again)
+
+    async def effects(self, *, left_behind: bool = False) -> list[Effect]:
+        """The calls that this session made `once`, oldest first.
+
+        With ``left_behind`` those that the session and its forks made and that are in
+        force, but that its items do not have any more.
+        """
+        return await self._runner.read(
+            _effects.effects, self._conversation, left_behind=left_behind
+        )
+
+    async def resolve(self, call: str, result: object) -> Any:
+        """Record what a call returned that began and did not end, by its id.
+
+        The next call that means the same gets this result, and is not made.
+        """
+        resolve = _effects.resolve
+        return await self._runner.save(resolve, self._conversation, call, result)
+
+    async def compensate(self) -> Compensation:
+        """Undo the effects left behind, newest first, by the ``undo`` of their tools.
+
+        Each is journaled before and after, so that a repeated call goes on where the
+        last one ended. The tools are those that were passed to `once`.
+        """
+        undoing = Undoing(self._runner, self._calls.tools)
+        return await undoing.compensate(self._conversation)
 
     # --- compaction -------------------------------------------------------------------
 
@@ -315,10 +374,10 @@ class HoldfastSession:
             return False  # a subclass may change items in add_items: do not bypass it
         kept = checked(items)
         if self._held is not None:
-            self._held.is_cleared, self._held.dropped = True, []
-            self._held.added = kept
+            stored = await self._runner.read(_changes.present, self._conversation)
+            await self._held.replace(kept, stored)
         else:
-            await self._try(SessionChange(dropped=None, added=kept, kind="compaction"))
+            await self._try(SessionChange(dropped=None, added=kept, kind=COMPACTION))
         return True
 
     async def _get_compaction_snapshot(
@@ -342,6 +401,16 @@ class HoldfastSession:
             return await operation(context, *args, **kwargs)
 
         return admitted
+
+    async def _add(self, items: Items, wrapper: Wrapper | None) -> None:
+        turns, resumed = self._calls.turns, self._resumed
+        turn = turns.find(items, wrapper.usage if wrapper else None)
+        about, id_ = self._about(wrapper), turn.id if turn else None
+        await self._calls.use_approvals(resumed, items)
+        await self._change(
+            SessionChange(added=items, metadata=about, resumes=resumed, id=id_)
+        )
+        turns.end(turn)
 
     async def _change(self, wanted: SessionChange) -> None:
         await self._runner.save(_changes.change, self._conversation, wanted)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from holdfast._messages.transcript import answers_of, calls_of
+from holdfast._values.clock import uuid7
 from holdfast._values.records import UNSET, Unset
-from holdfast.adapters.openai_agents._changes import Items
+from holdfast.adapters.openai_agents._changes import Items, StoredItems
+from holdfast.adapters.openai_agents._item_calls import Summary, summary_after
 from holdfast.adapters.openai_agents._paused_run import ResumedRun, SessionChange
 
 # Reads the last items that are stored, or all.
@@ -22,6 +25,10 @@ class PendingChanges:
         self.added: Items = []
         self.run: Mapping[str, Any] | Unset | None = UNSET
         self.metadata = b""
+        # What a summary stands for, if all items were dropped.
+        self.summary: Summary | None = None
+        # The id of the checkpoint that will have all of it.
+        self.id = uuid7()
 
     async def items(self, limit: int | None, read: Read) -> Items:
         """The last items, or all, as they will be after the transaction."""
@@ -41,16 +48,47 @@ class PendingChanges:
     async def pop(self, read: Read) -> dict[str, Any] | None:
         """Drop the last item and return it."""
         if self.added:
-            return self.added.pop()
+            return self._taken_back(self.added.pop())
         found = await self._stored(1, read)
         if not found:
             return None
         self.dropped.insert(0, found[0])
         return found[0]
 
+    def _taken_back(self, popped: dict[str, Any]) -> dict[str, Any]:
+        """An item; calls that were made before it was taken back are left behind."""
+        if self.summary is not None:
+            self.summary = self.summary.within(len(self.added))
+        if calls_of(popped) or answers_of(popped):
+            self.id = uuid7()
+        return popped
+
     def clear(self) -> None:
         """Drop all items, and the run."""
         self.is_cleared, self.dropped, self.added, self.run = True, [], [], None
+        self.summary, self.id = Summary(), uuid7()
+
+    async def replace(self, items: Items, stored: StoredItems) -> None:
+        """Drop all items for a summary of them."""
+        before = self.summary_of(stored)
+        removed = await self.items_of(stored)
+        self.summary = summary_after(before, removed, items)
+        self.is_cleared, self.dropped, self.added = True, [], items
+
+    async def items_of(self, stored: StoredItems) -> Items:
+        """All items as they will be after the transaction."""
+
+        async def read(limit: int | None) -> Items:
+            del limit  # all are asked for
+            return stored.items
+
+        return await self.items(None, read)
+
+    def summary_of(self, stored: StoredItems) -> Summary:
+        """What a summary will stand for after the transaction."""
+        if self.summary is not None:
+            return self.summary
+        return stored.summary.within(len(stored.items) - len(self.dropped))
 
     def change(self, resumes: ResumedRun | None) -> SessionChange:
         """All changes as one."""
@@ -59,5 +97,7 @@ class PendingChanges:
             added=self.added,
             resumes=resumes,
             run=self.run,
+            summary=self.summary,
             metadata=self.metadata,
+            id=self.id,
         )
