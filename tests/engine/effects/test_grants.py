@@ -13,3 +13,13 @@ def test_a_deleted_thread_takes_no_grants_over(store):
 
     assert not store.thread("z").consume("approval:42")
     assert store.thread("z").load() == {"n": 1}
+
+
+def test_the_last_thread_of_a_family_goes_with_its_grants(store):
+    thread = store.thread("m")
+    thread.save({"n": 1})
+    assert thread.consume("approval:42")
+
+    thread.delete()
+
+    assert list(store.threads()) == []
