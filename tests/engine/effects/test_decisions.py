@@ -3,6 +3,7 @@
 import pytest
 
 from holdfast import Conflict
+from holdfast.effects import Compensation
 from holdfast.testing import raises
 from support.payments import World, asking_to_pay, pay
 
@@ -77,3 +78,19 @@ def test_an_unknown_effect_repeated_on_purpose_does_not_stop_other_lines(memory,
 
     assert pay(run, "call-3", "c1") == {"receipt": "b1"}
     assert [ref for _, _, ref in world.paid] == ["b1"]
+
+
+def test_what_failed_or_was_undone_is_not_undone(memory, world):
+    def fail(**arguments):
+        raise ValueError("no money")
+
+    run = asked(memory, world)
+    pay(run, "call-1", "a1")
+    run.llm_response(asking_to_pay("call-2", "b1"))
+    with pytest.raises(ValueError, match="no money"):
+        run.call("call-2", fail)
+    run.resume(at="label:asked", discard=True)
+
+    assert [effect.call_id for effect in run.compensate().undone] == ["call-1"]
+    assert run.compensate() == Compensation()
+    assert world.cancelled == ["a1"]
