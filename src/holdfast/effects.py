@@ -45,7 +45,8 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     ``status`` is ``unknown`` if the call began and its end was never recorded.
     ``checkpoint`` is the id of the first checkpoint whose state has the call, which may
     not be saved yet. A call that took over the effect of another has that one's `place`
-    as ``replays``. ``at`` is the time of its beginning in microseconds UTC.
+    as ``replays``; one that was made knowingly although another may have taken effect
+    has it as ``settles``. ``at`` is the time of its beginning in microseconds UTC.
     """
 
     thread: str
@@ -58,6 +59,7 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     at: int
     checkpoint: str | None = None
     replays: Place | None = None
+    settles: Place | None = None
     undone: bool = False
     key: str
     attempt: int

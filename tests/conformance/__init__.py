@@ -20,12 +20,21 @@ from conformance.conversations import (
     SaveConversationTests,
 )
 from conformance.documents import CategoryTests, DocumentTests
+from conformance.effects import (
+    ForkedEffectTests,
+    GrantTests,
+    KeptEffectTests,
+    RewoundEffectTests,
+    ToldEffectTests,
+    UndoneEffectTests,
+)
 from conformance.forks import ForkedStateTests
 from conformance.journal import RecordedValueTests
 from conformance.last_messages import LastMessageTests
 from conformance.listings import ListedRecordTests
 from conformance.lists import AppendedListTests, EditedListTests
 from conformance.loads import DiffTests, TypedLoadTests
+from conformance.loop import DurableLoopTests, OpenCallTests
 from conformance.messages import MessageTests
 from conformance.moments import MomentTests
 from conformance.references import EarlierHeadTests, ForeignReferenceTests
@@ -103,6 +112,14 @@ class RecordTests(
     DocumentTests,
     CategoryTests,
     AutosaveTests,
+    DurableLoopTests,
+    OpenCallTests,
+    RewoundEffectTests,
+    ForkedEffectTests,
+    KeptEffectTests,
+    ToldEffectTests,
+    UndoneEffectTests,
+    GrantTests,
     SearchedTextTests,
     SnippetTests,
     SearchScopeTests,

@@ -162,6 +162,10 @@ class Steps:
         """Make durable what no checkpoint has: it must not be lost with the process."""
         if self._recording.unkept is None:
             return
+        if self._recording.is_retry:
+            # The save that failed may have come through; only a save can tell.
+            await self._flush()
+            return
         new = self._recording.part()
         id_ = self._recording.setup.id
         await self._runner.save(storage.keep, new, id_)
@@ -244,7 +248,7 @@ class Steps:
             await self._prepare(made.call)
             # A checkpoint made just now has the call.
             made = recording.journaled(made.call, tool)
-            await self._runner.save(calls.begin, made, permitted.attempt)
+            await self._runner.save(calls.begin, made, permitted)
         return permitted
 
     async def _prepare(self, call: TranscriptCall) -> None:

@@ -37,7 +37,7 @@ def test_a_tool_gets_the_arguments_of_the_call(memory):
     assert told.call(entry, lambda x, y: x + y) == 3
 
 
-def test_what_led_to_a_call_is_saved_before_it_runs(store):
+def test_what_led_to_a_call_is_durable_before_it_runs(store):
     told = called(store)
     seen = []
 
@@ -52,7 +52,7 @@ def test_what_led_to_a_call_is_saved_before_it_runs(store):
 def memory_of(store):
     """Through another door, since this may run in the event loop of the first."""
     context = getattr(store, "_target", store).runner.context
-    return Store(context).conversations.load("chat").messages
+    return Store(context).conversations.recorder("chat", repair=None).messages
 
 
 @pytest.mark.parametrize("end", [KeyboardInterrupt, SystemExit])

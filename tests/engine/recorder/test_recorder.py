@@ -23,7 +23,16 @@ from holdfast.strategy import (
 )
 from holdfast.testing import raises
 from support.earlier_systems import watched
-from support.recorders import HELLO, HI, asking, messages_of, recorder, saves, stored_of
+from support.recorders import (
+    HELLO,
+    HI,
+    Tool,
+    asking,
+    messages_of,
+    recorder,
+    saves,
+    stored_of,
+)
 from support.stores import backend_of
 from support.transcripts import DIALECTS, chat, problems
 
@@ -335,7 +344,7 @@ def cut(store, dialect, *, results=1):
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("repair", ["interrupted", "drop", "propose"])
+@pytest.mark.parametrize("repair", ["drop", "propose"])
 def test_a_conversation_cut_in_a_batch_resumes_valid(store, dialect, repair):
     cut(store, dialect)
 
@@ -347,6 +356,35 @@ def test_a_conversation_cut_in_a_batch_resumes_valid(store, dialect, repair):
     again = recorder(store)
     assert again.repairs == ()
     assert again.messages == told.messages
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_calls_that_never_began_wait_for_the_loop(store, dialect):
+    cut(store, dialect)
+
+    told = recorder(store)
+
+    assert [call.id for call in told.open_calls] == ["b", "c"]
+    assert told.interrupted() == []
+    for call in told.open_calls:
+        told.tool_result(call, told.call(call, Tool("made")))
+    told.llm_response(HELLO)
+    assert problems(stored_of(told)) == []
+    again = recorder(store)
+    assert again.repairs == ()
+    assert again.messages == told.messages
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_loop_that_goes_on_without_open_calls_has_a_valid_transcript(store, dialect):
+    cut(store, dialect)
+    told = recorder(store)
+
+    told.iteration()
+
+    assert problems(stored_of(told)) == []
+    assert str(told.messages).count("The call was not made") == 2
+    assert recorder(store).messages == told.messages
 
 
 def test_open_calls_can_be_left_to_the_loop(store):
@@ -367,10 +405,8 @@ def test_a_result_in_the_journal_is_used_before_any_repair(store):
 
     resumed = recorder(store)
 
-    assert [(r.kind, r.call_id) for r in resumed.repairs] == [
-        ("recorded", "b"),
-        ("interrupted", "c"),
-    ]
+    assert [(r.kind, r.call_id) for r in resumed.repairs] == [("recorded", "b")]
+    assert [call.id for call in resumed.open_calls] == ["c"]
     assert resumed.messages[3] == {
         "role": "tool",
         "tool_call_id": "b",
@@ -431,8 +467,7 @@ def test_a_new_conversation_has_no_safe_checkpoint(memory):
 def test_resuming_does_not_forget_what_is_not_saved(memory):
     told = recorder(memory, save=never())
     told.add(HI)
-    with raises(Conflict, "unsaved"):
-        told.resume()
+    told.resume()
     assert told.messages == [HI]
 
     told.resume(discard=True)

@@ -21,7 +21,7 @@ from holdfast._engine.threads import journal
 from holdfast._messages.transcript import TranscriptCall, answers_of, calls_of
 from holdfast._port import Start
 from holdfast._values.records import checked_name
-from holdfast.effects import Effect, Policy
+from holdfast.effects import Effect, Place, Policy
 from holdfast.errors import Conflict, Unstorable
 
 INTERRUPTED: Final = "call_interrupted"
@@ -116,9 +116,13 @@ async def _entry(context: Context, thread: str, key: str) -> dict[str, Any] | No
 
 
 class Permission(msgspec.Struct, frozen=True):
-    """That a call may be made as an attempt, or the result it has already."""
+    """That a call may be made as an attempt, or the result it has already.
+
+    ``settles`` is an effect that the caller decided about by making the call.
+    """
 
     attempt: int
+    settles: Place | None = None
     is_completed: bool = False
     result: Any = None
 
@@ -143,11 +147,17 @@ async def permit(
         raise _interrupted(made)
     if policy == "deny":
         raise _denied(made)
-    if status.begun is None and not again and policy != "run":
-        found = await _earlier(context, made, line, policy)
-        if found is not None:
-            return await _take_over(context, made, status.last + 1, found)
-    return Permission(status.last + 1)
+    attempt = status.last + 1
+    if status.begun is not None:
+        before = (made.thread, made.key, status.attempt)
+        return Permission(attempt, before if status.is_interrupted else None)
+    if policy == "run":
+        return Permission(attempt)
+    found = await ledger.find_earlier(context, made, line)
+    if found is None or again:
+        return Permission(attempt, found.effect.place if found else None)
+    _refuse_earlier(made, found, policy)
+    return await _take_over(context, made, attempt, found.effect, found.effect.result)
 
 
 def _refuse_other(made: JournaledCall, status: CallStatus) -> None:
@@ -164,19 +174,13 @@ def _refuse_other(made: JournaledCall, status: CallStatus) -> None:
         )
 
 
-async def _earlier(
-    context: Context, made: JournaledCall, line: Line, policy: Policy
-) -> Effect | None:
-    """The effect that this call means, if it happened and is not on this line."""
-    found = await ledger.find_earlier(context, made, line)
-    if found is None:
-        return None
+def _refuse_earlier(made: JournaledCall, found: ledger.Earlier, policy: Policy) -> None:
+    """Raise if the effect that a call means may not be taken over."""
     if found.status == "unknown":
         raise _interrupted(made, found)
     # The very call, made from another thread, is not a new decision.
     if policy == "refuse" and not found.is_on_line:
         raise _happened(made, found.effect)
-    return found.effect
 
 
 # --- refusing a call ------------------------------------------------------------------
@@ -222,13 +226,16 @@ def _denied(made: JournaledCall) -> Conflict:
 # --- recording a call -----------------------------------------------------------------
 
 
-async def begin(context: Context, made: JournaledCall, attempt: int) -> None:
+async def begin(context: Context, made: JournaledCall, permitted: Permission) -> None:
     """Record that an attempt begins; `Conflict` if another worker has begun it."""
-    token = context.new_id()
-    begun = _begun(made) | {"token": token}
+    token, attempt = context.new_id(), permitted.attempt
+    settles = ledger.named_place("settles", permitted.settles)
     key = ledger.begin_key(made.key, attempt)
-    values = {key: begun, ledger.effect_key(made, attempt): _index(made)}
-    in_force = await _record(context, made, values)
+    values = {
+        key: _begun(made) | {"token": token} | settles,
+        ledger.effect_key(made, attempt): _index(made) | settles,
+    }
+    in_force = await _record(context, made.thread, made.start, values)
     if in_force[key]["token"] != token:
         raise _interrupted(made)
 
@@ -249,21 +256,20 @@ def _index(made: JournaledCall) -> dict[str, Any]:
 
 
 async def _take_over(
-    context: Context, made: JournaledCall, attempt: int, effect: Effect
+    context: Context, made: JournaledCall, attempt: int, effect: Effect, result: object
 ) -> Permission:
-    """Record that this line has an earlier effect; gives its result."""
-    thread, key, number = effect.place
-    replays = {"replays": {"thread": thread, "key": key, "attempt": number}}
-    begun = _begun(made) | {"token": context.new_id()} | replays
+    """Record that this line has an earlier effect; gives the result in force."""
+    replays = ledger.named_place("replays", effect.place)
     end = ledger.end_key(made.key, attempt)
     values = {
-        ledger.begin_key(made.key, attempt): begun,
-        end: {"status": ledger.COMPLETED, "result": effect.result},
+        ledger.begin_key(made.key, attempt): _begun(made)
+        | {"token": context.new_id()}
+        | replays,
+        end: {"status": ledger.COMPLETED, "result": result},
         ledger.effect_key(made, attempt): _index(made) | replays,
     }
-    in_force = await _record(context, made, values)
-    result = in_force[end]["result"]
-    return Permission(attempt, is_completed=True, result=result)
+    in_force = await _record(context, made.thread, made.start, values)
+    return Permission(attempt, is_completed=True, result=in_force[end]["result"])
 
 
 async def complete(
@@ -272,35 +278,55 @@ async def complete(
     """Record what a call returned; gives the result in force."""
     key = ledger.end_key(made.key, attempt)
     ended = {key: {"status": ledger.COMPLETED, "result": result}}
-    return (await _record(context, made, ended))[key]["result"]
+    in_force = await _record(context, made.thread, made.start, ended)
+    return in_force[key]["result"]
 
 
 async def fail(context: Context, made: JournaledCall, attempt: int, error: str) -> None:
     """Record that a call raised, so that it may be made again."""
     ended = {"status": ledger.FAILED, "error": error[:LONGEST_ERROR]}
-    await _record(context, made, {ledger.end_key(made.key, attempt): ended})
+    key = ledger.end_key(made.key, attempt)
+    await _record(context, made.thread, made.start, {key: ended})
 
 
 async def resolve(
     context: Context, made: JournaledCall, line: Line, result: object
 ) -> Any:
-    """Record what an interrupted call returned; gives the result in force."""
+    """Record what an interrupted call returned; gives the result in force.
+
+    If the call means an effect that was left behind, this line takes it over; one whose
+    outcome was unknown has ended with this result.
+    """
     status = await find_status(context, made.thread, made.key, line)
     if status.is_completed:
         return status.result
     if status.is_interrupted:
         return await complete(context, made, status.attempt, result)
     attempt = status.last + 1
-    await begin(context, made, attempt)
-    return await complete(context, made, attempt, result)
+    found = await ledger.find_earlier(context, made, line)
+    if found is None:
+        await begin(context, made, Permission(attempt))
+        return await complete(context, made, attempt, result)
+    if found.status == "unknown":
+        await _end(context, found.effect, made.start, result)
+    taken = await _take_over(context, made, attempt, found.effect, result)
+    return taken.result
+
+
+async def _end(context: Context, effect: Effect, start: Start, result: object) -> None:
+    """Record how a call ended that was made in this or another thread."""
+    key = ledger.end_key(effect.key, effect.attempt)
+    ended = {key: {"status": ledger.COMPLETED, "result": result}}
+    await _record(context, effect.thread, start, ended)
 
 
 async def _record(
-    context: Context, made: JournaledCall, values: Mapping[str, Mapping[str, object]]
+    context: Context,
+    thread: str,
+    start: Start,
+    values: Mapping[str, Mapping[str, object]],
 ) -> dict[str, dict[str, Any]]:
-    where = journal.JournalPlace(
-        made.thread, made.start, checkpoint=None, replace=False
-    )
+    where = journal.JournalPlace(thread, start, checkpoint=None, replace=False)
     entries = where.entries(context, values)
     in_force = await journal.record(context, where, entries)
     return cast("dict[str, dict[str, Any]]", in_force)

@@ -110,7 +110,8 @@ def _effect(place: tuple[str, str, int], parts: dict[str, Entry]) -> Effect:
         error=ended.get("error"),
         at=entry.recorded_at,
         checkpoint=begun.get("anchor"),
-        replays=_origin(begun),
+        replays=place_in(begun, "replays"),
+        settles=place_in(begun, "settles"),
         undone=_value(parts.get("undo:end")).get("status") == COMPLETED,
         key=key,
         attempt=attempt,
@@ -118,9 +119,18 @@ def _effect(place: tuple[str, str, int], parts: dict[str, Entry]) -> Effect:
     )
 
 
-def _origin(value: dict[str, Any]) -> Place | None:
-    origin = value.get("replays")
-    return (origin["thread"], origin["key"], origin["attempt"]) if origin else None
+def place_in(value: dict[str, Any], name: str) -> Place | None:
+    """The place of another effect that an entry names."""
+    found = value.get(name)
+    return (found["thread"], found["key"], found["attempt"]) if found else None
+
+
+def named_place(name: str, place: Place | None) -> dict[str, Any]:
+    """The inverse of `place_in`."""
+    if place is None:
+        return {}
+    thread, key, attempt = place
+    return {name: {"thread": thread, "key": key, "attempt": attempt}}
 
 
 def _value(entry: Entry | None) -> dict[str, Any]:
@@ -161,19 +171,28 @@ async def effects(
 async def in_force_behind(context: Context, family: int, line: Line) -> list[Effect]:
     """The effects left behind that still hold and that the line has not taken over."""
     found = await effects_of_family(context, family)
-    behind: list[Effect] = []
-    taken: set[Place] = set()
-    for effect in found:
-        if not await line.holds(context, effect.checkpoint):
-            behind.append(effect)
-        elif effect.replays:
-            taken.add(effect.replays)
-    return [
-        effect
-        for effect in behind
-        if not (effect.replays or effect.undone or effect.status == FAILED)
-        and effect.place not in taken
-    ]
+    held = await held_by(context, found, line)
+    return [e for e in found if e.place not in held and is_in_force(e, found)]
+
+
+def is_in_force(effect: Effect, among: Iterable[Effect]) -> bool:
+    """Whether a call has, or may have, changed something that is still so."""
+    if effect.replays or effect.undone or effect.status == FAILED:
+        return False
+    is_settled = any(other.settles == effect.place for other in among)
+    return not (effect.status == "unknown" and is_settled)
+
+
+async def held_by(
+    context: Context, effects: Iterable[Effect], line: Line
+) -> set[Place]:
+    """The places of the effects that a line has, by itself or taken over."""
+    held: set[Place] = set()
+    for effect in effects:
+        if await line.holds(context, effect.checkpoint):
+            places = (effect.place, effect.replays, effect.settles)
+            held.update(place for place in places if place)
+    return held
 
 
 def shown_time(effect: Effect) -> str:
@@ -205,6 +224,7 @@ class _Indexed(msgspec.Struct, frozen=True):
     anchor: str | None
     arguments: str
     replays: Place | None
+    settles: Place | None
 
     @property
     def place(self) -> Place:
@@ -222,21 +242,22 @@ async def find_earlier(
     """
     rows = await _rows_with(context, made, line)
     behind: list[_Indexed] = []
-    taken: set[Place] = set()
+    taken: set[Place | None] = set()
     for row in rows:
         if not await line.holds(context, row.anchor):
             behind.append(row)
-        elif row.replays:
-            taken.add(row.replays)
-        elif row.thread != made.thread and row.key == made.key:
+            continue
+        taken |= {row.replays, row.settles}
+        if row.thread != made.thread and row.key == made.key and not row.replays:
             effect = await _read(context, row)
             if effect.status != FAILED:
                 return Earlier(effect, is_on_line=True)
     free = [r for r in behind if not r.replays and r.place not in taken]
-    given = digest(made.call)
+    given, settled = digest(made.call), {row.settles for row in rows}
     for row in sorted(free, key=lambda row: row.arguments != given):
         effect = await _read(context, row)
-        if effect.status != FAILED and not effect.undone:
+        is_settled = effect.status == "unknown" and row.place in settled
+        if effect.status != FAILED and not effect.undone and not is_settled:
             return Earlier(effect, is_on_line=False)
     return None
 
@@ -273,7 +294,8 @@ def _indexed(entry: Entry) -> _Indexed:
         int(matched[1]),
         value["anchor"],
         value["arguments"],
-        _origin(value),
+        place_in(value, "replays"),
+        place_in(value, "settles"),
     )
 
 

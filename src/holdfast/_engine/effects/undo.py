@@ -11,7 +11,7 @@ from holdfast._engine.effects.line import Line, line_of
 from holdfast._engine.threads import journal, pending
 from holdfast._port import NEW_THREAD, Threads
 from holdfast._values.records import PIN
-from holdfast.effects import Effect
+from holdfast.effects import Effect, Place
 
 
 async def to_undo(context: Context, thread: str, line: Line) -> list[Effect]:
@@ -20,15 +20,15 @@ async def to_undo(context: Context, thread: str, line: Line) -> list[Effect]:
     An effect that another fork still has is in force there, and stays.
     """
     record = await context.get_thread(thread)
-    behind = await ledger.in_force_behind(context, record.family, line)
+    found = await ledger.effects_of_family(context, record.family)
     query = Threads(family=record.family, without=PIN)
     others = [t for t in await context.backend.scan(query) if t.id != thread]
-    lines = [await line_of(context, other, other.head) for other in others]
-    return [e for e in reversed(behind) if not await _is_on(context, e, lines)]
-
-
-async def _is_on(context: Context, effect: Effect, lines: list[Line]) -> bool:
-    return any([await line.holds(context, effect.checkpoint) for line in lines])
+    lines = [line, *[await line_of(context, other, other.head) for other in others]]
+    held: set[Place] = set()
+    for each in lines:
+        held |= await ledger.held_by(context, found, each)
+    in_force = [e for e in found if ledger.is_in_force(e, found)]
+    return [e for e in reversed(in_force) if e.place not in held]
 
 
 async def begin(context: Context, effect: Effect) -> bool:

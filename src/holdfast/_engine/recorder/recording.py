@@ -117,8 +117,8 @@ class Recording:
         self.unkept: int | None = None
         # Whether the caller added messages that only this recorder has.
         self.has_unsaved = False
-        # Whether a save has failed, which may have come after its commit.
-        self.is_retry = False
+        # How many messages a failed save had, which may have come after its commit.
+        self.tried: int | None = None
         # Verdicts about the line of this recording.
         self.verdicts: dict[str, bool] = {}
 
@@ -186,7 +186,7 @@ class Recording:
         """Remember that a message was added or changed."""
         if self.unkept is None or position < self.unkept:
             self.unkept = position
-        self.rewrite = self.rewrite or position < self.stored
+        self.rewrite = self.rewrite or position < max(self.stored, self.tried or 0)
 
     # --- the loop ---------------------------------------------------------------------
 
@@ -387,6 +387,11 @@ class Recording:
         return max(0, len(self.messages) - self.stored)
 
     @property
+    def is_retry(self) -> bool:
+        """Whether a save has failed, which may have come after its commit."""
+        return self.tried is not None
+
+    @property
     def has_news(self) -> bool:
         """Whether there are messages to save."""
         return self.pending > 0 or self.rewrite or self.checkpoint is None
@@ -440,7 +445,7 @@ class Recording:
             how=how,
             is_retry=self.is_retry,
         )
-        self.is_retry = True
+        self.tried = len(batch.messages)
         return batch
 
     def part(self) -> NewPart:
@@ -469,7 +474,8 @@ class Recording:
     def saved(self, batch: Batch, checkpoint: Checkpoint) -> Checkpoint:
         """Remember that a batch was saved."""
         self.stored = len(batch.messages)
-        self.rewrite = self.is_retry = self.has_unsaved = False
+        self.rewrite = self.has_unsaved = False
+        self.tried = None
         self.unkept, self.kept_keys, self.obsolete = None, (), ()
         self.before, self.checkpoint = transcript_of(checkpoint), checkpoint
         self.next_id = self.new_id()

@@ -41,7 +41,6 @@ from holdfast.effects import Effect
 from holdfast.errors import Conflict
 
 MOVED: Final = "transcript_moved"
-OVERTAKEN: Final = frozenset({"head_moved", "thread_missing", "thread_deleted"})
 
 
 # --- loading --------------------------------------------------------------------------
@@ -243,7 +242,7 @@ async def keep(context: Context, new: NewPart, conversation: str) -> None:
     try:
         await pending.add_part(context, new)
     except Conflict as conflict:
-        if conflict.code not in OVERTAKEN:
+        if conflict.code != "head_moved":
             raise
         raise _moved(conversation, new.thread, conflict.found) from None
 

@@ -118,5 +118,5 @@ class CallJournal:
 async def _begin(context: Context, call: JournaledCall, *, again: bool) -> Permission:
     permitted = await calls.permit(context, call, Line(None, None), again=again)
     if not permitted.is_completed:
-        await calls.begin(context, call, permitted.attempt)
+        await calls.begin(context, call, permitted)
     return permitted
