@@ -81,6 +81,11 @@ def namespace_of(config: RunnableConfig) -> Namespace:
     return Namespace(str(found["thread_id"]), str(found.get("checkpoint_ns") or ""))
 
 
+def root_of(config: RunnableConfig) -> Namespace:
+    """The namespace of the outermost graph of a config's thread."""
+    return Namespace(str(given(config)["thread_id"]))
+
+
 def id_in(config: RunnableConfig | None) -> str | None:
     """The checkpoint a config names, if it names one."""
     return given(config).get("checkpoint_id") or None

@@ -1,0 +1,83 @@
+"""The line of a graph's thread, as effects need it.
+
+An effect belongs to the checkpoint at which its task ran. Unlike a conversation, a
+graph can leave a checkpoint without the results of its tasks: by ``update_state``, by a
+new input that discards them, or by a replay. The effect is then left behind, though its
+checkpoint is still on the line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from holdfast._engine.context import Context
+from holdfast._engine.effects.line import Line
+from holdfast._port import Ancestors, CheckpointKey
+from holdfast._values.manifest import decode_manifest
+from holdfast._values.records import Checkpoint
+from holdfast.adapters.langgraph._namespace import FRAME
+
+# The source of a checkpoint that has the results of all tasks of its parent, and of one
+# that only copies its parent.
+_AFTER_TASKS = "loop"
+_COPY = "fork"
+
+
+class GraphLine(Line):
+    """The line that a call is on.
+
+    ``at_end`` are anchors at its end. ``goes_on`` means that the call is behind the
+    head, at a checkpoint that is not saved.
+    """
+
+    def __init__(
+        self,
+        family: int | None,
+        head: Checkpoint | None,
+        at_end: Collection[str],
+        *,
+        goes_on: bool = False,
+    ) -> None:
+        super().__init__(family, head)
+        self._at_end = at_end
+        self._goes_on = goes_on
+
+    async def holds(self, context: Context, anchor: str | None) -> bool:
+        return anchor in self._at_end or await super().holds(context, anchor)
+
+    async def _find(self, context: Context, head: Checkpoint, anchor: str) -> bool:
+        if not await super()._find(context, head, anchor):
+            return False
+        if anchor == head.id:
+            return not self._goes_on
+        return await _has_results(context, head, anchor)
+
+
+async def _has_results(context: Context, head: Checkpoint, anchor: str) -> bool:
+    """Whether the line went on from a checkpoint with the results of its tasks."""
+    [found] = await context.backend.read([CheckpointKey(head.family, anchor)])
+    if found is None:
+        return True  # it was removed, and what follows has its effects
+    for step in range(found.step + 1, head.step + 1):
+        query = Ancestors(start=head, from_step=step, down_to_step=step)
+        for following in await context.backend.scan(query):
+            source = following.metadata.get("source", _AFTER_TASKS)
+            if following.step == step and source != _COPY:
+                return source == _AFTER_TASKS
+    return False
+
+
+async def origin_of(context: Context, checkpoint: Checkpoint) -> Checkpoint:
+    """The checkpoint that LangGraph copied to replay it; mostly the same one."""
+    while checkpoint.metadata.get("source") == _COPY and checkpoint.parent:
+        key = CheckpointKey(checkpoint.family, checkpoint.parent)
+        [above] = await context.backend.read([key])
+        if above is None or _state(above) != _state(checkpoint):
+            break
+        checkpoint = above
+    return checkpoint
+
+
+def _state(checkpoint: Checkpoint) -> object:
+    values = decode_manifest(checkpoint).values
+    return {name: value for name, value in values.items() if name != FRAME}
