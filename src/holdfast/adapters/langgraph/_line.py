@@ -39,6 +39,7 @@ class GraphLine(Line):
         goes_on: bool = False,
     ) -> None:
         super().__init__(family, head)
+        self._plain = Line(family, head)
         self._at_end = at_end
         self._goes_on = goes_on
 
@@ -46,19 +47,19 @@ class GraphLine(Line):
         return anchor in self._at_end or await super().holds(context, anchor)
 
     async def _find(self, context: Context, head: Checkpoint, anchor: str) -> bool:
-        if not await super()._find(context, head, anchor):
-            return False
         if anchor == head.id:
             return not self._goes_on
-        return await _has_results(context, head, anchor)
+        # As a plain line has it: what stands for a removed checkpoint has its effects,
+        # also if the line left that without the results of its tasks.
+        if not await self._plain.holds(context, anchor):
+            return False
+        [found] = await context.backend.read([CheckpointKey(head.family, anchor)])
+        return found is None or await _has_results(context, head, found)
 
 
-async def _has_results(context: Context, head: Checkpoint, anchor: str) -> bool:
+async def _has_results(context: Context, head: Checkpoint, start: Checkpoint) -> bool:
     """Whether the line went on from a checkpoint with the results of its tasks."""
-    [found] = await context.backend.read([CheckpointKey(head.family, anchor)])
-    if found is None:
-        return True  # it was removed, and what follows has its effects
-    for step in range(found.step + 1, head.step + 1):
+    for step in range(start.step + 1, head.step + 1):
         query = Ancestors(start=head, from_step=step, down_to_step=step)
         for following in await context.backend.scan(query):
             source = following.metadata.get("source", _AFTER_TASKS)
