@@ -19,9 +19,10 @@ from langgraph.errors import GraphBubbleUp
 from holdfast._engine.effects.calls import HAPPENED, INTERRUPTED
 from holdfast.adapters.langgraph._call_journal import Call, CallJournal
 from holdfast.adapters.langgraph._call_site import site_of
+from holdfast.adapters.langgraph._declarations import WRAPPED, declaration_of
 from holdfast.adapters.langgraph._namespace import given
 from holdfast.adapters.langgraph._saver import HoldfastSaver
-from holdfast.effects import UNDECLARED, Declaration, Effect, Key, Policy
+from holdfast.effects import Declaration, Effect, Key, Policy
 from holdfast.effects import declaration_of as declared_on
 from holdfast.effects import once as declare_once
 from holdfast.errors import Conflict, HoldfastError, Unsupported
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
     from langgraph.prebuilt.tool_node import ToolCallRequest
 
 T = TypeVar("T")
-
-# The attribute of what `once` returned.
-_WRAPPED = "__holdfast_once__"
 
 _ADVICE = {
     INTERRUPTED: ". Look, then record its result with saver.resolve(effect, result), or"
@@ -83,27 +81,11 @@ def once(
     if key is not None or undo is not None or policy is not None:
         declare = declare_once(key=key, undo=undo, policy=policy)
         declared = declared_on(declare(lambda: None))
-    if declared.is_repeatable or hasattr(tool, _WRAPPED):
+    if declared.is_repeatable or hasattr(tool, WRAPPED):
         return tool
     if isinstance(tool, BaseTool):
         return _once_tool(tool, declared)
     return _once_function(tool, declared)
-
-
-def declaration_of(tool: object) -> Declaration:
-    """What a tool, or the function under it, says about itself."""
-    wrapped: Declaration | None = getattr(tool, _WRAPPED, None)
-    if wrapped is not None:
-        return wrapped
-    for function in (
-        tool,
-        getattr(tool, "func", None),
-        getattr(tool, "coroutine", None),
-    ):
-        found = declared_on(function)
-        if found is not UNDECLARED:
-            return found
-    return UNDECLARED
 
 
 def once_tool_call(request: ToolCallRequest, execute: Callable[..., Any]) -> Any:
@@ -268,7 +250,7 @@ def _once_tool(tool: BaseTool, declared: Declaration) -> BaseTool:
 
     # The methods of this instance only: its class stays, and with it isinstance().
     vars(same).update(run=run, arun=arun, _run=inner_run, _arun=inner_arun)
-    vars(same)[_WRAPPED] = declared
+    vars(same)[WRAPPED] = declared
     return same
 
 
@@ -310,7 +292,7 @@ def _once_function(function: Callable[..., Any], declared: Declaration) -> Any:
         return await asked(args, options).arun(made)
 
     same = acall if inspect.iscoroutinefunction(function) else call
-    setattr(same, _WRAPPED, declared)
+    setattr(same, WRAPPED, declared)
     return same
 
 

@@ -19,9 +19,12 @@ from langgraph.checkpoint.base import (
 )
 
 from holdfast._api.options import OpenOptions
+from holdfast._api.runner import Operation
 from holdfast._engine.context import Context
+from holdfast._port.run import run as blocking
 from holdfast.adapters.langgraph import (
     _call_journal,
+    _compensation,
     _delete,
     _delta_channels,
     _get,
@@ -34,7 +37,7 @@ from holdfast.adapters.langgraph._namespace import root_of
 from holdfast.adapters.langgraph._runner import Address, AnyStore, Scoped, StoreOwner
 from holdfast.adapters.langgraph._runs import Runs
 from holdfast.adapters.langgraph._types import Types
-from holdfast.effects import Effect
+from holdfast.effects import Compensation, Effect
 
 if TYPE_CHECKING:
     from holdfast.importers import Progress, Report
@@ -235,6 +238,27 @@ class HoldfastSaver(StoreOwner, BaseCheckpointSaver[Any]):
 
     async def aretry(self, effect: Effect) -> None:
         await self._runner.arun(_call_journal.retry, effect)
+
+    def compensate(
+        self, config: RunnableConfig, tools: Iterable[object]
+    ) -> Compensation:
+        """Undo the effects that the thread's newest checkpoint has left behind.
+
+        Each is undone by the ``undo`` that its tool declares, newest first, and this is
+        recorded before and after. What another fork still has is not touched.
+        """
+
+        async def run(operation: Operation[..., Any], *args: Any) -> Any:
+            return self._runner.run(operation, *args)
+
+        at_once = _compensation.at_once
+        return blocking(_compensation.compensate(run, at_once, root_of(config), tools))
+
+    async def acompensate(
+        self, config: RunnableConfig, tools: Iterable[object]
+    ) -> Compensation:
+        run, awaited = self._runner.arun, _compensation.awaited
+        return await _compensation.compensate(run, awaited, root_of(config), tools)
 
     # --- removing and copying ---------------------------------------------------------
 
