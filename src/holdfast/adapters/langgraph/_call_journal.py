@@ -129,17 +129,17 @@ class CallJournal:
                 "a sync function that is made once would stop the event loop; define it"
                 " with async def and await it, or make the node a sync function"
             )
-        for place in _places(site):
-            future = site.run.awaited(*place)
-            if self._runner.run(_is_saved, site.namespace, *place):
-                site.run.saved(*place)
+        for ns, checkpoint in site.checkpoints.items():
+            future = site.run.awaited(ns, checkpoint)
+            if self._runner.run(_is_saved, site, ns):
+                site.run.saved(ns, checkpoint)
             future.result()
 
     async def _wait_async(self, site: CallSite) -> None:
-        for place in _places(site):
-            future = site.run.awaited(*place)
-            if await self._runner.arun(_is_saved, site.namespace, *place):
-                site.run.saved(*place)
+        for ns, checkpoint in site.checkpoints.items():
+            future = site.run.awaited(ns, checkpoint)
+            if await self._runner.arun(_is_saved, site, ns):
+                site.run.saved(ns, checkpoint)
             await asyncio.wrap_future(future)
 
     def complete(self, begun: Begun, result: object) -> None:
@@ -172,18 +172,11 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
         return None
 
 
-def _places(site: CallSite) -> list[tuple[str, str]]:
-    """The checkpoints that have to be saved before a call is made."""
-    return [("", site.checkpoint), *site.inner.items()]
-
-
-async def _is_saved(
-    context: Context, namespace: Namespace, ns: str, checkpoint: str
-) -> bool:
-    record = await find_thread(context, Namespace(namespace.thread, ns))
+async def _is_saved(context: Context, site: CallSite, ns: str) -> bool:
+    record = await find_thread(context, Namespace(site.namespace.thread, ns))
     if record is None or record.deleted_at is not None:
         return False
-    return await find_checkpoint(context, record, checkpoint) is not None
+    return await find_checkpoint(context, record, site.checkpoints[ns]) is not None
 
 
 async def _begin(context: Context, call: Call) -> Begun | None:
@@ -194,9 +187,9 @@ async def _begin(context: Context, call: Call) -> Begun | None:
         record = None
     head = await find_checkpoint(context, record, site.checkpoint) if record else None
     if not site.saves_at_end:
-        for place in _places(site):
-            if not await _is_saved(context, site.namespace, *place):
-                return None
+        inner = [await _is_saved(context, site, ns) for ns in site.inner]
+        if head is None or not all(inner):
+            return None
     if head is None:
         made, line = await _unsaved(context, call, record)
     else:

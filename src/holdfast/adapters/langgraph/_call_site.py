@@ -22,20 +22,29 @@ _BETWEEN = "|"
 class CallSite(msgspec.Struct, frozen=True, kw_only=True):
     """The task that calls a tool.
 
-    ``checkpoint`` is the checkpoint of the outermost graph at which it runs, ``inner``
-    those of the subgraphs around it, by namespace. ``saves_at_end`` is LangGraph's
-    ``durability="exit"``; such a run begins at the checkpoint ``asked``, if given.
+    ``checkpoints`` are those at which the graphs around it are, by namespace, the
+    outermost first. ``saves_at_end`` is LangGraph's ``durability="exit"``; such a run
+    begins at the checkpoint ``asked``, if given.
     """
 
     namespace: Namespace
-    checkpoint: str
-    inner: Mapping[str, str]
+    checkpoints: Mapping[str, str]
     task: str
     step: int
     run: Run
     saves_at_end: bool
     asked: str | None
     config: RunnableConfig
+
+    @property
+    def checkpoint(self) -> str:
+        """The checkpoint of the outermost graph."""
+        return self.checkpoints[""]
+
+    @property
+    def inner(self) -> list[str]:
+        """The namespaces of the subgraphs around the task."""
+        return [ns for ns in self.checkpoints if ns]
 
     @property
     def node(self) -> str:
@@ -82,20 +91,20 @@ def site_of(config: RunnableConfig, run: Run | None) -> CallSite:
             " this tool from a node, or update LangGraph"
         )
     task = str(conf["checkpoint_ns"])
-    inner = {
+    # There may be more of a replayed subgraph.
+    around = {
         ns: id_
         for ns, id_ in by_namespace.items()
-        if ns and task.startswith(ns + _BETWEEN)
+        if not ns or task.startswith(ns + _BETWEEN)
     }
-    if not run.graphs.issuperset(inner):
+    if not run.graphs.issuperset(around):
         raise Unsupported(
             "a tool in a subgraph with checkpointer=False cannot be made once, because"
             " its steps are not saved; compile the subgraph without checkpointer="
         )
     return CallSite(
         namespace=Namespace(str(conf["thread_id"])),
-        checkpoint=by_namespace[""],
-        inner=inner,
+        checkpoints=around,
         task=task,
         step=config.get("metadata", {}).get("langgraph_step", 0),
         run=run,

@@ -107,7 +107,8 @@ class Runs:
         run = self.of(config) if config else None
         if run is not None:
             ns = str(given(config).get("checkpoint_ns") or "")
-            if not ns:
+            # The config of a task has its id: a node that reads its thread.
+            if not ns and "__pregel_task_id" not in given(config):
                 run.begin_anew()
             run.graphs.add(ns)
             run.loop = loop
