@@ -7,16 +7,10 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import langgraph.runtime
-import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import BaseTool, tool
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
-
-has_runs = pytest.mark.skipif(
-    not hasattr(langgraph.runtime, "RunControl"), reason="needs LangGraph 1.2"
-)
 
 # What the model asks for in one reply: payments to people; or it says something.
 Reply = Sequence[tuple[str, int]] | str

@@ -12,20 +12,9 @@ from langgraph.types import Command, interrupt
 
 import holdfast
 from adapters.langgraph.graphs import refused, thread
-from adapters.langgraph.paying import (
-    Async,
-    Bank,
-    Model,
-    Sync,
-    agent,
-    before,
-    has_runs,
-    say,
-)
+from adapters.langgraph.paying import Async, Bank, Model, Sync, agent, before, say
 from holdfast.adapters.langgraph import once
 from holdfast.effects import Compensation
-
-pytestmark = has_runs
 
 T = thread("t")
 

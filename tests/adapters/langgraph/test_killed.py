@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from adapters.langgraph.paying import has_runs
 from support.effort import QUICK
 from support.folders import PROGRAMS
 from support.programs import ENVIRONMENT, TIMEOUT, run_program
@@ -14,7 +13,7 @@ from support.programs import ENVIRONMENT, TIMEOUT, run_program
 KILLED = -9
 DURABILITIES = ["sync", "async", "exit"]
 
-pytestmark = [has_runs, pytest.mark.skipif(QUICK, reason="starts processes: make test")]
+pytestmark = pytest.mark.skipif(QUICK, reason="starts processes: make test")
 
 
 class Agent:

@@ -12,24 +12,13 @@ from langgraph.types import Command, RetryPolicy, Send, interrupt
 
 import holdfast
 from adapters.langgraph.graphs import refused, thread
-from adapters.langgraph.paying import (
-    Async,
-    Bank,
-    Model,
-    Sync,
-    agent,
-    before,
-    has_runs,
-    say,
-)
+from adapters.langgraph.paying import Async, Bank, Model, Sync, agent, before, say
 from holdfast.adapters.langgraph import (
     HoldfastSaver,
     aonce_tool_call,
     once,
     once_tool_call,
 )
-
-pytestmark = has_runs
 
 T = thread("t")
 
