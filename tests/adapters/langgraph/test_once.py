@@ -6,6 +6,7 @@ import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import StructuredTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint, task
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, ToolRuntime
 from langgraph.types import Command, RetryPolicy, Send, interrupt
@@ -399,6 +400,20 @@ def test_a_pruned_history_keeps_its_effects(saver, bank):
     assert bank.paid == [("bob", 5)] * 2
 
 
+def test_a_copy_of_a_thread_knows_its_effects(saver, bank):
+    model = Model([("bob", 5)], "done", [("bob", 5)], "done", "done")
+    graph = agent(model, [once(bank.tool())]).compile(checkpointer=saver)
+    graph.invoke(say("pay bob"), T)
+    graph.invoke(None, before(graph, "model", T))
+    saver.consume(T, "approval:42")
+
+    saver.copy_thread("t", "copy")
+    graph.invoke(None, before(graph, "tools", thread("copy")))
+
+    assert bank.paid == [("bob", 5)]
+    assert not saver.consume(thread("copy"), "approval:42")
+
+
 # --- declarations ---------------------------------------------------------------------
 
 
@@ -568,6 +583,67 @@ def test_sent_tasks_pay_each_for_itself_and_once(saver, run, bank):
     assert bank.paid == [("bob", 5)] * 3
 
 
+def test_a_prebuilt_agent_that_sends_each_call_on_its_own(saver, run, bank):
+    twice = [("bob", 5), ("bob", 5)]
+    model = Model(twice, "done", twice, "done")
+
+    def sent(state):
+        calls = state["messages"][-1].tool_calls
+        return [Send("tools", [call]) for call in calls]
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("model", model)
+    builder.add_node("tools", ToolNode([once(bank.tool())]))
+    builder.add_edge(START, "model")
+    builder.add_conditional_edges("model", sent, ["tools"])
+    builder.add_edge("tools", "model")
+    graph = builder.compile(checkpointer=saver)
+
+    run(graph, say("pay bob twice"), T)
+    run(graph, None, before(graph, "model", T))
+
+    assert bank.paid == twice
+
+
+def test_the_functional_api_calls_once(saver, bank):
+    pay = once(bank.transfer)
+
+    @task
+    def paying(ref):
+        return pay("bob", 5, ref)
+
+    @entrypoint(checkpointer=saver)
+    def workflow(order):
+        pay("eve", 6, f"{id(object())}")
+        paid = [paying(f"{n}" * 40).result() for n in range(2)]
+        return [*paid, interrupt("Go on?")]
+
+    workflow.invoke("order", T)
+    found = workflow.invoke(Command(resume="yes"), T)
+
+    assert bank.paid == [("eve", 6), ("bob", 5), ("bob", 5)]
+    assert found == ["paid bob 5, 2", "paid bob 5, 3", "yes"]
+
+
+def test_a_graph_inside_of_a_tool_has_effects_of_its_own(quick, bank):
+    """Its thread is another one, and so are the rules for its checkpoints."""
+    model = Model([("bob", 5)], "done", [("bob", 5)], "done")
+    helper = agent(model, [once(bank.tool())]).compile(checkpointer=quick)
+
+    def node(state):
+        helper.invoke(say("pay bob"), thread("helper"))
+        interrupt("Go on?")
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("node", node)
+    builder.add_edge(START, "node")
+    graph = builder.compile(checkpointer=quick)
+
+    graph.invoke(say("go"), T)
+
+    assert bank.paid == [("bob", 5)]
+
+
 # --- durability -----------------------------------------------------------------------
 
 
@@ -606,6 +682,26 @@ def test_saving_at_the_end_a_failed_run_is_resumed_without_paying_again(quick, b
     assert bank.paid == [("bob", 5), ("eve", 6)]
 
 
+def test_saving_at_the_end_a_node_may_look_at_its_thread(quick, bank):
+    pay = once(bank.transfer)
+
+    def node(state, config):
+        pay("bob", 5, "x")
+        graph.get_state(config)
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("first", node)
+    builder.add_node("second", node)
+    builder.add_edge(START, "first")
+    builder.add_edge("first", "second")
+    graph = builder.compile(checkpointer=quick)
+
+    graph.invoke(say("pay bob twice"), T, durability="exit")
+    graph.invoke(say("and twice more"), T, durability="exit")
+
+    assert bank.paid == [("bob", 5)] * 4
+
+
 def test_a_run_that_cannot_save_pays_nothing(quick, bank):
     """Another run has saved meanwhile; this one would pay for a state that is lost."""
     model = Model([("bob", 5)], "done")
@@ -631,6 +727,15 @@ def test_outside_of_a_graph_nothing_is_called(bank):
 
     with pytest.raises(holdfast.Unsupported, match="HoldfastSaver"):
         pay("bob", 5, "x")
+
+    assert bank.paid == []
+
+
+def test_a_tool_outside_of_a_run_is_refused(quick, bank):
+    config = thread("t", __pregel_checkpointer=quick)
+
+    with pytest.raises(holdfast.Unsupported, match="from a node"):
+        once(bank.tool()).invoke({"to": "bob", "amount": 5, "ref": "x"}, config)
 
     assert bank.paid == []
 

@@ -91,12 +91,7 @@ def site_of(config: RunnableConfig, run: Run | None) -> CallSite:
             " this tool from a node, or update LangGraph"
         )
     task = str(conf["checkpoint_ns"])
-    # There may be more of a replayed subgraph.
-    around = {
-        ns: id_
-        for ns, id_ in by_namespace.items()
-        if not ns or task.startswith(ns + _BETWEEN)
-    }
+    around = _around(task, by_namespace)
     if not run.graphs.issuperset(around):
         raise Unsupported(
             "a tool in a subgraph with checkpointer=False cannot be made once, because"
@@ -112,6 +107,18 @@ def site_of(config: RunnableConfig, run: Run | None) -> CallSite:
         asked=config.get("metadata", {}).get("checkpoint_id"),
         config=config,
     )
+
+
+def _around(task: str, by_namespace: Mapping[str, str]) -> dict[str, str]:
+    """The checkpoints of the graphs that a task is in, the outermost first."""
+    found: dict[str, str] = {}
+    for ns in sorted(by_namespace, key=len):
+        # There are more of a replayed subgraph. And a task that another task starts is
+        # at the checkpoint of that one, not in a graph of its own.
+        is_around = not ns or task.startswith(ns + _BETWEEN)
+        if is_around and by_namespace[ns] not in found.values():
+            found[ns] = by_namespace[ns]
+    return found
 
 
 def _calls(config: RunnableConfig) -> Iterable[str | None]:
