@@ -61,7 +61,7 @@ async def _to_undo(context: Context, namespace: Namespace) -> list[Effect]:
 
 
 def _name(tool: Any) -> str:
-    return getattr(tool, "name", None) or tool.__name__
+    return str(getattr(tool, "name", None) or tool.__name__)
 
 
 async def at_once(result: Any) -> Any:
