@@ -24,7 +24,7 @@ FUNCTIONS = ("open", "open_async", "salvage")
 SYNC = ("Store", "Thread", "Recorder")
 ASYNC = ("AsyncStore", "AsyncThread", "AsyncRecorder")
 # Public modules whose names are not all names of `holdfast` itself.
-MODULES = ("strategy", "diff", "tools", "testing", "faults")
+MODULES = ("messages", "strategy", "diff", "tools", "testing", "faults")
 
 
 def reference() -> str:
@@ -79,6 +79,8 @@ def _module(name: str) -> Iterator[str]:
     yield _doc(module)
     for public in module.__all__:
         member = getattr(module, public)
+        if member is getattr(holdfast, public, None):
+            continue  # it is among the records
         if isinstance(member, type):
             yield from _class(member)
         elif isinstance(member, FunctionType):

@@ -57,6 +57,7 @@ LEFT_OUT = [
     "conformance/test_other_stores.py",
     "engine/test_concurrency_agents.py",
     "mcp",
+    "messages/test_for_models.py",
     "port/test_writing_a_backend.py",
     "project/test_demo.py",
     "project/test_docs.py",

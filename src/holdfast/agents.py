@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
+from holdfast.conversations import Summary
+
 AUTOMATIC: Final = "automatic"
 MANUAL: Final = "manual"
 PRE_OPERATION: Final = "pre_operation"
@@ -69,6 +71,18 @@ class AgentCheckpoint(msgspec.Struct, frozen=True, kw_only=True):
     size: int
     created_at: int
     metadata: dict[str, Any]
+
+
+class AgentSnapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent's checkpoint holds: the agent, and its conversations.
+
+    The conversations come without their messages, last used first;
+    ``agents.load_conversation`` gives one with its messages.
+    """
+
+    checkpoint: AgentCheckpoint
+    agent: Agent
+    conversations: tuple[Summary, ...]
 
 
 class Restored(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,18 +6,26 @@ A session is a conversation with an owner. The records are plain values;
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
 
+from holdfast import messages
 from holdfast._messages import transcript
 from holdfast._messages.fields import from_plain, to_plain
 from holdfast._messages.repair import Repair
 from holdfast._messages.tally import Tally
+from holdfast._values.shortening import shortened
 from holdfast.errors import Unstorable
-from holdfast.messages import AnyMessage, restored, stored
+from holdfast.messages import (
+    AnthropicRequest,
+    AnyMessage,
+    Message,
+    accepted,
+    restored,
+    stored,
+)
 
 LONGEST_TITLE = 50
 
@@ -70,7 +78,9 @@ class Conversation(msgspec.Struct, kw_only=True):
         return not any(transcript.role_of(stored(m)) == "user" for m in self.messages)
 
     def add(self, *messages: AnyMessage) -> None:
-        """Append messages."""
+        """Append messages; an unknown role is refused."""
+        for message in messages:
+            accepted(message)
         self.messages += messages
 
     def auto_title(self) -> str | None:
@@ -99,6 +109,22 @@ class Conversation(msgspec.Struct, kw_only=True):
             )
 
         return [by_place[id(m)] for m in transcript.window(kept, chosen, tokens)]
+
+    def to_openai(self) -> list[Any]:
+        """The messages for OpenAI's Chat Completions; see `messages.to_openai`."""
+        return messages.to_openai(self.messages)
+
+    def to_openai_responses(self) -> list[Any]:
+        """The items for OpenAI's Responses; see `messages.to_openai_responses`."""
+        return messages.to_openai_responses(self.messages)
+
+    def to_anthropic(self) -> AnthropicRequest:
+        """The arguments for Anthropic's Messages; see `messages.to_anthropic`."""
+        return messages.to_anthropic(self.messages)
+
+    def to_plain(self) -> list[Message]:
+        """The messages as `Message` records; see `messages.to_plain`."""
+        return messages.to_plain(self.messages)
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -187,44 +213,5 @@ def title_of(messages: Iterable[object]) -> str | None:
     for message in messages:
         text = " ".join(transcript.text_of(message).split())
         if text and transcript.role_of(message) == "user":
-            return text if len(text) <= LONGEST_TITLE else _cut(text) + "…"
+            return shortened(text, LONGEST_TITLE)
     return None
-
-
-def _cut(text: str) -> str:
-    """The beginning of a text, with room for an ellipsis, whole characters only."""
-    end = LONGEST_TITLE - 1
-    while end > 1 and _continues(text, end):
-        end -= 1
-    return text[:end].rstrip()
-
-
-def _continues(text: str, place: int) -> bool:
-    """Whether a position is inside what people see as one character."""
-    before, here = text[place - 1], text[place]
-    if ZERO_WIDTH_JOINER in (before, here):
-        return True
-    if unicodedata.category(here).startswith("M") or here in CONTINUING:
-        return True
-    return here in FLAG_LETTERS and _flags_before(text, place) % 2 == 1
-
-
-def _flags_before(text: str, place: int) -> int:
-    head = text[:place]
-    return len(head) - len(head.rstrip(FLAG_LETTERS))
-
-
-ZERO_WIDTH_JOINER = "\u200d"
-# Skin tones, tag letters after a flag, and the later parts of a Hangul syllable.
-CONTINUING = frozenset(
-    map(
-        chr,
-        (
-            *range(0x1F3FB, 0x1F400),
-            *range(0xE0020, 0xE0080),
-            *range(0x1160, 0x1200),
-            *range(0xD7B0, 0xD7FC),
-        ),
-    )
-)
-FLAG_LETTERS = "".join(map(chr, range(0x1F1E6, 0x1F200)))

@@ -19,6 +19,8 @@ from typing import Literal, TypeAlias, TypeGuard
 import msgspec
 from msgspec.structs import replace
 
+from holdfast._values.shortening import ELLIPSIS
+
 __all__ = ["Change", "Diff", "diff", "excerpt", "render_path"]
 
 Op: TypeAlias = Literal["added", "removed", "changed"]
@@ -332,7 +334,7 @@ def _excerpts(old: object, new: object) -> list[str]:
         a, b = _CHARACTER.findall(old), _CHARACTER.findall(new)
         start = [*map(eq, a, b), False].index(False) - _CONTEXT
         if start > 0 and max(len(a), len(b)) > _WIDTH - len('""'):
-            return ["…" + excerpt("".join(text[start:])) for text in (a, b)]
+            return [ELLIPSIS + excerpt("".join(text[start:])) for text in (a, b)]
     return [excerpt(old), excerpt(new)]
 
 
@@ -341,7 +343,7 @@ def excerpt(value: object) -> str:
     text = ""
     for piece in _pieces(value):
         if len(text) + len(piece) > _WIDTH:
-            return f"{text}…"
+            return text + ELLIPSIS
         text += piece
     return text
 

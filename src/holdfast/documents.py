@@ -34,7 +34,10 @@ class Document(msgspec.Struct, kw_only=True):
 
 
 class DocumentSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """A document as listings show it, without its content; ``size`` is in bytes."""
+    """A document as listings show it, without its content.
+
+    ``size`` is the bytes of its content, metadata and first time as JSON.
+    """
 
     name: str
     category: str

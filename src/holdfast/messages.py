@@ -6,16 +6,30 @@ accepted, a mapping in the format of OpenAI or Anthropic is too, and is stored a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Self, TypeAlias, cast
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, NotRequired, Self, TypeAlias, TypedDict, cast
 
 import msgspec
 
 from holdfast._messages import transcript
-from holdfast._messages.fields import from_plain, to_plain
+from holdfast._messages.fields import from_plain
+from holdfast._messages.fields import to_plain as plain_fields
 from holdfast._messages.transcript import parts_of
 from holdfast._values.clock import now, uuid7
 from holdfast.errors import Unstorable
+
+__all__ = [
+    "AnthropicRequest",
+    "AnyMessage",
+    "Attachment",
+    "Message",
+    "ToolCall",
+    "to_anthropic",
+    "to_openai",
+    "to_openai_responses",
+    "to_plain",
+]
 
 # The key that marks the mapping of a `Message`; its value is the version of the format.
 MARK = "holdfast"
@@ -23,6 +37,19 @@ VERSION = 1
 
 # The status of a tool call. Others, of a newer version, are kept as they are.
 PENDING, RUNNING, COMPLETED, FAILED = "pending", "running", "completed", "failed"
+
+# The roles that new messages may have: ours, and those of the providers' formats.
+ROLES = (
+    "user",
+    "assistant",
+    "system",
+    "tool",
+    "developer",
+    "function",
+    "model",
+    "human",
+    "ai",
+)
 
 
 class ToolCall(msgspec.Struct, kw_only=True):
@@ -124,8 +151,23 @@ def stored(message: object) -> dict[str, Any]:
     )
 
 
+def accepted(message: object) -> dict[str, Any]:
+    """A new message as the mapping that is stored; an unknown role is refused.
+
+    Messages that are stored already may have any role: a newer version or an importer
+    wrote them.
+    """
+    kept = stored(message)
+    role: object = kept.get("role")
+    if role is None or role in ROLES:
+        return kept
+    near = get_close_matches(str(role), ROLES, 1)
+    meant = f"did you mean {near[0]!r}?" if near else "pass a known role."
+    raise Unstorable("role", f"{role!r} is no role; {meant} Roles: {', '.join(ROLES)}")
+
+
 def _stored(message: Message) -> dict[str, Any]:
-    plain: dict[str, Any] = {MARK: VERSION, **to_plain(message)}
+    plain: dict[str, Any] = {MARK: VERSION, **plain_fields(message)}
     for name in ("tool_calls", "attachments"):
         if name in plain:
             plain[name] = _stored_parts(plain[name])
@@ -136,7 +178,7 @@ def _stored_parts(parts: Any) -> Any:
     if not any(isinstance(part, ToolCall | Attachment) for part in parts_of(parts)):
         return parts  # of a newer version
     return [
-        to_plain(part) if isinstance(part, ToolCall | Attachment) else part
+        plain_fields(part) if isinstance(part, ToolCall | Attachment) else part
         for part in parts
     ]
 
@@ -164,3 +206,70 @@ def _part(kept: Any, type_: type[ToolCall | Attachment]) -> Any:
         return kept
     needed: dict[str, Any] = {"id": "", "name": ""}
     return from_plain(type_, needed | kept)
+
+
+# --- for models -----------------------------------------------------------------------
+#
+# What writes them is loaded when it is used: not every program asks a model. The types
+# are loose, so that type checkers accept them for the types of a provider's library.
+
+
+class AnthropicRequest(TypedDict):
+    """The part of a request to Anthropic that is the transcript."""
+
+    system: NotRequired[Any]
+    messages: list[Any]
+
+
+def to_openai(messages: Iterable[AnyMessage]) -> list[Any]:
+    """Messages of any format as OpenAI's Chat Completions takes them.
+
+    Pass the result as ``messages``. A message that OpenAI accepts comes back equal. A
+    call without a result stays without one. Reasoning is left out, unless a compatible
+    server wrote it. Images and files in the result of a tool follow in a message of the
+    user, since a result is text here. Other parts that this provider does not know
+    become text.
+    """
+    from holdfast._messages import model_input  # noqa: PLC0415 - see above
+
+    return model_input.to_openai(messages)
+
+
+def to_openai_responses(messages: Iterable[AnyMessage]) -> list[Any]:
+    """Messages of any format as the items that OpenAI's Responses takes.
+
+    Pass the result as ``input``. An item that OpenAI accepts comes back equal, with its
+    reasoning, except reasoning that nothing follows. The reasoning of others and names
+    of speakers are left out; parts that this provider does not know become text. A call
+    without a result stays without one.
+    """
+    from holdfast._messages import model_input  # noqa: PLC0415 - see above
+
+    return model_input.to_openai_responses(messages)
+
+
+def to_anthropic(messages: Iterable[AnyMessage]) -> AnthropicRequest:
+    """Messages of any format as arguments of Anthropic's ``messages.create``.
+
+    Pass the result as ``**to_anthropic(...)``. All system messages become ``system``.
+    Neighbouring messages of one role are joined, results of tools first; a message that
+    says nothing is left out. A transcript of Anthropic that keeps these rules comes
+    back equal, with its signed thinking. The reasoning of others and names of speakers
+    are left out; parts that this provider does not know become text. A call without a
+    result stays without one.
+    """
+    from holdfast._messages import model_input  # noqa: PLC0415 - see above
+
+    return model_input.to_anthropic(messages)
+
+
+def to_plain(messages: Iterable[AnyMessage]) -> list[Message]:
+    """Messages of any format as `Message` records.
+
+    A `Message` comes back as it is. The items of one reply become one message; each
+    result of a tool becomes a message. Parts that are neither text nor media become
+    text.
+    """
+    from holdfast._messages import model_input  # noqa: PLC0415 - see above
+
+    return model_input.to_plain(messages)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
+from typing import cast
 
 import msgspec
 
@@ -50,15 +51,20 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
     kept, and so are labelled and tagged checkpoints and fork points, unless that is
     switched off here.
 
-    Of the threads: those used within ``idle``, and of each owner the
-    ``threads_per_owner`` used last; a thread that breaks either rule is removed as a
-    whole. Without ``kinds`` these two rules apply to threads of every kind except
-    agents, their checkpoints and documents. Agents' checkpoints, and what they pin, are
-    kept whatever ``kinds`` says.
+    Of the threads: those used within ``idle``, of each owner the ``threads_per_owner``
+    used last, and of these the ``threads_in_all`` used last; a thread that breaks one
+    of these rules is removed as a whole.
 
-    ``at_most`` is the share (0 to 1) of the checkpoints that one prune may remove. A
-    prune that would remove more is refused: a clock that jumped would otherwise empty
-    the store.
+    With ``kinds`` all rules apply to threads of these kinds only. Without, whole
+    threads of every kind may be removed except agents, their checkpoints and
+    documents. Agents' checkpoints, and what they pin, are kept whatever ``kinds`` says.
+
+    The ledger of effects outlives the checkpoints: calls are forgotten only if they are
+    older than ``effects``, and never while their outcome is unknown.
+
+    ``at_most`` is the share (0 to 1) of the checkpoints that one prune may remove, of
+    all in the store or in the threads it is limited to. A prune that would remove more
+    is refused: a clock that jumped would otherwise empty the store.
     """
 
     last: int | None = None
@@ -69,17 +75,22 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
     forks: bool = True
     idle: timedelta | None = None
     threads_per_owner: int | None = None
+    threads_in_all: int | None = None
     kinds: tuple[str, ...] | None = None
+    effects: timedelta | None = None
     at_most: float | None = None
 
     def __post_init__(self) -> None:
-        _check_counts(self, ("last", "threads_per_owner"), least=1)
-        for name in ("within", "idle"):
+        _check_counts(self, ("last", "threads_per_owner", "threads_in_all"), least=1)
+        for name in ("within", "idle", "effects"):
             age = getattr(self, name)
             if age is not None and (
                 not isinstance(age, timedelta) or age < timedelta(0)
             ):
                 raise Unstorable(name, f"must be a timedelta or None, not {age!r}")
+        if self.kinds is not None and not _are_names(self.kinds):
+            text = f"must be names such as ('conversation',), not {self.kinds!r}"
+            raise Unstorable("kinds", text)
         if self.at_most is not None and not _is_share(self.at_most):
             text = f"must be a share from 0 to 1, not {self.at_most!r}"
             raise Unstorable("at_most", text)
@@ -92,12 +103,17 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
     def may_thin(self, kind: str) -> bool:
         """Whether checkpoints of a thread of a kind may be removed."""
         # An agent's checkpoint has pins, which are removed only by deleting it.
-        return self.thins_threads and kind != AGENT_CHECKPOINTS
+        return self.thins_threads and self.is_for(kind) and kind != AGENT_CHECKPOINTS
+
+    def is_for(self, kind: str) -> bool:
+        """Whether the rules apply to threads of a kind."""
+        return self.kinds is None or kind in self.kinds
 
     @property
     def drops_threads(self) -> bool:
         """Whether whole threads may be removed."""
-        return (self.idle, self.threads_per_owner) != (None, None)
+        rules = (self.idle, self.threads_per_owner, self.threads_in_all)
+        return rules != (None, None, None)
 
     def may_drop(self, kind: str) -> bool:
         """Whether threads of a kind may be removed."""
@@ -108,6 +124,12 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
 
 def _is_share(value: object) -> bool:
     return isinstance(value, int | float) and 0 <= value <= 1
+
+
+def _are_names(value: object) -> bool:
+    if not isinstance(value, tuple | list):
+        return False
+    return all(isinstance(name, str) for name in cast("Sequence[object]", value))
 
 
 def _check_counts(rule: object, names: Iterable[str], *, least: int) -> None:
@@ -121,18 +143,27 @@ def threads_to_drop(
     policy: Retention, threads: Iterable[ThreadRecord], now: int
 ) -> list[ThreadRecord]:
     """The threads a policy does not keep; ``threads`` come last used first."""
-    used: dict[str, int] = defaultdict(int)
+    if not policy.drops_threads:
+        return []
     oldest = None if policy.idle is None else now - _microseconds(policy.idle)
+    used: dict[str | None, int] = defaultdict(int)
+    kept = 0
     dropped: list[ThreadRecord] = []
     for thread in filter(lambda thread: policy.may_drop(thread.kind), threads):
+        used[thread.owner] += 1
         is_idle = oldest is not None and thread.updated_at < oldest
-        is_extra = False
-        if thread.owner is not None and policy.threads_per_owner is not None:
-            used[thread.owner] += 1
-            is_extra = used[thread.owner] > policy.threads_per_owner
-        if is_idle or is_extra:
+        own = None if thread.owner is None else policy.threads_per_owner
+        is_extra = _exceeds(used[thread.owner], own)
+        # One that goes anyway takes no place of another.
+        if is_idle or is_extra or _exceeds(kept + 1, policy.threads_in_all):
             dropped.append(thread)
+        else:
+            kept += 1
     return dropped
+
+
+def _exceeds(number: int, most: int | None) -> bool:
+    return most is not None and number > most
 
 
 def checkpoints_to_remove(

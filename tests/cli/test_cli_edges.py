@@ -87,6 +87,24 @@ def test_what_was_removed_is_told_from_what_can_be_reached(run):
     assert run("log chat --oneline") == (0, "chat@2  (chat)\nchat@1\n")
 
 
+def test_an_agents_checkpoint_is_shown_with_what_it_holds(run):
+    with opened() as store:
+        store.agents.save(holdfast.Agent(id="a"))
+        for text in ("hi", "more"):
+            store.conversations.get_or_create("ann", "talk", agent="a")
+            store.conversations.add("talk", stores.said("user", text))
+            store.agents.checkpoint("a")
+
+    shown, compared = run("show checkpoints:a")[1], run("diff checkpoints:a@1")[1]
+
+    assert "conversations  dict of 1" in shown
+    assert "+ conversations.talk.messages[1]" in shown
+    assert "+ conversations.talk.messages[1]" in compared
+    assert "pin" not in shown + compared
+    path = "conversations.talk.messages[0].content"
+    assert run(f"show checkpoints:a {path}") == (0, "hi\n")
+
+
 def test_a_state_that_is_no_mapping_has_changes_and_an_outline(run):
     with opened() as store:
         list_ = store.thread("list")

@@ -226,6 +226,7 @@ class TestPrune:
         rules = ["--keep-within", "30d", "--keep-hourly", "3", "--keep-daily", "2"]
         rules += ["--keep-weekly", "1", "--drop-idle", "2w", "--drop-beyond", "5"]
         rules += ["--kind", "thread", "--kind", "conversation"]
+        rules += ["--drop-beyond-in-all", "9", "--prefix", "support"]
 
         status, found = said("prune", *rules, "--not-forks", "--dry-run")
 
@@ -236,11 +237,36 @@ class TestPrune:
         for wrong in ([], ["--keep-within", "never"], ["--keep-last", "0"]):
             assert main(["prune", "--yes", *wrong]) == 2
         assert main(["prune", "--keep-last", "1", "--yes", "-R"]) == 6
+        assert main(["prune", "--keep-last", "1", "--thread", "fix-polic"]) == 3
+        assert "did you mean fix-policy?" in capfd.readouterr().err
+
+    @pytest.mark.parametrize(
+        ("limit", "removed"),
+        [
+            (["--thread", "try-credit"], 0),
+            (["--thread", "fix-policy"], 1),
+            (["--prefix", "support"], 4),
+            (["--agent", "desk"], 5),
+            (["--owner", "bob"], 0),
+            (["--kind", "document"], 0),
+        ],
+    )
+    def test_it_can_be_limited_to_some_threads(self, limit, removed, folder, said):
+        rules = ["--keep-last", "1", "--not-tagged", "--not-labelled"]
+
+        _, found = said("prune", *rules, *limit, "--yes")
+
+        assert found["checkpoints"] == removed
 
     def test_whole_threads_are_dropped(self, folder, said):
         status, found = said("prune", "--drop-beyond", "1", "--yes")
 
         assert (status, found["threads"]) == (0, 2)
+
+    def test_all_threads_but_the_last_used_are_dropped(self, folder, said):
+        _, found = said("prune", "--drop-beyond-in-all", "2", "--yes")
+
+        assert found["threads"] == 1
 
 
 class TestArchives:

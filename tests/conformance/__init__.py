@@ -6,7 +6,11 @@ checkpoints, `RecordTests` for agents, conversations, messages and documents. Ou
 backends run all of them.
 """
 
-from conformance.agent_checkpoints import AgentCheckpointTests, CheckpointRetentionTests
+from conformance.agent_checkpoints import (
+    AgentCheckpointTests,
+    CheckpointRetentionTests,
+    LoadedCheckpointTests,
+)
 from conformance.agents import AgentDeletionTests, AgentListingTests, AgentTests
 from conformance.archives import ArchiveSelectionTests
 from conformance.arguments import LimitTests, OptionTests, TextTests
@@ -40,7 +44,12 @@ from conformance.moments import MomentTests
 from conformance.references import EarlierHeadTests, ForeignReferenceTests
 from conformance.removal import RefusedRemovalTests, SelectedRemovalTests
 from conformance.restore import RepeatedRestoreTests, RestoredRecordTests
-from conformance.retention import HousekeepingTests, PolicyTests, PrunedBranchTests
+from conformance.retention import (
+    HousekeepingTests,
+    LimitedPruneTests,
+    PolicyTests,
+    PrunedBranchTests,
+)
 from conformance.saves import RepeatedAppendTests, SavedStateTests, UnchangedSaveTests
 from conformance.search import (
     IndexingTests,
@@ -52,7 +61,7 @@ from conformance.sessions import SessionRetentionTests, SessionTests
 from conformance.statistics import StatisticsTests
 from conformance.summaries import SummaryTests, TitleTests, WindowTests
 from conformance.undo import TakenBackTests
-from conformance.values import ValueTests
+from conformance.values import SizeTests, ValueTests
 from conformance.verify import VerifyTests
 from holdfast.testing import StoreTests
 
@@ -62,6 +71,7 @@ class ThreadTests(
     UnchangedSaveTests,
     RepeatedAppendTests,
     ValueTests,
+    SizeTests,
     EditedListTests,
     AppendedListTests,
     TypedLoadTests,
@@ -79,6 +89,7 @@ class ThreadTests(
     RefusedRemovalTests,
     SelectedRemovalTests,
     PolicyTests,
+    LimitedPruneTests,
     PrunedBranchTests,
     HousekeepingTests,
     RecordedValueTests,
@@ -94,6 +105,7 @@ class RecordTests(
     AgentListingTests,
     AgentDeletionTests,
     AgentCheckpointTests,
+    LoadedCheckpointTests,
     CheckpointRetentionTests,
     RestoredRecordTests,
     RepeatedRestoreTests,

@@ -9,7 +9,7 @@ import msgspec
 from holdfast._engine.upkeep.statistics import Statistics
 from holdfast.agents import KINDS, Agent, AgentCheckpoint
 from holdfast.errors import Conflict, NotFound, Unstorable
-from holdfast.messages import Attachment, Message
+from holdfast.messages import Attachment, Message, ToolCall
 from holdfast.retention import Retention, Thin
 from holdfast.testing._cases import LONG, AgentCases, untyped
 from holdfast.testing._raises import raises
@@ -185,6 +185,95 @@ class AgentCheckpointTests(AgentCases):
                 self.store.agents.restore("b", wanted)
             assert self.store.agents.delete_checkpoint("b", wanted) == 0
         assert len(self.store.agents.checkpoints("a")) == 1
+
+
+class LoadedCheckpointTests(AgentCases):
+    """A checkpoint can be read without being restored."""
+
+    def test_its_agent_and_conversations_are_as_they_were(self) -> None:
+        self.busy_agent(owner="ann")
+        self.store.conversations.archive("two")
+        before = self.store.agents.load("a")
+        listed = tuple(self.store.conversations.list(agent="a"))
+        made = self.store.agents.checkpoint("a", "here")
+        self.store.agents.save(Agent(id="a", name="changed"))
+        self.store.conversations.update("one", title="changed")
+        self.store.conversations.delete("two")
+        self.store.conversations.create("three", agent="a")
+        world = self.world()
+
+        for wanted in (made, made.id, "here"):
+            found = self.store.agents.load_checkpoint("a", wanted)
+
+            assert (found.checkpoint, found.agent) == (made, before)
+            assert found.conversations == listed
+        assert found.agent.active_conversations == ("one",)
+        assert self.world() == world
+
+    def test_the_messages_of_its_conversations_are_read_one_by_one(self) -> None:
+        self.busy_agent(owner="ann")
+        file = Attachment(content=LONG * 100)
+        self.store.conversations.add("one", Message.user("file", attachments=[file]))
+        before = {id_: self.store.conversations.load(id_) for id_ in ("one", "two")}
+        made = self.store.agents.checkpoint("a")
+        self.store.conversations.add("one", self.long())
+        self.store.conversations.delete("two")
+
+        for id_, talk in before.items():
+            assert self.store.agents.load_conversation("a", made, id_) == talk
+        with raises(NotFound):
+            self.store.agents.load_conversation("a", made, "three")
+
+    def test_a_transcript_in_it_can_be_repaired(self) -> None:
+        self.store.agents.save(Agent(id="a"))
+        call = ToolCall(id="1", name="pay", arguments={})
+        asked = Message.assistant("", tool_calls=[call])
+        self.store.conversations.create("c", agent="a", messages=[asked])
+        self.store.agents.checkpoint("a", "here")
+
+        talk = self.store.agents.load_conversation("a", "here", "c", repair="drop")
+
+        assert (talk.message_count, len(talk.repairs)) == (0, 1)
+
+    def test_its_state_has_what_it_holds_and_no_pins(self) -> None:
+        self.busy_agent()
+        states = {
+            id_: self.store.conversations.thread(id_).load() for id_ in ("one", "two")
+        }
+        agent = self.store.agents.thread("a").load()
+        made = self.store.agents.checkpoint("a")
+        self.store.conversations.delete("two")
+        self.store.agents.checkpoint("a")
+
+        found = self.store.get(made.id)
+
+        whole = {"agent": agent, "conversations": states}
+        assert self.store.load(made.id) == self.store.load(found) == whole
+        self.store.agents.delete_checkpoint("a", made)
+        with raises(NotFound):
+            self.store.load(found)
+
+    def test_a_thread_with_the_name_of_checkpoints_is_any_thread(self) -> None:
+        saved = self.store.thread("checkpoints:x").save({"pins": []})
+
+        assert self.store.load(saved.id) == {"pins": []}
+
+    def test_only_a_checkpoint_of_the_agent_itself_is_loaded(self) -> None:
+        self.busy_agent()
+        self.store.agents.save(Agent(id="b"))
+        made = self.store.agents.checkpoint("a", "here")
+
+        for agent, wanted in (("b", made), ("b", "here"), ("a", "x"), ("c", made)):
+            with raises(NotFound):
+                self.store.agents.load_checkpoint(agent, wanted)
+
+    def test_a_checkpoint_is_read_although_its_agent_is_gone(self) -> None:
+        self.busy_agent()
+        before = self.store.agents.load("a")
+        made = self.store.agents.checkpoint("a")
+        self.store.delete("agent:a")
+
+        assert self.store.agents.load_checkpoint("a", made).agent == before
 
 
 class CheckpointRetentionTests(AgentCases):

@@ -172,7 +172,7 @@ class AddMessageTests(Cases):
         talks.create("c")
 
         def add(n: int) -> None:
-            talks.add("c", Message.user(f"{n}") if n % 2 else {"role": "x", "n": n})
+            talks.add("c", Message.user(f"{n}") if n % 2 else {"type": "x", "n": n})
 
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(add, range(100)))
@@ -336,6 +336,56 @@ class SaveConversationTests(Cases):
         after.checkpoint = before.checkpoint
         assert after == before
         assert talks.thread("c").load().keys() == {"messages", "counts", "created_at"}
+
+    def test_single_keys_are_set_and_removed_beside_the_others(self) -> None:
+        talks = self.store.conversations
+        talks.create("c", context={"seed": 1, "none": None}, metadata={"m": LONG})
+
+        talks.update("c", merge=True, context={"persona": "p"}, metadata={"n": 2})
+        found = talks.load("c")
+        assert found.context == {"seed": 1, "none": None, "persona": "p"}
+        assert found.metadata == {"m": LONG, "n": 2}
+
+        talks.update("c", merge=True, context={"seed": None}, metadata={"m": None})
+        found = talks.load("c")
+        assert found.context == {"none": None, "persona": "p"}
+        assert found.metadata == {"n": 2}
+
+        talks.update("c", merge=True, title="t", metadata={"n": None, "x": None})
+        assert (talks.load("c").title, talks.load("c").metadata) == ("t", {})
+        assert "metadata" not in talks.thread("c").load()
+        talks.update("c", context={"only": 1})
+        assert talks.load("c").context == {"only": 1}
+
+    def test_merging_what_is_set_saves_nothing(self) -> None:
+        talks = self.store.conversations
+        talks.create("c", context={"seed": 1})
+        first = talks.thread("c").get()
+
+        assert talks.update("c", merge=True, context={"seed": 1}) == first
+        assert talks.update("c", merge=True, context={}, metadata={}) == first
+        assert talks.update("c", merge=True, context={"other": None}) == first
+
+    def test_of_many_that_set_a_key_each_none_is_lost(self) -> None:
+        talks = self.store.conversations
+        talks.create("c")
+
+        def set_key(n: int) -> None:
+            talks.update("c", merge=True, context={f"{n}": n})
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(set_key, range(16)))
+
+        assert talks.load("c").context == {f"{n}": n for n in range(16)}
+
+    def test_only_a_mapping_can_be_merged(self) -> None:
+        talks = self.store.conversations
+        talks.create("c", context={"seed": 1})
+        for wrong in untyped(None, [], 5, "text"):
+            with raises(Unstorable):
+                talks.update("c", merge=True, context=wrong)
+
+        assert talks.load("c").context == {"seed": 1}
 
     def test_setting_what_is_set_saves_nothing(self) -> None:
         talks = self.store.conversations

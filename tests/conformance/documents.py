@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from conformance.ids import HOSTILE
+from conformance.loads import Chat
 from conformance.values import alike
 from holdfast.errors import Conflict, FormatMismatch, NotFound, Unstorable
 from holdfast.testing._cases import LONG, Cases, untyped
@@ -27,6 +28,36 @@ class DocumentTests(Cases):
             found = self.store.documents.load(f"{n}")
             assert alike(found.content, content)
             assert found.is_text == isinstance(content, str)
+
+    def test_a_typed_content_is_stored_plainly_and_loaded_as_its_type(self) -> None:
+        documents, chat = self.store.documents, Chat([LONG], 7)
+        saved = documents.save("plan", chat, metadata={"k": 1})
+        documents.save("plan", {"messages": []})
+
+        old = documents.load("plan", "@~1", type=Chat)
+
+        assert (old, old.content) == (saved, chat)
+        assert documents.load("plan", "@~1").content == {
+            "messages": [LONG], "budget": 7,
+        }  # fmt: skip
+        found = documents.find("plan", type=Chat)
+        assert found is not None
+        assert found.content == Chat([])
+        assert documents.find("nothing", type=Chat) is None
+        with raises(FormatMismatch):
+            documents.load("plan", type=list[int])
+
+    def test_markdown_and_json_of_one_name_are_two_documents(self) -> None:
+        documents = self.store.documents
+        documents.save("memory/notes.md", "# Notes")
+        documents.save("memory/notes.json", {"a": 1})
+
+        assert documents.load("memory/notes.md").content == "# Notes"
+        assert documents.load("memory/notes.json").content == {"a": 1}
+        listed = documents.list("memory")
+        assert [found.name for found in listed] == [
+            "memory/notes.json", "memory/notes.md",
+        ]  # fmt: skip
 
     def test_a_document_is_there_after_reopening(self) -> None:
         saved = self.store.documents.save("a/b", {"text": LONG}, metadata={"k": LONG})

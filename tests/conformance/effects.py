@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from datetime import timedelta
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +16,10 @@ from holdfast.testing._raises import raises
 from support.payments import World, asking_to_pay, make, pay
 
 ASKED = {"role": "user", "content": "Pay Bob 500."}
-KILLED = KeyboardInterrupt
+
+
+class Killed(BaseException):
+    """The process died here."""
 
 
 class PaymentCases(Cases):
@@ -54,10 +58,10 @@ class PaymentCases(Cases):
         @holdfast.once
         def dying(to: str, amount: int, ref: str) -> None:
             self.bank.paid.append((to, amount, ref))
-            raise KILLED
+            raise Killed
 
         run.llm_response(asking_to_pay(call, ref))
-        with raises(KILLED):
+        with raises(Killed):
             run.call(call, dying)
 
 
@@ -343,6 +347,37 @@ class KeptEffectTests(PaymentCases):
         assert [e.call_id for e in self.effects(left_behind=True)] == ["call-1"]
         assert pay(self.run(), "call-2", "f9") == {"receipt": "a1"}
 
+    def test_keys_of_the_caller_do_no_harm(self) -> None:
+        self.paid()
+        thread = self.store.conversations.thread("c")
+        mine = {"effect:x": 1, "call:9": "a", "call:1:begin:z": {"id": 7}, "anchor:": 2}
+        thread.record_all(mine)
+        self.clock.advance(timedelta(seconds=1))
+
+        self.store.prune(Retention(last=1, effects=timedelta(0)))
+
+        assert thread.effects() == []
+        assert thread.journal() == mine
+
+    def test_the_ledger_has_an_age_of_its_own(self) -> None:
+        run = self.paid()
+        self.killed_paying(run, "call-2", "b1")
+        self.clock.advance(timedelta(hours=2))
+        pay(self.run(), "call-3", "c1", to="eve")
+        self.run().resume(at="label:asked", discard=True)
+
+        self.store.prune(Retention(effects=timedelta(hours=3)))
+        assert len(self.effects(left_behind=True)) == 3
+        self.store.prune(Retention(effects=timedelta(hours=1)))
+
+        left = self.effects(left_behind=True)
+        assert [(e.call_id, e.status) for e in left] == [
+            ("call-2", "unknown"),
+            ("call-3", "completed"),
+        ]
+        keys = self.store.conversations.thread("c").journal()
+        assert not [key for key in keys if "call-1" in key]
+
     def test_a_hard_rewind_leaves_effects_behind_too(self) -> None:
         self.paid()
         self.store.conversations.thread("c").rewind("label:asked", hard=True)
@@ -416,7 +451,7 @@ class ToldEffectTests(PaymentCases):
         pay(run, "call-2", "f9")
         run.save()
 
-        assert str(self.run().messages).count("was set back") == 1
+        assert str(self.run().messages).count("from an earlier point") == 1
 
     def test_it_is_not_told_if_that_is_not_wanted(self) -> None:
         run = self.paid()
@@ -444,7 +479,7 @@ class ToldEffectTests(PaymentCases):
         run = self.run()
 
         assert [effect.call_id for effect in run.left_behind] == ["call-1"]
-        assert "was set back" in str(run.messages)
+        assert "from an earlier point" in str(run.messages)
 
 
 class UndoneEffectTests(PaymentCases):
@@ -501,11 +536,11 @@ class UndoneEffectTests(PaymentCases):
         run.save()
 
         def die(effect: holdfast.Effect) -> None:
-            raise KILLED
+            raise Killed
 
         run = self.run(tools=self.bank.tools(undo=die))
         run.resume(at="label:asked")
-        with raises(KILLED):
+        with raises(Killed):
             run.compensate()
 
         found = self.run().compensate()

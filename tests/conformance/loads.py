@@ -7,8 +7,9 @@ from typing import TypedDict
 
 import msgspec
 
-from holdfast.errors import FormatMismatch, NotFound
-from holdfast.testing._cases import LONG, Cases
+from holdfast.agents import Agent
+from holdfast.errors import FormatMismatch, NotFound, Unstorable
+from holdfast.testing._cases import LONG, Cases, untyped
 from holdfast.testing._raises import raises
 
 
@@ -18,6 +19,14 @@ class Chat:
 
     messages: list[str]
     budget: int = 5
+
+
+@dataclass
+class Chats:
+    """A state with typed parts."""
+
+    chats: list[Chat]
+    last: Chat
 
 
 class Message(TypedDict):
@@ -70,6 +79,53 @@ class TypedLoadTests(Cases):
         with raises(FormatMismatch):
             self.store.load(saved, type=Run)
         assert self.thread().load() == {"messages": "not a list"}
+
+    def test_what_is_saved_as_a_type_is_stored_plainly_and_loaded_as_it(self) -> None:
+        chat, run = self.thread(), Run([{"role": "user", "text": LONG}], 2)
+        first = chat.save(Chat([LONG]))
+        second = chat.save(run)
+
+        assert chat.load(first) == {"messages": [LONG], "budget": 5}
+        assert chat.load(first, type=Chat) == Chat([LONG])
+        assert chat.load() == {"messages": run.messages, "cost": 2}
+        assert chat.load(type=Run) == run
+        assert chat.save(run, if_changed=True) == second
+        assert chat.append(messages=[{"role": "user", "text": "b"}]).step == 3
+
+    def test_typed_objects_are_stored_wherever_a_value_is(self) -> None:
+        chat, plain = self.thread(), {"messages": ["a"], "budget": 5}
+        chat.save({"chats": [Chat(["a"])], "last": Chat(["a"])})
+        chat.append(chats=[Chat(["b"], 1)])
+        chat.record("key", Chat(["a"]))
+
+        chats = chat.load(type=Chats)
+
+        assert chats == Chats([Chat(["a"]), Chat(["b"], 1)], Chat(["a"]))
+        assert chat.load()["last"] == plain
+        assert chat.recorded("key") == plain
+        assert len(chat.history(None)) == 2
+
+    def test_typed_objects_are_stored_in_records(self) -> None:
+        store, plain = self.store, {"messages": ["a"], "budget": 5}
+        store.agents.save(Agent(id="a", state={"chat": Chat(["a"])}))
+        store.conversations.create("c", context={"chat": Chat(["a"])})
+        store.documents.save("d", [Chat(["a"])], metadata={"chat": Chat(["a"])})
+
+        assert store.agents.load("a").state == {"chat": plain}
+        assert store.conversations.load("c").context == {"chat": plain}
+        document = store.documents.load("d", type=list[Chat])
+        assert (document.content, document.metadata) == (
+            [Chat(["a"])], {"chat": plain},
+        )  # fmt: skip
+
+    def test_a_typed_object_that_would_come_back_changed_is_refused(self) -> None:
+        chat = self.thread()
+        for wrong in untyped(Chat("text"), Chat([], "5"), Chats([], Chat([], 1.5))):
+            for call in (chat.save, lambda value: chat.append(m=[value])):
+                with raises(Unstorable):
+                    call(wrong)
+
+        assert chat.head is None
 
     def test_an_older_state_is_loaded_as_a_type(self) -> None:
         chat = self.thread()

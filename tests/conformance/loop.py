@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.effects import KILLED, PaymentCases
+from conformance.effects import Killed, PaymentCases
 from holdfast.errors import Conflict, Unstorable
 from holdfast.strategy import after_reply, never
 from holdfast.testing._raises import raises
@@ -153,9 +153,9 @@ class OpenCallTests(PaymentCases):
 
         def die(to: str, amount: int, ref: str) -> None:
             self.bank.paid.append((to, amount, ref))
-            raise KILLED
+            raise Killed
 
-        with raises(KILLED):
+        with raises(Killed):
             run.call("call-1", die)
         return self.run()
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from conformance.values import alike
+from holdfast.conversations import Conversation
 from holdfast.errors import Unstorable
 from holdfast.messages import AnyMessage, Attachment, Message, ToolCall
 from holdfast.testing._cases import LONG, Cases, untyped
@@ -77,8 +79,8 @@ ANTHROPIC: list[dict[str, Any]] = [
 ]
 STRANGE: list[dict[str, Any]] = [
     {},
-    {"role": "narrator", "content": {"deep": [None, True, -0.0, 1e300]}},
-    {"role": 5, "content": ["user", 7, None, [[]]]},
+    {"role": "user", "content": {"deep": [None, True, -0.0, 1e300]}},
+    {"role": None, "content": ["user", 7, None, [[]]]},
     {"kind": "of tomorrow", "": "", "tool_calls": "none", "attachments": {"a": 1}},
     {"holdfast": 2, "role": "user", "content": "of a newer version"},
     {"holdfast": 1, "content": "without a role"},
@@ -249,6 +251,54 @@ class MessageTests(Cases):
         assert kept == stored | {
             "attachments": [{"id": "a", "kind": "hologram", "depth": 3}]
         }
+
+    def test_a_new_message_has_a_role_that_is_known(self) -> None:
+        talks = self.store.conversations
+        chat = talks.create("c")
+        run = talks.recorder("c")
+        accepting: list[Callable[[Any], object]] = [
+            lambda message: talks.add("c", message),
+            lambda message: talks.create("d", messages=[message]),
+            lambda message: talks.save(Conversation(id="d", messages=[message])),
+            chat.add,
+            run.add,
+            run.llm_response,
+        ]
+        for wrong in untyped(
+            Message(role="usre"), {"role": "usre", "content": "x"}, {"role": ["user"]}
+        ):
+            for accept in accepting:
+                with raises(Unstorable) as refused:
+                    accept(wrong)
+                assert refused.error.path == "role"
+
+        assert talks.load("c").messages == chat.messages == run.messages == []
+        assert talks.find("d") is None
+
+    def test_a_role_that_is_refused_is_told_with_those_that_are_not(self) -> None:
+        with raises(Unstorable) as refused:
+            self.store.conversations.create(messages=[Message(role="usre")])
+
+        assert "'usre' is no role; did you mean 'user'?" in refused.error.reason
+        assert "user, assistant, system, tool" in refused.error.reason
+
+    def test_a_role_that_is_stored_may_be_any(self) -> None:
+        talks = self.store.conversations
+        talks.create("c")
+        thread = talks.thread("c")
+        odd = [{"role": "narrator", "content": "Rain."}, {"role": 5}]
+        thread.save({**thread.load(), "messages": odd})
+
+        chat = talks.load("c")
+        chat.title = "changed"
+        talks.save(chat)
+        talks.add("c", Message.user("Hm."))
+        run = talks.recorder("c", system="Be brief.")
+        run.add({"role": "user", "content": "Go on."})
+        run.save()
+
+        assert talks.load("c").messages[1:3] == odd
+        assert talks.load("c").message_count == 5
 
     def test_fields_of_another_type_survive(self) -> None:
         stored: dict[str, Any] = {

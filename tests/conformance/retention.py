@@ -6,9 +6,11 @@ import warnings
 from datetime import timedelta
 
 from holdfast._port import Pruned
-from holdfast.errors import Conflict, NotFound
+from holdfast.agents import Agent
+from holdfast.conversations import Conversation
+from holdfast.errors import Conflict, NotFound, Unstorable
 from holdfast.retention import Retention, Thin
-from holdfast.testing._cases import Cases, steps
+from holdfast.testing._cases import Cases, steps, untyped
 from holdfast.testing._prune import RetentionCases
 from holdfast.testing._raises import raises
 
@@ -142,6 +144,197 @@ class PolicyTests(RetentionCases):
         assert steps(fork.history()) == [3, 2]
         assert fork.load("@~1") == {"n": 2}
         assert self.thread().load() == {"n": 5}
+
+    def test_all_owners_together_keep_so_many_threads(self) -> None:
+        for n in range(3):
+            self.store.thread(f"you {n}", owner="you").save({})
+        self.filled(1, "nobody's")
+        for n in range(3):
+            self.store.thread(f"me {n}", owner="me").save({})
+
+        # Those of mine that go anyway do not take the place of yours.
+        policy = Retention(threads_per_owner=2, threads_in_all=4)
+        assert self.store.prune(policy).threads == 3
+        left = {thread.id for thread in self.store.threads()}
+        assert left == {"me 2", "me 1", "nobody's", "you 2"}
+
+        assert self.store.prune(Retention(threads_in_all=1)).threads == 3
+        assert [thread.id for thread in self.store.threads()] == ["me 2"]
+
+    def test_a_policy_for_some_kinds_touches_no_others(self) -> None:
+        store = self.store
+        for n in range(4):
+            store.agents.save(Agent(id="a", name=f"{n}"))
+            store.documents.save("notes", f"{n}")
+            store.conversations.save(Conversation(id="talk", title=f"{n}"))
+            self.clock.advance(DAY)
+        self.filled(4)
+        of_talks = ("conversation",)
+
+        for policy in (
+            Retention(kinds=of_talks, within=DAY),
+            Retention(kinds=of_talks, thin=Thin(daily=2)),
+            Retention(kinds=of_talks, last=1),
+        ):
+            store.prune(policy)
+
+        assert store.conversations.thread("talk").step == 4
+        assert len(store.conversations.thread("talk").history()) == 1
+        assert len(store.agents.thread("a").history()) == 4
+        assert len(store.documents.thread("notes").history()) == 4
+        assert len(self.thread().history()) == 4
+
+
+class LimitedPruneTests(RetentionCases):
+    """A prune of one thread, one agent, one owner."""
+
+    def test_only_one_thread_is_pruned(self) -> None:
+        for name in ("chat", "other"):
+            self.filled(5, name)
+
+        dry = self.thread().prune(Retention(last=2), dry_run=True)
+        assert (dry.checkpoints, len(self.thread().history())) == (3, 5)
+        assert self.thread().prune(Retention(last=2)) == dry
+
+        assert steps(self.thread().history()) == [5, 4]
+        assert len(self.thread("other").history()) == 5
+        assert self.store.prune(Retention(last=1), thread="other").checkpoints == 4
+        assert steps(self.thread().history()) == [5, 4]
+
+    def test_a_thread_that_is_not_there_has_nothing_to_prune(self) -> None:
+        self.filled(3)
+        policy = Retention(last=1, idle=timedelta(0), at_most=0)
+
+        assert self.thread("nobody").prune(policy) == Pruned()
+        assert self.store.prune(policy, agent="nobody") == Pruned()
+        assert self.store.prune(policy, owner="nobody") == Pruned()
+
+    def test_only_the_threads_of_one_agent_or_owner_are_pruned(self) -> None:
+        for agent in ("a", "b"):
+            for owner in ("ann", "bob"):
+                thread = self.store.thread(f"{agent}/{owner}", agent=agent, owner=owner)
+                for n in range(4):
+                    thread.save({"n": n})
+        last = Retention(last=1)
+
+        assert self.store.prune(last, agent="a", owner="ann").checkpoints == 3
+        assert self.sizes("a/ann", "a/bob", "b/ann", "b/bob") == [1, 4, 4, 4]
+        assert self.store.prune(last, agent="a").checkpoints == 3
+        assert self.store.prune(last, owner="ann").checkpoints == 3
+        assert self.sizes("a/ann", "a/bob", "b/ann", "b/bob") == [1, 1, 1, 4]
+        assert self.store.prune(last, prefix="b/").checkpoints == 3
+
+    def sizes(self, *names: str) -> list[int]:
+        return [len(self.thread(name).history()) for name in names]
+
+    def test_only_the_threads_of_one_agent_are_dropped(self) -> None:
+        for agent in ("a", "b"):
+            for n in range(3):
+                name = f"{agent} {n}"
+                self.store.thread(name, agent=agent, owner="ann").save({})
+        self.clock.advance(DAY)
+
+        policy = Retention(threads_per_owner=2)
+        assert self.store.prune(policy, agent="a").threads == 1
+        assert self.store.prune(Retention(idle=HOUR), agent="a").threads == 2
+
+        left = {thread.id for thread in self.store.threads()}
+        assert left == {"b 0", "b 1", "b 2"}
+
+    def test_what_other_threads_were_forked_from_stays(self) -> None:
+        saved = self.filled(5)
+        fork = self.thread().fork("fork", at=saved[1])
+        fork.save({"n": "own"})
+        fork.save({"n": "more"})
+        policy = Retention(last=1, forks=False)
+
+        assert self.thread().prune(policy).checkpoints == 3
+
+        assert steps(fork.history()) == [4, 3, 2]
+        assert fork.load("@{upstream}") == {"n": 2}
+        assert fork.prune(policy).checkpoints == 1
+        assert steps(fork.history()) == [4, 2]
+        assert steps(self.thread().history()) == [5, 2]
+
+    def test_dropping_a_thread_leaves_what_its_forks_need(self) -> None:
+        saved = self.filled(5)
+        fork = self.thread().fork("fork", at=saved[2])
+        self.clock.advance(DAY)
+
+        assert self.thread().prune(Retention(idle=HOUR)).threads == 1
+
+        assert self.thread().head is None
+        assert steps(fork.history()) == [3, 2, 1]
+        # What a deleted thread left behind belongs to those that go on from it.
+        fork.save({"n": "own"})
+        assert fork.prune(Retention(last=1, forks=False)).checkpoints == 2
+        assert steps(fork.history()) == [4, 3]
+
+    def test_what_a_deleted_thread_left_to_several_is_pruned_for_all_only(self) -> None:
+        saved = self.filled(4)
+        for name in ("one", "two"):
+            self.thread().fork(name, at=saved[3]).save({"n": name})
+        self.thread().delete()
+        policy = Retention(last=1, forks=False)
+
+        assert self.thread("one").prune(policy) == Pruned()
+        assert self.store.prune(policy).checkpoints == 3
+        assert steps(self.thread("two").history()) == [5, 4]
+
+    def test_a_restored_conversation_can_be_pruned_and_another_agents_is_not(
+        self,
+    ) -> None:
+        for agent in ("a", "b"):
+            self.store.agents.save(Agent(id=agent))
+            for n in range(4):
+                talk = Conversation(id=f"of {agent}", agent=agent, title=f"{n}")
+                self.store.conversations.save(talk)
+            self.store.agents.checkpoint(agent, "here")
+            self.store.conversations.delete(f"of {agent}")
+        self.store.agents.restore("a", "here")
+        restored = self.store.conversations.thread("of a")
+        assert len(restored.history()) == 4
+
+        pruned = self.store.prune(Retention(last=1), agent="a")
+        self.store.agents.restore("b", "here")
+
+        assert (pruned.checkpoints, len(restored.history())) == (3, 1)
+        assert self.store.conversations.load("of a").title == "3"
+        assert len(self.store.conversations.thread("of b").history()) == 4
+        self.store.agents.restore("a", "here")
+
+    def test_a_restored_conversation_is_pruned_by_itself_and_by_its_kind(self) -> None:
+        self.store.agents.save(Agent(id="a"))
+        for n in range(6):
+            self.store.conversations.save(Conversation(id="c", agent="a", title=f"{n}"))
+        self.store.agents.checkpoint("a", "here")
+        self.store.conversations.delete("c")
+        self.store.agents.restore("a", "here")
+        restored = self.store.conversations.thread("c")
+
+        assert restored.prune(Retention(last=4)).checkpoints == 2
+        kinds = ("conversation",)
+        assert self.store.prune(Retention(last=1, kinds=kinds)).checkpoints == 3
+
+        assert steps(restored.history()) == [6]
+        self.store.agents.restore("a", "here")
+        assert self.store.conversations.load("c").title == "5"
+
+    def test_the_share_that_may_go_is_that_of_the_threads_it_is_limited_to(
+        self,
+    ) -> None:
+        self.filled(40, "other")
+        saved = self.filled(4)
+        self.thread().fork("fork", at=saved[1]).save({})
+
+        with raises(Conflict, "too_much"):
+            self.thread().prune(Retention(last=2, forks=False, at_most=0.2))
+        assert self.thread().prune(Retention(last=2, at_most=0.25)).checkpoints == 1
+
+    def test_a_limit_that_makes_no_sense_is_refused(self) -> None:
+        for wrong in untyped(5, b"chat", "a\0"):
+            with raises(Unstorable):
+                self.store.prune(Retention(last=1), agent=wrong)
 
 
 class PrunedBranchTests(Cases):

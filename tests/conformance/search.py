@@ -77,7 +77,8 @@ class SearchedTextTests(SearchCases):
     def test_nothing_is_found_across_messages(self) -> None:
         self.talk("c", "one", "two")
 
-        assert self.found("one\ntwo") == []
+        assert self.found('"one\ntwo"') == []
+        assert self.found("one two") == []
         assert self.found("onetwo") == []
 
     def test_a_query_is_text(self) -> None:
@@ -89,7 +90,7 @@ class SearchedTextTests(SearchCases):
         for wrong in untyped(0, -1, 1.5, "3", True):
             with raises(Unstorable):
                 self.store.search("text", limit=wrong)
-        for name in ("agent", "owner", "conversation"):
+        for name in ("agent", "owner", "conversation", "per"):
             with raises(Unstorable):
                 self.store.search("text", **untyped({name: ""})[0])
 
@@ -127,6 +128,15 @@ class SnippetTests(SearchCases):
         assert "before needle after" in long.snippet
         assert long.snippet[0] == long.snippet[-1] == "…"
         assert 80 <= len(long.snippet) <= 120
+
+    def test_a_snippet_shows_the_longest_of_several_words(self) -> None:
+        self.talk("c", f"a to b {'before ' * 50} Lyon Central to Paris")
+
+        [words] = self.store.search("to lyon central paris")
+        [together] = self.store.search("to b")
+
+        assert words.snippet.endswith("before Lyon Central to Paris")
+        assert together.snippet.startswith("a to b before")
 
     def test_a_snippet_is_cut_where_folding_makes_texts_longer(self) -> None:
         self.talk("c", "ß" * 200 + " needle İİ " + "İ" * 200)

@@ -118,6 +118,32 @@ class SessionRetentionTests(Cases):
         left = {talk.id for talk in talks.list()}
         assert left == {"0", "5", "quiet", "nobody's"}
 
+    def test_all_owners_together_keep_the_newest(self) -> None:
+        talks = self.store.conversations
+        for n in range(3):
+            for owner in ("ann", None):
+                talks.create(f"{n} of {owner}", owner=owner)
+        self.store.thread("mine").save({})
+
+        assert talks.prune(in_all=3).threads == 3
+
+        left = {talk.id for talk in talks.list()}
+        assert left == {"2 of None", "2 of ann", "1 of None"}
+        assert self.store.thread("mine").step == 1
+
+    def test_the_sessions_of_one_user_or_agent_are_pruned(self) -> None:
+        talks = self.store.conversations
+        for owner in ("ann", "bob"):
+            for agent in ("a", "b"):
+                talks.create(f"{owner} {agent}", owner=owner, agent=agent)
+        self.clock.advance(2 * HOUR)
+
+        assert talks.prune(idle=HOUR, owner="ann", agent="a").threads == 1
+        assert talks.prune(in_all=1, owner="bob").threads == 1
+        assert talks.prune(idle=HOUR, agent="b").threads == 2
+
+        assert list(talks.list()) == []
+
     def test_pruning_sessions_touches_nothing_else(self) -> None:
         store = self.store
         store.thread("mine", owner="ann").save({})

@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from itertools import permutations
 
+from holdfast._values.codec import encode
+from holdfast.agents import Agent
 from holdfast.errors import Unstorable
+from holdfast.messages import Message
 from holdfast.testing._cases import LONG, Cases
 from holdfast.testing._raises import raises
 from holdfast.testing._shapes import SHAPES
@@ -28,6 +31,47 @@ VALUES: list[object] = [
 def alike(one: object, other: object) -> bool:
     """Whether two values are equal including the types of all parts, and NaN is NaN."""
     return repr(one) == repr(other)
+
+
+def size_of(state: object) -> int:
+    """The bytes of a state as JSON; of a mapping with text keys, of its values."""
+    if type(state) is dict and all(type(key) is str for key in state):
+        return sum(len(encode(value)) for value in state.values())
+    return len(encode(state))
+
+
+class SizeTests(Cases):
+    """``Checkpoint.size``, however a state is divided, packed and put together."""
+
+    def test_the_size_of_a_state_of_any_shape(self) -> None:
+        chat = self.thread()
+        for state in (*SHAPES, *VALUES, {"value": VALUES, "\ud7ff €": VALUES}):
+            assert chat.save(state).size == size_of(state)
+            assert chat.save({"a": 1, "b": state}).size == 1 + len(encode(state))
+
+    def test_the_size_grows_with_what_is_appended(self) -> None:
+        chat = self.thread()
+        for n in range(30):
+            saved = chat.append(messages=[{"n": n}, LONG][: n % 3], notes=["€"] * n)
+            assert saved.size == size_of(chat.load())
+        chat.save({**chat.load(), "notes": ["€"], "more": LONG})
+
+        for checkpoint in chat.history(None):
+            assert checkpoint.size == size_of(chat.load(checkpoint))
+
+    def test_the_size_of_a_record_is_that_of_its_state(self) -> None:
+        store = self.store
+        store.documents.save("d", LONG, metadata={"k": LONG})
+        store.agents.save(Agent(id="a", state={"s": LONG}))
+        store.conversations.create("c", title="t", messages=[Message.user(LONG)])
+        for _ in range(3):
+            store.conversations.add("c", Message.assistant("short"))
+
+        for thread in store.threads():
+            assert thread.head is not None
+            assert thread.head.size == size_of(store.load(thread.head))
+        [listed] = store.documents.list()
+        assert listed.size == store.documents.thread("d").get().size
 
 
 class ValueTests(Cases):

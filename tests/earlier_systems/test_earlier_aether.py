@@ -25,6 +25,7 @@ from holdfast import (
     ToolCall,
     Unstorable,
 )
+from holdfast.messages import stored
 from holdfast.testing import FakeClock, ids, raises
 from support.earlier_systems import DAY, damage, steps, watched
 from support.samples import LONG
@@ -493,9 +494,10 @@ def test_3_17_unknown_roles_kinds_and_fields_are_kept(store):
         role="narrator", tool_calls=[call], attachments=[file], extra={"mood": "calm"}
     )
     other = {"role": "chorus", "kind": "song", "verses": [{"of": "tomorrow"}]}
-    store.conversations.create("c", messages=[message, other])
+    store.conversations.create("c")
     thread = store.conversations.thread("c")
-    thread.save({**thread.load(), "weather": "fair"})
+    messages = [stored(message), other]
+    thread.save({**thread.load(), "messages": messages, "weather": "fair"})
 
     loaded = store.conversations.load("c")
     store.conversations.save(loaded)

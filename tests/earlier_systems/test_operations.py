@@ -151,9 +151,9 @@ def test_operation_11_list_without_states_count_and_list_threads(store, chat):
         chat.save({"n": n})
 
     assert steps(chat.history(order="oldest")) == [1, 2, 3]
-    assert (chat.step, store.stats().checkpoints) == (3, 3)
+    assert (chat.step, chat.count()) == (3, 3)
     assert [thread.id for thread in store.threads()] == ["chat"]
-    assert store.thread("nobody").step == 0
+    assert (store.thread("nobody").step, store.thread("nobody").count()) == (0, 0)
 
 
 def test_operation_12_delete_a_checkpoint_or_a_thread(store, chat):
@@ -259,12 +259,14 @@ def test_operation_23_list_the_checkpoints_of_an_agents_conversation(store, agen
     assert steps(store.conversations.thread("c").history()) == [2, 1]
 
 
-def test_operation_24_prune_all_but_so_many(store, chat):
+def test_operation_24_prune_all_but_so_many_of_an_agent(store, agent):
     for n in range(5):
-        chat.save({"n": n})
+        store.conversations.add("c", Message.user(f"{n}"))
+        store.thread("of another", agent="b").save({"n": n})
 
-    assert store.prune(Retention(last=2)).checkpoints == 3
-    assert steps(chat.history()) == [5, 4]
+    assert store.prune(Retention(last=2), agent=agent).checkpoints == 5
+    assert steps(store.conversations.thread("c").history()) == [7, 6]
+    assert store.thread("of another").count() == 5
 
 
 def test_operation_25_open_a_file_or_memory(path):
@@ -312,9 +314,16 @@ def test_operation_29_make_find_delete_and_list_checkpoints(store, agent):
 def test_operation_30_search_conversations(store, agent):
     store.conversations.create("d", agent="b", messages=[Message.user("reef")])
 
-    found = store.search("Reef", agent=agent, limit=5)
+    def found(query, limit):
+        options = {"agent": agent, "limit": limit, "per": "conversation"}
+        page = store.conversations.search(query, **options)
+        return [(match.conversation, match.position) for match in page]
 
-    assert [(match.conversation, match.position) for match in found] == [("c", 0)]
+    assert found("Reef", 5) == [("c", 0)]
+    more = [Message.user(f"Reef number {n}") for n in range(3)]
+    store.conversations.create("e", agent=agent, messages=more)
+    assert found("reef", 2) == [("e", 2), ("c", 0)]
+    assert found("number reef", 2) == [("e", 2)]
 
 
 def test_operation_31_statistics(store, agent):
@@ -385,10 +394,12 @@ def test_operation_37_every_operation_is_a_tool_with_a_description():
 
 def test_operation_38_save_and_load_text_and_json(store):
     store.documents.save("notes/rust/tips", "# Tips")
-    store.documents.save("state/app", {"n": 1})
+    store.documents.save("state/app.json", {"n": 1})
+    store.documents.save("state/app.md", "# App")
 
     assert store.documents.load("notes/rust/tips").content == "# Tips"
-    assert store.documents.load("state/app").content == {"n": 1}
+    assert store.documents.load("state/app.json").content == {"n": 1}
+    assert store.documents.load("state/app.md").content == "# App"
     assert store.documents.find("nothing") is None
 
 
@@ -408,10 +419,11 @@ def test_operation_40_delete_a_document(store):
 def test_operation_41_sessions_of_a_user(store):
     session = store.conversations.get_or_create("ann", "s")
     store.conversations.update("s", context={"persona": "p"})
+    store.conversations.update("s", merge=True, context={"seed": 1})
 
     again = store.conversations.get_or_create("ann", "s")
 
-    assert (again.id, again.context) == (session.id, {"persona": "p"})
+    assert (again.id, again.context) == (session.id, {"persona": "p", "seed": 1})
     assert store.conversations.load("s", owner="ann") == again
     assert store.conversations.delete("s", owner="ann") == 1
     assert store.conversations.find("s") is None

@@ -81,7 +81,7 @@ def test_type_04_a_checkpoint_with_a_state_of_any_type(store):
     class Plan(msgspec.Struct):
         steps: list[str]
 
-    saved = store.thread("t").save(msgspec.to_builtins(Plan(["read"])))
+    saved = store.thread("t").save(Plan(["read"]))
 
     assert store.thread("t").load(saved, type=Plan) == Plan(["read"])
     assert (saved.id, saved.thread, saved.step) == (saved.id, "t", 1)

@@ -294,6 +294,8 @@ def test_a_checkpoint_whose_pins_were_harmed_is_not_restored(harm, memory):
 
     with raises(Corrupt):
         memory.agents.restore("a", made)
+    with raises(Corrupt):
+        memory.agents.load_checkpoint("a", made)
 
     assert memory.agents.load("a") == before
     assert len(memory.agents.checkpoints("a")) == 1

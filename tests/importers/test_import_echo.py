@@ -135,6 +135,66 @@ def test_0_2_one_bad_checkpoint_of_a_hundred_loses_no_other(memory, tmp_path, da
     assert memory.conversations.thread(ALICE).step == 99
 
 
+def checkpoint_texts(session, count):
+    good = read(ECHO / "checkpoints.json")[ALICE][0]
+    names = {"session_id": session, "metadata": {"checkpoint_id": "of another"}}
+    return [
+        json.dumps(good | names | {"checkpoint_id": f"{session} {n}"})
+        for n in range(count)
+    ]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        '{"session_id": "first", "checkpoint_id": "never closed',
+        '{"session_id": "first", "messages": [{"role": "user"',
+        '{"session_id": "first", "messages": []}}',
+        '"a text that is not closed',
+        "]",
+        "}",
+        "{} {}",
+        '{"checkpoint_id": "x", "created_at": 1, "metadata": {"summary": [',
+        '{"a": "}',
+        "\\",
+        "",
+    ],
+)
+@pytest.mark.parametrize("place", [0, 2, 4])
+def test_0_2_whatever_damages_one_entry_loses_none_after_it(
+    memory, tmp_path, damage, place
+):
+    first, second = checkpoint_texts("first", 5), checkpoint_texts("second", 3)
+    first[place] = damage
+    path = tmp_path / "checkpoints.json"
+    path.write_text(f'{{"first": [{",".join(first)}], "second": [{",".join(second)}]}}')
+    before = path.read_bytes()
+
+    report = import_from(memory, path, format="echo")
+
+    assert report.damaged
+    assert report.ignored == ()
+    assert report.found == {"first": 4, "second": 3}
+    for name, count in (("first", 5), ("second", 3)):
+        history = memory.conversations.thread(name).history(order="oldest")
+        assert [checkpoint.id for checkpoint in history] == [
+            f"{name} {n}" for n in range(count) if (name, n) != ("first", place)
+        ]
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("value", ["{}", "7", "[[]", '"x', "null", "{]"])
+def test_a_session_that_is_no_list_loses_no_session_after_it(memory, tmp_path, value):
+    texts = ",".join(checkpoint_texts("second", 3))
+    path = tmp_path / "checkpoints.json"
+    path.write_text(f'{{"first": {value}, "second": [{texts}]}}')
+
+    report = import_from(memory, path, format="echo")
+
+    assert "torn or damaged" in report.damaged[-1].reason
+    assert memory.conversations.thread("second").step == 3
+
+
 def test_what_an_interrupted_write_left_over_is_named_and_not_read(memory, tmp_path):
     path = source("echo", tmp_path)
     for name in ("checkpoints.json.tmp", "other.tmp.leftover"):

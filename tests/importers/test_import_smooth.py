@@ -326,3 +326,49 @@ def test_files_and_database_of_one_agent_are_not_mixed(memory, tmp_path):
     assert report.imported.checkpoints == 0
     assert len(report.conflicts) == 2
     assert same(smooth_back(memory), {r["id"]: r for r in RECORDS})
+
+
+def test_a_database_beside_the_files_is_imported_too(memory, tmp_path):
+    folder = source("smooth", tmp_path)
+    chat = {**RECORDS[0]["conversation"], "id": "only in the database"}
+    rows = [record("a", conversation=chat), record("b", conversation=chat)]
+    smooth_database(folder / "checkpoints.db", rows)
+
+    report = import_from(memory, folder)
+
+    files, database = report.parts
+    assert (files.format, files.imported.checkpoints) == ("smooth", 5)
+    assert (database.format, database.imported.checkpoints) == ("smooth-sqlite", 2)
+    assert database.path == str(folder / "checkpoints.db")
+    assert report.is_complete
+    assert report.ignored == ()
+
+
+def test_a_database_alone_in_a_folder_is_found(memory, tmp_path):
+    source("smooth-sqlite", tmp_path / "state" / "agent")
+
+    report = import_from(memory, tmp_path)
+
+    assert (report.format, report.imported.checkpoints) == ("smooth-sqlite", 5)
+
+
+def test_a_database_beside_files_of_a_given_format_is_named(memory, tmp_path):
+    folder = source("smooth", tmp_path)
+    smooth_database(folder / "checkpoints.db", [record("a")])
+
+    report = import_from(memory, folder, format="smooth")
+
+    assert [finding.reason for finding in report.ignored] == [
+        "is a database; import it by itself"
+    ]
+
+
+def test_what_files_and_database_both_hold_is_taken_once_and_told(memory, tmp_path):
+    folder = source("smooth", tmp_path)
+    smooth_database(folder / "checkpoints.db", RECORDS)
+
+    files, database = import_from(memory, folder).parts
+
+    assert (files.imported.checkpoints, database.imported.checkpoints) == (5, 0)
+    assert all("other content" in f.reason for f in database.conflicts)
+    assert len(database.conflicts) == 2

@@ -1,7 +1,9 @@
 """What all importers have in common: once, whole, and never over other work."""
 
 import asyncio
+import contextlib
 import os
+import sqlite3
 import subprocess
 import sys
 from datetime import timedelta
@@ -18,6 +20,8 @@ from support.import_sources import (
     fingerprint,
     imported,
     read,
+    smooth_database,
+    smooth_records,
     source,
     write,
 )
@@ -249,6 +253,90 @@ def test_an_import_killed_anywhere_is_completed_by_running_it_again(tmp_path, fo
     assert report["points"] >= 5
 
 
+# --- several formats ------------------------------------------------------------------
+
+
+def mixed(folder):
+    """All samples in one folder, as programs that share it would leave them."""
+    for format_ in SOURCES:
+        found = source(format_, folder / "samples" / format_)
+        for entry in sorted(found.iterdir()) if found.is_dir() else [found]:
+            os.renames(entry, folder / "state" / entry.name)
+    others = [
+        {**r, "conversation": {**r["conversation"], "id": f"d-{r['id']}"}}
+        for r in smooth_records()
+    ]
+    smooth_database(folder / "state" / "checkpoints.db", others)
+    return folder / "state"
+
+
+def test_a_folder_of_several_formats_is_imported_format_by_format(memory, tmp_path):
+    alone = {
+        name: import_from(holdfast.open(":memory:"), source(name, tmp_path / name))
+        for name in FORMATS
+    }
+    folder = mixed(tmp_path)
+    before = fingerprint(folder)
+
+    report = import_from(memory, folder)
+
+    assert {part.format for part in report.parts} == set(FORMATS)
+    for part in report.parts:
+        assert part.found == alone[part.format].found
+        assert part.imported.checkpoints == alone[part.format].imported.checkpoints
+        assert part.damaged == part.conflicts == ()
+    assert report.imported.checkpoints == sum(
+        part.imported.checkpoints for part in report.parts
+    )
+    assert report.format == "aether, cortex, echo, smooth, smooth-sqlite, oxios"
+    assert report.is_complete
+    assert fingerprint(folder) == before
+    again = import_from(memory, folder)
+    assert (again.imported, again.already_there) == (Counts(), report.imported)
+
+
+def test_the_report_of_several_formats_shows_each(memory, tmp_path):
+    report = import_from(memory, mixed(tmp_path), dry_run=True)
+
+    lines = str(report).splitlines()
+    assert lines[0].endswith(
+        "/state (aether, cortex, echo, smooth, smooth-sqlite, oxios)"
+    )
+    assert [line for line in lines if line.startswith("would import")][1:] == [
+        str(part).splitlines()[0] for part in report.parts
+    ]
+    assert memory.threads().items == ()
+
+
+def test_what_is_damaged_among_several_formats_is_reported_once(memory, tmp_path):
+    folder = mixed(tmp_path)
+    (folder / "agent-1" / "broken.json").write_text('{"agent_id": 1, "conversation"')
+    (folder / "readme.txt").write_text("hello")
+    (folder / "torn.db").write_bytes((folder / "checkpoints.db").read_bytes()[:5000])
+
+    report = import_from(memory, folder)
+
+    assert [os.path.basename(f.path) for f in report.damaged] == ["broken.json"]
+    names = [os.path.basename(f.path) for f in report.ignored]
+    assert names.count("readme.txt") == names.count("torn.db") == 1
+    assert set(names) == {"readme.txt", "torn.db", "list_metadata.json"}
+
+
+def test_smooth_files_of_which_a_folder_of_documents_has_some_are_not_documents(
+    memory, tmp_path
+):
+    source("smooth", tmp_path)
+    source("oxios", tmp_path)
+    os.rename(tmp_path / "files", tmp_path / "oxios" / "agents")
+
+    smooth, oxios = import_from(memory, tmp_path / "oxios").parts
+
+    assert (smooth.format, oxios.format) == ("smooth", "oxios")
+    assert smooth.imported.checkpoints == 5
+    assert oxios.found == {"sessions": 3, "memory": 3, "knowledge/rust": 1}
+    assert import_from(memory, tmp_path / "oxios", format="oxios").imported.documents
+
+
 # --- what cannot be told --------------------------------------------------------------
 
 
@@ -274,16 +362,18 @@ def test_files_of_no_known_format_are_refused_with_the_list_of_formats(
     assert all(name in str(refused.error) for name in FORMATS)
 
 
-def test_files_that_look_like_two_formats_are_refused(memory, tmp_path):
-    source("smooth", tmp_path)
-    source("oxios", tmp_path)
-    os.rename(tmp_path / "files", tmp_path / "oxios" / "agents")
+def test_a_file_that_looks_like_two_formats_is_refused(memory, tmp_path):
+    both = tmp_path / "both.db"
+    names = "thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id"
+    with contextlib.closing(sqlite3.connect(both)) as db:
+        db.execute(
+            f"create table checkpoints (agent_id, conversation, iteration, {names})"
+        )
 
-    with raises(FormatMismatch) as refused:
-        import_from(memory, tmp_path / "oxios")
+    with raises(FormatMismatch, "unknown_format") as refused:
+        import_from(memory, both)
 
-    assert "oxios or smooth" in str(refused.error)
-    assert import_from(memory, tmp_path / "oxios", format="oxios").imported.documents
+    assert "langgraph or smooth-sqlite" in str(refused.error)
 
 
 def test_an_unknown_format_is_refused_with_the_list_of_formats(memory, tmp_path):

@@ -13,6 +13,8 @@ from holdfast._port import (
     Ancestors,
     Candidates,
     Entries,
+    FamilyEntries,
+    LineLength,
     Marked,
     Matches,
     Moves,
@@ -265,6 +267,9 @@ BROKEN = {
     "what_was_rewound_is_listed_only_with_all": lists(Saves, reversed),
     "all_is_paged_as_well": asks(Saves, before=None),
     "history_lists_the_newest_first": lists(Ancestors, reversed),
+    "a_history_is_counted_without_being_listed": lists(
+        LineLength, lambda found: [count + 1 for count in found]
+    ),
     "a_step_is_found_on_the_line_of_the_head": asks(Ancestors, from_step=None),
     "find_gives_the_newest_or_nothing": lists(Marked, reversed),
     "an_id_or_the_beginning_of_one": lists(Matches, lambda _: ()),
@@ -272,6 +277,19 @@ BROKEN = {
     "what_was_not_recorded_is_the_default": asks(Entries, key=None),
     "several_are_recorded_at_once": lists(
         Entries, lambda found: sorted(found, key=lambda e: e.key)
+    ),
+    "what_is_forgotten_is_gone_and_the_rest_stays": writes(
+        lambda w: replace(w, forget=())
+    ),
+    "on_another_head_nothing_is_recorded": writes(
+        lambda w: w if w.checkpoint else replace(w, expect=UNSET)
+    ),
+    "of_a_family_only_the_first_records_a_key": writes(
+        lambda w: replace(w, family_wide=False)
+    ),
+    "entries_are_listed_by_the_beginning_of_their_keys": asks(Entries, prefix=None),
+    "a_family_lists_what_its_threads_recorded_on_themselves": lists(
+        FamilyEntries, reversed
     ),
     "the_heaviest_come_first_with_their_forks": lists(Weights, reversed),
     "long_queries_and_long_messages_are_found": lists(Candidates, first_range),

@@ -62,7 +62,7 @@ def problems_of(store: Store) -> list[str]:
             for position, message in enumerate(store.load(thread.head)["messages"])
             if query.casefold() in message["content"]
         )
-        matches = store.search(query, limit=None)
+        matches = store.search(f'"{query}"', limit=None)
         if sorted((m.conversation, m.position) for m in matches) != wanted:
             found.append(f"{query!r}: {len(matches)} found of {len(wanted)}")
     return found + index_problems_of(store)
@@ -95,7 +95,7 @@ def search_on(path: str, at: int, tell: Tell) -> None:
     disk = FaultyDisk("faulty")
     store = disk.open(path, durability="normal")
     disk.arm(Fault(at=at, effect=kill))
-    store.search("message 7 of")
+    store.search('"message 7 of"')
     tell(disk.heal())
 
 
@@ -133,10 +133,10 @@ def save_and_search(path: str, rank: int, count: int, gate: Gate, tell: Tell) ->
         for n in range(count):
             store.conversations.add(own, user(text(rank, n)))
             store.conversations.add("shared", user(f"shared by {rank}: {n}."))
-            mine = store.search(f"message {n} of {rank} ", limit=None)
+            mine = store.search(f'"message {n} of {rank} "', limit=None)
             if [(m.conversation, m.position) for m in mine] != [(own, n)]:
                 wrong.append(f"{rank}: message {n} is not found")
-            shared = store.search(f"shared by {rank}:", limit=None)
+            shared = store.search(f'"shared by {rank}:"', limit=None)
             if len(shared) != n + 1:
                 wrong.append(f"{rank}: {len(shared)} of {n + 1} shared")
     tell(wrong)

@@ -282,6 +282,20 @@ class Machine(RuleBasedStateMachine):
 
     @precondition(has_pins)
     @rule(data=st.data())
+    def look_into_a_checkpoint(self, data):
+        agent, pin = self.draw_pin(data)
+
+        found = self.store.agents.load_checkpoint(agent, pin.record)
+
+        assert found.checkpoint == pin.record
+        assert replace(found.agent, active_conversations=()) == pin.agent
+        assert {talk.id for talk in found.conversations} == pin.talks.keys()
+        for id_, talk in pin.talks.items():
+            held = self.store.agents.load_conversation(agent, pin.record, id_)
+            assert held == talk
+
+    @precondition(has_pins)
+    @rule(data=st.data())
     def restore(self, data):
         self.restore_one(*self.draw_pin(data))
 
@@ -333,6 +347,16 @@ class Machine(RuleBasedStateMachine):
     @rule(last=st.integers(1, 3), labelled=st.booleans(), forks=st.booleans())
     def thin(self, last, labelled, forks):
         self.store.prune(Retention(last=last, labelled=labelled, forks=forks))
+
+    @rule(last=st.integers(1, 2), agent=AGENTS, forks=st.booleans())
+    def thin_an_agent(self, last, agent, forks):
+        others = [t.id for t in self.talks.values() if t.agent != agent]
+        before = {id_: self.store.conversations.thread(id_).count() for id_ in others}
+
+        self.store.prune(Retention(last=last, forks=forks), agent=agent)
+
+        for id_, count in before.items():
+            assert self.store.conversations.thread(id_).count() == count
 
     @rule(per_owner=st.integers(1, 2))
     def prune_sessions(self, per_owner):

@@ -86,6 +86,36 @@ def test_state_is_replaced_unless_it_shall_be_merged(tools, memory, merge, state
     assert memory.agents.load("a").state == state
 
 
+@pytest.mark.parametrize(
+    ("merge", "found"), [(None, {"b": 3}), (False, {"b": 3}), (True, {"a": 1, "b": 3})]
+)
+@pytest.mark.parametrize("messages", [None, [{"role": "user", "content": "hi"}]])
+def test_context_is_replaced_unless_it_shall_be_merged(
+    tools, memory, merge, found, messages
+):
+    before = {"a": 1, "b": 2}
+    memory.conversations.create("c", context=before, metadata={**before, "c": 4})
+    given = {"context": {"b": 3}, "metadata": {"b": 3}, "merge": merge}
+
+    tools.call("conversation_save", {"conversation_id": "c", **given})
+    if merge:
+        given = {"metadata": {"c": None}, "merge": True, "messages": messages}
+        tools.call("conversation_save", {"conversation_id": "c", **given})
+
+    loaded = memory.conversations.load("c")
+    assert (loaded.context, loaded.metadata) == (found, found)
+    assert loaded.message_count == len(messages or ()) * bool(merge)
+
+
+def test_a_null_that_is_merged_into_nothing_is_no_key(tools, memory):
+    given = {"context": {"a": 1, "b": None}, "metadata": {"c": None}, "merge": True}
+
+    tools.call("conversation_save", {"conversation_id": "c", **given})
+
+    loaded = memory.conversations.load("c")
+    assert (loaded.context, loaded.metadata) == ({"a": 1}, {})
+
+
 @pytest.mark.parametrize("value", [1, "long " * 5000], ids=["small", "large"])
 def test_saving_an_agent_again_makes_no_new_version(desk, value):
     first = desk.call("agent_save", agent_id="a", name="A", state={"k": value})
@@ -365,6 +395,22 @@ def test_messages_are_found_by_their_text_a_page_at_a_time(desk):
     assert (match["conversation_id"], match["position"]) == ("c", 2)
     assert (match["role"], match["snippet"]) == ("user", "hello there")
     assert [match["position"] for match in second["matches"]] == [0]
+
+
+def test_keywords_find_messages_or_tell_which_of_them_would(desk):
+    ask = {"role": "user", "content": "A train from Paris to Lyon, please"}
+    desk.store.conversations.create("c", messages=[ask, HELLO])
+
+    def searched(query, **arguments):
+        found = desk.call("conversation_search", query=query, **arguments)
+        return [match["position"] for match in found["matches"]], found.get("note", "")
+
+    assert searched("lyon train paris") == ([0], "")
+    assert searched("ticket") == ([], "")
+    note = searched('lyon "train from" ticket')[1]
+    assert "Found alone: 'lyon', 'train from'; not found: 'ticket'." in note
+    assert "Found alone: 'lyon', 'hello'; not found: none." in searched("lyon hello")[1]
+    assert "Found alone: none;" in searched("lyon x", owner="bob")[1]
 
 
 def test_a_conversation_is_deleted_and_comes_back_with_a_checkpoint(desk):

@@ -99,6 +99,8 @@ async def stores(store: AsyncStore) -> None:
     store.thread("chat", ower="ann")  # type: ignore[call-arg]
     await store.threads(limt=1)  # type: ignore[call-arg]
     await store.search("text", kinds=())  # type: ignore[call-arg]
+    await store.search("text", per="conversation")
+    await store.search("text", per="thread")  # type: ignore[arg-type]
     await store.export_lines("to.jsonl", shown="all")  # type: ignore[arg-type]
 
 
@@ -112,6 +114,8 @@ async def records(store: AsyncStore) -> None:
     assert_type(await store.conversations.list(tag="t", limit=5), Page[Summary])
     assert_type(await store.conversations.recorder("c", owner="ann"), AsyncRecorder)
     assert_type(await store.documents.save("notes", "text"), Document)
+    assert_type(await store.documents.load("notes", type=dict[str, int]), Document)
+    assert_type(await store.documents.find("notes", type=Agent), Document | None)
     await store.conversations.create(titel="t")  # type: ignore[call-arg]
     await store.conversations.list(tags="t")  # type: ignore[call-arg]
     await store.conversations.recorder("c", sav=None)  # type: ignore[call-arg]

@@ -27,6 +27,12 @@ from holdfast._values.records import Change, Move, ThreadRecord
 from holdfast.agents import AgentCheckpoint, Restored
 from holdfast.conversations import Summary
 from holdfast.diff import Diff
+from holdfast.messages import (
+    AnthropicRequest,
+    to_anthropic,
+    to_openai_responses,
+    to_plain,
+)
 
 
 class Plan:
@@ -97,6 +103,8 @@ def stores(store: Store) -> None:
     store.thread("chat", ower="ann")  # type: ignore[call-arg]
     store.threads(limt=1)  # type: ignore[call-arg]
     store.search("text", kinds=())  # type: ignore[call-arg]
+    store.search("text", per="conversation")
+    store.search("text", per="thread")  # type: ignore[arg-type]
     store.export_lines("to.jsonl", shown="all")  # type: ignore[arg-type]
 
 
@@ -105,11 +113,17 @@ def records(store: Store) -> None:
     assert_type(store.agents.find("a"), Agent | None)
     assert_type(store.agents.checkpoint("a", keep=3), AgentCheckpoint)
     assert_type(store.agents.restore("a", "name"), Restored)
-    assert_type(store.conversations.create(title="t"), Conversation)
+    chat = assert_type(store.conversations.create(title="t"), Conversation)
+    assert_type(chat.to_openai(), list[Any])
+    assert_type(to_openai_responses(chat.context_window(100)), list[Any])
+    assert_type(to_anthropic(chat.messages), AnthropicRequest)
+    assert_type(to_plain(chat.messages), list[Message])
     assert_type(store.conversations.add("c", Message.user("hi")), Checkpoint)
     assert_type(store.conversations.list(tag="t", limit=5), Page[Summary])
     assert_type(store.conversations.recorder("c", owner="ann"), Recorder)
     assert_type(store.documents.save("notes", "text"), Document)
+    assert_type(store.documents.load("notes", type=dict[str, int]), Document)
+    assert_type(store.documents.find("notes", type=Agent), Document | None)
     store.conversations.create(titel="t")  # type: ignore[call-arg]
     store.conversations.list(tags="t")  # type: ignore[call-arg]
     store.conversations.recorder("c", sav=None)  # type: ignore[call-arg]

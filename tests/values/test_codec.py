@@ -21,7 +21,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from holdfast._values.codec import _LOADS, MARKER, convert, decode, encode
+from holdfast._values.codec import _LOADS, MARKER, decode, encode
+from holdfast._values.typed import convert
 from holdfast.errors import Corrupt, FormatMismatch, Unstorable
 
 TAGS = [*_LOADS[str], *_LOADS[list], "$hf.unknown"]
@@ -343,12 +344,6 @@ REFUSED: dict[str, tuple[object, str]] = {
     "function": (callback, "function is not storable; keep its name and look it up"),
     "class": (Opaque, "type is not storable; keep its name"),
     "object": (Opaque(), "Opaque is not storable; pass plain data"),
-    "dataclass": (Note("a"), "Note is not storable; pass dataclasses.asdict(...) and"),
-    "pydantic": (Model(text="a"), "Model is not storable; pass .model_dump() and load"),
-    "struct": (
-        Struct("a"),
-        "Struct is not storable; pass msgspec.to_builtins(...) and",
-    ),
     "enum": (Colour.RED, "Colour is not storable; pass its .value"),
     "int enum": (Level.LOW, "Level is not storable; pass its .value"),
     "named tuple": (Point(1), "Point is not storable; pass tuple(...) and load with"),

@@ -28,6 +28,10 @@ POLICIES = st.builds(
     forks=st.booleans(),
     idle=st.none() | SPANS,
     threads_per_owner=st.none() | st.integers(1, 3),
+    threads_in_all=st.none() | st.integers(1, 3),
+)
+SCOPES = st.sampled_from(
+    [{}, {"thread": "chat"}, {"owner": "you"}, {"prefix": "fork"}, {"agent": "a"}]
 )
 
 
@@ -55,7 +59,7 @@ class TestPolicies:
         assert not policy.thins_threads
         assert not policy.drops_threads
 
-    @pytest.mark.parametrize("field", ["last", "threads_per_owner"])
+    @pytest.mark.parametrize("field", ["last", "threads_per_owner", "threads_in_all"])
     @pytest.mark.parametrize("wrong", [0, -1, 1.0, True, "1", b"1"])
     def test_a_count_is_at_least_one(self, field, wrong):
         with raises(Unstorable) as refused:
@@ -77,6 +81,13 @@ class TestPolicies:
             Retention(at_most=wrong)
 
         assert refused.error.path == "at_most"
+
+    @pytest.mark.parametrize("wrong", ["conversation", {"agent"}, (1,), [None]])
+    def test_kinds_are_a_sequence_of_names(self, wrong):
+        with raises(Unstorable) as refused:
+            Retention(kinds=wrong)
+
+        assert refused.error.path == "kinds"
 
     @pytest.mark.parametrize("field", ["hourly", "daily", "weekly"])
     @pytest.mark.parametrize("wrong", [-1, 1.5, "1", None])
@@ -253,6 +264,7 @@ class TestPlans:
 class TestPruning:
     @given(
         policy=POLICIES,
+        scope=SCOPES,
         turns=st.lists(
             st.tuples(
                 st.sampled_from(["save", "append", "fork", "rewind", "label", "other"]),
@@ -263,23 +275,27 @@ class TestPruning:
             max_size=25,
         ),
     )
-    def test_whatever_a_policy_removes_the_rest_is_whole(self, policy, turns):
+    def test_whatever_a_policy_removes_the_rest_is_whole(self, policy, scope, turns):
         clock = FakeClock()
         with holdfast.open(":memory:", clock=clock, new_id=ids()) as store:
-            store.thread("chat", owner="me").save({"m": ["start" + LONG]})
+            chat = store.thread("chat", owner="me", agent="a")
+            chat.save({"m": ["start" + LONG]})
             for kind, n, hours in turns:
                 clock.advance(hours * HOUR)
                 self.play(store, kind, n)
             before = {
                 c.id: (store.load(c), c.step, c.digest) for c in everything(store)
             }
-            heads = {t.id: t.head.id for t in store.threads(limit=None)}
+            threads = store.threads(limit=None)
+            heads = {t.id: t.head.id for t in threads}
+            safe = out_of_scope(threads, everything(store), scope)
 
-            dry = store.prune(policy, dry_run=True)
+            dry = store.prune(policy, **scope, dry_run=True)
             assert {c.id for c in everything(store)} == before.keys()
-            assert store.prune(policy) == dry
+            assert store.prune(policy, **scope) == dry
 
             left = everything(store)
+            assert safe <= {c.id for c in left}
             facts = store.stats()
             assert facts.checkpoints == len(left) == len(before) - dry.checkpoints
             assert facts.threads == len(heads) - dry.threads
@@ -294,7 +310,7 @@ class TestPruning:
                 (c.family, n) for c in left for run in c.runs for n in numbers([run])
             }
             assert facts.segments == len(used)
-            assert store.prune(policy) == holdfast.Pruned()
+            assert store.prune(policy, **scope) == holdfast.Pruned()
 
     def play(self, store, kind, n):
         chat = store.thread("chat")
@@ -310,7 +326,8 @@ class TestPruning:
         elif kind == "label":
             chat.label("x", pick(chat, n))
         else:
-            store.thread(f"other {n}", owner="you").save({"text": f"{n} {LONG}"})
+            other = store.thread(f"other {n}", owner="you", agent="ab"[n % 2])
+            other.save({"text": f"{n} {LONG}"})
 
     def test_a_prune_is_one_change_of_each_thread_it_thins(self, memory):
         for name in "ab":
@@ -359,3 +376,20 @@ def everything(store):
         found |= {c.id: c for c in handle.history(None, all=True)}
         found |= {c.id: c for c in handle.history(None)}
     return sorted(found.values(), key=lambda c: c.seq)
+
+
+def out_of_scope(threads, checkpoints, scope):
+    """What a prune must leave: heads, saves and fork points of the other threads."""
+    others = {t.id: t for t in threads if not is_in_scope(t, **scope)}
+    origins = [t.forked_from for t in others.values() if t.forked_from is not None]
+    safe = {t.head.id for t in others.values()} | {o.checkpoint for o in origins}
+    return safe | {c.id for c in checkpoints if c.thread in others}
+
+
+def is_in_scope(record, thread=None, owner=None, prefix="", agent=None):
+    return (
+        thread in (None, record.id)
+        and owner in (None, record.owner)
+        and agent in (None, record.agent)
+        and record.id.startswith(prefix)
+    )

@@ -11,14 +11,21 @@ from holdfast._api import autosave
 from holdfast._api.autosave import AsyncAutoCheckpoints, AutoCheckpoints, OnError
 from holdfast._api.runner import AsyncRunner, Runner
 from holdfast._api.thread import AsyncThread, Thread
-from holdfast._engine.records import agent_checkpoints, agents, restore
+from holdfast._engine.records import (
+    agent_checkpoints,
+    agent_snapshots,
+    agents,
+    restore,
+)
 from holdfast._engine.records.agent_checkpoints import CheckpointRequest
 from holdfast._engine.records.agents import KIND, thread_of
 from holdfast._engine.threads.lineage import Reference
+from holdfast._messages.repair import How
 from holdfast._port import Start
 from holdfast._values.records import Page
 from holdfast._values.reference import HEAD
-from holdfast.agents import MANUAL, Agent, AgentCheckpoint, Restored
+from holdfast.agents import MANUAL, Agent, AgentCheckpoint, AgentSnapshot, Restored
+from holdfast.conversations import Conversation
 
 FIVE_MINUTES = timedelta(minutes=5)
 
@@ -111,6 +118,32 @@ class Agents:
             kind=kind,
             limit=limit,
             before=before,
+        )
+
+    def load_checkpoint(
+        self, agent_id: str, checkpoint: AgentCheckpoint | str
+    ) -> AgentSnapshot:
+        """What a checkpoint holds; nothing is restored.
+
+        Its ``agent`` is as it was, and its ``conversations`` come without messages. The
+        checkpoint is given as a record, an id, the beginning of an id, or a name.
+        """
+        return self._runner.run(agent_snapshots.load_checkpoint, agent_id, checkpoint)
+
+    def load_conversation(
+        self,
+        agent_id: str,
+        checkpoint: AgentCheckpoint | str,
+        id: str,
+        *,
+        repair: How | None = None,
+    ) -> Conversation:
+        """A conversation as a checkpoint holds it, also one that was deleted since.
+
+        ``repair`` is the same as for ``conversations.load``.
+        """
+        return self._runner.run(
+            agent_snapshots.load_conversation, agent_id, checkpoint, id, repair=repair
         )
 
     def restore(self, agent_id: str, checkpoint: AgentCheckpoint | str) -> Restored:
@@ -221,6 +254,25 @@ class AsyncAgents:
             kind=kind,
             limit=limit,
             before=before,
+        )
+
+    async def load_checkpoint(
+        self, agent_id: str, checkpoint: AgentCheckpoint | str
+    ) -> AgentSnapshot:
+        return await self._runner.run(
+            agent_snapshots.load_checkpoint, agent_id, checkpoint
+        )
+
+    async def load_conversation(
+        self,
+        agent_id: str,
+        checkpoint: AgentCheckpoint | str,
+        id: str,
+        *,
+        repair: How | None = None,
+    ) -> Conversation:
+        return await self._runner.run(
+            agent_snapshots.load_conversation, agent_id, checkpoint, id, repair=repair
         )
 
     async def restore(

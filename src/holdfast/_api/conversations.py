@@ -17,12 +17,14 @@ from holdfast._api.runner import AsyncRunner, Runner
 from holdfast._api.thread import AsyncThread, Thread
 from holdfast._engine.context import Context
 from holdfast._engine.records import conversations
+from holdfast._engine.records.conversation_fields import as_values
 from holdfast._engine.records.conversations import KIND, PREFIX, thread_of
 from holdfast._engine.search import query as search
 from holdfast._engine.search.query import Match
 from holdfast._engine.threads.lineage import Reference
 from holdfast._engine.upkeep.prune import prune_conversations
-from holdfast._messages.attachments import StoredMessages, kept
+from holdfast._engine.upkeep.scope import PruneScope
+from holdfast._messages.attachments import StoredMessages, kept_new
 from holdfast._messages.repair import How
 from holdfast._port import Pruned, Start
 from holdfast._values.records import Checkpoint, Page, Progress
@@ -52,10 +54,15 @@ def new_conversation(
 
 
 def sessions(
-    idle: timedelta | None, per_owner: int | None, at_most: float | None
+    idle: timedelta | None,
+    per_owner: int | None,
+    in_all: int | None,
+    at_most: float | None,
 ) -> Retention:
     """Which conversations are kept."""
-    return Retention(idle=idle, threads_per_owner=per_owner, at_most=at_most)
+    return Retention(
+        idle=idle, threads_per_owner=per_owner, threads_in_all=in_all, at_most=at_most
+    )
 
 
 # The runner orders saves by thread; the operations of a conversation take its id.
@@ -128,7 +135,7 @@ class Conversations:
         self, id: str, *messages: AnyMessage, owner: str | None = None
     ) -> Checkpoint:
         """Append messages; the cost does not grow with the conversation."""
-        return self._runner.save(add, thread_of(id), kept(messages), owner)
+        return self._runner.save(add, thread_of(id), kept_new(messages), owner)
 
     def save(self, conversation: Conversation) -> Conversation:
         """Save a whole conversation and give it back.
@@ -139,9 +146,15 @@ class Conversations:
         """
         return self._runner.run(conversations.save, conversation)
 
-    def update(self, id: str, **about: Unpack[AboutOptions]) -> Checkpoint:
-        """Set title, summary, context, tags and so on; the messages stay untouched."""
-        values = conversations.as_values(about)
+    def update(
+        self, id: str, *, merge: bool = False, **about: Unpack[AboutOptions]
+    ) -> Checkpoint:
+        """Set title, summary, context, tags and so on; the messages stay untouched.
+
+        What is given replaces what was there. With ``merge``, the keys of ``context``
+        and ``metadata`` that are not given stay, and ``None`` removes a key.
+        """
+        values = as_values(about, merge=merge)
         return self._runner.save(update, thread_of(id), values)
 
     def archive(self, id: str, *, archived: bool = True) -> Checkpoint:
@@ -229,16 +242,22 @@ class Conversations:
         *,
         idle: timedelta | None = None,
         per_owner: int | None = None,
+        in_all: int | None = None,
+        agent: str | None = None,
+        owner: str | None = None,
         at_most: float | None = None,
         dry_run: bool = False,
     ) -> Pruned:
-        """Drop sessions not used for a time, and all but the newest of each owner.
+        """Drop conversations not used for a time, and all but those used last.
 
-        To prune automatically after saves, open the store with
+        ``per_owner`` is how many of each owner stay, ``in_all`` how many altogether;
+        ``agent`` and ``owner`` limit it to the conversations of one. To prune
+        automatically after saves, open the store with
         ``retention=Retention(kinds=("conversation",), ...)``.
         """
-        policy = sessions(idle, per_owner, at_most)
-        return self._runner.run(prune_conversations, policy, dry_run=dry_run)
+        policy = sessions(idle, per_owner, in_all, at_most)
+        scope = PruneScope(agent=agent, owner=owner)
+        return self._runner.run(prune_conversations, policy, scope, dry_run=dry_run)
 
 
 class AsyncConversations:
@@ -278,13 +297,15 @@ class AsyncConversations:
     async def add(
         self, id: str, *messages: AnyMessage, owner: str | None = None
     ) -> Checkpoint:
-        return await self._runner.save(add, thread_of(id), kept(messages), owner)
+        return await self._runner.save(add, thread_of(id), kept_new(messages), owner)
 
     async def save(self, conversation: Conversation) -> Conversation:
         return await self._runner.run(conversations.save, conversation)
 
-    async def update(self, id: str, **about: Unpack[AboutOptions]) -> Checkpoint:
-        values = conversations.as_values(about)
+    async def update(
+        self, id: str, *, merge: bool = False, **about: Unpack[AboutOptions]
+    ) -> Checkpoint:
+        values = as_values(about, merge=merge)
         return await self._runner.save(update, thread_of(id), values)
 
     async def archive(self, id: str, *, archived: bool = True) -> Checkpoint:
@@ -350,8 +371,14 @@ class AsyncConversations:
         *,
         idle: timedelta | None = None,
         per_owner: int | None = None,
+        in_all: int | None = None,
+        agent: str | None = None,
+        owner: str | None = None,
         at_most: float | None = None,
         dry_run: bool = False,
     ) -> Pruned:
-        policy = sessions(idle, per_owner, at_most)
-        return await self._runner.run(prune_conversations, policy, dry_run=dry_run)
+        policy = sessions(idle, per_owner, in_all, at_most)
+        scope = PruneScope(agent=agent, owner=owner)
+        return await self._runner.run(
+            prune_conversations, policy, scope, dry_run=dry_run
+        )

@@ -38,8 +38,10 @@ class Documents:
         metadata: dict[str, Any] | None = None,
         expect: Reference | Unset | None = UNSET,
     ) -> Document:
-        """Save text or JSON under a name such as ``notes/rust``.
+        """Save text, JSON or a typed object under a name such as ``notes/rust``.
 
+        A document has one content whatever its format: text and JSON that belong
+        together need two names, such as ``notes/rust.md`` and ``notes/rust.json``.
         Without ``metadata`` the stored metadata stay. ``expect`` is the checkpoint that
         the document must be at, ``None`` if it must be new; otherwise `Conflict` is
         raised.
@@ -48,13 +50,16 @@ class Documents:
             documents.save, name, content, metadata=metadata, expect=expect
         )
 
-    def load(self, name: str, ref: Reference = HEAD) -> Document:
-        """A document as it is, or as it was at a checkpoint."""
-        return self._runner.run(documents.load, name, ref)
+    def load(self, name: str, ref: Reference = HEAD, *, type: Any = None) -> Document:
+        """A document as it is, or as it was at a checkpoint.
 
-    def find(self, name: str) -> Document | None:
-        """A document, ``None`` if there is none."""
-        return self._runner.run(documents.find, name)
+        ``type`` converts the content, as in `Thread.load`.
+        """
+        return self._runner.run(documents.load, name, ref, type)
+
+    def find(self, name: str, *, type: Any = None) -> Document | None:
+        """As `load`, but ``None`` if there is no such document."""
+        return self._runner.run(documents.find, name, type)
 
     def list(
         self,
@@ -108,11 +113,13 @@ class AsyncDocuments:
             documents.save, name, content, metadata=metadata, expect=expect
         )
 
-    async def load(self, name: str, ref: Reference = HEAD) -> Document:
-        return await self._runner.run(documents.load, name, ref)
+    async def load(
+        self, name: str, ref: Reference = HEAD, *, type: Any = None
+    ) -> Document:
+        return await self._runner.run(documents.load, name, ref, type)
 
-    async def find(self, name: str) -> Document | None:
-        return await self._runner.run(documents.find, name)
+    async def find(self, name: str, *, type: Any = None) -> Document | None:
+        return await self._runner.run(documents.find, name, type)
 
     async def list(
         self,

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from holdfast._engine.records.conversations import KIND, ListQuery
-from holdfast._engine.search.query import SearchQuery
+from holdfast._engine.search.query import Per, SearchQuery
 from holdfast._engine.threads.drafts import ListsDraft
 from holdfast._engine.threads.lineage import HistoryQuery, Order, Reference
 from holdfast._engine.threads.listing import ThreadsQuery
@@ -121,6 +121,7 @@ class SearchOptions(TypedDict, total=False):
     owner: str | None
     conversation: str | None
     archived: bool | None
+    per: Per
     limit: int | None
     after: int | None
 

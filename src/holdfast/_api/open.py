@@ -25,8 +25,9 @@ def open(url: str | os.PathLike[str], **options: Unpack[OpenOptions]) -> Store: 
     - ``read_only=True`` refuses every change and makes no file.
     - ``cache_size``: bytes of memory for the last states, 64 MB by default.
     - ``busy_timeout``: seconds to wait for a lock before `Busy` is raised, 5.
-    - ``retention``: a policy applied after saves, at most once in ``prune_every``
-      (an hour).
+    - ``retention``: a policy applied to the whole store after the first save, and then
+      after a save at most once in ``prune_every`` (an hour, ``timedelta(0)`` for every
+      save); until then there can be more than it keeps.
     - ``clock`` gives microseconds UTC, ``new_id`` ids of checkpoints.
     - ``schema``: where the tables are in PostgreSQL, ``"holdfast"``; ``pool``: the
       least and the most connections, ``(1, 10)``; ``partitions``: into how many parts

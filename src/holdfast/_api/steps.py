@@ -118,7 +118,6 @@ class Steps:
 
     async def add(self, messages: Sequence[AnyMessage]) -> None:
         async with self._lock:
-            self._recording.go_on(messages)
             self._recording.add(messages)
             await self._keep()
 
@@ -138,7 +137,6 @@ class Steps:
         items = message if isinstance(message, list | tuple) else [message]
         async with self._lock:
             total = self._recording.used(usage)
-            self._recording.go_on()
             self._recording.add(cast("Sequence[AnyMessage]", items))
             self._recording.usage = total
             await self._follow(self._recording.wish("llm_response"))

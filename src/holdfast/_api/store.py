@@ -25,7 +25,7 @@ from holdfast._api.options import open_new, over
 from holdfast._api.runner import Runner, runner_for
 from holdfast._api.thread import AsyncThread, Thread
 from holdfast._engine.context import Context
-from holdfast._engine.records import last_messages
+from holdfast._engine.records import agent_snapshots, last_messages
 from holdfast._engine.search import index
 from holdfast._engine.search import query as search
 from holdfast._engine.search.query import Match
@@ -33,6 +33,7 @@ from holdfast._engine.threads import listing, load, removal
 from holdfast._engine.upkeep import copy, prune, salvage, sizes, statistics, verify
 from holdfast._engine.upkeep.copy import Copied
 from holdfast._engine.upkeep.salvage import Salvaged
+from holdfast._engine.upkeep.scope import PruneScope
 from holdfast._engine.upkeep.sizes import Heavy
 from holdfast._engine.upkeep.statistics import Statistics
 from holdfast._engine.upkeep.verify import Verification
@@ -147,8 +148,12 @@ class Store:
     @overload
     def load(self, checkpoint: Checkpoint | str, *, type: type[T]) -> T: ...
     def load(self, checkpoint: Checkpoint | str, *, type: Any = None) -> Any:
-        """The state of a checkpoint of any thread."""
-        state = self.runner.run(listing.load, checkpoint)
+        """The state of a checkpoint of any thread.
+
+        That of an agent's checkpoint has the states of the ``agent`` and, by id, of its
+        ``conversations``.
+        """
+        state = self.runner.run(agent_snapshots.load_any, checkpoint)
         return load.converted(state, type)
 
     def last_messages(self, checkpoints: Sequence[Checkpoint]) -> list[Any]:
@@ -166,12 +171,15 @@ class Store:
         progress: Progress | None = None,
         **options: Unpack[SearchOptions],
     ) -> Page[Match]:
-        """The messages that contain a text in any case, newest first.
+        """The messages that contain all words of a query in any case, newest first.
 
-        Conversations, LangGraph's and other threads with a list of ``messages`` come in
-        the order in which they were last used, the messages of each from its last on.
-        Options:
+        A word may be part of a longer one; ``"in quotes"`` several words must stand so
+        in the message. Conversations, LangGraph's and other threads with a list of
+        ``messages`` come in the order in which they were last used, the messages of
+        each from its last on. Options:
 
+        - ``per="conversation"`` gives only the last such message of each thread, so
+          that ``limit`` counts conversations and not messages.
         - ``agent``, ``owner``, ``conversation`` and ``archived`` select threads.
         - ``limit`` is the size of a page, 20, and ``after`` the cursor of the page
           before; a thread that is used in the meantime moves to the front.
@@ -184,12 +192,25 @@ class Store:
 
     # --- upkeep -----------------------------------------------------------------------
 
-    def prune(self, policy: Retention, *, dry_run: bool = False) -> Pruned:
+    def prune(
+        self,
+        policy: Retention,
+        *,
+        thread: str | None = None,
+        agent: str | None = None,
+        owner: str | None = None,
+        prefix: str | None = None,
+        dry_run: bool = False,
+    ) -> Pruned:
         """Remove what a policy does not keep, in one transaction.
 
-        With ``dry_run`` nothing is removed; the counts say what would be.
+        ``thread``, ``agent`` (whom it works for), ``owner`` and ``prefix`` (of the
+        name) limit it to the threads that match all of them: what was saved in other
+        threads stays, and so do the checkpoints at which they were forked. With
+        ``dry_run`` nothing is removed; the counts say what would be.
         """
-        return self.runner.run(prune.prune, policy, dry_run=dry_run)
+        scope = PruneScope(thread=thread, agent=agent, owner=owner, prefix=prefix)
+        return self.runner.run(prune.prune, policy, scope, dry_run=dry_run)
 
     def compact(self) -> None:
         """Return the space of removed data to the file system."""
@@ -372,7 +393,7 @@ class AsyncStore:
     @overload
     async def load(self, checkpoint: Checkpoint | str, *, type: type[T]) -> T: ...
     async def load(self, checkpoint: Checkpoint | str, *, type: Any = None) -> Any:
-        state = await self.runner.run(listing.load, checkpoint)
+        state = await self.runner.run(agent_snapshots.load_any, checkpoint)
         return load.converted(state, type)
 
     async def last_messages(self, checkpoints: Sequence[Checkpoint]) -> list[Any]:
@@ -390,8 +411,18 @@ class AsyncStore:
 
     # --- upkeep -----------------------------------------------------------------------
 
-    async def prune(self, policy: Retention, *, dry_run: bool = False) -> Pruned:
-        return await self.runner.run(prune.prune, policy, dry_run=dry_run)
+    async def prune(
+        self,
+        policy: Retention,
+        *,
+        thread: str | None = None,
+        agent: str | None = None,
+        owner: str | None = None,
+        prefix: str | None = None,
+        dry_run: bool = False,
+    ) -> Pruned:
+        scope = PruneScope(thread=thread, agent=agent, owner=owner, prefix=prefix)
+        return await self.runner.run(prune.prune, policy, scope, dry_run=dry_run)
 
     async def compact(self) -> None:
         return await self.runner.run(index.compact)

@@ -23,7 +23,9 @@ from holdfast._engine.threads import (
 from holdfast._engine.threads.blame import Blame
 from holdfast._engine.threads.lineage import Reference
 from holdfast._engine.threads.save import SaveOptions
-from holdfast._port import NEW_THREAD, Start
+from holdfast._engine.upkeep import prune
+from holdfast._engine.upkeep.scope import PruneScope
+from holdfast._port import NEW_THREAD, Pruned, Start
 from holdfast._values.records import (
     UNSET,
     Checkpoint,
@@ -37,6 +39,7 @@ from holdfast._values.reference import HEAD
 from holdfast.diff import Diff
 from holdfast.effects import Effect, Policy
 from holdfast.effects import checked as checked_policy
+from holdfast.retention import Retention
 
 T = TypeVar("T")
 
@@ -68,7 +71,10 @@ class Thread:
         if_changed: bool = False,
         **options: Unpack[SaveOptions],
     ) -> Checkpoint:
-        """Save a state as the new head, durable when this returns. Options:
+        """Save a state as the new head, durable when this returns.
+
+        A dataclass, struct or pydantic model is stored as the mapping of its fields;
+        `load` with its ``type`` gives it back. Options:
 
         - ``label``, ``tags``, ``metadata`` (a dict) and ``kind`` (``"save"``) describe
           the checkpoint.
@@ -148,6 +154,14 @@ class Thread:
         """
         query = history_query(limit, options)
         return self._runner.run(lineage.history, self.id, query)
+
+    def count(self) -> int:
+        """How many checkpoints `history` has in all, 0 before the first save.
+
+        They are counted without being loaded. What was rewound is not counted, and what
+        a fork inherited is.
+        """
+        return self._runner.run(lineage.count, self.id)
 
     def find(
         self, *, label: str | None = None, tag: str | None = None
@@ -321,6 +335,11 @@ class Thread:
         """
         return self._runner.run(removal.delete, self.id, ref)
 
+    def prune(self, policy: Retention, *, dry_run: bool = False) -> Pruned:
+        """`Store.prune` limited to this thread."""
+        scope = PruneScope(thread=self.id)
+        return self._runner.run(prune.prune, policy, scope, dry_run=dry_run)
+
 
 class AsyncThread:
     """As `Thread`, awaited; so are the properties."""
@@ -393,6 +412,9 @@ class AsyncThread:
     ) -> Page[Checkpoint]:
         query = history_query(limit, options)
         return await self._runner.run(lineage.history, self.id, query)
+
+    async def count(self) -> int:
+        return await self._runner.run(lineage.count, self.id)
 
     async def find(
         self, *, label: str | None = None, tag: str | None = None
@@ -520,3 +542,7 @@ class AsyncThread:
 
     async def delete(self, ref: Reference | None = None) -> int:
         return await self._runner.run(removal.delete, self.id, ref)
+
+    async def prune(self, policy: Retention, *, dry_run: bool = False) -> Pruned:
+        scope = PruneScope(thread=self.id)
+        return await self._runner.run(prune.prune, policy, scope, dry_run=dry_run)

@@ -14,7 +14,7 @@ import msgspec
 
 from holdfast._messages.transcript import fields_of, parts_of
 from holdfast._values import codec
-from holdfast.messages import MARK, AnyMessage, stored
+from holdfast.messages import MARK, AnyMessage, accepted, stored
 
 # Contents of at least this length are stored in the separate list.
 LARGE = 1024
@@ -56,6 +56,11 @@ def kept(messages: Iterable[AnyMessage]) -> StoredMessages:
 
     kept = [_each(stored(message), take_out) for message in messages]
     return StoredMessages(kept, contents)
+
+
+def kept_new(messages: Iterable[AnyMessage]) -> StoredMessages:
+    """New messages as they are stored; an unknown role is refused."""
+    return kept(map(accepted, messages))
 
 
 def whole(state: Mapping[str, Any]) -> list[Stored]:

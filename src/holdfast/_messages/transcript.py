@@ -36,8 +36,9 @@ _PICTURES = frozenset({"image", "image_url", "input_image", "document", "input_f
 class TranscriptCall(msgspec.Struct, frozen=True):
     """A tool call in a message; ``position`` is the index of that message.
 
-    ``arguments`` are decoded if they are JSON text. ``answered`` means that the call
-    itself has its result, so that no message with it follows.
+    ``arguments`` are decoded if they are JSON text, and ``{}`` if there are none.
+    ``answered`` means that the call itself has its result, so that no message with it
+    follows.
     """
 
     id: str
@@ -82,7 +83,8 @@ def text_of(message: object) -> str:
     results = (
         fields_of(call).get("result") for call in parts_of(fields.get("tool_calls"))
     )
-    found = [fields.get("content"), fields.get("output"), *results]
+    said = map(fields.get, ("content", "refusal", "output"))
+    found = [*said, *results]
     return "\n".join(text for value in found for text in _texts(value) if text)
 
 
@@ -299,13 +301,14 @@ def kind_of(fields: Mapping[str, object]) -> str:
 
 
 def decoded(arguments: object) -> object:
-    """The arguments of a call, decoded if they are JSON text."""
-    if not isinstance(arguments, str):
-        return arguments
-    try:
-        return orjson.loads(arguments)
-    except ValueError:  # a model can write anything
-        return arguments
+    """The arguments of a call, decoded if they are JSON text; ``{}`` if none."""
+    if isinstance(arguments, str):
+        try:
+            # Some providers send "" where there are none.
+            arguments = orjson.loads(arguments.strip() or "null")
+        except ValueError:  # a model can write anything
+            return arguments
+    return {} if arguments is None else arguments
 
 
 def as_text(value: object) -> str:

@@ -155,7 +155,7 @@ class ContentLayer(Layer):
     def _query(self, query: Query[R]) -> Query[R]:
         if not isinstance(query, Candidates):
             return query
-        encoded = replace(query, text=self.encode_text(query.text))
+        encoded = replace(query, texts=tuple(map(self.encode_text, query.texts)))
         # It asks for the same records, which a type checker cannot follow.
         return cast("Query[R]", encoded)
 

@@ -37,6 +37,12 @@ class Ancestors(Query[Checkpoint], frozen=True, kw_only=True):
     from_step: int | None = None
 
 
+class LineLength(Query[int], frozen=True):
+    """One number: how many `Ancestors` of the head of a thread there are."""
+
+    thread: str
+
+
 class Saves(Query[Checkpoint], frozen=True, kw_only=True):
     """The checkpoints saved in a family or in one of its threads, by sequence."""
 
@@ -164,14 +170,14 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 class Candidates(Query[Candidate], frozen=True, kw_only=True):
-    """The threads in which a text may stand, last used first.
+    """The threads in which some texts may stand together, last used first.
 
     Every thread is given that is not indexed as it is, and of the others every stretch
-    that holds the ``text``, which is prepared and at least three characters long. It is
-    no mistake to give more.
+    that holds all of ``texts``. There is at least one; each is prepared and at least
+    three characters long. It is no mistake to give more.
     """
 
-    text: str
+    texts: tuple[str, ...]
     kind: str
     form: int
     owner: str | None = None

@@ -70,7 +70,9 @@ class Write(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     ``entries`` whose keys are taken stay as they are, unless ``replace_entries``. With
     ``family_wide``, an entry of the same checkpoint and key in any living thread of the
     family is in force, and none is recorded. ``forget`` are keys of entries of the
-    thread itself that are removed; keys that do not exist are passed over.
+    thread itself that are removed, other keys than those of ``entries``; keys that do
+    not exist are passed over. If only the journal is changed, forgetting leaves a move
+    of the kind ``forget``.
     """
 
     thread: str

@@ -1,5 +1,7 @@
 """Values to JSON text and back, equal and of equal types, or the value is refused.
 
+A typed object, such as a dataclass, becomes the mapping of its fields.
+
 Types that JSON does not have are written with a tag. The table of tags is closed, so
 that no stored text can make code run.
 """
@@ -19,12 +21,11 @@ from types import NoneType
 from typing import Any, TypeAlias, TypeVar
 from uuid import UUID
 
-import msgspec
 import orjson
 
-from holdfast.errors import Corrupt, FormatMismatch, Unstorable
+from holdfast._values.typed import check, check_key, is_typed, plain
+from holdfast.errors import Corrupt, Unstorable
 
-T = TypeVar("T")
 _Moment = TypeVar("_Moment", datetime, time)
 _Value: TypeAlias = Any
 
@@ -67,22 +68,20 @@ def decode(data: bytes | bytearray | memoryview) -> object:
         raise Corrupt("a stored value", str(error)) from error
 
 
-def convert(value: object, type_: type[T]) -> T:
-    """A decoded value as a dataclass, TypedDict, Struct, pydantic model or typing type.
+def flattened(value: object, path: str = "state") -> object:
+    """A typed object as plain values, any other value as it is.
 
-    Raises `FormatMismatch` if it does not fit.
+    Raises `Unstorable` unless loading it with its type gives an equal object.
     """
+    if type(value) in _STORABLE or not is_typed(type(value)):
+        return value
     try:
-        return msgspec.convert(value, type_, dec_hook=_validate_model)
-    except (ValueError, TypeError) as error:
-        name = getattr(type_, "__name__", str(type_))
-        message = f"the state does not fit {name}: {error}; load it without type="
-        raise FormatMismatch(message) from error
-
-
-def _validate_model(model: _Value, value: object) -> object:
-    # For any other class msgspec then reports that the value is not an instance.
-    return model.model_validate(value) if hasattr(model, "model_validate") else value
+        found = plain(value)
+        encode(found, path)  # names the part that cannot be stored
+        check(value, found, path)
+    except RecursionError:
+        raise Unstorable(path, _TOO_DEEP) from None
+    return found
 
 
 def _encode_natively(value: object) -> bytes | None:
@@ -144,6 +143,7 @@ def _encode_tagged(value: object, path: str) -> bytes:
 
 
 def _rebuild(value: object, path: str, depth: int) -> object:
+    value = flattened(value, path)
     if type(value) not in _CONTAINERS:
         return _rebuild_scalar(value, path)
     if depth >= _MAX_DEPTH:
@@ -169,9 +169,12 @@ def _rebuild_list(value: Iterable[_Value], path: str, depth: int) -> list[_Value
 
 
 def _rebuild_tagged(value: Iterable[_Value], path: str, depth: int) -> object:
+    if type(value) not in (set, frozenset):
+        return {_TAGS[type(value)]: _rebuild_list(value, path, depth + 1)}
+    for n, item in enumerate(value):
+        check_key(item, f"{path}[{n}]")
     items = _rebuild_list(value, path, depth + 1)
-    if type(value) in (set, frozenset):
-        items.sort(key=orjson.dumps)
+    items.sort(key=orjson.dumps)
     return {_TAGS[type(value)]: items}
 
 
@@ -194,6 +197,7 @@ def _is_object(value: dict[_Value, _Value]) -> bool:
 def _rebuild_pairs(value: dict[_Value, _Value], path: str, depth: int) -> object:
     pairs: list[list[object]] = []
     for n, (key, item) in enumerate(value.items()):
+        check_key(key, f"{path}.keys()[{n}]")
         rebuilt_key = _rebuild(key, f"{path}.keys()[{n}]", depth)
         pairs.append([rebuilt_key, _rebuild(item, path + _step(key), depth)])
     return {_TAGS[dict]: pairs}
@@ -385,9 +389,6 @@ _PLAIN_DATA = "pass plain data such as dict, list, str, numbers, bytes or dateti
 # By attribute, so that no optional library has to be imported.
 _HINTS = {
     "_member_map_": "pass its .value",
-    "model_dump": "pass .model_dump() and load with type=",
-    "__dataclass_fields__": "pass dataclasses.asdict(...) and load with type=",
-    "__struct_fields__": "pass msgspec.to_builtins(...) and load with type=",
     "__attrs_attrs__": "pass attrs.asdict(...) and load with type=",
     "_asdict": "pass tuple(...) and load with type=",
     "__array__": "pass .tolist()",

@@ -66,7 +66,8 @@ class Checkpoint(msgspec.Struct, frozen=True, gc=False):
 
     ``thread`` is the thread it was saved in, ``parent`` the checkpoint before it,
     ``step`` its distance from the first, ``seq`` its place in the order of all saves,
-    ``saved_at`` microseconds UTC and ``size`` the bytes of the state as JSON.
+    ``saved_at`` microseconds UTC and ``size`` the bytes of the state as JSON; of a
+    mapping with text keys, only the bytes of its values.
     """
 
     id: str

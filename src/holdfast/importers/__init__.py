@@ -15,7 +15,7 @@ from typing import Any, Unpack, overload
 from holdfast._api.keywords import ImportOptions
 from holdfast._api.store import AsyncStore, Store
 from holdfast._values.records import Progress
-from holdfast.importers._import import formats, import_into
+from holdfast.importers._import import import_into
 from holdfast.importers._reader import (
     Bundle,
     Damaged,
@@ -27,6 +27,7 @@ from holdfast.importers._reader import (
     later,
 )
 from holdfast.importers._report import Counts, Report
+from holdfast.importers._sources import formats
 
 __all__ = [
     "Bundle",
@@ -62,10 +63,11 @@ def import_from(
     """Put the content of a foreign file or folder into a store.
 
     With an `AsyncStore` the result has to be awaited. ``format`` is one of `formats`;
-    without it the files decide, and `FormatMismatch` is raised if they do not show one
-    format. With ``dry_run`` nothing is written. ``progress`` is called with the number
-    of checkpoints that are finished and the number of all; for an `AsyncStore` in
-    another thread. The source is never changed. Damage in it is reported, and the rest
-    is imported.
+    without it the files decide: a folder is imported in each format that it holds, also
+    the databases in it. `FormatMismatch` is raised if there is none, or if one file
+    could be of two. With ``dry_run`` nothing is written. ``progress`` is called with
+    the number of checkpoints that are finished and the number of all, for each format
+    anew; for an `AsyncStore` in another thread. The source is never changed. Damage
+    in it is reported, and the rest is imported.
     """
     return store.import_from(path, **options)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, cast
 
 from holdfast._values.records import EPOCH
+from holdfast._values.shortening import shortened
 from holdfast.importers._reader import Damaged
 
 SECOND = 1_000_000
@@ -123,7 +124,7 @@ def parsed_moment(text: str, where: str) -> Moment:
     """The time of an RFC 3339 text, with digits beyond microseconds."""
     match = _MOMENT.fullmatch(text)
     if match is None:
-        raise Damaged(f"{where} is {text[:40]!r}, not a time")
+        raise Damaged(f"{where} is {shortened(text, 40)!r}, not a time")
     date, minute, second, fraction, zone = match.groups()
     try:
         start = datetime.fromisoformat(f"{date}T{minute}:00{zone.upper()}")

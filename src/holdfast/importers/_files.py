@@ -49,10 +49,13 @@ def shown(path: str) -> str:
     return path.encode("utf-8", "backslashreplace").decode()
 
 
-def walk(root: str, depth: int, reading: Reading) -> Iterator[SourceFile]:
+def walk(
+    root: str, depth: int, reading: Reading, without: frozenset[str] = frozenset()
+) -> Iterator[SourceFile]:
     """The regular files below a folder in order of their names, or the file itself.
 
-    Links, special files and folders that cannot be listed are reported.
+    Links, special files and folders that cannot be listed are reported. The files
+    ``without``, by their paths as they are shown, are passed over.
     """
     if not os.path.isdir(root):
         yield SourceFile(root, (os.path.basename(root),))
@@ -66,7 +69,8 @@ def walk(root: str, depth: int, reading: Reading) -> Iterator[SourceFile]:
             if entry.is_dir(follow_symlinks=False):
                 folders.append(below)
             elif entry.is_file(follow_symlinks=False):
-                yield SourceFile(entry.path, below)
+                if shown(entry.path) not in without:
+                    yield SourceFile(entry.path, below)
             else:
                 text = "is a link or a special file, which is not followed"
                 reading.ignore(shown(entry.path), text)

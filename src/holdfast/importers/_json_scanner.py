@@ -29,8 +29,8 @@ class Scanner:
     Raises `Damaged` where the text is not as expected.
     """
 
-    def __init__(self, text: str) -> None:
-        self.text, self.position = text, 0
+    def __init__(self, text: str, position: int = 0) -> None:
+        self.text, self.position = text, position
 
     def members(self) -> Iterator[str]:
         """The keys of an object; the caller reads each value before the next key."""
@@ -53,6 +53,13 @@ class Scanner:
         except ValueError as error:
             raise self._damage(getattr(error, "msg", str(error))) from None
         return value
+
+    def try_value(self) -> Any:
+        """The value at the position, ``None`` if there is no whole one."""
+        try:
+            return self.value()
+        except (Damaged, RecursionError):
+            return None
 
     def span(self) -> str:
         """The text of the value at the position; its inside may be malformed."""
@@ -115,6 +122,12 @@ def elements(text: str) -> Iterator[str]:
     for _ in scanner.elements():
         yield scanner.span()
     scanner.end()
+
+
+def is_json(text: str) -> bool:
+    """Whether a text is one whole value."""
+    scanner = Scanner(text)
+    return scanner.try_value() is not None and scanner.position == len(text)
 
 
 def members(text: str) -> dict[str, str]:

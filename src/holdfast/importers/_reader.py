@@ -112,10 +112,17 @@ class Reading:
         # What has to stay open until the last state is read.
         self.resources = ExitStack()
         self._digests: dict[tuple[Line | str, str], str] = {}
+        self._attempted: set[str] = set()
 
     def count(self, name: str, number: int = 1) -> None:
         """Add to the count of something that the source holds."""
         self.found[name] = self.found.get(name, 0) + number
+
+    def paths(self) -> set[str]:
+        """The files without damage, and those of which something is to be saved."""
+        whole = self._attempted - {finding.path for finding in self.damaged}
+        saves = {save.path for saves in self.lines.values() for save in saves}
+        return whole | saves | {bundle.path for bundle in self.bundles}
 
     def infer(self, note: str) -> None:
         """Note, once, what had to be guessed."""
@@ -180,6 +187,8 @@ class Reading:
             reason = f"cannot be read: {error.strerror or error}"
         else:
             return
+        finally:
+            self._attempted.add(path)
         self.damaged.append(Finding(path, f"{part}: {reason}" if part else reason))
 
 

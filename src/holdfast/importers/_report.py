@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -33,13 +34,14 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
         return ", ".join(counted) or "nothing"
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What an import found and did, or with ``dry_run`` would do.
 
     ``found`` counts by the source's own names. ``already_there`` counts what an earlier
     import brought, ``inferred`` lists what had to be guessed, ``damaged`` what could
     not be read, ``conflicts`` what could not be saved, ``ignored`` the files that hold
-    nothing to import.
+    nothing to import. If a folder holds several formats, ``parts`` are their reports,
+    and this one has everything of them.
     """
 
     format: str
@@ -52,6 +54,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     damaged: tuple[Finding, ...]
     conflicts: tuple[Finding, ...]
     ignored: tuple[Finding, ...]
+    parts: tuple[Report, ...] = ()
 
     @property
     def is_complete(self) -> bool:
@@ -64,6 +67,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     def _lines(self) -> Iterator[str]:
         verb = "would import" if self.dry_run else "imported"
         yield f"{verb} {self.imported} from {self.path} ({self.format})"
+        if self.parts:
+            yield from map(str, self.parts)
+            return
         if self.already_there != Counts():
             yield f"already there: {self.already_there}"
         for name in ("damaged", "conflicts", "inferred", "ignored"):
@@ -71,6 +77,35 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
             if listed:
                 yield f"{name}:"
                 yield from (f"  {item}" for item in listed)
+
+
+def joined(path: str, reports: Sequence[Report]) -> Report:
+    """One report of what was found at a path in one or several formats."""
+    if len(reports) == 1:
+        return reports[0]
+    found = Counter[str]()
+    for report in reports:
+        found.update(report.found)
+    return Report(
+        format=", ".join(dict.fromkeys(report.format for report in reports)),
+        path=path,
+        dry_run=reports[0].dry_run,
+        found=dict(found),
+        imported=_sum(report.imported for report in reports),
+        already_there=_sum(report.already_there for report in reports),
+        inferred=tuple(note for report in reports for note in report.inferred),
+        damaged=tuple(f for report in reports for f in report.damaged),
+        conflicts=tuple(f for report in reports for f in report.conflicts),
+        ignored=tuple(f for report in reports for f in report.ignored),
+        parts=tuple(reports),
+    )
+
+
+def _sum(counts: Iterable[Counts]) -> Counts:
+    total = Counter[str]()
+    for each in counts:
+        total.update(msgspec.structs.asdict(each))
+    return Counts(**total)
 
 
 def _named(name: str, number: int) -> str:

@@ -76,12 +76,12 @@ def _looks_right(file: SourceFile) -> bool:
     return keys is not None and all(key in head for key in keys)
 
 
-def read(path: str) -> Reading:
+def read(path: str, without: frozenset[str] = frozenset()) -> Reading:
     """All agents, conversations and checkpoints of a folder."""
     reading = Reading()
     checkpoints: list[_AetherCheckpoint] = []
     current: list[_AetherVersion] = []
-    for file in _candidates(path, reading):
+    for file in _candidates(path, reading, without):
         folder = file.parts[0]
         with reading.attempt(shown(file.path)):
             if folder == CHECKPOINTS:
@@ -95,8 +95,10 @@ def read(path: str) -> Reading:
     return reading
 
 
-def _candidates(path: str, reading: Reading) -> Iterator[SourceFile]:
-    for file in walk(path, DEPTH, reading):
+def _candidates(
+    path: str, reading: Reading, without: frozenset[str]
+) -> Iterator[SourceFile]:
+    for file in walk(path, DEPTH, reading, without):
         known = len(file.parts) == DEPTH and file.parts[0] in _LOOKS
         if known and file.name.endswith(".json"):
             yield file

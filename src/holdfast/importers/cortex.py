@@ -52,14 +52,14 @@ class _CortexSave(msgspec.Struct, frozen=True, kw_only=True):
 
 def recognises(path: str) -> bool:
     """Whether a file, or one of a folder's JSON files, holds cortex checkpoints."""
-    return any(map(_looks_right, _candidates(path, Reading())))
+    return any(map(_looks_right, _candidates(path, Reading(), frozenset())))
 
 
-def read(path: str) -> Reading:
+def read(path: str, without: frozenset[str] = frozenset()) -> Reading:
     """All checkpoints of a file, or of a folder's JSON files."""
     reading = Reading()
     found: list[_CortexSave] = []
-    for file in _candidates(path, reading):
+    for file in _candidates(path, reading, without):
         with reading.attempt(shown(file.path)):
             found += _read_file(reading, file.path)
     whole = [checkpoint for checkpoint in found if checkpoint.save is not None]
@@ -71,8 +71,10 @@ def read(path: str) -> Reading:
     return reading
 
 
-def _candidates(path: str, reading: Reading) -> Iterator[SourceFile]:
-    for file in walk(path, 1, reading):
+def _candidates(
+    path: str, reading: Reading, without: frozenset[str]
+) -> Iterator[SourceFile]:
+    for file in walk(path, 1, reading, without):
         if file.name.endswith(".json") or not os.path.isdir(path):
             yield file
         else:

@@ -41,10 +41,10 @@ def recognises(path: str) -> bool:
     return os.path.isdir(sessions) and not os.path.islink(sessions)
 
 
-def read(path: str) -> Reading:
+def read(path: str, without: frozenset[str] = frozenset()) -> Reading:
     """All sessions and documents of a folder."""
     reading = Reading()
-    for file in _candidates(path, reading):
+    for file in _candidates(path, reading, without):
         with reading.attempt(shown(file.path)):
             if file.parts[:-1] == (SESSIONS,) and file.name.endswith(".json"):
                 _put_session(reading, file)
@@ -53,8 +53,10 @@ def read(path: str) -> Reading:
     return reading
 
 
-def _candidates(path: str, reading: Reading) -> Iterator[SourceFile]:
-    for file in walk(path, DEPTH, reading):
+def _candidates(
+    path: str, reading: Reading, without: frozenset[str]
+) -> Iterator[SourceFile]:
+    for file in walk(path, DEPTH, reading, without):
         if file.name.endswith(".tmp"):
             reason = "was left over from an interrupted write"
         elif len(file.parts) == 1:

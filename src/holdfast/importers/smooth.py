@@ -27,6 +27,7 @@ from holdfast.importers._files import (
     walk,
 )
 from holdfast.importers._reader import Line, Reading, Save, later
+from holdfast.importers._sqlite import is_database
 
 # An agent's id may contain slashes; each one is a further folder.
 DEPTH = 8
@@ -49,11 +50,11 @@ def recognises(path: str) -> bool:
     return any(map(_looks_right, files))
 
 
-def read(path: str) -> Reading:
+def read(path: str, without: frozenset[str] = frozenset()) -> Reading:
     """All checkpoints below a folder."""
     reading = Reading()
     found: list[SmoothSave] = []
-    for file in _candidates(path, reading):
+    for file in _candidates(path, reading, without):
         with reading.attempt(shown(file.path)):
             again = partial(_found, file.path)
             found.append(lightened(again(), again))
@@ -61,10 +62,14 @@ def read(path: str) -> Reading:
     return reading
 
 
-def _candidates(path: str, reading: Reading) -> Iterator[SourceFile]:
-    for file in walk(path, DEPTH, reading):
+def _candidates(
+    path: str, reading: Reading, without: frozenset[str]
+) -> Iterator[SourceFile]:
+    for file in walk(path, DEPTH, reading, without):
         if file.name.endswith(".json"):
             yield file
+        elif is_database(file.path):
+            reading.ignore(shown(file.path), "is a database; import it by itself")
         else:
             reading.ignore(shown(file.path), "is not a JSON file")
 

@@ -47,6 +47,11 @@ from holdfast.testing._feed import FeedTests
 from holdfast.testing._forks import ForkedDeletionTests, ForkTests
 from holdfast.testing._history import HistoryTests, MatchTests
 from holdfast.testing._journal import JournalTests
+from holdfast.testing._journal_writes import (
+    ExpectingEntryTests,
+    FamilyEntryTests,
+    ForgettingTests,
+)
 from holdfast.testing._labels import MarkTests
 from holdfast.testing._lifecycle import CompressionTests, LifecycleTests
 from holdfast.testing._listings import ListingTests, NameTests
@@ -88,6 +93,9 @@ class StoreTests(
     RepetitionTests,
     TombstoneTests,
     JournalTests,
+    ForgettingTests,
+    ExpectingEntryTests,
+    FamilyEntryTests,
     DeletionTests,
     CheckpointDeletionTests,
     RetentionTests,

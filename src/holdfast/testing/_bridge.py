@@ -59,15 +59,16 @@ class _Bridge:
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._target, name)
         if not inspect.ismethod(found):
-            return _finished(found)
+            return finished(found)
 
         def call(*arguments: Any, **options: Any) -> Any:
-            return _finished(found(*arguments, **options))
+            return finished(found(*arguments, **options))
 
         return call
 
 
-def _finished(result: Any) -> Any:
+def finished(result: Any) -> Any:
+    """The result of a call by either API, waited for if it has to be awaited."""
     value = _awaited(result) if inspect.isawaitable(result) else result
     return _Bridge(value) if isinstance(value, _AWAITED) else value
 

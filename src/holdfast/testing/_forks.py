@@ -29,6 +29,16 @@ class ForkTests(Cases):
         assert chat.fork("b", at="label:x").load() == {"n": 2}
         assert chat.fork("c", at="@~1").load() == {"n": 2}
 
+    def test_a_fork_does_not_take_the_name_of_a_thread_that_only_recorded(self) -> None:
+        self.filled(1)
+        other = self.thread("other")
+        other.record("call", 1)
+
+        with raises(Conflict, code="thread_exists"):
+            self.thread().fork("other")
+
+        assert (other.head, other.journal()) == (None, {"call": 1})
+
     def test_a_fork_copies_nothing(self) -> None:
         chat = self.thread()
         for n in range(20):

@@ -20,6 +20,20 @@ class HistoryTests(Cases):
         assert list(self.thread("nobody").history(all=True)) == []
         assert list(self.thread("nobody").moves()) == []
 
+    def test_a_history_is_counted_without_being_listed(self) -> None:
+        assert self.thread().count() == 0
+        saved = self.filled(120)
+        chat, fork = self.thread(), self.thread().fork("fork", at=saved[9])
+        assert (chat.count(), fork.count()) == (120, 10)
+
+        fork.save({"n": "own"})
+        chat.rewind(saved[4])
+        chat.save({"n": "other"})
+
+        assert (chat.count(), fork.count()) == (6, 11)
+        chat.delete()
+        assert (chat.count(), fork.count()) == (0, 11)
+
     def test_history_begins_with_the_oldest_on_request(self) -> None:
         self.filled(4)
         chat = self.thread()

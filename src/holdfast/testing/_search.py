@@ -56,8 +56,44 @@ class SearchTests(SearchCases):
 
         assert self.found("quick brown") == [("c", 1)]
         assert self.found("QUICK") == [("c", 2), ("c", 1)]
-        assert self.found("uick r") == [("c", 2)]
-        assert self.found("quick  brown") == []
+        assert self.found('"uick r"') == [("c", 2)]
+        assert self.found('"quick  brown"') == []
+
+    def test_several_words_are_found_in_one_message_in_any_order(self) -> None:
+        self.talk("a", "A train to Lyon", "the ticket", "Lyon is nice; the TRAINS too")
+        self.talk("b", PADDING * 7, "a train", PADDING * 7, "of Lyon", PADDING * 7)
+        self.talk("c", PADDING * 7, f"lyon {PADDING} train", PADDING * 7)
+
+        for query in ("lyon train", "TRAIN  lyon ", "train\nlyon train"):
+            assert self.found(query) == [("c", 1), ("a", 2), ("a", 0)]
+        assert self.found("lyon train a nice") == [("a", 2)]
+        assert self.found("lyon train ticket") == []
+
+    def test_words_too_short_for_an_index_count_too(self) -> None:
+        self.talk("c", "to Lyon", "from Lyon", "go to", "xx", "to xx")
+
+        assert self.found("lyon to") == [("c", 0)]
+        assert self.found("to xx") == [("c", 4)]
+        assert self.found("lyon to xx") == []
+
+    def test_many_words_are_all_looked_for(self) -> None:
+        words = [f"{letter * 3}{n}" for n, letter in enumerate("abcdefghijklmnop")]
+        self.talk("c", " ".join(words), *(" ".join(words[:n]) for n in range(1, 16)))
+
+        assert self.found(" ".join(reversed(words))) == [("c", 0)]
+        assert self.found(" ".join([*words, "missing"])) == []
+
+    def test_a_quoted_phrase_is_found_as_it_is(self) -> None:
+        self.talk("c", "red wine and white", "white wine", 'say "white wine"')
+
+        assert self.found('"white wine"') == [("c", 2), ("c", 1)]
+        assert self.found('white "red wine"') == [("c", 0)]
+        assert self.found('"red wine" "and white"') == [("c", 0)]
+        assert self.found('"wine white"') == []
+        # A quote that encloses nothing, or stands in a word, is a character.
+        assert self.found('white "') == [("c", 2)]
+        assert self.found('wine"') == [("c", 2)]
+        assert self.found('""') == []
 
     def test_what_is_nowhere_is_not_found(self) -> None:
         assert self.found("anything") == []
@@ -136,6 +172,18 @@ class SearchOrderTests(SearchCases):
         assert everything.cursor is None
         assert len(self.store.search("needle")) == 20
 
+    def test_pages_of_conversations_show_each_once(self) -> None:
+        for n in range(7):
+            self.talk(f"{n}", "needle", f"needle {PADDING}", "hay")
+
+        for query in ("needle", "ne", "needle quick"):
+            pages = self._pages(query, 3, per="conversation")
+            assert [len(page) for page in pages] == [3, 3, 1]
+            assert places(m for page in pages for m in page) == [
+                (f"{n}", 1) for n in (6, 5, 4, 3, 2, 1, 0)
+            ]
+        assert self.found("needle", per="conversation", conversation="3") == [("3", 1)]
+
     def test_pages_of_short_queries_follow_one_another(self) -> None:
         for n in range(5):
             self.talk(f"{n}", "x", "y", "x")
@@ -147,11 +195,12 @@ class SearchOrderTests(SearchCases):
             (f"{n}", position) for n in (4, 3, 2, 1, 0) for position in (2, 0)
         ]
 
-    def _pages(self, query: str, limit: int) -> list[Page[Match]]:
-        pages = [self.store.search(query, limit=limit)]
+    def _pages(self, query: str, limit: int, **options: Any) -> list[Page[Match]]:
+        pages = [self.store.search(query, limit=limit, **options)]
         while pages[-1].cursor is not None:
             after = pages[-1].cursor
-            pages.append(self.store.search(query, limit=limit, after=after))
+            page = self.store.search(query, limit=limit, after=after, **options)
+            pages.append(page)
         return pages
 
     def test_what_is_used_between_two_pages_shifts_nothing(self) -> None:

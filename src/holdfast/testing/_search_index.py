@@ -38,8 +38,8 @@ class SearchUpkeepTests(SearchUpkeepCases):
 
         assert self.found("needle") == [("d", 0)]
         assert self.found("edited") == [("c", 20)]
-        assert self.found("message 20:") == []
-        assert self.found("message 21:") == [("c", 21)]
+        assert self.found('"message 20:"') == []
+        assert self.found('"message 21:"') == [("c", 21)]
 
     def test_messages_that_were_cut_off_in_front_are_not_found(self) -> None:
         self.begin()
@@ -47,8 +47,8 @@ class SearchUpkeepTests(SearchUpkeepCases):
         del conversation.messages[:10]
         self.store.conversations.save(conversation)
 
-        assert self.found("message 9:") == []
-        assert self.found("message 10:") == [("c", 0)]
+        assert self.found('"message 9:"') == []
+        assert self.found('"message 10:"') == [("c", 0)]
         assert self.found("old needle") == [("c", 30)]
 
     def test_a_rewound_conversation_is_searched_at_its_head(self) -> None:

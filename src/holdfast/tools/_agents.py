@@ -75,7 +75,7 @@ class AgentSave(Arguments, frozen=True):
         None
     )
     merge_state: Annotated[
-        bool | None, Meta(description="Keep the other keys of state, not replace it")
+        bool | None, Meta(description="Keep the other keys of state")
     ] = None
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 import msgspec
 
 from holdfast._values.records import Page
+from holdfast._values.shortening import ELLIPSIS
 from holdfast.tools._errors import bad_cursor
 from holdfast.views.documents import utc
 
@@ -27,7 +28,6 @@ LARGEST_VALUE = 8_000
 BRIEF = 2_000
 # Integers up to here are exact in every JSON reader, and are printed as decimals.
 EXACT_BITS, PRINTED_BITS = 63, 2048
-ELLIPSIS = "…"
 MOST_NOTED = 10
 
 

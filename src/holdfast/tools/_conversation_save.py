@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from holdfast._engine.context import Context
 from holdfast._engine.records import conversations
+from holdfast._engine.records.conversation_fields import MAPPINGS, as_values
 from holdfast._engine.threads import save
 from holdfast._engine.threads.removal import MOST_REPEATS
 from holdfast._messages.attachments import kept
@@ -40,7 +41,7 @@ class ConversationSave(Arguments, frozen=True):
     ] = None
     start: Annotated[
         Annotated[int, Meta(ge=0)] | None,
-        Meta(description="Position of the first of them; the end by default"),
+        Meta(description="Their position, else the end"),
     ] = None
     title: Annotated[str | None, Meta(description="Title to show")] = None
     summary: Annotated[str | None, Meta(description="What it is about")] = None
@@ -51,16 +52,20 @@ class ConversationSave(Arguments, frozen=True):
     metadata: Annotated[
         dict[str, Any] | None, Meta(description="Anything else about it")
     ] = None
-    archived: Annotated[bool | None, Meta(description="Whether it is put away")] = None
+    merge: Annotated[
+        bool | None, Meta(description="Keep other keys of context, metadata")
+    ] = None
+    archived: Annotated[bool | None, Meta(description="Put away")] = None
 
 
 @tool(
     "Create a conversation, or change the one with this id, and append messages to it."
     " Use it to keep a dialogue, or to title, tag, summarize or archive one. Only what"
     " is given changes: what is null or left out stays as it is, an empty text, list"
-    " or object clears it. Messages that already are the last ones are not added"
-    " again, so that a call can be repeated safely. Gives conversation_id, whether it"
-    " was created, how many messages were added and how many there are.",
+    " or object clears it; context and metadata are replaced as a whole, unless merge"
+    " is true: then null removes a key. Messages that already are the last ones are not"
+    " added again, so that a call can be repeated safely. Gives conversation_id,"
+    " whether it was created, how many messages were added and how many there are.",
     per_owner=True,
 )
 async def conversation_save(
@@ -89,6 +94,15 @@ def _about(given: ConversationSave) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
+def _first(given: ConversationSave) -> dict[str, Any]:
+    """What is given about a new conversation; a null to be merged is no item."""
+    about = _about(given)
+    for name in MAPPINGS if given.merge else ():
+        items = about.get(name, {}).items()
+        about[name] = {key: value for key, value in items if value is not None}
+    return about
+
+
 async def _create(context: Context, given: ConversationSave) -> Result:
     if given.start:
         raise _misplaced(given.start, 0)
@@ -97,7 +111,7 @@ async def _create(context: Context, given: ConversationSave) -> Result:
         agent=given.agent_id,
         owner=given.owner,
         messages=[*_messages(given)],
-        **_about(given),
+        **_first(given),
     )
     made = await conversations.create(context, new)
     return {
@@ -131,7 +145,7 @@ async def _change(
     context: Context, record: ThreadRecord, head: Checkpoint, given: ConversationSave
 ) -> Result:
     id_, wanted = given.conversation_id, _messages(given)
-    values = conversations.as_values(_about(given))
+    values = as_values(_about(given), merge=bool(given.merge))
     new = await _missing(context, head, given, wanted) if wanted else []
     if new:
         how = save.Options(expect=head)

@@ -5,19 +5,21 @@ from __future__ import annotations
 from typing import Annotated
 
 from msgspec import Meta
+from msgspec.structs import replace
 
 from holdfast._engine.context import Context
 from holdfast._engine.records import conversations
 from holdfast._engine.records.conversations import ListQuery
 from holdfast._engine.search import query as searching
 from holdfast._engine.search.query import Match, SearchQuery
+from holdfast._engine.search.text import words_of
 from holdfast._engine.threads import removal
 from holdfast._values.records import Page
 from holdfast.conversations import Summary
 from holdfast.tools._bounds import fitting_page, moment, number, shortened
 from holdfast.tools._conversation_load import conversation_load, find_head
 from holdfast.tools._conversation_save import conversation_save
-from holdfast.tools._errors import echo
+from holdfast.tools._errors import echo, listed
 from holdfast.tools._tool import (
     DEFAULT_LIMIT,
     Arguments,
@@ -32,6 +34,8 @@ from holdfast.tools._tool import (
 
 # The cursor of a search is a larger number than the cursor of a list.
 SEARCH_BITS = 94
+# The words that are tried alone if no message has all of them.
+MOST_TRIED = 8
 
 OnlyAgent = Annotated[Id | None, Meta(description="Only with this agent")]
 OnlyOwner = Annotated[Id | None, Meta(description="Only of this user")]
@@ -118,7 +122,7 @@ def _listed(summary: Summary) -> Result:
 
 
 class ConversationSearch(Arguments, frozen=True):
-    query: Annotated[str, Meta(description="Text that occurs as it is")]
+    query: Annotated[str, Meta(description='Words, or a "quoted phrase"')]
     agent_id: OnlyAgent = None
     owner: OnlyOwner = None
     conversation_id: Annotated[Id | None, Meta(description="Only in this one")] = None
@@ -127,9 +131,10 @@ class ConversationSearch(Arguments, frozen=True):
 
 
 @tool(
-    "Find the messages that contain a text, whatever its case, in the conversations"
-    " used last first. Use one distinctive word or phrase as it is written there; a"
-    " question or several keywords find nothing. Gives a snippet, conversation_id and"
+    "Find the messages that contain all words of the query, whatever their case, in the"
+    " conversations used last first. Use a few distinctive words, not a question; quote"
+    " words that stand together. If no message has all of them, the note says which are"
+    " found alone. Gives a snippet, conversation_id and"
     " position of each; conversation_load with part messages.<position> gives the"
     " whole message, with cursor <position> those before it. Where cursor is not null"
     " there are more: call again with it.",
@@ -143,19 +148,32 @@ async def conversation_search(
     if given.conversation_id is not None:
         await find_head(context, scope, given.conversation_id)
 
+    query = SearchQuery(
+        text=given.query,
+        agent=given.agent_id,
+        owner=given.owner,
+        conversation=given.conversation_id,
+        after=after,
+    )
+
     async def fetch(limit: int) -> Page[Match]:
-        query = SearchQuery(
-            text=given.query,
-            agent=given.agent_id,
-            owner=given.owner,
-            conversation=given.conversation_id,
-            limit=limit,
-            after=after,
-        )
-        return await searching.search(context, query)
+        return await searching.search(context, replace(query, limit=limit))
 
     shown, cursor = await fitting_page(fetch, _found, given.limit or DEFAULT_LIMIT)
-    return {"matches": shown, "cursor": cursor}
+    hint = {} if shown or after is not None else await _hint(context, query)
+    return {"matches": shown, "cursor": cursor, **hint}
+
+
+async def _hint(context: Context, query: SearchQuery) -> Result:
+    """A note which words of a query are found, if it has several; else nothing."""
+    words = words_of(query.text)[:MOST_TRIED]
+    if len(words) == 1:
+        return {}
+    found = await searching.words_found(context, query, words)
+    alone = listed(word for word in words if word in found) or "none"
+    missing = listed(word for word in words if word not in found) or "none"
+    text = f"No message has all of these words. Found alone: {alone}; not found:"
+    return {"note": f"{text} {missing}. Search for fewer words or other ones."}
 
 
 def _found(match: Match) -> Result:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+from holdfast._values.shortening import shortened
 from holdfast.errors import (
     Busy,
     Conflict,
@@ -65,8 +66,7 @@ def echo(value: object) -> str:
 
 
 def _cut(text: str, longest: int) -> str:
-    shown = text if len(text) <= longest else text[: longest - 1] + "…"
-    return shown.encode("utf-8", "replace").decode()
+    return shortened(text, longest).encode("utf-8", "replace").decode()
 
 
 def suggestion(wanted: str, known: Sequence[str], *, most: int = 5) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from holdfast._messages.transcript import calls_of, fields_of, role_of, text_of
+from holdfast._values.shortening import shortened
 from holdfast.diff import excerpt
 
 LONGEST = 100
@@ -35,4 +36,4 @@ def one_line_text(message: object, position: int = 0) -> str:
 def summary(message: object) -> str:
     """The role and the text of a message, cut to 100 characters."""
     text = ": ".join(filter(None, [role_of(message), one_line_text(message)]))
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+    return shortened(text, LONGEST)

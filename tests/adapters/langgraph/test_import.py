@@ -22,6 +22,7 @@ import holdfast
 from adapters.langgraph import graphs
 from adapters.langgraph.graphs import put, thread
 from holdfast.adapters.langgraph import HoldfastSaver
+from support.import_sources import source
 
 
 @dataclasses.dataclass
@@ -479,3 +480,20 @@ def test_without_langgraph_the_missing_extra_is_named(sqlite, tmp_path):
     )
 
     assert ran.stdout.strip().endswith("pip install 'holdfast[langgraph]'")
+
+
+def test_a_database_in_a_folder_is_imported_beside_what_else_is_there(
+    memory, sqlite, tmp_path
+):
+    path, saver = sqlite
+    filled(saver)
+    source("smooth", tmp_path / "agents")
+    expected = everything(saver)
+
+    report = memory.import_from(tmp_path)
+
+    assert [part.format for part in report.parts] == ["langgraph", "smooth"]
+    assert report.parts[0].path == path
+    assert report.is_complete
+    assert report.parts[1].imported.checkpoints == 5
+    assert everything(HoldfastSaver(memory)) == expected

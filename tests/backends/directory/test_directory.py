@@ -18,7 +18,7 @@ from xxhash import xxh3_64_hexdigest
 import holdfast
 from holdfast import Conflict, FormatMismatch, Unsupported
 from holdfast._port import run
-from holdfast.backends import directory
+from holdfast.backends import UNSET, Write, directory
 from holdfast.backends.directory import _blobs, _catalog, _lines
 from holdfast.backends.directory._names import file_name
 from holdfast.backends.sqlite._connection import page_checksums
@@ -42,6 +42,12 @@ def url(folder):
 
 def files_in(folder):
     return {name for name in os.listdir(folder) if name.endswith(".jsonl")}
+
+
+def forget(store, thread, *keys):
+    """Remove entries of a thread's journal."""
+    write = Write(thread=thread, at=1, expect=UNSET, forget=keys)
+    run(backend_of(store).commit([write]))
 
 
 def everything_in(folder):
@@ -106,6 +112,7 @@ def test_what_is_done_only_ever_adds_to_the_end_of_a_file(url, folder):
             lambda: chat.label("here"),
             lambda: chat.tag("a", "b"),
             lambda: chat.record("key", {"paid": True}),
+            lambda: forget(store, "chat", "key"),
             lambda: chat.describe(owner="ann", metadata={"k": 1}),
             lambda: chat.rewind("@~1"),
             chat.undo,
@@ -120,6 +127,37 @@ def test_what_is_done_only_ever_adds_to_the_end_of_a_file(url, folder):
             before = after
 
     assert files_in(folder) == {"store.jsonl", "chat-1.jsonl"}
+
+
+def test_what_is_forgotten_costs_the_same_however_long_the_file_is(url, folder):
+    with holdfast.open(url) as store:
+        chat = store.thread("chat")
+        sizes = []
+        for n in range(3):
+            chat.append(messages=[f"{n} " + "x" * 20_000])
+            chat.record("key", n)
+            before = (folder / "chat-1.jsonl").stat().st_size
+            forget(store, "chat", "key")
+            sizes.append((folder / "chat-1.jsonl").stat().st_size - before)
+
+    assert max(sizes) < 400
+
+
+def test_what_was_forgotten_is_not_found_in_the_files_again(url, folder):
+    with holdfast.open(url) as store:
+        chat = store.thread("chat")
+        chat.save({"n": 1})
+        chat.record_all({"a": 1, "b": 2})
+        forget(store, "chat", "a")
+        chat.record("a", "again")
+        forget(store, "chat", "b")
+        before = dump(store)
+    shutil.rmtree(folder / WORK)
+
+    with holdfast.open(url) as store:
+        assert dump(store) == before
+        assert store.thread("chat").journal() == {"a": "again"}
+        assert problems_of(store) == []
 
 
 def test_a_family_has_one_file_and_another_family_another(url, folder):
@@ -400,6 +438,8 @@ def test_compacting_leaves_nothing_in_a_file_that_is_over(url, folder):
         chat.save({"n": 1}, label="old label")
         chat.record("key", "old value")
         chat.record("key", "new value", replace=True)
+        chat.record("other", "old entry")
+        forget(store, "chat", "other")
         chat.label("new label")
         chat.describe(metadata={})
         before = dump(store)

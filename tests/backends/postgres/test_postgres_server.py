@@ -139,22 +139,26 @@ def test_with_and_without_an_index_the_same_is_found(place, door):
     assert indexed["missing"] == []
 
 
-def test_a_search_asks_the_index(place):
+def test_a_search_asks_the_index_for_each_word(place):
     with place.open() as store:
         _fill(store)
         store.search("needle")
         sql = backend_of(store)._statements["candidates"].decode()
     values = {
         "form": 0, "kind": "conversation", "after": 1 << 62, "owner": None,
-        "agent": None, "pattern": "%needle%", "limit": 10,
+        "agent": None, "limit": 10, "pattern_0": "%needle%", "pattern_1": "%words%",
+        "pattern_2": "%three%", "pattern_3": "%four%", "remaining": ["%many%"],
     }  # fmt: skip
 
     with place.connect() as connection:
         # There are too few rows for it to be worth it.
-        connection.execute("set enable_seqscan = off")
+        connection.execute("set enable_seqscan = off; set enable_indexscan = off")
         plan = connection.execute(f"explain {sql}", values).fetchall()
 
     assert any("search_stretch_text" in line for (line,) in plan)
+    [asked] = [line for (line,) in plan if "Index Cond: ((text ~~" in line]
+    for word in ("needle", "words", "three", "four"):
+        assert f"'%{word}%'" in asked
 
 
 def test_the_tables_of_the_index_begin_with_the_family_too(place):

@@ -16,7 +16,9 @@ import pytest
 import holdfast
 import holdfast.backends._sql
 import holdfast.backends.postgres
+from holdfast.backends import UNSET, Entry, Write
 from holdfast.backends.postgres._statements import statements, text_of
+from holdfast.testing._bridge import finished
 from support import databases, servers
 from support.stores import backend_of
 
@@ -122,6 +124,17 @@ def _saving_expecting(store):
     return lambda: store.thread("short").save({"n": 1}, expect=head)
 
 
+async def _commit(context, write):
+    return await context.backend.commit([write])
+
+
+def _writing(store, **fields):
+    """A write to the journal that the port takes and no call of a thread makes."""
+    entry = Entry("short", "", uuid.uuid4().hex, b"1", 1)
+    write = Write(thread="short", at=1, entries=(entry,), **fields)
+    return lambda: finished(store.runner.run(_commit, write))
+
+
 CALLS = {
     "save": _saving,
     "append": _appending,
@@ -133,6 +146,11 @@ CALLS = {
     "record": lambda store: (
         lambda: store.thread("short").record(uuid.uuid4().hex, {"paid": True})
     ),
+    "record on an expected head": lambda store: _writing(
+        store, expect=store.thread("short").head
+    ),
+    "record and forget": lambda store: _writing(store, expect=UNSET, forget=("key2",)),
+    "record in a family": lambda store: _writing(store, expect=UNSET, family_wide=True),
     "recorded": lambda store: lambda: store.thread("short").recorded("key"),
     "head": lambda store: lambda: store.thread("long").head,
     "history": lambda store: lambda: store.thread("short").history(20),

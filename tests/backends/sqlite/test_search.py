@@ -85,6 +85,20 @@ def test_only_the_conversation_that_holds_a_rare_word_is_read(memory):
     assert len(statements.about("from segment")) == 1
 
 
+def test_only_the_conversation_that_holds_all_words_is_read(memory):
+    fill(memory)
+    both = user(f"the common word and the rare one {PADDING}")
+    memory.conversations.create("both", messages=[both])
+    memory.conversations.create("rare", messages=[user(f"a rare text {PADDING}")])
+    memory.search("needle")
+    statements = Statements(memory)
+
+    found = memory.search("rare common an")
+
+    assert places(found) == [("both", 0)]
+    assert len(statements.about("from segment")) == 1
+
+
 def test_without_an_index_every_conversation_is_read(memory):
     fill(memory)
     statements = Statements(memory)
@@ -176,7 +190,7 @@ def test_an_edit_is_indexed_from_the_first_difference_on(memory):
     assert after[:3] == before[:3]
     assert len(after) == len(before)
     assert places(memory.search("edited")) == [("c", 3)]
-    assert places(memory.search("3 xx")) == []
+    assert places(memory.search('"3 xx"')) == []
 
 
 def test_compacting_merges_what_was_indexed_bit_by_bit(memory):
@@ -189,7 +203,7 @@ def test_compacting_merges_what_was_indexed_bit_by_bit(memory):
     memory.compact()
 
     assert len(stretches(memory)) == 5
-    assert places(memory.search("73 x")) == [("c", 73)]
+    assert places(memory.search('"73 x"')) == [("c", 73)]
     merged = stretches(memory)
     memory.compact()
     assert stretches(memory) == merged
@@ -252,7 +266,7 @@ def test_a_long_conversation_is_indexed_a_part_at_a_time(memory, monkeypatch):
     with pytest.raises(InterruptedError):
         memory.search("anything", progress=stop)
     begun = stretches(memory)
-    found = memory.search("7 x", progress=stop)
+    found = memory.search('"7 x"', progress=stop)
 
     assert steps == [(0, 1, 3), (0, 1, 6), (0, 1, 9), (1, 1, 10)]
     assert stretches(memory)[:6] == begun

@@ -55,6 +55,20 @@ def test_a_store_that_others_keep_pruning_is_pruned_in_parts(at_most, memory):
     assert memory.verify().ok
 
 
+@pytest.mark.parametrize("at_most", [None, 0.9])
+def test_a_part_that_others_keep_pruning_is_pruned_and_nothing_else(at_most, memory):
+    _fill(memory)
+    for n in range(4):
+        memory.thread("mine", owner="ann").append(log=[n])
+    rivals = [lambda: memory.thread("mine").delete("@~1")] * 2
+    policy = Retention(last=1, at_most=at_most)
+
+    pruned = _outpaced(memory, rivals).prune(policy, owner="ann")
+
+    assert (rivals, pruned.checkpoints) == ([], 1)
+    assert [memory.thread(name).count() for name in ("a", "b", "mine")] == [4, 4, 1]
+
+
 def test_a_thread_that_is_used_while_idle_ones_are_pruned_stays(memory, clock):
     _fill(memory)
     memory.thread("idle").save({"n": 1})

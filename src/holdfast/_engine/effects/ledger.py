@@ -32,8 +32,9 @@ FAILED: Final = "failed"
 CALL: Final = "call:"
 UNDO: Final = "undo:"
 
+_CALL_FIELDS = {"id", "name", "token"}
 _ENTRY = re.compile(r"(call|undo):(\d+):(begin|end):(.*)", re.DOTALL)
-_INDEX = re.compile(r"effect:[0-9a-f]+:(\d+):(.*)", re.DOTALL)
+_INDEX = re.compile(r"effect:[0-9a-f]{32}:(\d+):(.*)", re.DOTALL)
 
 
 class IdentifiedCall(Protocol):
@@ -85,12 +86,14 @@ def collected(entries: Iterable[Entry]) -> list[Effect]:
     found: dict[tuple[str, str, int], dict[str, Entry]] = {}
     for entry in entries:
         matched = _ENTRY.fullmatch(entry.key)
-        if matched:
+        if matched and isinstance(entry.value, dict):  # a caller may use such keys
             what, attempt, when, key = matched.groups()
             place = (entry.thread, key, int(attempt))
             found.setdefault(place, {})[f"{what}:{when}"] = entry
     effects = [
-        _effect(place, parts) for place, parts in found.items() if "call:begin" in parts
+        _effect(place, parts)
+        for place, parts in found.items()
+        if _value(parts.get("call:begin")).keys() >= _CALL_FIELDS
     ]
     return sorted(effects, key=lambda effect: effect.seq)
 
@@ -281,12 +284,14 @@ async def _rows_with(
             return []
         family = record.family
     query = FamilyEntries(family=family, prefix=f"{EFFECT}{made.identity}:")
-    return [_indexed(entry) for entry in await context.backend.scan(query)]
+    found = [_indexed(entry) for entry in await context.backend.scan(query)]
+    return [row for row in found if row]
 
 
-def _indexed(entry: Entry) -> _Indexed:
+def _indexed(entry: Entry) -> _Indexed | None:
     matched = _INDEX.fullmatch(entry.key)
-    assert matched is not None
+    if matched is None:  # a caller recorded it
+        return None
     value = cast("dict[str, Any]", entry.value)
     return _Indexed(
         entry.thread,
@@ -297,6 +302,12 @@ def _indexed(entry: Entry) -> _Indexed:
         place_in(value, "replays"),
         place_in(value, "settles"),
     )
+
+
+def indexed_place(entry: Entry) -> Place | None:
+    """The place of the effect that a line of the index means."""
+    row = _indexed(entry)
+    return row.place if row else None
 
 
 async def _read(context: Context, row: _Indexed) -> Effect:

@@ -36,6 +36,7 @@ from holdfast._messages.transcript import (
     answers_of,
     call_in,
     calls_of,
+    decoded,
     open_calls,
     parts_of,
     role_of,
@@ -46,7 +47,7 @@ from holdfast._values import codec
 from holdfast._values.records import Checkpoint, checked_name
 from holdfast.effects import Declaration, Effect, Policy
 from holdfast.errors import Conflict, NotFound, Unstorable
-from holdfast.messages import AnyMessage, ToolCall, restored, stored
+from holdfast.messages import AnyMessage, ToolCall, accepted, restored
 from holdfast.strategy import Event, Happening, Strategy, Wish
 
 # A call as the model made it, in any dialect, as a record, or by its id.
@@ -68,7 +69,7 @@ class RecorderSetup(msgspec.Struct, frozen=True, kw_only=True):
 
 MOST_NOTED = 50
 NOTE = (
-    "Note: this conversation was set back to an earlier point. Since then the following"
+    "Note: this conversation goes on from an earlier point. Since then the following"
     " was done, and stays in force. Do not do it again unless it is meant to happen"
     " twice."
 )
@@ -194,19 +195,21 @@ class Recording:
         """Append messages, as they are now."""
         # Encoded and decoded: a message that cannot be stored is refused before it is
         # added, and what the caller changes in it later is not saved.
-        new = [cast("Stored", stored_form(stored(message))) for message in messages]
+        new = [cast("Stored", stored_form(accepted(message))) for message in messages]
+        if not all(map(answers_of, new)):
+            self.go_on()
         if new:
             self._changed_from(len(self.messages))
             self.has_unsaved = True
         self.messages += new
         self.tally = self.tally.after(new)
 
-    def go_on(self, messages: Sequence[object] = ()) -> None:
+    def go_on(self) -> None:
         """Answer the calls that an earlier run left open, before anything follows them.
 
-        The caller had its chance to decide about them. Results are not something else.
+        The caller had its chance to decide about them.
         """
-        if not self.left_open or (messages and all(map(answers_of, messages))):
+        if not self.left_open:
             return
         waiting, self.left_open = self.left_open, frozenset()
         for call in open_calls(self.messages):
@@ -312,7 +315,7 @@ class Recording:
         if isinstance(call, TranscriptCall):
             return call
         if isinstance(call, ToolCall):
-            return TranscriptCall(call.id, call.name, call.arguments)
+            return TranscriptCall(call.id, call.name, decoded(call.arguments))
         if isinstance(call, str):
             return self._called(call)
         found = call_in(call)

@@ -126,13 +126,14 @@ async def list_agents(
     scan = Threads(kind=KIND, after=after, limit=min(limit or CHUNK, CHUNK))
 
     async def matching(context: Context, record: ThreadRecord) -> Agent | None:
-        agent = await _listed(context, record)
+        agent = await listed(context, record)
         return agent if type_ in (None, agent.type) else None
 
     return await read_threads(context, scan, limit, matching)
 
 
-async def _listed(context: Context, record: ThreadRecord) -> Agent:
+async def listed(context: Context, record: ThreadRecord) -> Agent:
+    """The agent of a thread, without its active conversations."""
     head = record.head
     assert head is not None
     state = await state_of(context, OpenedCheckpoint.of(head))

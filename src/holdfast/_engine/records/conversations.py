@@ -9,6 +9,7 @@ import msgspec
 
 from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
+from holdfast._engine.records.conversation_fields import applied, merged_names
 from holdfast._engine.threads import removal
 from holdfast._engine.threads.drafts import (
     AmendDraft,
@@ -19,16 +20,15 @@ from holdfast._engine.threads.drafts import (
 )
 from holdfast._engine.threads.lineage import HistoryQuery, Reference, history
 from holdfast._engine.threads.listing import read_threads
-from holdfast._engine.threads.load import loaded, read_listed
+from holdfast._engine.threads.load import LoadedState, loaded, read_listed
 from holdfast._engine.threads.save import Options, seen
 from holdfast._engine.threads.save import save as save_thread
-from holdfast._messages.attachments import StoredMessages, kept, whole
+from holdfast._messages.attachments import StoredMessages, kept, kept_new, whole
 from holdfast._messages.repair import How, repaired
 from holdfast._messages.tally import Tally
 from holdfast._port import Start, Threads
 from holdfast._values.records import (
     LONGEST_NAME,
-    UNSET,
     Checkpoint,
     Page,
     ThreadRecord,
@@ -41,7 +41,6 @@ from holdfast.conversations import (
     SUMMARIZED,
     Conversation,
     Summary,
-    check_tags,
     counts_of,
     from_state,
     tally,
@@ -49,7 +48,7 @@ from holdfast.conversations import (
     title_of,
     to_state,
 )
-from holdfast.errors import Conflict, NotFound, Unstorable
+from holdfast.errors import Conflict, NotFound
 
 KIND = "conversation"
 PREFIX = "conversation:"
@@ -57,6 +56,10 @@ CHUNK = 200
 ABOUT = frozenset(
     {"title", "summary", "context", "tags", "archived", "budget", "metadata"}
 )
+
+
+MAPPINGS = ("context", "metadata")
+NOTHING: Mapping[str, object] = {}
 
 
 def thread_of(id_: object) -> str:
@@ -153,7 +156,9 @@ async def _save(
     context: Context, conversation: Conversation, *, expect: Reference | Unset | None
 ) -> Conversation:
     thread = thread_of(conversation.id)
-    messages = kept(conversation.messages)
+    # What was loaded may have any role.
+    keep = kept if conversation.checkpoint else kept_new
+    messages = keep(conversation.messages)
     plain = to_state(conversation)
     now = context.clock()
 
@@ -195,7 +200,7 @@ async def add(
     *,
     owner: str | None = None,
     how: Options | None = None,
-    values: Mapping[str, object] | None = None,
+    values: Mapping[str, object] = NOTHING,
 ) -> Checkpoint:
     """Append messages, and set other values in the same save."""
     if owner is not None:
@@ -208,9 +213,12 @@ async def add(
         counted = tally_of(before.get("counts")).after(messages.messages)
         apart = messages.apart(before.get("content_ids", ()))
         lists = ListsDraft({"messages": messages.messages, **apart}) if apart else draft
-        return Amendment({"counts": counts_of(counted), **(values or {})}, lists)
+        return Amendment(
+            {"counts": counts_of(counted), **applied(values, before)}, lists
+        )
 
-    amend = AmendDraft(("counts", "content_ids"), longer)
+    reads = ("counts", "content_ids", *merged_names(values))
+    amend = AmendDraft(reads, longer)
     try:
         return await save_thread(context, thread_of(id_), amend, how or Options())
     except Conflict as conflict:
@@ -222,27 +230,15 @@ async def add(
 async def update(
     context: Context, id_: str, values: Mapping[str, object]
 ) -> Checkpoint:
-    """Set values beside the messages; `UNSET` removes one."""
+    """Set values beside the messages; `UNSET` removes one, `Items` merge."""
 
     def changed(before: dict[str, Any] | None) -> Amendment:
         if before is None:
             raise missing(id_)
-        return Amendment(values)
+        return Amendment(applied(values, before))
 
-    thread, draft = thread_of(id_), AmendDraft((), changed)
+    thread, draft = thread_of(id_), AmendDraft(merged_names(values), changed)
     return await save_thread(context, thread, draft, Options(), if_changed=True)
-
-
-def as_values(about: Mapping[str, object]) -> dict[str, object]:
-    """The fields of a conversation beside its messages, as values of its state."""
-    unknown = about.keys() - ABOUT
-    if unknown:
-        raise Unstorable(
-            "conversation", f"has no {min(unknown)!r}; put it into metadata"
-        )
-    check_tags(about.get("tags", ()))
-    # Defaults are not stored: ``None``, `False` and empty values.
-    return {name: value or UNSET for name, value in about.items()}
 
 
 async def auto_title(context: Context, id_: str) -> str | None:
@@ -294,10 +290,14 @@ async def load(
     except NotFound:
         await _find(context, id_, owner)
         raise
-    record, checkpoint = found.thread, found.checkpoint
-    if owner is not None and record.owner != owner:
+    if owner is not None and found.thread.owner != owner:
         raise missing(id_)
-    values = found.values
+    return as_conversation(found, id_, repair)
+
+
+def as_conversation(found: LoadedState, id_: str, repair: How | None) -> Conversation:
+    """The conversation that a state holds."""
+    record, checkpoint, values = found.thread, found.checkpoint, found.values
     messages = whole(values)
     mended = repaired(messages, repair) if repair is not None else None
     return from_state(

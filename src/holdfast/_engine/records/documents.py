@@ -10,7 +10,7 @@ from holdfast._engine.threads import removal
 from holdfast._engine.threads.drafts import AmendDraft, Amendment, read_values_of
 from holdfast._engine.threads.lineage import HistoryQuery, Reference, history
 from holdfast._engine.threads.listing import read_threads
-from holdfast._engine.threads.load import loaded
+from holdfast._engine.threads.load import converted, loaded
 from holdfast._engine.threads.save import Options
 from holdfast._engine.threads.save import save as save_thread
 from holdfast._port import Start, Threads
@@ -85,21 +85,25 @@ def _document(name: str, checkpoint: Checkpoint, state: dict[str, Any]) -> Docum
     )
 
 
-async def load(context: Context, name: str, reference: Reference = HEAD) -> Document:
-    """A document as it was at a checkpoint."""
+async def load(
+    context: Context, name: str, reference: Reference = HEAD, type_: Any = None
+) -> Document:
+    """A document as it was at a checkpoint, its content as a ``type_``."""
     try:
         found = await loaded(context, thread_of(name), reference)
     except NotFound:
         if await context.find_thread(thread_of(name)) is None:
             raise missing(name) from None
         raise
-    return _document(name, found.checkpoint, found.values)
+    document = _document(name, found.checkpoint, found.values)
+    document.content = converted(document.content, type_)
+    return document
 
 
-async def find(context: Context, name: str) -> Document | None:
+async def find(context: Context, name: str, type_: Any = None) -> Document | None:
     """A document, ``None`` if there is none."""
     try:
-        return await load(context, name)
+        return await load(context, name, type_=type_)
     except NotFound:
         return None
 

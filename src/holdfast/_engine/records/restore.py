@@ -22,6 +22,7 @@ from holdfast._engine.records.agent_checkpoints import (
     thread_of,
     threads_of_agent,
 )
+from holdfast._engine.records.agent_snapshots import head_of, pinned
 from holdfast._engine.threads import removal
 from holdfast._port import (
     CheckpointKey,
@@ -38,7 +39,7 @@ from holdfast._port import (
 from holdfast._port.removal import plan_removal
 from holdfast._values.records import PIN, UNSET, Checkpoint, ThreadRecord
 from holdfast.agents import AUTOMATIC, RECOVERY, AgentCheckpoint, Restored
-from holdfast.errors import Conflict, Corrupt, HoldfastError, NotFound, Unstorable
+from holdfast.errors import Conflict, HoldfastError, NotFound, Unstorable
 
 
 async def restore(
@@ -94,16 +95,10 @@ class _Restore:
             )
 
     def _pinned(self, name: str) -> ThreadRecord:
-        pin = self.threads.pins.get(self.snapshot[name])
-        if pin is None or not _is_intact(pin):
-            what = f"the checkpoint {self.checkpoint.id!r} of an agent"
-            raise Corrupt(what, f"it lost what it pinned of {name!r}")
-        return pin
+        return pinned(self.threads.pins, self.checkpoint, self.snapshot, name)
 
     def _target(self, name: str) -> Checkpoint:
-        head = self._pinned(name).head
-        assert head is not None
-        return head
+        return head_of(self._pinned(name))
 
     async def run(self) -> Restored:
         """Save the recovery checkpoint and make all changes, in one transaction."""
@@ -192,12 +187,6 @@ class _Restore:
             anew=True,
         )
         return Write(thread=name, at=self.context.clock(), expect=None, start=start)
-
-
-def _is_intact(pin: ThreadRecord) -> bool:
-    """Whether the head of a pin is still the checkpoint it was forked at."""
-    head, origin = pin.head, pin.forked_from
-    return head is not None and origin is not None and origin.checkpoint == head.id
 
 
 def _shortened(name: str) -> str:

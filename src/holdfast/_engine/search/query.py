@@ -7,14 +7,24 @@ index, are read instead.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Literal, get_args
 
 import msgspec
+from msgspec.structs import replace
 
 from holdfast._engine.context import Context
 from holdfast._engine.records.conversations import KIND, PREFIX, thread_of
 from holdfast._engine.search.index import SearchedThread, catch_up
-from holdfast._engine.search.text import FORM, GRAM, folded, prepared, snippet
+from holdfast._engine.search.text import (
+    FORM,
+    GRAM,
+    folded,
+    prepared,
+    shown_needle,
+    snippet,
+    words_of,
+)
 from holdfast._messages.transcript import role_of, text_of
 from holdfast._port import Candidate, Candidates, ThreadKey, Threads
 from holdfast._values.records import (
@@ -29,15 +39,17 @@ from holdfast.messages import AnyMessage
 
 # The number of threads in a page of candidates.
 CHUNK = 50
+# What a search lists and its limit counts.
+Per = Literal["message", "conversation"]
 # A cursor is the ``changed`` of a thread, and in these bits the position of a message.
 POSITION_BITS = 32
 
 
 class Match(msgspec.Struct, frozen=True):
-    """A message that contains the text, and the conversation it belongs to.
+    """A message that contains what was searched for, and its conversation.
 
     ``message`` is the message at ``position`` of the loaded conversation, ``snippet``
-    its text around the first match. ``thread`` is the name of the thread; if it is not
+    its text around a match. ``thread`` is the name of the thread; if it is not
     a conversation, ``conversation`` is that name too.
     """
 
@@ -62,6 +74,7 @@ class SearchQuery(msgspec.Struct, frozen=True, kw_only=True):
     owner: str | None = None
     conversation: str | None = None
     archived: bool | None = None
+    per: Per = "message"
     limit: int | None = 20
     after: int | None = None
 
@@ -70,6 +83,9 @@ class SearchQuery(msgspec.Struct, frozen=True, kw_only=True):
         checked_limit(self.limit)
         if type(self.text) is not str or not self.text:
             raise Unstorable("query", "must be text of at least one character")
+        if self.per not in get_args(Per):
+            text = f"must be one of {', '.join(get_args(Per))}, not {self.per!r}"
+            raise Unstorable("per", text)
         for name, value in (("agent", self.agent), ("owner", self.owner)):
             if value is not None:
                 checked_name(value, name)
@@ -78,9 +94,22 @@ class SearchQuery(msgspec.Struct, frozen=True, kw_only=True):
 async def search(
     context: Context, query: SearchQuery, progress: Progress | None = None
 ) -> Page[Match]:
-    """The messages that contain a text, in the conversations used last first."""
+    """The messages with all words of a query, in the conversations used last first."""
     query.check()
     return await _Search(context, query).run(progress)
+
+
+async def words_found(
+    context: Context, query: SearchQuery, words: Iterable[str]
+) -> set[str]:
+    """The words that a message contains where the query looks."""
+    query.check()
+    found: set[str] = set()
+    for word in words:
+        text = word if word.split() == [word] else f'"{word}"'
+        if await search(context, replace(query, text=text, limit=1, after=None)):
+            found.add(word)
+    return found
 
 
 class _Search:
@@ -88,11 +117,13 @@ class _Search:
 
     def __init__(self, context: Context, query: SearchQuery) -> None:
         self.context, self.query = context, query
-        self.needle = folded(query.text)
+        words = words_of(query.text)
+        self.needles = tuple(map(folded, words))
         self.found: list[Match] = []
-        text = prepared(query.text)
+        texts = map(prepared, words)
+        self.texts = tuple(text for text in texts if len(text) >= GRAM)
         able = "search" in context.backend.abilities
-        self.indexed = able and query.conversation is None and len(text) >= GRAM
+        self.indexed = able and query.conversation is None and bool(self.texts)
         # The thread and the position of the last match of the page before.
         self.last: int | None = None
         self.position = 0
@@ -118,7 +149,10 @@ class _Search:
                 return Page(tuple(self.found))
 
     def _cursor(self, thread: ThreadRecord) -> int:
-        return thread.changed << POSITION_BITS | self.found[-1].position
+        per_message = self.query.per == "message"
+        # Nothing is before the first message, so the next page begins after the thread.
+        position = self.found[-1].position if per_message else 0
+        return thread.changed << POSITION_BITS | position
 
     async def _candidates(self, after: int | None) -> Page[Candidate]:
         query = self.query
@@ -163,7 +197,7 @@ class _Search:
 
     async def _proposed(self, kind: str, after: int | None) -> Page[Candidate]:
         query = Candidates(
-            text=prepared(self.query.text),
+            texts=self.texts,
             kind=kind,
             form=FORM,
             owner=self.query.owner,
@@ -186,26 +220,32 @@ class _Search:
             end = min(end, self.position)
         for part in reversed(where):
             for position in range(min(part.stop, end) - 1, part.start - 1, -1):
-                await self._try(conversation, position)
-                if len(self.found) == self.query.limit:
+                is_match = await self._try(conversation, position)
+                if is_match and self._is_enough():
                     return
+
+    def _is_enough(self) -> bool:
+        is_full = len(self.found) == self.query.limit
+        return is_full or self.query.per == "conversation"
 
     def _is_wanted(self, conversation: SearchedThread) -> bool:
         is_archived = conversation.values.get("archived", False)
         return self.query.archived in (None, is_archived)
 
-    async def _try(self, conversation: SearchedThread, position: int) -> None:
+    async def _try(self, conversation: SearchedThread, position: int) -> bool:
         message, thread = conversation.messages[position], conversation.thread
         title = conversation.values.get("title")
         text = text_of(message)
-        if self.needle not in folded(text):
-            return
+        whole = folded(text)
+        if not all(needle in whole for needle in self.needles):
+            return False
+        needle = shown_needle(whole, self.query.text, self.needles)
         self.found.append(
             Match(
                 conversation=thread.id.removeprefix(PREFIX),
                 position=position,
                 role=role_of(message),
-                snippet=snippet(text, self.needle),
+                snippet=snippet(text, needle),
                 message=await conversation.message(position),
                 title=title if isinstance(title, str) else None,
                 owner=thread.owner,
@@ -214,6 +254,7 @@ class _Search:
                 thread=thread.id,
             )
         )
+        return True
 
 
 def _merged(pages: Sequence[Page[Candidate]]) -> Page[Candidate]:

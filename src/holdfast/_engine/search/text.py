@@ -13,6 +13,7 @@ from unicodedata import unidata_version
 
 from holdfast._port import Indexed, Stretch
 from holdfast._values.records import checksum
+from holdfast._values.shortening import ELLIPSIS
 
 # Neighbouring texts of about this many characters are one entry of the index. Measured
 # on an FTS5 trigram index, its size against that of the text: 2,048 give 0.47 for prose
@@ -25,8 +26,9 @@ GRAM = 3
 # was indexed in another form is indexed again.
 FORM = checksum(f"1 {unidata_version}".encode())
 
+# A quoted phrase that stands alone, or anything between spaces.
+_WORD = re.compile(r'(?<!\S)"([^"]+)"(?!\S)|(\S+)')
 BEFORE, AFTER = 40, 60
-ELLIPSIS = "…"
 
 # Tokenizers stop at NUL, and surrogates cannot be encoded.
 _UNENCODABLE = re.compile("[\0\ud800-\udfff]")
@@ -43,6 +45,15 @@ class Passage(NamedTuple):
 def folded(text: str) -> str:
     """A text as it is compared."""
     return text.casefold()
+
+
+def words_of(query: str) -> tuple[str, ...]:
+    """What a message must contain: the words and quoted phrases of a query, each once.
+
+    A query of spaces only stands for itself.
+    """
+    found = (phrase or word for phrase, word in _WORD.findall(query))
+    return tuple(dict.fromkeys(found)) or (query,)
 
 
 def prepared(text: str) -> str:
@@ -101,6 +112,12 @@ def count_filled(known: Indexed) -> int:
 
 
 # --- what is shown --------------------------------------------------------------------
+
+
+def shown_needle(text: str, query: str, needles: Sequence[str]) -> str:
+    """What to show of a folded text: the query as it is, or its longest needle."""
+    whole = folded(query)
+    return whole if whole in text else max(needles, key=len)
 
 
 def snippet(text: str, needle: str) -> str:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import cast
 
 from holdfast._engine.context import Context
+from holdfast._messages.transcript import fields_of
 from holdfast._port import FamilyEntries, FamilyPlan, Write
 from holdfast._values import codec
 from holdfast._values.records import UNSET, Entry
@@ -23,7 +24,8 @@ async def successors(context: Context, family: int, anchor: str) -> list[str]:
     """The checkpoints that have the calls of a removed one."""
     query = FamilyEntries(family=family, prefix=ANCHOR + anchor)
     entries = await context.backend.scan(query)
-    return [id_ for entry in entries for id_ in cast("list[str]", entry.value)]
+    exact = [entry for entry in entries if entry.key == query.prefix]
+    return [id_ for entry in exact for id_ in cast("list[str]", entry.value)]
 
 
 async def name_successor(
@@ -70,16 +72,17 @@ async def _anchors(context: Context, family: int) -> list[tuple[str, str, list[s
     for entry in await context.backend.scan(
         FamilyEntries(family=family, prefix=EFFECT)
     ):
-        anchor: str | None = cast("dict[str, Any]", entry.value)["anchor"]
-        if anchor is not None:
+        anchor = fields_of(entry.value).get("anchor")
+        if isinstance(anchor, str):  # a caller may have recorded anything
             found[entry.thread, anchor] = [anchor]
     if not found:
         return []
     for entry in await context.backend.scan(
         FamilyEntries(family=family, prefix=ANCHOR)
     ):
-        anchor = entry.key.removeprefix(ANCHOR)
-        found[entry.thread, anchor] = cast("list[str]", entry.value)
+        place = (entry.thread, entry.key.removeprefix(ANCHOR))
+        if place in found:
+            found[place] = cast("list[str]", entry.value)
     return [(thread, anchor, current) for (thread, anchor), current in found.items()]
 
 

@@ -8,7 +8,6 @@ does not affect the other.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any, cast
 
 from msgspec.structs import replace
 
@@ -17,6 +16,7 @@ from holdfast._engine.threads.anchors import ANCHOR, EFFECT
 from holdfast._engine.threads.grants import GRANT
 from holdfast._engine.threads.journal import OF_THREAD
 from holdfast._engine.threads.lineage import inherited
+from holdfast._messages.transcript import fields_of
 from holdfast._port import Ancestors, Entries, Saves, Start, ThreadKey, Turn, Write
 from holdfast._port.removal import merged, subtract
 from holdfast._values import codec
@@ -24,8 +24,7 @@ from holdfast._values.manifest import digest
 from holdfast._values.records import UNSET, Checkpoint, Entry, Run, ThreadRecord
 from holdfast.errors import Conflict
 
-_CALL = "call:"
-_OF_EFFECTS = (_CALL, "undo:", EFFECT, ANCHOR, GRANT)
+_OF_EFFECTS = ("call:", "undo:", EFFECT, ANCHOR, GRANT)
 
 
 async def duplicate(
@@ -140,16 +139,14 @@ class _ThreadCopy:
 
     def _own(self, entry: Entry) -> Entry:
         """An entry for the copy, which has the same effects as its source."""
-        same = replace(entry, thread=self.target)
-        if not entry.key.startswith((_CALL, EFFECT)):
-            return same
-        value = cast("dict[str, Any]", entry.value)
+        value = fields_of(entry.value)
         moved = {
-            name: value[name] | {"thread": self.target}
+            name: {**place, "thread": self.target}
             for name in ("replays", "settles")
-            if name in value and value[name]["thread"] == self.source.id
+            if (place := fields_of(value.get(name))).get("thread") == self.source.id
         }
-        return replace(same, data=codec.encode(value | moved, "journal"))
+        data = codec.encode({**value, **moved}, "journal") if moved else entry.data
+        return replace(entry, thread=self.target, data=data)
 
     async def finish(self) -> None:
         """Move the head of the copy to where its source has it."""

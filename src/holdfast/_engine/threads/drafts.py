@@ -70,10 +70,11 @@ class StateDraft:
     """A whole state."""
 
     def __init__(self, state: object) -> None:
-        named = _named_values(state)
+        plain = codec.flattened(state)
+        named = _named_values(plain)
         self.is_mapping = named is not None
         if named is None:
-            self.texts = {WHOLE: codec.encode(state, "state")}
+            self.texts = {WHOLE: codec.encode(plain, "state")}
         else:
             self.texts = {
                 checked_key(name): codec.encode(value, path(name))

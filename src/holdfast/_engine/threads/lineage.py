@@ -9,7 +9,14 @@ import msgspec
 
 from holdfast._engine.context import Context, missing_thread
 from holdfast._engine.threads import references
-from holdfast._port import Ancestors, CheckpointKey, Marked, Matches, Saves
+from holdfast._port import (
+    Ancestors,
+    CheckpointKey,
+    LineLength,
+    Marked,
+    Matches,
+    Saves,
+)
 from holdfast._values.records import Checkpoint, Page, ThreadRecord, checked_limit
 from holdfast._values.reference import (
     Ago,
@@ -293,6 +300,12 @@ async def history(
     else:
         found = await _line(context, before or record.head, before is not None, limit)
     return _page(found, query)
+
+
+async def count(context: Context, thread: str) -> int:
+    """How many checkpoints the history of a thread has, 0 before its first save."""
+    [found] = await context.backend.scan(LineLength(thread))
+    return found
 
 
 async def _behind(

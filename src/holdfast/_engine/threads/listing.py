@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from holdfast._engine.context import Context
 from holdfast._engine.threads.lineage import only_match
-from holdfast._engine.threads.load import load_any, read_listed
+from holdfast._engine.threads.load import read_listed
 from holdfast._port import Matches, Threads
 from holdfast._values.records import (
     PIN,
@@ -95,13 +95,6 @@ async def get(context: Context, reference: str) -> Checkpoint:
     matches = await context.backend.scan(Matches(prefix=parsed.id, limit=11))
     exact = [match for match in matches if match.id == parsed.id]
     return only_match(exact or list(matches), parsed.id)
-
-
-async def load(context: Context, checkpoint: Checkpoint | str) -> object:
-    """The state of a checkpoint of any thread."""
-    if not isinstance(checkpoint, Checkpoint):
-        checkpoint = await get(context, checkpoint)
-    return await load_any(context, checkpoint)
 
 
 async def changes(

@@ -17,6 +17,7 @@ from holdfast._values.records import Checkpoint, Segment, ThreadRecord
 from holdfast._values.reference import HEAD
 from holdfast._values.rope import Rope, joined, read_body
 from holdfast._values.runs import count_segments
+from holdfast._values.typed import convert
 from holdfast.diff import Diff, diff
 from holdfast.errors import Corrupt, FormatMismatch
 
@@ -128,11 +129,17 @@ async def read_listed(
 
 async def load_any(context: Context, checkpoint: Checkpoint) -> object:
     """The state of a checkpoint of any thread; `NotFound` if it was removed."""
+    stored = await current(context, checkpoint)
+    return await state_of(context, OpenedCheckpoint.of(stored))
+
+
+async def current(context: Context, checkpoint: Checkpoint) -> Checkpoint:
+    """A checkpoint as it is stored now; `NotFound` if it was removed."""
     key = CheckpointKey(checkpoint.family, checkpoint.id)
     [stored] = await context.backend.read([key])
     if stored is None or stored.seq != checkpoint.seq:
         raise unknown(None, checkpoint.id)
-    return await state_of(context, OpenedCheckpoint.of(stored))
+    return stored
 
 
 async def difference(context: Context, thread: str, a: Reference, b: Reference) -> Diff:
@@ -173,4 +180,4 @@ async def _text(
 
 def converted(state: object, type_: type[T] | None) -> object | T:
     """The state as it is, or as a ``type_``."""
-    return state if type_ is None else codec.convert(state, type_)
+    return state if type_ is None else convert(state, type_)

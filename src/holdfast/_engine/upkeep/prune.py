@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from datetime import timedelta
 from functools import partial
 
 from msgspec.structs import replace
 
 from holdfast._engine.context import Context
+from holdfast._engine.effects.expiry import expired
 from holdfast._engine.records import conversations
 from holdfast._engine.threads.removal import (
     OVERTAKEN,
@@ -18,7 +20,8 @@ from holdfast._engine.threads.removal import (
     unneeded,
     until_current,
 )
-from holdfast._port import FamilyPlan, Prune, Pruned, Threads
+from holdfast._engine.upkeep.scope import EVERYTHING, PruneScope, removable
+from holdfast._port import FamilyPlan, Prune, Pruned, Threads, Write
 from holdfast._port.removal import plan_removal
 from holdfast._values.records import Checkpoint, ThreadRecord
 from holdfast.errors import Conflict, HoldfastError
@@ -28,12 +31,18 @@ from holdfast.retention import Retention, checkpoints_to_remove, threads_to_drop
 TOMBSTONE_LIFE = 30 * 24 * 3600 * 1_000_000
 
 
-async def prune(context: Context, policy: Retention, *, dry_run: bool) -> Pruned:
-    """Remove what a policy does not keep."""
+async def prune(
+    context: Context,
+    policy: Retention,
+    scope: PruneScope = EVERYTHING,
+    *,
+    dry_run: bool,
+) -> Pruned:
+    """Remove what a policy does not keep of the threads in a scope."""
 
     async def attempt() -> Pruned:
-        plan = await _plan(context, policy)
-        await _guard(context, policy, plan)
+        plan = await _plan(context, policy, scope)
+        await _guard(context, policy, scope, plan)
         return await carry_out(context, replace(plan, dry_run=dry_run))
 
     try:
@@ -41,19 +50,19 @@ async def prune(context: Context, policy: Retention, *, dry_run: bool) -> Pruned
     except Conflict as conflict:
         if conflict.code not in OVERTAKEN:
             raise
-    return await _prune_by_family(context, policy, dry_run=dry_run)
+    return await _prune_by_family(context, policy, scope, dry_run=dry_run)
 
 
 async def prune_conversations(
-    context: Context, policy: Retention, *, dry_run: bool
+    context: Context, policy: Retention, scope: PruneScope, *, dry_run: bool
 ) -> Pruned:
     """Remove the conversations that a policy's rules for threads do not keep."""
     only = replace(policy, kinds=(conversations.KIND,))
-    return await prune(context, only, dry_run=dry_run)
+    return await prune(context, only, scope, dry_run=dry_run)
 
 
 async def _prune_by_family(
-    context: Context, policy: Retention, *, dry_run: bool
+    context: Context, policy: Retention, scope: PruneScope, *, dry_run: bool
 ) -> Pruned:
     """As `prune`, one family at a time.
 
@@ -61,14 +70,15 @@ async def _prune_by_family(
     """
 
     async def guard() -> None:
-        await _guard(context, policy, await _plan(context, policy))
+        await _guard(context, policy, scope, await _plan(context, policy, scope))
 
     async def attempt(family: int) -> Pruned:
-        plan = await _plan(context, policy, family)
+        plan = await _plan(context, policy, scope, family)
         return await carry_out(context, replace(plan, dry_run=dry_run))
 
     await until_current(guard)
-    families = {thread.family for thread in await _all_threads(context)}
+    threads = await _threads(context, scope)
+    families = {thread.family for thread in threads if scope.has(thread)}
     parts = [await until_current(partial(attempt, f)) for f in sorted(families)]
     return Pruned(
         threads=sum(part.threads for part in parts),
@@ -103,12 +113,12 @@ class Housekeeping:
 
 
 async def _plan(
-    context: Context, policy: Retention, family: int | None = None
+    context: Context, policy: Retention, scope: PruneScope, family: int | None = None
 ) -> Prune:
     """What to remove from all families, or from one."""
     now = context.clock()
-    living = [t for t in await _all_threads(context) if t.deleted_at is None]
-    dropped = threads_to_drop(policy, living, now) if policy.drops_threads else []
+    living = [t for t in await _threads(context, scope) if t.deleted_at is None]
+    dropped = threads_to_drop(policy, filter(scope.has, living), now)
     if family is not None:
         living = [thread for thread in living if thread.family == family]
         dropped = [thread for thread in dropped if thread.family == family]
@@ -116,21 +126,41 @@ async def _plan(
     families: list[FamilyPlan] = []
     for number, threads in by_family(living).items():
         staying = [thread for thread in threads if thread.id not in names]
-        thins = staying and policy.may_thin(staying[0].kind)
-        if not staying or (len(staying) == len(threads) and not thins):
+        thinned = [t for t in staying if scope.has(t) and policy.may_thin(t.kind)]
+        if not staying or (len(staying) == len(threads) and not thinned):
             continue
         checkpoints = await checkpoints_of(context, number)
         doomed = unneeded(staying, checkpoints)
-        if thins:
-            doomed = _also_thinned(policy, staying, checkpoints, doomed, now)
+        if thinned:
+            own = removable(staying, thinned, checkpoints)
+            doomed = _also_thinned(policy, staying, checkpoints, doomed, own, now)
         if doomed:
             families.append(plan_removal(number, checkpoints, doomed))
     return Prune(
         at=now,
         threads=tuple(dropped),
         families=tuple(families),
-        forget_before=now - TOMBSTONE_LIFE,
+        then=await _expired(context, policy, living, scope, names),
+        forget_before=None if scope.is_limited else now - TOMBSTONE_LIFE,
     )
+
+
+async def _expired(
+    context: Context,
+    policy: Retention,
+    living: Sequence[ThreadRecord],
+    scope: PruneScope,
+    dropped: set[str],
+) -> tuple[Write, ...]:
+    """What forgets old effects of the threads that stay."""
+    if policy.effects is None:
+        return ()
+    before = context.clock() - policy.effects // timedelta(microseconds=1)
+    meant = [t for t in living if scope.has(t) and policy.is_for(t.kind)]
+    names = {thread.id for thread in meant} - dropped
+    families = {t.family for t in living if t.id in names}
+    writes = [w for f in sorted(families) for w in await expired(context, f, before)]
+    return tuple(write for write in writes if write.thread in names)
 
 
 def _also_thinned(
@@ -138,21 +168,24 @@ def _also_thinned(
     threads: Sequence[ThreadRecord],
     checkpoints: Sequence[Checkpoint],
     unneeded: Sequence[Checkpoint],
+    removable: set[str],
     now: int,
 ) -> list[Checkpoint]:
     gone = {checkpoint.id for checkpoint in unneeded}
     left = [checkpoint for checkpoint in checkpoints if checkpoint.id not in gone]
     thinned = checkpoints_to_remove(policy, threads, left, now)
-    gone.update(checkpoint.id for checkpoint in thinned)
+    gone |= {checkpoint.id for checkpoint in thinned} & removable
     return [checkpoint for checkpoint in checkpoints if checkpoint.id in gone]
 
 
-async def _guard(context: Context, policy: Retention, plan: Prune) -> None:
+async def _guard(
+    context: Context, policy: Retention, scope: PruneScope, plan: Prune
+) -> None:
     """Refuse a plan that removes more than the policy allows."""
     if policy.at_most is None:
         return
     removed = (await context.backend.prune(replace(plan, dry_run=True))).checkpoints
-    total = (await context.backend.facts()).checkpoints
+    total = await _total(context, scope)
     if removed > policy.at_most * total:
         raise Conflict(
             f"pruning would remove {removed} of {total} checkpoints, more than"
@@ -161,5 +194,23 @@ async def _guard(context: Context, policy: Retention, plan: Prune) -> None:
         )
 
 
-async def _all_threads(context: Context) -> list[ThreadRecord]:
-    return list(await context.backend.scan(Threads(every=True)))
+async def _total(context: Context, scope: PruneScope) -> int:
+    """How many checkpoints there are in a scope, with those of deleted threads."""
+    if not scope.is_limited:
+        return (await context.backend.facts()).checkpoints
+    living = [t for t in await _threads(context, scope) if t.deleted_at is None]
+    outside = {thread.number for thread in living if not scope.has(thread)}
+    families = {thread.family for thread in living if scope.has(thread)}
+    found = [await checkpoints_of(context, family) for family in families]
+    return sum(c.thread_number not in outside for saved in found for c in saved)
+
+
+async def _threads(context: Context, scope: PruneScope) -> list[ThreadRecord]:
+    """The threads in a scope and all that share history with them, or all threads."""
+    query = Threads(every=True)
+    if scope.thread is not None:
+        record = await context.find_thread(scope.thread)
+        if record is None:
+            return []
+        query = replace(query, family=record.family)
+    return list(await context.backend.scan(query))

@@ -13,6 +13,7 @@ from holdfast._port import (
     Entries,
     FamilyEntries,
     Key,
+    LineLength,
     Marked,
     Matches,
     Moves,
@@ -52,6 +53,7 @@ class Reads:
         self._codec = codec
         self._pages: dict[type[Query[Any]], Callable[[Any], Statement[Page[Any]]]] = {
             Ancestors: self._ancestors,
+            LineLength: self._line_length,
             Saves: self._saves,
             Marked: self._marked,
             Matches: self._matches,
@@ -94,6 +96,13 @@ class Reads:
             "from_step": _or_latest(query.from_step),
         }
         return self._listing("ancestors", values, query.limit)
+
+    def _line_length(self, query: LineLength) -> Statement[Page[int]]:
+        def convert(rows: list[Row]) -> Page[int]:
+            [(count,)] = rows
+            return Page((count,))
+
+        return Statement("line_length", {"thread": query.thread}, convert)
 
     def _saves(self, query: Saves) -> Statement[Page[Checkpoint]]:
         scope = "family" if query.thread is None else "thread"

@@ -50,6 +50,8 @@ class LineLoader:
             self._take_checkpoint(part.checkpoint)
         for entry in part.journal:
             self._take_entry(entry)
+        for seq in part.forgotten:
+            rows(self._db, "forget_entry", seq=seq, family=self._family)
         for move in part.moves:
             self._take_move(move)
         for mark in part.marks:

@@ -92,7 +92,8 @@ class LineContent(msgspec.Struct, kw_only=True, omit_defaults=True):
     """All that a line says.
 
     If a transaction wrote several lines to the file, ``part`` says which of how many
-    this is. They count together or not at all.
+    this is. They count together or not at all. ``forgotten`` are the numbers of journal
+    entries that are removed.
     """
 
     after: str = ""
@@ -102,6 +103,7 @@ class LineContent(msgspec.Struct, kw_only=True, omit_defaults=True):
     thread: ThreadPart | None = None
     checkpoint: CheckpointPart | None = None
     journal: list[EntryPart] = []
+    forgotten: list[int] = []
     moves: list[MovePart] = []
     marks: list[MarkPart] = []
     settings: dict[str, Raw] = {}

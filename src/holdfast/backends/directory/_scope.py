@@ -12,8 +12,10 @@ from holdfast._port import (
     Ancestors,
     CheckpointKey,
     Entries,
+    FamilyEntries,
     IndexKey,
     Key,
+    LineLength,
     Marked,
     Matches,
     Moves,
@@ -80,8 +82,10 @@ def of_query(query: Query[Any]) -> FolderScope:
     if isinstance(query, Ancestors):
         start = query.start
         return thread(start) if isinstance(start, str) else family(start.family)
-    if isinstance(query, Moves | Entries):
+    if isinstance(query, LineLength | Moves | Entries):
         return thread(query.thread)
+    if isinstance(query, FamilyEntries):
+        return family(query.family)
     if isinstance(query, Saves | Marked | Matches | Threads):
         return EVERYTHING if query.family is None else family(query.family)
     return EVERYTHING

@@ -1,8 +1,9 @@
 """A transaction of the index that is written to the files before it is committed.
 
 Temporary triggers note every row that changes. Rows that were added become lines at the
-end of their family's file. The file of a family that lost rows is written again as a
-whole, so that nothing of what was removed is left in it.
+end of their family's file, and so does the forgetting of journal entries. The file of a
+family that lost other rows is written again as a whole, so that nothing of what was
+removed is left in it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ MANY = 500
 
 
 class TouchedRow(NamedTuple):
-    """A row that was changed, and how: made, moved or gone."""
+    """A row that was changed, and how: made, moved, forgotten or gone."""
 
     what: str
     key: int | str
@@ -259,6 +260,8 @@ def _add(source: RowReader, part: LineContent, row: TouchedRow) -> None:
         _add_checkpoint(source, part, row.key, moved=row.how == "moved")
     elif row.what == "segment":
         source.add_segment(row.key, part)
+    elif row.how == "forgotten":
+        part.forgotten.append(row.key)
     elif row.what == "journal":
         part.journal += source.entries(row.key)
     else:

@@ -43,7 +43,8 @@ create table if not exists folder (
 -- name: watch
 -- Every row that a transaction changes, in order. The triggers are temporary: they belong
 -- to the one connection that writes. A change that removes something is `gone`: the file
--- that held it is written again as a whole.
+-- that held it is written again as a whole. A journal entry that is removed by itself is
+-- `forgotten` by a line at the end: an agent's loop does it with every save.
 create temp table if not exists touched (
     number integer primary key,
     what text not null,
@@ -108,7 +109,8 @@ end;
 
 create temp trigger journal_gone after delete on main.journal begin
     insert into touched (what, key, family, how)
-    select 'journal', old.seq, family, 'gone' from member where thread = old.thread;
+    select 'journal', old.seq, family, 'forgotten' from member
+    where thread = old.thread;
 end;
 
 create temp trigger move_made after insert on main.move begin
@@ -250,6 +252,10 @@ values (:seq, :thread, :checkpoint, :key, :value, :recorded_at, :checksum)
 on conflict (thread, checkpoint, key) do update set seq = :seq, value = :value,
     recorded_at = :recorded_at, checksum = :checksum
 where seq < :seq
+
+-- name: forget_entry
+delete from journal
+where seq = :seq and thread in (select thread from member where family = :family)
 
 -- name: take_setting
 insert or replace into setting (name, value) values (:name, :value)

@@ -323,15 +323,21 @@ end $$;
 
 -- Journal entries of a thread, in one call. Gives its family and number and, for each
 -- entry, its sequence number, or null if there was one under its key and it is not
--- replaced; nothing if there is no such thread.
+-- replaced; nothing if there is no such thread, or if a head is expected that it has not.
+-- If they are `family_wide`, one in any living thread of the family counts; the locks let
+-- others that ask the same wait until this transaction ends. What is `forgotten` goes
+-- last; `logs` leaves a move that says so.
 create function hf.record(
-    durable boolean, of_name text, at bigint, replaces boolean, checkpoints text[],
-    keys text[], contents bytea[], times bigint[], checksums bigint[]
+    durable boolean, of_name text, at bigint, expects boolean, expected bigint,
+    family_wide boolean, replaces boolean, checkpoints text[], keys text[],
+    contents bytea[], times bigint[], checksums bigint[], forgotten text[],
+    logs boolean
 ) returns bigint[]
 language plpgsql as $$
 declare
     place hf.directory;
     taken bigint[];
+    used int := cardinality(keys) + logs::int;
     recorded bigint;
     result bigint[];
 begin
@@ -341,17 +347,32 @@ begin
         return null;
     end if;
     taken := array[hf.enter(durable)];
-    for i in 2 .. cardinality(keys) loop
+    for i in 2 .. used loop
         taken := taken || nextval('hf.seq');
     end loop;
+    if family_wide then
+        perform from hf.thread t where t.family = place.family
+        order by t.number for no key update;
+    end if;
     update hf.thread t
-    set changed = greatest(t.changed, taken[cardinality(keys)]), updated_at = at
-    where t.family = place.family and t.number = place.number and t.deleted_at is null;
+    set changed = greatest(t.changed, taken[used]), updated_at = at
+    where t.family = place.family and t.number = place.number and t.deleted_at is null
+        and (not expects or t.head is not distinct from expected);
     if not found then
         return null;
     end if;
     result := array[place.family, place.number];
     for i in 1 .. cardinality(keys) loop
+        if family_wide then
+            perform from hf.thread t
+            join hf.journal j on j.family = t.family and j.thread = t.number
+            where t.family = place.family and t.deleted_at is null
+                and j.checkpoint = checkpoints[i] and j.key = keys[i];
+            if found then
+                result := result || null::bigint;
+                continue;
+            end if;
+        end if;
         insert into hf.journal (family, thread, checkpoint, key, seq, value,
             recorded_at, checksum)
         values (place.family, place.number, checkpoints[i], keys[i], taken[i],
@@ -363,5 +384,14 @@ begin
         returning seq into recorded;
         result := result || recorded;
     end loop;
+    if cardinality(forgotten) > 0 then
+        delete from hf.journal j
+        where j.family = place.family and j.thread = place.number
+            and j.checkpoint = '' and j.key = any(forgotten);
+    end if;
+    if logs then
+        insert into hf.move (family, seq, thread, kind, source, moved_at)
+        values (place.family, taken[used], place.number, 'forget', expected, at);
+    end if;
     return result;
 end $$;

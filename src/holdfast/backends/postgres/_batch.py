@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 
 from holdfast._port import Receipt, Write
 from holdfast._values.records import Checkpoint
+from holdfast.backends.postgres import _write
 
 # So many statements run before saves wait for one another, and so many saves go into
 # one. While the server is busy with two, the next is put together: 16 or 64 tasks then
@@ -48,7 +49,7 @@ def can_be_batched(write: Write) -> bool:
         and write.checkpoint is not None
         and write.checkpoint.label is None
         and not write.checkpoint.tags
-        and not write.entries
+        and not _write.is_journaled(write)
     )
 
 

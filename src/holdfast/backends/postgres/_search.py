@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from holdfast._port import (
@@ -19,6 +20,9 @@ from holdfast.backends._sql.reads import LATEST
 from holdfast.backends._sql.rows import Row
 from holdfast.backends.postgres._rows import CODEC
 from holdfast.backends.postgres._statements import Statements, checked_schema
+
+# How many patterns the statement gives to the index, which cannot look up an array.
+ASKED = 4
 
 
 async def exists(db: Statements) -> bool:
@@ -64,10 +68,10 @@ def _stale(found: list[Row]) -> Page[Stale]:
 
 
 async def read_candidates(db: Statements, query: Candidates) -> Page[Candidate]:
-    """The threads in which a text may stand, where there is an index."""
+    """The threads in which some texts may stand, where there is an index."""
     found = await db.rows(
         "candidates",
-        pattern=f"%{_escaped(query.text)}%",
+        **_patterns(query.texts),
         form=query.form,
         kind=query.kind,
         owner=query.owner,
@@ -87,6 +91,14 @@ def _candidate(row: Row) -> Candidate:
         return Candidate(thread)
     pairs = zip(firsts, lasts, strict=True)
     return Candidate(thread, tuple(range(first, last + 1) for first, last in pairs))
+
+
+def _patterns(texts: Sequence[str]) -> dict[str, Any]:
+    """The longest texts, for which the index is asked, and those that remain."""
+    patterns = [f"%{_escaped(text)}%" for text in sorted(texts, key=len, reverse=True)]
+    asked = [*patterns, None, None, None][:ASKED]
+    numbered = {f"pattern_{n}": pattern for n, pattern in enumerate(asked)}
+    return {**numbered, "remaining": patterns[ASKED:]}
 
 
 def _escaped(text: str) -> str:

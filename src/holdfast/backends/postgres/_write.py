@@ -13,6 +13,7 @@ from holdfast._values.records import UNSET, Checkpoint, Entry, Unset
 from holdfast.backends._sql.conflicts import removed, stale_plan
 from holdfast.backends._sql.rows import CheckpointRow, new_thread_row
 from holdfast.backends.postgres import _rows
+from holdfast.backends.postgres._arrays import texts
 from holdfast.backends.postgres._conflicts import conflict, taken
 from holdfast.backends.postgres._rows import CODEC
 from holdfast.backends.postgres._statements import Statements
@@ -24,7 +25,7 @@ Durable = bool | None
 def can_stand_alone(write: Write) -> bool:
     """Whether one statement can do a write, in one round trip."""
     return write.checkpoint is not None or (
-        bool(write.entries) and not is_logged(write)
+        is_journaled(write) and not is_logged(write)
     )
 
 
@@ -55,7 +56,7 @@ async def save(db: Statements, write: Write, durable: Durable) -> Receipt:
         **_rows.start_values(None if parent else write.start),
     }
     statement = "save"
-    if write.entries:
+    if is_journaled(write):
         statement = "save_and_record"
         values |= _entry_values(write)
     found = await db.row(statement, **values)
@@ -63,6 +64,8 @@ async def save(db: Statements, write: Write, durable: Durable) -> Receipt:
         raise await conflict(db, write)
     seq, family, number = found[0]
     entries = await _in_force(db, write, found[1]) if write.entries else ()
+    if entries is None:
+        raise await conflict(db, write)
     return Receipt(seq, family, number, entries)
 
 
@@ -80,38 +83,67 @@ async def save_each(
 
 
 async def record(db: Statements, write: Write, durable: Durable) -> Receipt | None:
-    """Entries in the journal of a thread; ``None`` if there is no such thread."""
-    values = _entry_values(write)
+    """Entries in the journal of a thread; ``None`` if there is no such thread.
+
+    Also if its head is not the expected one, unless the write has moved it already.
+    """
+    expected = UNSET if is_logged(write) else write.expect
     found = await db.row(
-        "record", durable=durable, thread=write.thread, at=write.at, **values
+        "record",
+        durable=durable,
+        thread=write.thread,
+        at=write.at,
+        expects=not isinstance(expected, Unset),
+        expected_head=expected.seq if isinstance(expected, Checkpoint) else None,
+        logs=bool(write.forget) and not is_logged(write),
+        **_entry_values(write),
     )
     if found is None or found[0] is None:
         return None
     family, number, *seqs = found[0]
     entries = await _in_force(db, write, found[0])
+    if entries is None:  # forgotten by another transaction meanwhile
+        return await record(db, write, durable)
     return Receipt(max((seq or 0 for seq in seqs), default=0), family, number, entries)
 
 
 def _entry_values(write: Write) -> dict[str, Any]:
-    return {"replaces": write.replace_entries, **_rows.entry_values(write.entries)}
+    return {
+        "family_wide": write.family_wide,
+        "replaces": write.replace_entries,
+        "forgotten": texts(write.forget),
+        **_rows.entry_values(write.entries),
+    }
 
 
 async def _in_force(
     db: Statements, write: Write, recorded: Sequence[Any]
-) -> tuple[Entry, ...]:
-    """The entries in force: those that existed before are read."""
+) -> tuple[Entry, ...] | None:
+    """The entries in force: those that existed before are read.
+
+    ``None`` if one of these has been removed meanwhile.
+    """
     family, number, *seqs = recorded
     found: list[Entry] = []
     for entry, seq in zip(write.entries, seqs, strict=True):
         if seq is not None:
             found.append(replace(entry, seq=seq))
             continue
-        place = {"checkpoint": entry.checkpoint, "key": entry.key}
-        row = await db.row("entry", family=family, thread=number, **place)
+        place = {"checkpoint": entry.checkpoint, "key": entry.key, "family": family}
+        if write.family_wide:
+            row = await db.row("entry_in_family", **place)
+        else:
+            row = await db.row("entry", thread=number, **place)
+            row = row and (entry.thread, *row)
         if row is None:
-            raise await conflict(db, write)
-        found.append(CODEC.entry(row, entry.thread))
+            return None
+        found.append(CODEC.entry(row[1:], row[0]))
     return tuple(found)
+
+
+def is_journaled(write: Write) -> bool:
+    """Whether a write changes the journal."""
+    return bool(write.entries or write.forget)
 
 
 def is_logged(write: Write) -> bool:
@@ -135,9 +167,9 @@ class PostgresWrite:
         try:
             if write.checkpoint is not None:
                 return await save(self.db, write, self.durable)
-            if is_logged(write) or not write.entries:
+            if is_logged(write) or not is_journaled(write):
                 await self._change()
-            return await self._record() if write.entries else self._own()
+            return await self._record() if is_journaled(write) else self._own()
         except errors.UniqueViolation as error:
             raise taken(write, error) from None
 
@@ -147,6 +179,8 @@ class PostgresWrite:
     async def _record(self) -> Receipt:
         receipt = await record(self.db, self.write, self.durable)
         if receipt is None:
+            if isinstance(self.write.expect, Checkpoint):
+                raise await conflict(self.db, self.write)
             await self._enter()
             await self._start()
             receipt = await record(self.db, self.write, self.durable)
@@ -155,10 +189,13 @@ class PostgresWrite:
 
     async def _change(self) -> None:
         write = self.write
+        only_checks = not is_logged(write) and write.start is None
         if isinstance(write.expect, Checkpoint) and write.turn is None:
-            await self._hold()
-        if not is_logged(write) and write.start is None:
-            return  # the write only makes sure of the head
+            await self._hold(write.expect.family, write.expect.seq)
+        elif only_checks and write.expect is None:
+            await self._hold_without_head()
+        if only_checks:
+            return
         await self._enter()
         if write.turn is not None:
             await self._turn()
@@ -188,15 +225,18 @@ class PostgresWrite:
             self.family, self.number = found
         return found is not None
 
-    async def _hold(self) -> None:
+    async def _hold(self, family: int, head: int | None) -> None:
         """Make sure that the head is the expected one until the transaction ends."""
-        expected = self.write.expect
-        assert isinstance(expected, Checkpoint)
-        place = {"family": expected.family, "name": self.write.thread}
-        found = await self.db.row("hold_head", head=expected.seq, **place)
+        place = {"family": family, "name": self.write.thread}
+        found = await self.db.row("hold_head", head=head, **place)
         if found is None:
             raise await conflict(self.db, self.write)
-        self.family, self.number = expected.family, found[0]
+        self.family, self.number = family, found[0]
+
+    async def _hold_without_head(self) -> None:
+        if not await self._place():
+            raise await conflict(self.db, self.write)
+        await self._hold(self.family, None)
 
     async def _touch(self) -> bool:
         touched = await self._place() and await self.db.row(

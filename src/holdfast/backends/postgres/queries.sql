@@ -26,8 +26,9 @@ select hf.save(
 -- hot
 -- The journal is written if the save was made; `offset 0` keeps it from being made twice.
 select s.saved, case when s.saved is not null then
-    hf.record(:durable, :thread, :at, :replaces, :entry_checkpoints,
-        :entry_keys, :entry_contents, :entry_times, :entry_checksums)
+    hf.record(:durable, :thread, :at, false, null, :family_wide, :replaces,
+        :entry_checkpoints, :entry_keys, :entry_contents, :entry_times,
+        :entry_checksums, :forgotten, false)
     end
 from (
     select hf.save(
@@ -92,8 +93,9 @@ select place, seq, family, number from moved
 
 -- name: record
 -- hot
-select hf.record(:durable, :thread, :at, :replaces, :entry_checkpoints,
-    :entry_keys, :entry_contents, :entry_times, :entry_checksums)
+select hf.record(:durable, :thread, :at, :expects, :expected_head, :family_wide,
+    :replaces, :entry_checkpoints, :entry_keys, :entry_contents, :entry_times,
+    :entry_checksums, :forgotten, :logs)
 
 -- name: place
 -- Where a living thread is.
@@ -125,7 +127,7 @@ select number from hf.thread where family = :family order by number for key shar
 -- Keeps a thread as it is until this transaction ends.
 select number from hf.thread
 where family = :family and name = :name and deleted_at is null
-    and head = :head
+    and head is not distinct from :head::bigint
 for share
 
 -- name: hold_checkpoint
@@ -240,6 +242,19 @@ from line join hf.checkpoint_full f on f.family = line.family and f.seq = line.s
 where line.depth >= :skip and f.step <= :from_step
 order by line.depth
 
+-- name: line_length
+with recursive line (family, seq) as (
+    select t.family, t.head
+    from hf.directory d
+    join hf.thread t on t.family = d.family and t.number = d.number
+    where d.name = :thread and d.deleted_at is null and t.head is not null
+    union all
+    select line.family, c.parent
+    from line join hf.checkpoint c on c.family = line.family and c.seq = line.seq
+    where c.parent is not null
+)
+select count(*) from line
+
 -- name: tagged
 select {checkpoint_full} from hf.checkpoint_full
 where family = :family and seq < :before
@@ -287,6 +302,33 @@ from hf.directory d
 join hf.journal j on j.family = d.family and j.thread = d.number
 where d.name = :name and d.deleted_at is null and j.checkpoint = :checkpoint
 order by j.seq
+
+-- name: entries_from
+-- hot
+select {j.entry}
+from hf.directory d
+join hf.journal j on j.family = d.family and j.thread = d.number
+where d.name = :name and d.deleted_at is null and j.checkpoint = :checkpoint
+    and j.key >= :first and j.key < :last
+order by j.seq
+
+-- name: family_entries
+-- hot
+select t.name, {j.entry}
+from hf.thread t
+join hf.journal j on j.family = t.family and j.thread = t.number
+where t.family = :family and t.deleted_at is null and j.checkpoint = ''
+    and j.key >= :first and j.key < :last
+order by j.seq
+
+-- name: entry_in_family
+-- hot
+select t.name, {j.entry}
+from hf.thread t
+join hf.journal j on j.family = t.family and j.thread = t.number
+where t.family = :family and t.deleted_at is null
+    and j.checkpoint = :checkpoint and j.key = :key
+limit 1
 
 -- name: entry_of
 -- hot

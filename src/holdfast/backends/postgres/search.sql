@@ -127,7 +127,11 @@ matching as materialized (
     select s.family, s.thread, array_agg(s.first order by s.first) as firsts,
         array_agg(s.last order by s.first) as lasts
     from hf.search_stretch s
-    where s.text like :pattern
+    where s.text like :pattern_0
+        and (:pattern_1::text is null or s.text like :pattern_1)
+        and (:pattern_2::text is null or s.text like :pattern_2)
+        and (:pattern_3::text is null or s.text like :pattern_3)
+        and s.text like all(:remaining::text[])
     group by s.family, s.thread
 ),
 chosen as materialized (

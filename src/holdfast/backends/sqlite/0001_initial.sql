@@ -88,7 +88,7 @@ create table journal (
 create unique index journal_key on journal (thread, checkpoint, key);
 
 -- Every change that is neither a save nor a journal entry: rewind, undo, redo, fork,
--- mark, describe, prune, delete. Together the three tables are the feed of changes.
+-- mark, describe, forget, prune, delete. Together the three tables are the feed of changes.
 create table move (
     seq integer primary key,
     thread integer not null,

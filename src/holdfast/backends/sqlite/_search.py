@@ -104,9 +104,9 @@ def _stale(found: list[Row]) -> Page[Stale]:
 
 
 def read_candidates(db: apsw.Connection, query: Candidates) -> Page[Candidate]:
-    """The threads in which a text may stand, where there is an index."""
+    """The threads in which some texts may stand, where there is an index."""
     where: defaultdict[int, list[range]] = defaultdict(list)
-    for thread, first, last in rows(db, "matching", grams=_grams(query.text)):
+    for thread, first, last in rows(db, "matching", grams=_grams(query.texts)):
         if thread is None:
             raise Corrupt("the search index", "it holds a text of no thread")
         where[thread].append(range(first, last + 1))
@@ -130,9 +130,11 @@ def read_candidates(db: apsw.Connection, query: Candidates) -> Page[Candidate]:
     return Page(items, items[-1].thread.changed if full else None)
 
 
-def _grams(text: str) -> str:
-    """The trigrams of a text as an FTS5 expression that asks for all of them."""
-    found = dict.fromkeys(text[n : n + GRAM] for n in range(len(text) - GRAM + 1))
+def _grams(texts: Sequence[str]) -> str:
+    """The trigrams of some texts as an FTS5 expression that asks for all of them."""
+    found = dict.fromkeys(
+        text[n : n + GRAM] for text in texts for n in range(len(text) - GRAM + 1)
+    )
     chosen = [*found][:: len(found) // MOST_GRAMS + 1]
     quoted = (gram.replace('"', '""') for gram in chosen)
     return " AND ".join(f'"{gram}"' for gram in quoted)

@@ -47,7 +47,8 @@ class SqliteWrite:
         self.write = write
         self.seq = seq
         own = write.checkpoint or write.turn or write.marks or write.details
-        alone = 1 if own or not (write.entries or write.forget) else 0
+        # What is forgotten may have had the last number, which must not be given again.
+        alone = 1 if own or write.forget or not write.entries else 0
         # The last number that is used. An entry that is there already uses none.
         self.last = seq + alone - 1
         # What the row of the thread has as ``changed``.
@@ -68,7 +69,9 @@ class SqliteWrite:
             self._describe()
         elif write.start is not None and write.start.head is not None:
             self._log("fork", write.start.head)
-        entries = self._journal() if write.entries or write.forget else ()
+        elif write.forget:
+            self._log("forget", None)
+        entries = self._journal() if self._is_journaled() else ()
         return Receipt(self.seq, self.family, self.number, entries)
 
     # --- the thread -------------------------------------------------------------------
@@ -76,7 +79,7 @@ class SqliteWrite:
     def _thread(self) -> tuple[int, int]:
         write = self.write
         if isinstance(write.expect, Unset):
-            found = self._find() if self.last < self.seq else self._touch(self.changed)
+            found = self._find_or_touch()
         elif write.checkpoint is not None:
             found = self._move_head(self.seq, write.expect)
         elif write.turn is not None:
@@ -87,6 +90,8 @@ class SqliteWrite:
         return found or self._start()
 
     def _as_expected(self, expected: Checkpoint | None) -> tuple[int, int] | None:
+        if expected is None and self._must_be_new():
+            return None
         values = {
             "name": self.write.thread,
             "head": expected.seq if expected else None,
@@ -94,7 +99,18 @@ class SqliteWrite:
         found = self._numbers(row(self.db, "thread_at_head", **values))
         if found is None and expected is not None:
             raise self._conflict()
-        return self._find() if found and self.last < self.seq else found
+        return self._find_or_touch() if found and self._is_journaled() else found
+
+    def _must_be_new(self) -> bool:
+        """Whether a thread that only has a journal is in the way, as for a fork."""
+        start = self.write.start
+        return start is not None and not (self._is_journaled() and not start.head)
+
+    def _is_journaled(self) -> bool:
+        return bool(self.write.entries or self.write.forget)
+
+    def _find_or_touch(self) -> tuple[int, int] | None:
+        return self._find() if self.last < self.seq else self._touch(self.changed)
 
     def _find(self) -> tuple[int, int] | None:
         """The thread of a write of entries only; touched if one of them is new."""

@@ -87,6 +87,17 @@ from line cross join checkpoint_full f on f.seq = line.seq
 where line.depth >= :skip and f.step <= :from_step
 order by line.depth
 
+-- name: line_length
+with recursive line (seq) as (
+    select head from thread
+    where name = :thread and deleted_at is null and head is not null
+    union all
+    select c.parent
+    from line join checkpoint c on c.seq = line.seq
+    where c.parent is not null
+)
+select count(*) from line
+
 -- name: tagged
 select {checkpoint_full} from checkpoint_full
 where family = :family and seq < :before

@@ -15,7 +15,7 @@ from holdfast.cli._options import flag, option
 from holdfast.cli._resolve import head_of, locate, locate_fork, locate_range
 from holdfast.cli.terminal.output import Output
 from holdfast.cli.terminal.tables import Line
-from holdfast.diff import Diff, Op
+from holdfast.diff import Diff, Op, diff
 from holdfast.views.differences import (
     change_documents,
     counts,
@@ -53,7 +53,7 @@ def command(
     """
     with cli.reading() as store:
         old, new = _ends(store, a, b)
-        found = old.thread.diff(old.checkpoint, new.checkpoint)
+        found = diff(store.load(old.checkpoint), store.load(new.checkpoint))
         names = [
             shown_reference(store, end.checkpoint, end.thread) for end in (old, new)
         ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import click
@@ -12,6 +13,7 @@ import msgspec
 from holdfast._engine.upkeep.statistics import Statistics
 from holdfast._port import Pruned
 from holdfast.cli import _command, _status
+from holdfast.cli._completion import THREAD
 from holdfast.cli._confirmation import confirmed
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._options import (
@@ -23,6 +25,7 @@ from holdfast.cli._options import (
     option,
     yes_option,
 )
+from holdfast.cli._resolve import thread_named
 from holdfast.cli._text import counted, size
 from holdfast.cli.terminal.tables import Line
 from holdfast.retention import Retention, Thin
@@ -46,27 +49,46 @@ def _age(names: str, text: str) -> Callable[[F], F]:
     "--drop-beyond threads_per_owner",
     "Remove all threads of an owner except the N used last.",
 )
-@option(
-    "--kind kinds",
-    "KIND",
-    "Let --drop rules remove only threads of this kind.",
-    multiple=True,
+@count_option(
+    "--drop-beyond-in-all threads_in_all",
+    "Remove all threads except the N used last.",
 )
+@option("--kind kinds", "KIND", "Prune only threads of this kind.", multiple=True)
+@option("--thread", "THREAD", "Prune only this thread.", type=THREAD)
+@option("--agent", "NAME", "Prune only threads of this agent.")
+@option("--owner", "NAME", "Prune only threads of this owner.")
+@option("--prefix", "TEXT", "Prune only threads whose name starts with TEXT.")
 @dry_run_option
 @yes_option
-def command(cli: Invocation, *, dry_run: bool, yes: bool, **rules: Any) -> int:
+def command(
+    cli: Invocation,
+    *,
+    thread: str | None,
+    agent: str | None,
+    owner: str | None,
+    prefix: str | None,
+    dry_run: bool,
+    yes: bool,
+    **rules: Any,
+) -> int:
     """Remove the checkpoints that no rule keeps.
 
     A checkpoint stays if one of the `--keep` rules keeps it; without such a rule, all
     stay. Heads always stay. Checkpoints that are labelled, tagged or the start of a
     fork stay unless a `--not` option is given. `--drop` rules remove whole threads.
-    Shows what would be removed and asks first; run `compact` afterwards to return the
-    space to the file system.
+    With `--kind`, `--thread`, `--agent`, `--owner` and `--prefix`, all other threads
+    stay as they are. Shows what would be removed and asks first; run `compact`
+    afterwards to return the space to the file system.
     """
     policy = _policy(**rules)
     with cli.writing() as store:
+        if thread is not None:
+            thread_named(store, thread)  # tells a name that does not exist
+        prune = partial(
+            store.prune, policy, thread=thread, agent=agent, owner=owner, prefix=prefix
+        )
         if dry_run or not yes:
-            before, going = store.stats(), store.prune(policy, dry_run=True)
+            before, going = store.stats(), prune(dry_run=True)
             preview = _preview(before, going)
             if dry_run:
                 document = _document(going, dry_run=True)
@@ -77,7 +99,7 @@ def command(cli: Invocation, *, dry_run: bool, yes: bool, **rules: Any) -> int:
                 return _status.OK
             if not confirmed(cli, preview, yes=yes):
                 return _status.NEGATIVE
-        gone = store.prune(policy)
+        gone = prune()
     cli.out.done("prune/1", _document(gone), ("removed ", ""), *_counted(gone))
     return _status.OK
 

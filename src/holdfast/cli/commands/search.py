@@ -1,13 +1,13 @@
-"""`holdfast search`: messages that contain a text."""
+"""`holdfast search`: messages that contain some words."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import click
 
 from holdfast._api.store import Store
-from holdfast._engine.search.query import Match
+from holdfast._engine.search.query import Match, Per
 from holdfast._messages.transcript import text_of
 from holdfast.cli import _command, _status
 from holdfast.cli._invocation import Invocation
@@ -18,7 +18,7 @@ from holdfast.views.documents import iso
 
 
 @_command.command("search", stream=True)
-@click.argument("text")
+@click.argument("words", nargs=-1, required=True, metavar="WORD...")
 @option("--conversation", "ID", "Only in this conversation.")
 @option("--agent", "NAME", "Only in conversations of this agent.")
 @option("--owner", "NAME", "Only in conversations of this owner.")
@@ -27,15 +27,22 @@ from holdfast.views.documents import iso
     default=None,
     help="Only in archived, or only in current conversations.",
 )
+@click.option(
+    "--per",
+    type=click.Choice(get_args(Per)),
+    default="message",
+    help="Show each message, or only the last one of each conversation.",
+)
 @limit_option(20)
-def command(cli: Invocation, *, text: str, **wanted: Any) -> int:
-    """Find messages that contain TEXT, newest first.
+def command(cli: Invocation, *, words: tuple[str, ...], **wanted: Any) -> int:
+    """Find messages that contain every WORD, newest first.
 
-    Upper and lower case are treated alike. The first search creates an index in the
-    store, unless the store is read-only.
+    Upper and lower case are treated alike, and a WORD may be part of a longer one. To
+    find words that stand together, quote them twice: '"train to Lyon"'. The first
+    search creates an index in the store, unless the store is read-only.
     """
     with _opened(cli) as store, cli.progress("indexing") as progress:
-        found = store.search(text, **wanted, progress=progress)
+        found = store.search(" ".join(words), **wanted, progress=progress)
     cli.out.listing(
         ("match", "matches"),
         map(_document, found),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from holdfast._values.shortening import ELLIPSIS
+
 
 class Glyphs(NamedTuple):
     """One set of characters."""
@@ -18,7 +20,7 @@ class Glyphs(NamedTuple):
     corner: str = "╯"
     end: str = "╰"
     arrow: str = "→"
-    ellipsis: str = "…"
+    ellipsis: str = ELLIPSIS
 
 
 UNICODE = Glyphs()

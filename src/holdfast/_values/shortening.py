@@ -1,0 +1,51 @@
+"""Texts that are too long to be shown: one way to cut them, and one sign for it."""
+
+from __future__ import annotations
+
+import unicodedata
+
+ELLIPSIS = "…"
+
+
+def shortened(text: str, longest: int) -> str:
+    """A text of at most so many characters; if it was cut, its end is an ellipsis.
+
+    Nothing is cut within what people see as one character.
+    """
+    if len(text) <= longest:
+        return text
+    end = longest - 1
+    while end > 1 and _continues(text, end):
+        end -= 1
+    return text[:end].rstrip() + ELLIPSIS
+
+
+def _continues(text: str, place: int) -> bool:
+    """Whether a position is inside what people see as one character."""
+    before, here = text[place - 1], text[place]
+    if ZERO_WIDTH_JOINER in (before, here):
+        return True
+    if unicodedata.category(here).startswith("M") or here in CONTINUING:
+        return True
+    return here in FLAG_LETTERS and _flags_before(text, place) % 2 == 1
+
+
+def _flags_before(text: str, place: int) -> int:
+    head = text[:place]
+    return len(head) - len(head.rstrip(FLAG_LETTERS))
+
+
+ZERO_WIDTH_JOINER = "\u200d"
+# Skin tones, tag letters after a flag, and the later parts of a Hangul syllable.
+CONTINUING = frozenset(
+    map(
+        chr,
+        (
+            *range(0x1F3FB, 0x1F400),
+            *range(0xE0020, 0xE0080),
+            *range(0x1160, 0x1200),
+            *range(0xD7B0, 0xD7FC),
+        ),
+    )
+)
+FLAG_LETTERS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
