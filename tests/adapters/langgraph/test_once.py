@@ -266,6 +266,28 @@ def test_a_retried_node_does_not_pay_again(saver, run, bank):
     assert bank.paid == [("bob", 5)]
 
 
+def test_a_replayed_node_that_calls_a_function_does_not_pay_again(saver, run, bank):
+    pay, refs = once(bank.transfer), iter(range(100))
+
+    def node(state):
+        return {"messages": [pay("bob", 5, ref=f"{next(refs):040}") for _ in range(2)]}
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("node", node)
+    builder.add_edge(START, "node")
+    graph = builder.compile(checkpointer=saver)
+
+    run(graph, say("go"), T)
+    state = run(graph, None, before(graph, "node", T))
+    run(graph, say("go"), T)
+
+    assert [m.content for m in state["messages"][1:]] == [
+        "paid bob 5, 1",
+        "paid bob 5, 2",
+    ]
+    assert bank.paid == [("bob", 5)] * 4
+
+
 def test_a_model_inside_of_the_node_asks_again_and_nothing_is_paid_twice(quick, bank):
     """The ids of calls that are not in the state are new in every execution."""
     pay, ids = once(bank.tool()), iter("abcdef")
@@ -494,7 +516,7 @@ def test_an_async_tool_is_called_once(saver, bank):
     assert results(state) == ["paid bob 5, 1"]
 
 
-def test_an_async_store_and_an_async_function(tmp_path, bank):
+def test_an_async_store_and_an_async_function(place, bank):
     @once
     async def pay(to: str, amount: int, ref: str) -> str:
         return bank.transfer(to, amount, ref)
@@ -508,7 +530,8 @@ def test_an_async_store_and_an_async_function(tmp_path, bank):
     builder.add_edge(START, "node")
 
     async def main():
-        async with HoldfastSaver.from_conn_string(str(tmp_path / "a.db")) as saver:
+        url, options = place
+        async with HoldfastSaver.from_conn_string(url, **options) as saver:
             graph = builder.compile(checkpointer=saver)
             await graph.ainvoke(say("go"), T)
             await graph.ainvoke(Command(resume="yes"), T)
@@ -729,6 +752,46 @@ def test_outside_of_a_graph_nothing_is_called(bank):
         pay("bob", 5, "x")
 
     assert bank.paid == []
+
+
+def test_arguments_that_cannot_be_stored_reach_the_developer(quick, bank):
+    pay = once(bank.transfer)
+
+    @tool
+    def wrapped(to: str, amount: int, ref: str) -> str:
+        """Pay somebody."""
+        return pay(to, object(), ref)
+
+    wrapped.name = "pay"
+    node = ToolNode([wrapped], handle_tool_errors=True)
+    graph = agent(Model([("bob", 5)]), node).compile(checkpointer=quick)
+
+    with pytest.raises(holdfast.Unstorable, match="amount"):
+        graph.invoke(say("pay bob"), T)
+
+    assert bank.paid == []
+
+
+def test_a_result_that_cannot_be_stored_is_repeated_as_its_text(quick):
+    class Receipt:
+        def __str__(self):
+            return "a receipt"
+
+    pay, seen = once(Receipt), []
+
+    def node(state):
+        seen.append(str(pay()))
+        interrupt("Go on?")
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("node", node)
+    builder.add_edge(START, "node")
+    graph = builder.compile(checkpointer=quick)
+
+    graph.invoke(say("go"), T)
+    graph.invoke(Command(resume="yes"), T)
+
+    assert seen == ["a receipt", "a receipt"]
 
 
 def test_a_tool_outside_of_a_run_is_refused(quick, bank):
