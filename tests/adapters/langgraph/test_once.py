@@ -374,6 +374,20 @@ def test_a_fork_uses_the_payment_of_its_origin(place, bank):
         assert results(anew) == results(same) == ["paid bob 5, 1"]
 
 
+def test_a_fork_at_a_call_that_took_a_payment_over_uses_it_too(store, bank):
+    model = Model([("bob", 5)], "done", [("bob", 5)], "done", "done")
+    graph = agent(model, [once(bank.tool())])
+    graph = graph.compile(checkpointer=HoldfastSaver(store))
+    graph.invoke(say("pay bob"), T)
+    graph.invoke(None, before(graph, "model", T))
+    at = before(graph, "tools", T, nth=1)["configurable"]["checkpoint_id"]
+    store.thread("t").fork("trial", at=at)
+
+    graph.invoke(None, thread("trial"))
+
+    assert bank.paid == [("bob", 5)]
+
+
 @pytest.mark.parametrize("policy", ["deny", "refuse", "run"])
 def test_the_policy_of_a_fork_decides(bank, policy):
     with holdfast.open(":memory:") as store:

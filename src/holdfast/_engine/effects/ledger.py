@@ -251,7 +251,7 @@ async def find_earlier(
             behind.append(row)
             continue
         taken |= {row.replays, row.settles}
-        if row.thread != made.thread and row.key == made.key and not row.replays:
+        if row.thread != made.thread and row.key == made.key:
             effect = await _read(context, row)
             if effect.status != FAILED:
                 return Earlier(effect, is_on_line=True)

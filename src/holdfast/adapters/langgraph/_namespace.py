@@ -18,7 +18,7 @@ import msgspec
 from langchain_core.runnables import RunnableConfig
 
 from holdfast._port import Start
-from holdfast._values.records import LONGEST_NAME, encode_metadata
+from holdfast._values.records import LONGEST_NAME, ThreadRecord, encode_metadata
 
 KIND = "langgraph"
 # The value of a state that is not a channel: the rest of a LangGraph checkpoint.
@@ -91,9 +91,17 @@ def id_in(config: RunnableConfig | None) -> str | None:
     return given(config).get("checkpoint_id") or None
 
 
-def namespace_in(metadata: Mapping[str, Any]) -> Namespace:
-    """The namespace that a Holdfast thread was created for, from its metadata."""
-    return Namespace(str(metadata["thread_id"]), str(metadata["checkpoint_ns"]))
+def namespace_in(thread: ThreadRecord) -> Namespace:
+    """The namespace of a Holdfast thread.
+
+    Its metadata name it, except for a fork: that has the metadata of its origin.
+    """
+    about = thread.metadata
+    found = Namespace(str(about["thread_id"]), str(about["checkpoint_ns"]))
+    if found.name == thread.id:
+        return found
+    root, _, ns = thread.id.partition("#")
+    return Namespace(unescaped(root), unescaped(ns))
 
 
 def escaped(text: str) -> str:
