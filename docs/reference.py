@@ -21,10 +21,11 @@ KEYWORD = inspect.Parameter.KEYWORD_ONLY
 VARIADIC = inspect.Parameter.VAR_POSITIONAL
 STARS: dict[object, str] = {VARIADIC: "*", inspect.Parameter.VAR_KEYWORD: "**"}
 FUNCTIONS = ("open", "open_async", "salvage")
+DECLARATIONS = ("once", "repeatable")
 SYNC = ("Store", "Thread", "Recorder")
 ASYNC = ("AsyncStore", "AsyncThread", "AsyncRecorder")
 # Public modules whose names are not all names of `holdfast` itself.
-MODULES = ("messages", "strategy", "diff", "tools", "testing", "faults")
+MODULES = ("messages", "effects", "strategy", "diff", "tools", "testing", "faults")
 
 
 def reference() -> str:
@@ -46,6 +47,9 @@ def _parts() -> Iterator[str]:
     yield "## Stores, threads and recorders"
     for kind in [*_named(SYNC), *_collections()]:
         yield from _class(kind)
+    yield "## Declaring tools"
+    for name in DECLARATIONS:
+        yield from _function(f"holdfast.{name}", getattr(holdfast, name), "###")
     yield "## The async API"
     for kind in _named(ASYNC):
         yield from _heading(kind)
@@ -64,7 +68,7 @@ def _named(names: tuple[str, ...]) -> list[type]:
 
 
 def _records() -> tuple[str, ...]:
-    others = {*FUNCTIONS, *SYNC, *ASYNC, *holdfast.errors.__all__}
+    others = {*FUNCTIONS, *DECLARATIONS, *SYNC, *ASYNC, *holdfast.errors.__all__}
     return tuple(name for name in holdfast.__all__ if name not in others)
 
 

@@ -14,6 +14,7 @@ from holdfast import Agent, Message
 from holdfast.testing import blocking, raises
 from support import databases, servers
 from support.folders import PROGRAMS
+from support.payments import World, pay
 from support.samples import LONGER
 from support.stores import backend_of
 
@@ -289,3 +290,21 @@ def test_a_store_with_a_damaged_record_is_not_copied(memory):
 
         assert "salvage() it first" in str(refused.error)
         assert list(copy.threads()) == []
+
+
+def test_a_copy_has_the_ledger_and_the_grants(memory):
+    bank = World()
+    run = memory.conversations.recorder("c", tools=bank.tools())
+    run.add({"role": "user", "content": "Pay."})
+    run.save(label="asked")
+    pay(run, "call-1", "a1")
+    run.save()
+    assert memory.conversations.thread("c").consume("approval:42")
+    run.resume(at="label:asked")
+
+    with holdfast.open(":memory:") as copy:
+        memory.copy_to(copy)
+        run = copy.conversations.recorder("c", tools=bank.tools())
+
+        assert pay(run, "call-2", "f9") == {"receipt": "a1"}
+        assert not copy.conversations.thread("c").consume("approval:42")
