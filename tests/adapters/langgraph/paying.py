@@ -63,7 +63,7 @@ class Model:
         return {"name": "pay", "args": args, "id": id_}
 
 
-def agent(model: Any, tools: Any) -> StateGraph:
+def agent(model: Any, tools: Any) -> Any:
     """The usual loop of a model and a node for its tools."""
     builder = StateGraph(MessagesState)
     builder.add_node("model", model)

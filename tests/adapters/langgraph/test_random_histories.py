@@ -79,9 +79,9 @@ class History:
         self.check()
 
     def run(self, given, config=None):
-        how = self.choice.choice([Sync, Async])
+        invoke = self.choice.choice([Sync.invoke, Async.invoke])
         durability = self.choice.choice(DURABILITIES)
-        how.invoke(self.graph, given, config or self.here, durability=durability)
+        invoke(self.graph, given, config or self.here, durability=durability)
 
     @property
     def here(self):
