@@ -247,7 +247,7 @@ async def find_earlier(
     behind: list[_Indexed] = []
     taken: set[Place | None] = set()
     for row in rows:
-        if not await line.holds(context, row.anchor):
+        if not await line.has_call(context, row.anchor, row.thread, row.key):
             behind.append(row)
             continue
         taken |= {row.replays, row.settles}

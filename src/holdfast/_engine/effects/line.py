@@ -40,6 +40,13 @@ class Line:
             self._known[anchor] = await self._find(context, self.head, anchor)
         return self._known[anchor]
 
+    async def has_call(
+        self, context: Context, anchor: str | None, thread: str, key: str
+    ) -> bool:
+        """Whether a call is on the line, by its anchor and its place in a journal."""
+        del thread, key  # for lines that need more than the anchor
+        return await self.holds(context, anchor)
+
     async def _find(self, context: Context, head: Checkpoint, anchor: str) -> bool:
         if anchor == head.id:
             return True

@@ -21,7 +21,7 @@ from holdfast._port import NEW_THREAD
 from holdfast._values.records import Checkpoint, ThreadRecord
 from holdfast.adapters.langgraph._call_site import CallSite
 from holdfast.adapters.langgraph._get import find_checkpoint, find_thread
-from holdfast.adapters.langgraph._line import GraphLine, origin_of
+from holdfast.adapters.langgraph._line import GraphLine, InnerLine, origin_of
 from holdfast.adapters.langgraph._namespace import Namespace
 from holdfast.adapters.langgraph._put import deleted
 from holdfast.adapters.langgraph._runner import SaverRunner
@@ -206,7 +206,7 @@ async def _saved(
 ) -> tuple[JournaledCall, Line]:
     origin = await origin_of(context, head) if call.is_replayable else head
     call.site.run.own.add(origin.id)
-    line = GraphLine(head.family, head, {origin.id})
+    line = GraphLine(head.family, head, {origin.id}, inner=_inner(call.site))
     return call.journaled(origin.id), line
 
 
@@ -224,8 +224,25 @@ async def _unsaved(
         base = await find_checkpoint(context, record, site.asked)
     run.unsaved[site.checkpoint] = None
     family = record.family if record else None
-    line = GraphLine(family, base, {*run.own, *run.unsaved}, goes_on=True)
+    ours = {*run.own, *run.unsaved}
+    line = GraphLine(family, base, ours, goes_on=True, inner=_inner(site))
     return call.journaled(site.checkpoint), line
+
+
+def _inner(site: CallSite) -> InnerLine | None:
+    if not site.inner:
+        return None
+    ns = site.inner[-1]
+    checkpoint = site.checkpoints[ns]
+    seen = site.run.inner.setdefault(ns, set())
+    seen.add(checkpoint)
+    return InnerLine(
+        around=site.checkpoint,
+        thread=site.namespace.name,
+        namespace=Namespace(site.namespace.thread, ns),
+        checkpoint=checkpoint,
+        seen=seen,
+    )
 
 
 def _policy(record: ThreadRecord | None, tool: Declaration) -> Policy:

@@ -70,9 +70,16 @@ class CallSite(msgspec.Struct, frozen=True, kw_only=True):
 
     def key(self, checkpoint: str, *parts: object) -> str:
         """A key for the journal, unique to a call at a checkpoint."""
-        text = "\n".join(str(part) for part in parts)
-        digest = sha256(text.encode(errors="surrogatepass")).hexdigest()
-        return f"{checkpoint}:{digest[:32]}"
+        place = [checkpoint]
+        if self.inner:
+            place += [digest(self.inner[-1]), self.checkpoints[self.inner[-1]]]
+        return f"{'/'.join(place)}:{digest(*parts)}"
+
+
+def digest(*parts: object) -> str:
+    """A short text for parts of a key."""
+    text = "\n".join(str(part) for part in parts)
+    return sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
 
 
 # LangGraph makes this object for each task; a retry is told apart by its attempt.

@@ -10,12 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+import msgspec
+
 from holdfast._engine.context import Context
 from holdfast._engine.effects.line import Line
 from holdfast._port import Ancestors, CheckpointKey
 from holdfast._values.manifest import decode_manifest
 from holdfast._values.records import Checkpoint
-from holdfast.adapters.langgraph._namespace import FRAME
+from holdfast.adapters.langgraph._call_site import digest
+from holdfast.adapters.langgraph._get import find_checkpoint, find_thread
+from holdfast.adapters.langgraph._namespace import FRAME, Namespace
 
 # The source of a checkpoint that has the results of all tasks of its parent, and of one
 # that only copies its parent.
@@ -27,7 +31,7 @@ class GraphLine(Line):
     """The line that a call is on.
 
     ``at_end`` are anchors at its end. ``goes_on`` means that the call is behind the
-    head, at a checkpoint that is not saved.
+    head, at a checkpoint that is not saved. A call in a subgraph has an ``inner`` line.
     """
 
     def __init__(
@@ -37,14 +41,26 @@ class GraphLine(Line):
         at_end: Collection[str],
         *,
         goes_on: bool = False,
+        inner: InnerLine | None = None,
     ) -> None:
         super().__init__(family, head)
+        self._inner = inner
         self._plain = Line(family, head)
         self._at_end = at_end
         self._goes_on = goes_on
 
     async def holds(self, context: Context, anchor: str | None) -> bool:
         return anchor in self._at_end or await super().holds(context, anchor)
+
+    async def has_call(
+        self, context: Context, anchor: str | None, thread: str, key: str
+    ) -> bool:
+        if not await self.holds(context, anchor):
+            return False
+        inner = self._inner
+        if inner is None or anchor != inner.around:
+            return True
+        return await inner.has_call(context, thread, key)
 
     async def _find(self, context: Context, head: Checkpoint, anchor: str) -> bool:
         if anchor == head.id:
@@ -55,6 +71,38 @@ class GraphLine(Line):
             return False
         [found] = await context.backend.read([CheckpointKey(head.family, anchor)])
         return found is None or await _has_results(context, head, found)
+
+
+class InnerLine(msgspec.Struct, frozen=True, kw_only=True):
+    """The line of a subgraph, while the graph around it is at one checkpoint.
+
+    A subgraph may be run there several times from its beginning, as in a fork. What it
+    did before is then left behind.
+    """
+
+    around: str
+    thread: str
+    namespace: Namespace
+    checkpoint: str
+    seen: Collection[str]
+
+    async def has_call(self, context: Context, thread: str, key: str) -> bool:
+        """Whether a call at the same outer checkpoint is on the line, by its key."""
+        _, *inner = key.partition(":")[0].split("/")
+        if not inner:
+            return True  # of the outer graph, beside this one
+        if thread != self.thread:
+            return False
+        if inner[0] != digest(self.namespace.ns):
+            return True  # of another subgraph beside this one
+        if inner[1] == self.checkpoint or inner[1] in self.seen:
+            return True
+        record = await find_thread(context, self.namespace)
+        if record is None or record.deleted_at is not None:
+            return False
+        head = await find_checkpoint(context, record, self.checkpoint)
+        line = GraphLine(record.family, head or record.head, (), goes_on=head is None)
+        return await line.holds(context, inner[1])
 
 
 async def _has_results(context: Context, head: Checkpoint, start: Checkpoint) -> bool:

@@ -28,7 +28,8 @@ class Run:
 
     ``graphs`` are the namespaces that have checkpoints. In a run that saves only at
     its end, ``own`` are checkpoints at which it had effects, and ``unsaved`` those of
-    them that will never be saved, unless the run ends there.
+    them that will never be saved, unless the run ends there. ``inner`` are checkpoints
+    of subgraphs with effects, by namespace.
     """
 
     def __init__(self, control: object) -> None:
@@ -43,6 +44,7 @@ class Run:
         self.graphs: set[str] = set()
         self.own: set[str] = set()
         self.unsaved: dict[str, None] = {}
+        self.inner: dict[str, set[str]] = {}
         self.loop: asyncio.AbstractEventLoop | None = None
         self.failure: BaseException | None = None
         # Calls of one run look for earlier effects one after the other, so that two
@@ -111,6 +113,7 @@ class Runs:
             if not ns and "__pregel_task_id" not in given(config):
                 run.begin_anew()
             run.graphs.add(ns)
+            run.inner[ns] = set()
             run.loop = loop
 
     @contextlib.contextmanager
