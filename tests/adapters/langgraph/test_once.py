@@ -590,6 +590,76 @@ def test_a_subgraph_that_pauses_goes_on_without_paying_again(saver, run, bank):
     assert bank.paid == [("bob", 5)] * 2
 
 
+def test_a_fork_at_a_subgraph_does_not_pay_again(store, bank):
+    """The subgraph begins anew in the fork, and the model asks again."""
+    model = Model([("bob", 5)], "done", [("bob", 5)], "done")
+    inner = agent(model, [once(bank.tool())]).compile()
+    graph = around(inner, checkpointer=HoldfastSaver(store))
+    graph.invoke(say("pay bob"), T)
+    at = before(graph, "inner", T)["configurable"]["checkpoint_id"]
+    store.thread("t").fork("trial", at=at)
+
+    graph.invoke(None, thread("trial"))
+
+    assert bank.paid == [("bob", 5)]
+
+
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+def test_a_retried_subgraph_does_not_pay_again(quick, bank, durability):
+    asking, failures = Model([("bob", 5)], [("bob", 5)]), [OSError("try again")]
+
+    def model(state):
+        if not any(isinstance(m, ToolMessage) for m in state["messages"]):
+            return asking(state)
+        if failures:
+            raise failures.pop()
+        return {"messages": [AIMessage("done")]}
+
+    builder = StateGraph(MessagesState)
+    policy = RetryPolicy(initial_interval=0.001, max_attempts=2, retry_on=OSError)
+    inner = agent(model, [once(bank.tool())]).compile()
+    builder.add_node("inner", inner, retry_policy=policy)
+    builder.add_edge(START, "inner")
+    graph = builder.compile(checkpointer=quick)
+
+    state = graph.invoke(say("pay bob"), T, durability=durability)
+
+    assert state["messages"][-1].content == "done"
+    assert bank.paid == [("bob", 5)]
+
+
+def test_a_subgraph_called_twice_by_a_node_pays_twice(quick, run, bank):
+    model = Model([("bob", 5)], "done", [("bob", 5)], "done")
+    inner = agent(model, [once(bank.tool())]).compile()
+
+    def node(state):
+        for _ in range(2):
+            inner.invoke(say("pay bob"))
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("node", node)
+    builder.add_edge(START, "node")
+    graph = builder.compile(checkpointer=quick)
+
+    run(graph, say("pay bob twice"), T)
+
+    assert bank.paid == [("bob", 5)] * 2
+
+
+def test_subgraphs_side_by_side_pay_each_for_itself(saver, run, bank):
+    models = [Model([("bob", 5)], "done") for _ in range(2)]
+    builder = StateGraph(MessagesState)
+    for n, model in enumerate(models):
+        inner = agent(model, [once(bank.tool())]).compile()
+        builder.add_node(f"inner{n}", inner)
+        builder.add_edge(START, f"inner{n}")
+    graph = builder.compile(checkpointer=saver)
+
+    run(graph, say("both pay bob"), T)
+
+    assert bank.paid == [("bob", 5)] * 2
+
+
 def test_a_subgraph_without_checkpoints_is_refused(quick, bank):
     inner = agent(Model([("bob", 5)]), [once(bank.tool())]).compile(checkpointer=False)
     graph = around(inner, checkpointer=quick)

@@ -13,6 +13,7 @@ import uuid
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
+from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 
 import holdfast
@@ -36,8 +37,11 @@ class History:
         self.saver = HoldfastSaver(store)
         self.paid, self.kill = [], None
         self.name = "t0"
+        self.graph = self.built().compile(checkpointer=self.saver)
+
+    def built(self):
         tools = ToolNode([once(self._tool())], handle_tool_errors=True)
-        self.graph = agent(self._model, tools).compile(checkpointer=self.saver)
+        return agent(self._model, tools)
 
     def _tool(self):
         @tool
@@ -135,10 +139,25 @@ class History:
         assert {f"paid {n}" for n in self.paid} >= set(shown)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_every_payment_is_made_once(seed):
+class NestedHistory(History):
+    """The same agent as a subgraph: each run of it begins with the model."""
+
+    def built(self):
+        builder = StateGraph(MessagesState)
+        builder.add_node("agent", super().built().compile())
+        builder.add_edge(START, "agent")
+        return builder
+
+    def edit(self):
+        self.graph.update_state(self._point().config, say("more"), as_node=START)
+        self.run(None)
+
+
+@pytest.mark.parametrize("kind", [History, NestedHistory])
+@pytest.mark.parametrize("seed", range(12))
+def test_every_payment_is_made_once(kind, seed):
     with holdfast.open(":memory:") as store:
-        history = History(store, seed)
+        history = kind(store, seed)
         history.turn()
 
         for _ in range(ACTIONS):

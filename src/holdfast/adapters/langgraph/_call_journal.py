@@ -242,6 +242,7 @@ def _inner(site: CallSite) -> InnerLine | None:
         namespace=Namespace(site.namespace.thread, ns),
         checkpoint=checkpoint,
         seen=seen,
+        attempts=site.run.attempts,
     )
 
 

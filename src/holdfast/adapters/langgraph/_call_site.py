@@ -5,14 +5,13 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from hashlib import sha256
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 import msgspec
 from langchain_core.runnables import RunnableConfig
 
-from holdfast.adapters.langgraph._namespace import Namespace, given
+from holdfast.adapters.langgraph._namespace import Namespace, digest, given
 from holdfast.adapters.langgraph._runs import Run
 from holdfast.errors import Unsupported
 
@@ -72,14 +71,15 @@ class CallSite(msgspec.Struct, frozen=True, kw_only=True):
         """A key for the journal, unique to a call at a checkpoint."""
         place = [checkpoint]
         if self.inner:
-            place += [digest(self.inner[-1]), self.checkpoints[self.inner[-1]]]
+            ns = self.inner[-1]
+            place += [digest(task_of(ns)), digest(ns), self.checkpoints[ns]]
         return f"{'/'.join(place)}:{digest(*parts)}"
 
 
-def digest(*parts: object) -> str:
-    """A short text for parts of a key."""
-    text = "\n".join(str(part) for part in parts)
-    return sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
+def task_of(ns: str) -> str:
+    """The task that a subgraph is called by, the first or the nth time."""
+    task, _, last = ns.rpartition(_BETWEEN)
+    return task if last.isdecimal() else ns
 
 
 # LangGraph makes this object for each task; a retry is told apart by its attempt.

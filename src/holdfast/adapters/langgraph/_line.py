@@ -8,7 +8,7 @@ checkpoint is still on the line.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import msgspec
 
@@ -17,9 +17,9 @@ from holdfast._engine.effects.line import Line
 from holdfast._port import Ancestors, CheckpointKey
 from holdfast._values.manifest import decode_manifest
 from holdfast._values.records import Checkpoint
-from holdfast.adapters.langgraph._call_site import digest
+from holdfast.adapters.langgraph._call_site import task_of
 from holdfast.adapters.langgraph._get import find_checkpoint, find_thread
-from holdfast.adapters.langgraph._namespace import FRAME, Namespace
+from holdfast.adapters.langgraph._namespace import FRAME, Namespace, digest
 
 # The source of a checkpoint that has the results of all tasks of its parent, and of one
 # that only copies its parent.
@@ -85,24 +85,33 @@ class InnerLine(msgspec.Struct, frozen=True, kw_only=True):
     namespace: Namespace
     checkpoint: str
     seen: Collection[str]
+    attempts: Mapping[str, Mapping[str, int]]
 
     async def has_call(self, context: Context, thread: str, key: str) -> bool:
         """Whether a call at the same outer checkpoint is on the line, by its key."""
         _, *inner = key.partition(":")[0].split("/")
         if not inner:
             return True  # of the outer graph, beside this one
+        task, ns, checkpoint = inner
         if thread != self.thread:
             return False
-        if inner[0] != digest(self.namespace.ns):
-            return True  # of another subgraph beside this one
-        if inner[1] == self.checkpoint or inner[1] in self.seen:
+        if ns != digest(self.namespace.ns):
+            return self._is_beside(task, ns)
+        if checkpoint == self.checkpoint or checkpoint in self.seen:
             return True
         record = await find_thread(context, self.namespace)
         if record is None or record.deleted_at is not None:
             return False
         head = await find_checkpoint(context, record, self.checkpoint)
         line = GraphLine(record.family, head or record.head, (), goes_on=head is None)
-        return await line.holds(context, inner[1])
+        return await line.holds(context, checkpoint)
+
+    def _is_beside(self, task: str, ns: str) -> bool:
+        """Whether another subgraph runs beside this one, not in an earlier attempt."""
+        ours, others = self.attempts[digest(self.namespace.ns)], self.attempts.get(ns)
+        if others is None:
+            return task != digest(task_of(self.namespace.ns))
+        return all(ours[name] == others[name] for name in ours.keys() & others.keys())
 
 
 async def _has_results(context: Context, head: Checkpoint, start: Checkpoint) -> bool:

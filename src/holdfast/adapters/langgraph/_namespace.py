@@ -127,6 +127,12 @@ def _fitting(name: str, longest: int) -> str:
     return f"{kept}%~{sha256(data).hexdigest()[:_DIGEST]}"
 
 
+def digest(*parts: object) -> str:
+    """A short text that stands for others in a key."""
+    text = "\n".join(str(part) for part in parts)
+    return sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
+
+
 def channel_name(channel: str) -> str:
     """The name of a channel's value in a state."""
     return f"{channel}_" if channel.startswith(FRAME) else channel

@@ -16,7 +16,7 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 
-from holdfast.adapters.langgraph._namespace import given
+from holdfast.adapters.langgraph._namespace import digest, given
 
 # LangGraph's object that is the same for all parts of a run cannot be referred to
 # weakly, so a number of runs is remembered, and those used last stay.
@@ -29,7 +29,8 @@ class Run:
     ``graphs`` are the namespaces that have checkpoints. In a run that saves only at
     its end, ``own`` are checkpoints at which it had effects, and ``unsaved`` those of
     them that will never be saved, unless the run ends there. ``inner`` are checkpoints
-    of subgraphs with effects, by namespace.
+    of subgraphs with effects, by namespace. ``attempts`` are those at the tasks around
+    each subgraph, by the names of these tasks.
     """
 
     def __init__(self, control: object) -> None:
@@ -45,12 +46,23 @@ class Run:
         self.own: set[str] = set()
         self.unsaved: dict[str, None] = {}
         self.inner: dict[str, set[str]] = {}
+        self.attempts: dict[str, dict[str, int]] = {}
         self.loop: asyncio.AbstractEventLoop | None = None
         self.failure: BaseException | None = None
         # Calls of one run look for earlier effects one after the other, so that two
         # of them do not take the same one over.
         self.turn = threading.Lock()
         self.async_turn = asyncio.Lock()
+
+    def attempts_around(self, config: RunnableConfig | None) -> dict[str, int]:
+        """The attempts at the tasks that a graph is started in, by their names."""
+        runtime: Any = given(config).get("__pregel_runtime")
+        task: Any = getattr(runtime, "execution_info", None)
+        if task is None:
+            return {}
+        graph = str(task.checkpoint_ns).rpartition("|")[0]
+        above = self.attempts.get(digest(graph), {})
+        return {**above, task.checkpoint_ns: task.node_attempt}
 
     def awaited(self, ns: str, checkpoint: str) -> Future[None]:
         """A future that ends when a checkpoint is saved, or cannot be any more."""
@@ -114,6 +126,7 @@ class Runs:
                 run.begin_anew()
             run.graphs.add(ns)
             run.inner[ns] = set()
+            run.attempts[digest(ns)] = run.attempts_around(config)
             run.loop = loop
 
     @contextlib.contextmanager
