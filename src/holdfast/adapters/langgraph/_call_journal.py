@@ -241,6 +241,7 @@ def _inner(site: CallSite) -> InnerLine | None:
         thread=site.namespace.name,
         namespace=Namespace(site.namespace.thread, ns),
         checkpoint=checkpoint,
+        loaded=site.run.loaded.get(ns),
         seen=seen,
         attempts=site.run.attempts,
     )

@@ -21,10 +21,11 @@ from holdfast.adapters.langgraph._call_site import task_of
 from holdfast.adapters.langgraph._get import find_checkpoint, find_thread
 from holdfast.adapters.langgraph._namespace import FRAME, Namespace, digest
 
-# The source of a checkpoint that has the results of all tasks of its parent, and of one
-# that only copies its parent.
+# The source of a checkpoint that has the results of all tasks of its parent, of one
+# that only copies its parent, and of one with a new input.
 _AFTER_TASKS = "loop"
 _COPY = "fork"
+_INPUT = "input"
 
 
 class GraphLine(Line):
@@ -84,6 +85,7 @@ class InnerLine(msgspec.Struct, frozen=True, kw_only=True):
     thread: str
     namespace: Namespace
     checkpoint: str
+    loaded: str | None
     seen: Collection[str]
     attempts: Mapping[str, Mapping[str, int]]
 
@@ -97,13 +99,20 @@ class InnerLine(msgspec.Struct, frozen=True, kw_only=True):
             return False
         if ns != digest(self.namespace.ns):
             return self._is_beside(task, ns)
-        if checkpoint == self.checkpoint or checkpoint in self.seen:
-            return True
+        is_new = checkpoint == self.checkpoint or checkpoint in self.seen
+        return is_new or await self._holds(context, checkpoint)
+
+    async def _holds(self, context: Context, checkpoint: str) -> bool:
         record = await find_thread(context, self.namespace)
         if record is None or record.deleted_at is not None:
             return False
         head = await find_checkpoint(context, record, self.checkpoint)
-        line = GraphLine(record.family, head or record.head, (), goes_on=head is None)
+        is_saved = head is not None
+        if head is None:
+            head = await find_checkpoint(context, record, self.loaded)
+        if head is None or await _begins_after(context, head, checkpoint):
+            return False
+        line = GraphLine(record.family, head, (), goes_on=not is_saved)
         return await line.holds(context, checkpoint)
 
     def _is_beside(self, task: str, ns: str) -> bool:
@@ -112,6 +121,16 @@ class InnerLine(msgspec.Struct, frozen=True, kw_only=True):
         if others is None:
             return task != digest(task_of(self.namespace.ns))
         return all(ours[name] == others[name] for name in ours.keys() & others.keys())
+
+
+async def _begins_after(context: Context, head: Checkpoint, before: str) -> bool:
+    """Whether a subgraph got a new input after a checkpoint, and so began anew."""
+    [found] = await context.backend.read([CheckpointKey(head.family, before)])
+    if found is None:
+        return False
+    query = Ancestors(start=head, down_to_step=found.step + 1)
+    later = await context.backend.scan(query)
+    return any(checkpoint.metadata.get("source") == _INPUT for checkpoint in later)
 
 
 async def _has_results(context: Context, head: Checkpoint, start: Checkpoint) -> bool:

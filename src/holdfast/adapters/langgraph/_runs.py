@@ -15,6 +15,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import CheckpointTuple
 
 from holdfast.adapters.langgraph._namespace import digest, given
 
@@ -29,8 +30,9 @@ class Run:
     ``graphs`` are the namespaces that have checkpoints. In a run that saves only at
     its end, ``own`` are checkpoints at which it had effects, and ``unsaved`` those of
     them that will never be saved, unless the run ends there. ``inner`` are checkpoints
-    of subgraphs with effects, by namespace. ``attempts`` are those at the tasks around
-    each subgraph, by the names of these tasks.
+    of subgraphs with effects, by namespace, and ``loaded`` the one that a subgraph goes
+    on from. ``attempts`` are those at the tasks around each subgraph, by the names of
+    these tasks.
     """
 
     def __init__(self, control: object) -> None:
@@ -47,6 +49,7 @@ class Run:
         self.unsaved: dict[str, None] = {}
         self.inner: dict[str, set[str]] = {}
         self.attempts: dict[str, dict[str, int]] = {}
+        self.loaded: dict[str, str | None] = {}
         self.loop: asyncio.AbstractEventLoop | None = None
         self.failure: BaseException | None = None
         # Calls of one run look for earlier effects one after the other, so that two
@@ -115,6 +118,7 @@ class Runs:
     def reads(
         self,
         config: RunnableConfig | None,
+        found: CheckpointTuple | None,
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         """Note that a graph with checkpoints begins, which reads its last one."""
@@ -126,6 +130,7 @@ class Runs:
                 run.begin_anew()
             run.graphs.add(ns)
             run.inner[ns] = set()
+            run.loaded[ns] = found.checkpoint["id"] if found else None
             run.attempts[digest(ns)] = run.attempts_around(config)
             run.loop = loop
 

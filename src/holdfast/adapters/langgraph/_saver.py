@@ -85,12 +85,14 @@ class HoldfastSaver(StoreOwner, BaseCheckpointSaver[Any]):
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """The checkpoint that a config names, or the newest of its thread."""
-        self._runs.reads(config)
-        return self._runner.run(_get.get_tuple, self._types, config)
+        found = self._runner.run(_get.get_tuple, self._types, config)
+        self._runs.reads(config, found)
+        return found
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        self._runs.reads(config, asyncio.get_running_loop())
-        return await self._runner.arun(_get.get_tuple, self._types, config)
+        found = await self._runner.arun(_get.get_tuple, self._types, config)
+        self._runs.reads(config, found, asyncio.get_running_loop())
+        return found
 
     def list(
         self,
@@ -105,7 +107,7 @@ class HoldfastSaver(StoreOwner, BaseCheckpointSaver[Any]):
         ``filter`` compares metadata by any key; ``before`` continues after a
         checkpoint. No transaction is open during the loop, which may call any method.
         """
-        self._runs.reads(config)
+        self._runs.reads(config, None)
         query = _list.TupleQuery(config, filter, before, limit)
         return self._runner.each(self._tuples(query))
 
@@ -117,7 +119,7 @@ class HoldfastSaver(StoreOwner, BaseCheckpointSaver[Any]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        self._runs.reads(config, asyncio.get_running_loop())
+        self._runs.reads(config, None, asyncio.get_running_loop())
         query = _list.TupleQuery(config, filter, before, limit)
         async for item in self._runner.aeach(self._tuples(query)):
             yield item
