@@ -17,6 +17,7 @@ from benchmarks.cli import cli
 from benchmarks.concurrency import processes, savers
 from benchmarks.directory import directory
 from benchmarks.disk import disk
+from benchmarks.effects import effects
 from benchmarks.environment import environment
 from benchmarks.langgraph_savers import langgraph
 from benchmarks.lineage import fork, history
@@ -40,6 +41,7 @@ BENCHMARKS: dict[str, Callable[[Bench], None]] = {
     "load": load,
     "fork": fork,
     "history": history,
+    "effects": effects,
     "savers": savers,
     "processes": processes,
     "disk": disk,

@@ -27,9 +27,9 @@ TURNS = 4  # tool calls an order takes
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What the agent has just made durable."""
+    """What an agent has just made durable, or found, or is in the middle of."""
 
-    kind: Literal["began", "recorded", "found", "saved", "done"]
+    kind: Literal["began", "recorded", "found", "saved", "done", "inside", "unknown"]
     step: int
     order: int = 0
     tool: str = ""

@@ -119,12 +119,7 @@ def go_on(stage: Stage) -> None:
         f"process {worker.pid} began at step {began}", holds=began == FATAL.step
     )
     prove_once(stage)
-    screen.gap()
-    screen.say(
-        "(What if it dies after paying, before recording? No store can see that gap. "
-        "Give the tool the same key: payment services accept one for just this.)"
-    )
-    screen.pause(2.5)
+    screen.pause(2.2)
 
 
 def follow_to_the_end(stage: Stage, events: Iterable[Event]) -> int:

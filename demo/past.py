@@ -1,4 +1,4 @@
-"""Chapters 4 to 6: a fork and its difference, a rewind taken back, a verification."""
+"""Chapters 5 to 7: a fork and its difference, a rewind taken back, a verification."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def fork(stage: Stage, store: holdfast.Store) -> None:
     screen = stage.screen
     thread = store.thread(THREAD)
     head, effects = thread.head, stage.shop.effects()
-    screen.heading(4, "What if? A fork shares the past and copies nothing")
+    screen.heading(5, "What if? A fork shares the past and copies nothing")
     screen.say(
         "The last order was outside the refund window of 30 days and got store credit. "
         "And with 60 days? Go back two steps, before the agent decided, and let it try "
@@ -69,7 +69,7 @@ def rewind(stage: Stage, store: holdfast.Store) -> None:
     screen = stage.screen
     thread = store.thread(THREAD)
     head, state = thread.head, thread.load()
-    screen.heading(5, "Rewind, and undo the rewind")
+    screen.heading(6, "Rewind, and undo the rewind")
     session = Session(screen, thread=thread)
     session.run("thread.rewind('label:closed-4814').step")
     earlier = session.run("len(thread.load()['closed'])")
@@ -87,7 +87,7 @@ def rewind(stage: Stage, store: holdfast.Store) -> None:
 
 def verify(stage: Stage, store: holdfast.Store) -> None:
     screen = stage.screen
-    screen.heading(6, "Check every checksum, digest and reference")
+    screen.heading(7, "Check every checksum, digest and reference")
     found = Session(screen, store=store).run("store.verify().ok")
     screen.gap()
     screen.claim("the store is sound, after kill, fork, rewind and undo", holds=found)

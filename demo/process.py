@@ -21,9 +21,9 @@ class Worker:
     So a kill between two events hits exactly there, on any machine, without sleeping.
     """
 
-    def __init__(self, path: str, ledger: str) -> None:
+    def __init__(self, path: str, ledger: str, program: str = "demo.agent") -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "demo.agent", path, ledger],
+            [sys.executable, "-m", program, path, ledger],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -66,14 +66,23 @@ class Shop:
         with open(self.ledger, "a", encoding="utf-8") as file:
             line = {"key": effect.key, "receipt": effect.receipt, "pid": effect.process}
             file.write(json.dumps(line) + "\n")
-        result = RESULTS[call.tool](call)
-        return {"receipt": effect.receipt, "tool": call.tool} | result
+        return _result(call, effect)
+
+    def find(self, call: Call) -> dict[str, Any] | None:
+        """The result of a call whose effect is in the ledger, else ``None``."""
+        made = [effect for effect in self.effects() if effect.key == call.key]
+        return _result(call, made[0]) if made else None
 
     def effects(self) -> list[Effect]:
         """Everything the tools have done, oldest first."""
         with open(self.ledger, encoding="utf-8") as file:
             lines = [json.loads(line) for line in file]
         return [Effect(line["key"], line["receipt"], line["pid"]) for line in lines]
+
+
+def _result(call: Call, effect: Effect) -> dict[str, Any]:
+    result = RESULTS[call.tool](call)
+    return {"receipt": effect.receipt, "tool": call.tool} | result
 
 
 def customer(order: int) -> str:

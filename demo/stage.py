@@ -26,3 +26,11 @@ class Stage:
     @property
     def shop(self) -> Shop:
         return Shop(os.path.join(self.folder, "ledger.jsonl"))
+
+    @property
+    def clerks_path(self) -> str:
+        return os.path.join(self.folder, "clerk.db")
+
+    @property
+    def clerks_shop(self) -> Shop:
+        return Shop(os.path.join(self.folder, "clerk.jsonl"))

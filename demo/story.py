@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Sequence
 
 import holdfast
-from demo import agent, cost, crash, past
+from demo import agent, cost, crash, past, tool_crash
 from demo.screen import Screen, Session
 from demo.stage import Stage
 
@@ -37,6 +37,7 @@ def tell(stage: Stage) -> None:
     crash.work_until_killed(stage)
     crash.look_at_what_is_left(stage)
     crash.go_on(stage)
+    tool_crash.tell(stage)
     with holdfast.open(stage.path) as store:
         past.fork(stage, store)
         past.rewind(stage, store)

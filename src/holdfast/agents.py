@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from holdfast.conversations import Summary
+from holdfast.effects import Effect
 
 AUTOMATIC: Final = "automatic"
 MANUAL: Final = "manual"
@@ -90,6 +91,8 @@ class Restored(msgspec.Struct, frozen=True, kw_only=True):
 
     The ids of conversations: ``rewound`` were moved back to the checkpoint, ``revived``
     had been deleted and exist again, ``removed`` were created after the checkpoint.
+    ``effects`` are the tool calls since the checkpoint that stay in force: the restored
+    state does not show them.
     """
 
     checkpoint: AgentCheckpoint
@@ -97,3 +100,4 @@ class Restored(msgspec.Struct, frozen=True, kw_only=True):
     rewound: tuple[str, ...]
     revived: tuple[str, ...]
     removed: tuple[str, ...]
+    effects: tuple[Effect, ...] = ()

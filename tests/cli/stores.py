@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import holdfast
 from support.stores import backend_of
@@ -100,3 +103,59 @@ def make_damaged(path: Path) -> None:
         backend.database.writer.execute(
             "delete from segment where key = (select max(key) from segment)"
         )
+
+
+def make_trip(path: Path) -> None:
+    """An agent that booked and paid, was rewound, and was killed in a payment."""
+    with opened(path) as store:
+        tools = {"book": book, "pay": pay}
+        run = store.conversations.recorder("trip-7", agent="planner", tools=tools)
+        run.add(said("user", "Two nights in Lyon, please"))
+        run.llm_response(asked("c1", "book", hotel="Astoria", nights=2))
+        run.tool_result("c1", run.call("c1"))
+        chat = store.thread("conversation:trip-7")
+        booked = chat.get()
+        run.llm_response(asked("c2", "pay", to="Astoria", amount=240))
+        run.tool_result("c2", run.call("c2"))
+        run.llm_response(asked("c3", "pay", to="nobody", amount=1))
+        with contextlib.suppress(ValueError):
+            run.call("c3")
+        run.tool_result("c3", "no such payee", is_error=True)
+        chat.fork("conversation:what-if", booked, effects="deny")
+        chat.fork("conversation:try-train")
+        run.resume(at=booked, tell=False)
+        reply = asked("c4", "pay", to="Bristol", amount=310)
+        reply["tool_calls"] += asked("c5", "book", hotel="Bristol", nights=1)[
+            "tool_calls"
+        ]
+        run.llm_response(reply)
+        with contextlib.suppress(Killed):
+            run.call("c4", kill)
+        chat.consume("approval:42")
+        chat.record("note", {"by": "ann"})
+        chat.record("seen", True, checkpoint=booked)
+        store.thread("quiet").save({"n": 1})
+
+
+def book(hotel: str, nights: int) -> dict[str, object]:
+    return {"booking": f"{hotel}-{nights}"}
+
+
+def pay(to: str, amount: int) -> dict[str, object]:
+    if to == "nobody":
+        raise ValueError("no such payee")
+    return {"receipt": f"{to}-{amount}"}
+
+
+def kill(to: str, amount: int) -> None:
+    raise Killed
+
+
+class Killed(BaseException):
+    """The end of a process in the middle of a tool."""
+
+
+def asked(id_: str, tool: str, **arguments: object) -> dict[str, Any]:
+    function = {"name": tool, "arguments": json.dumps(arguments)}
+    call = {"id": id_, "type": "function", "function": function}
+    return {"role": "assistant", "content": None, "tool_calls": [call]}

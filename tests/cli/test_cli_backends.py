@@ -26,6 +26,17 @@ COMMANDS = (
     "undo again",
     "show again --state",
 )
+TRIP = (
+    "threads",
+    "effects conversation:trip-7",
+    "effects conversation:trip-7 --left-behind",
+    "effects conversation:try-train --since @1",
+    "journal conversation:trip-7",
+    "show conversation:trip-7",
+    "rewind conversation:try-train@1 --dry-run",
+    "fork conversation:try-train@1 again --effects run",
+    "threads --prefix again",
+)
 
 
 @contextlib.contextmanager
@@ -40,20 +51,23 @@ def in_folder(folder):
 
 
 @pytest.mark.parametrize("place", [in_folder, on_server])
-def test_every_backend_gives_the_same_answers(place, tmp_path, capsys):
-    stores.make_support(tmp_path / "agents.db")
-    expected = answers(str(tmp_path / "agents.db"), capsys)
+@pytest.mark.parametrize(
+    ("make", "commands"), [(stores.make_support, COMMANDS), (stores.make_trip, TRIP)]
+)
+def test_every_backend_gives_the_same_answers(place, make, commands, tmp_path, capsys):
+    make(tmp_path / "agents.db")
+    expected = answers(str(tmp_path / "agents.db"), commands, capsys)
 
     with place(tmp_path) as address:
-        stores.make_support(address)
-        found = answers(address, capsys)
+        make(address)
+        found = answers(address, commands, capsys)
 
     assert found == expected
 
 
-def answers(address, capsys):
+def answers(address, commands, capsys):
     said = {}
-    for command in COMMANDS:
+    for command in commands:
         status = main([*command.split(), "--store", address])
         said[command] = (status, *capsys.readouterr())
     return said

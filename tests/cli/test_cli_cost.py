@@ -55,3 +55,18 @@ def test_a_log_of_twenty_costs_the_same_on_a_short_and_on_a_long_thread(
     for command in commands:
         assert counts[command, LONG] <= 2 * counts[command, SHORT], command
     assert counts["log chat -n 20", SHORT] > 20
+
+
+def test_a_listing_looks_only_into_the_journals_it_shows(tmp_path, work, capsys):
+    counts = []
+    for threads in (20, 200):
+        path = str(tmp_path / f"{threads}.db")
+        with holdfast.open(path, durability="normal") as store:
+            for n in range(threads):
+                store.thread(f"t{n}").save({"n": n})
+        work.clear()
+        assert main(["threads", "-n", "10", "--store", path]) == 0
+        counts.append(len(work))
+
+    assert counts[0] == counts[1]
+    assert capsys.readouterr().out.count("@1") == 20

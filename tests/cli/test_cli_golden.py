@@ -17,9 +17,13 @@ GOLDEN = Path(__file__).parent / "golden"
 TRANSCRIPTS = sorted(path.name for path in GOLDEN.glob("*.txt"))
 # A transcript works on the store of this name, `support` unless it is listed here.
 MAKERS = {
+    "behind.txt": stores.make_trip,
     "damaged.txt": stores.make_damaged,
+    "effects.txt": stores.make_trip,
     "hostile.txt": stores.make_hostile,
+    "journal.txt": stores.make_trip,
     "search.txt": stores.make_travel,
+    "waiting.txt": stores.make_trip,
 }
 
 

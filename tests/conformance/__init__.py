@@ -43,7 +43,11 @@ from conformance.messages import MessageTests
 from conformance.moments import MomentTests
 from conformance.references import EarlierHeadTests, ForeignReferenceTests
 from conformance.removal import RefusedRemovalTests, SelectedRemovalTests
-from conformance.restore import RepeatedRestoreTests, RestoredRecordTests
+from conformance.restore import (
+    RepeatedRestoreTests,
+    RestoredEffectTests,
+    RestoredRecordTests,
+)
 from conformance.retention import (
     HousekeepingTests,
     LimitedPruneTests,
@@ -109,6 +113,7 @@ class RecordTests(
     CheckpointRetentionTests,
     RestoredRecordTests,
     RepeatedRestoreTests,
+    RestoredEffectTests,
     StatisticsTests,
     ConversationTests,
     AddMessageTests,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from random import Random
 
+from conformance.effects import PaymentCases
 from holdfast.agents import Agent, AgentCheckpoint
 from holdfast.errors import Conflict, NotFound
 from holdfast.messages import Message
 from holdfast.testing._cases import AgentCases
 from holdfast.testing._raises import raises
+from support.payments import asking_to_pay, pay
 
 
 class RestoredRecordTests(AgentCases):
@@ -180,3 +182,48 @@ class RepeatedRestoreTests(AgentCases):
 
         assert self.world() == before
         assert self.reopen().agents.restore("a", done.recovery).removed == ("one",)
+
+
+class RestoredEffectTests(PaymentCases):
+    """What a restore tells about the effects that it cannot take back."""
+
+    def test_a_restore_tells_the_effects_it_leaves_behind(self) -> None:
+        self.store.agents.save(Agent(id="a"))
+        run = self.asked(agent="a")
+        self.store.agents.checkpoint("a", "before")
+        pay(run, "call-1", "a1")
+        run.save()
+        pay(self.run("later", agent="a"), "call-2", "a2", to="eve")
+
+        done = self.store.agents.restore("a", "before")
+
+        told = [(e.thread, e.arguments["ref"], e.status) for e in done.effects]
+        assert told == [
+            ("conversation:c", "a1", "completed"),
+            ("conversation:later", "a2", "completed"),
+        ]
+        assert self.store.agents.restore("a", done.recovery).effects == ()
+
+    def test_a_restore_tells_calls_whose_outcome_is_unknown_and_none_that_failed(
+        self,
+    ) -> None:
+        self.store.agents.save(Agent(id="a"))
+        run = self.asked(agent="a")
+        self.store.agents.checkpoint("a", "before")
+        run.llm_response(asking_to_pay("call-1", "a1"))
+        with raises(ZeroDivisionError):
+            run.call("call-1", lambda **_: 1 / 0)
+        self.killed_paying(run, "call-2", "a2")
+        run.save()
+
+        done = self.store.agents.restore("a", "before")
+
+        told = [(e.arguments["ref"], e.status) for e in done.effects]
+        assert told == [("a2", "unknown")]
+
+    def test_a_restore_that_moves_nothing_leaves_no_effect_behind(self) -> None:
+        self.store.agents.save(Agent(id="a"))
+        self.paid(agent="a")
+        made = self.store.agents.checkpoint("a")
+
+        assert self.store.agents.restore("a", made).effects == ()

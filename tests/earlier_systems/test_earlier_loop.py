@@ -6,6 +6,7 @@ import pytest
 
 import holdfast
 from holdfast import HoldfastError, Retention, Unstorable
+from holdfast._messages.dialects import NOT_MADE
 from holdfast.strategy import after_reply, after_tool_call, every
 from holdfast.testing import raises
 from support.earlier_systems import watched
@@ -60,7 +61,9 @@ def test_2_8_every_none_is_refused(n):
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("done", [0, 1, 2, 3])
-def test_2_9_a_save_within_a_batch_resumes_to_a_valid_transcript(memory, dialect, done):
+def test_2_9_a_save_within_a_batch_resumes_with_the_calls_left_to_make(
+    memory, dialect, done
+):
     loop = recorder(memory, save=after_reply() | after_tool_call())
     loop.add(HI)
     loop.llm_response(asking(dialect, "a", "b", "c"))
@@ -68,9 +71,31 @@ def test_2_9_a_save_within_a_batch_resumes_to_a_valid_transcript(memory, dialect
         loop.tool_result(call, "found")
 
     resumed = recorder(memory)
+    left = [call.id for call in resumed.open_calls]
+    for call in resumed.open_calls:
+        resumed.tool_result(call, "found")
 
+    assert left == ["a", "b", "c"][done:]
     assert problems(stored_of(resumed)) == []
-    assert len(resumed.repairs) == 3 - done
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("done", [0, 1, 2])
+def test_2_9_a_loop_that_goes_on_within_a_batch_has_a_valid_transcript(
+    memory, dialect, done
+):
+    loop = recorder(memory, save=after_reply() | after_tool_call())
+    loop.add(HI)
+    loop.llm_response(asking(dialect, "a", "b", "c"))
+    for call in loop.open_calls[:done]:
+        loop.tool_result(call, "found")
+
+    resumed = recorder(memory)
+    resumed.add(HI)
+
+    assert resumed.open_calls == []
+    assert problems(stored_of(resumed)) == []
+    assert str(stored_of(resumed)).count(NOT_MADE) == 3 - done
 
 
 def test_2_10_a_resumed_loop_goes_on_with_its_count_cost_and_budget(path):

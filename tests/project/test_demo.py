@@ -63,12 +63,17 @@ def test_the_demo_kills_an_agent_and_keeps_every_claim(piped):
         r"4817  Ines Duarte  .* found in the journal ✓  mail ✓   step 25",
         r"✓ process \d+ began at step 23",
         r"✓ the tools' own ledger: 48 effects, 48 distinct calls",
+        r"4824  Ada Moreno  .* refund  89\.00   ✖ kill -9",
+        r"✓ the journal knows: refund-4824 began, refund-4825 never did",
+        r"4824  Ada Moreno  .* refund  89\.00 asked about, the bank has it ✓",
+        r"4825  Tomas Lindqvist  .* refund 129\.00 ✓",
+        r"✓ 2 refunds in the tools' ledger, one by \d+, one by \d+",
         r"✓ the fork copied 0 bytes of state",
         r"~ closed\[11\]\.by  \"issue_credit\" -> \"issue_refund\"",
         r">>> thread\.undo\(\)\.step +→ 49",
         r">>> store\.verify\(\)\.ok +→ True",
         r"smaller by +\d+x +\d+x",
-        r"✓ 12 of 12 claims checked and true",
+        r"✓ 15 of 15 claims checked and true",
     ):
         assert re.search(line, piped.stdout), line
 

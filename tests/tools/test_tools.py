@@ -7,7 +7,8 @@ import pytest
 import holdfast
 from holdfast import Agent, Message
 from holdfast.tools import Toolset
-from support.toolsets import Awaited, Blocking
+from support.payments import World, pay
+from support.toolsets import Awaited, Blocking, json_size
 
 HELLO = {"role": "user", "content": "hello there"}
 HI = {"role": "assistant", "content": "hi"}
@@ -478,3 +479,84 @@ def test_statistics_count_what_is_kept(desk):
     kinds = ("agents", "conversations", "messages", "documents", "agent_checkpoints")
     assert [counted[kind] for kind in kinds] == [1, 1, 1, 0, 1]
     assert counted["file_bytes"] > 0
+
+
+# --- effects --------------------------------------------------------------------------
+
+
+def agent_that_paid(store):
+    """An agent that paid bob after its checkpoint ``before``; the recorder goes on."""
+    store.agents.save(Agent(id="a"))
+    run = store.conversations.recorder("c", agent="a", tools=World().tools())
+    run.add(HELLO)
+    run.save(label="asked")
+    store.agents.checkpoint("a", "before")
+    pay(run, "call-1", "a1")
+    run.save()
+    return run
+
+
+def test_a_restore_tells_which_effects_stay_in_force(desk):
+    agent_that_paid(desk.store)
+
+    done = desk.call("checkpoint_restore", agent_id="a", checkpoint="before")
+    undone = desk.call("checkpoint_restore", agent_id="a", checkpoint=done["undo"])
+
+    [paid] = done["left_behind"]["calls"]
+    assert done["left_behind"]["count"] == 1
+    assert "do not make them again" in done["left_behind"]["note"]
+    assert paid.pop("at").endswith("Z")
+    assert paid == {
+        "conversation_id": "c",
+        "tool": "pay",
+        "arguments": {"to": "bob", "amount": 500, "ref": "a1"},
+        "status": "completed",
+        "result": {"receipt": "a1"},
+    }
+    assert undone["left_behind"] == {"count": 0, "calls": []}
+
+
+def test_the_effects_of_a_conversation_are_a_part_of_it(desk):
+    run = agent_that_paid(desk.store)
+    made = desk.call("conversation_load", conversation_id="c", part="effects")
+    run.resume(at="label:asked", tell=False)
+
+    after = desk.call("conversation_load", conversation_id="c", part="effects")
+    behind = desk.call(
+        "conversation_load", conversation_id="c", part="effects.left_behind"
+    )
+
+    assert [call["tool"] for call in made["value"]["made"]] == ["pay"]
+    assert made["value"]["left_behind"] == []
+    assert after["value"] == {
+        "made": [],
+        "left_behind": made["value"]["made"],
+    }
+    assert behind["value"] == made["value"]["made"]
+
+
+def test_effects_of_a_fork_that_is_another_users_are_not_told(desk):
+    agent_that_paid(desk.store)
+    chat = desk.store.thread("conversation:c")
+    chat.describe(owner="ann")
+    forked = chat.fork("conversation:f", "label:asked")
+    forked.describe(owner="bob")
+    bound = desk.toolset(owner="bob")
+
+    found = bound.call("conversation_load", {"conversation_id": "f", "part": "effects"})
+
+    assert found["value"] == {"made": [], "left_behind": []}
+
+
+def test_countless_effects_left_behind_are_bounded(tools, memory):
+    run = agent_that_paid(memory)
+    for n in range(60):
+        pay(run, f"more-{n}", "x" * 2000, to=f"{n}")
+    run.save()
+
+    done = tools.call("checkpoint_restore", {"agent_id": "a", "checkpoint": "before"})
+
+    assert done["left_behind"]["count"] == 61
+    shown = [call["arguments"]["to"] for call in done["left_behind"]["calls"]]
+    assert shown == [str(n) for n in range(50, 60)]
+    assert json_size(done) <= 32_000

@@ -95,18 +95,15 @@ class Steps:
                     thread=recording.thread,
                 )
             request = LoadRequest(
-                id=setup.id,
-                at=at,
-                owner=setup.owner,
-                discard=discard,
-                new_id=recording.next_id,
+                id=setup.id, at=at, owner=setup.owner, discard=discard
             )
             found = await self._runner.run(storage.load, request)
             recording.load(found, tell=tell and not compensate)
             if compensate and found is not None:
-                await self.compensate()
-                later = msgspec.structs.replace(request, at=HEAD)
-                recording.load(await self._runner.run(storage.load, later), tell=tell)
+                undone = {effect.place for effect in (await self.compensate()).undone}
+                behind = tuple(e for e in found.behind if e.place not in undone)
+                left = msgspec.structs.replace(found, behind=behind)
+                recording.load(left, tell=tell)
 
     async def latest_safe(self) -> Checkpoint | None:
         if self._recording.checkpoint is None:
@@ -166,8 +163,17 @@ class Steps:
             return
         new = self._recording.part()
         id_ = self._recording.setup.id
-        await self._runner.save(storage.keep, new, id_)
-        self._recording.kept(new)
+        try:
+            await self._runner.save(storage.keep, new, id_)
+        except Conflict as conflict:
+            if not self._recording.follow(conflict.found):
+                raise
+            await self._keep()
+        except BaseException:
+            self._recording.doubt(new)
+            raise
+        else:
+            self._recording.kept(new)
 
     # --- saving -----------------------------------------------------------------------
 
@@ -221,7 +227,8 @@ class Steps:
                 attempt = None
             else:
                 if made.key in self._unrecorded:
-                    return await self._completed(made, *self._unrecorded[made.key])
+                    # The result may be that of another call, made before a rewind.
+                    await self._completed(made, *self._unrecorded[made.key])
                 permitted = await self._permit(made, tool, again=again)
                 if permitted.is_completed:
                     return permitted.result
@@ -239,6 +246,7 @@ class Steps:
             # It is not known whether the last save came through, and with it not to
             # which checkpoint the call belongs.
             await self._flush()
+            made = recording.journaled(made.call, tool)
         permitted = await self._runner.save(
             calls.permit, made, recording.line, recording.policy(tool), again=again
         )
@@ -246,8 +254,14 @@ class Steps:
             await self._prepare(made.call)
             # A checkpoint made just now has the call.
             made = recording.journaled(made.call, tool)
+            await self._reserve(made)
             await self._runner.save(calls.begin, made, permitted)
         return permitted
+
+    async def _reserve(self, made: JournaledCall) -> None:
+        """Make the id durable to which a call belongs that no message makes."""
+        if self._recording.reserve(made.anchor):
+            await self._keep()
 
     async def _prepare(self, call: TranscriptCall) -> None:
         """Make durable what led to a call before it can have an effect."""
@@ -314,6 +328,7 @@ class Steps:
             tool = declaration_of(self._recording.setup.tools.get(known.name))
             made = self._recording.journaled(known, tool)
             self._unrecorded.pop(made.key, None)
+            await self._reserve(made)
             line = self._recording.line
             in_force = await self._runner.save(calls.resolve, made, line, result)
             if self._recording.is_called(known.id):

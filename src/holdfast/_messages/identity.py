@@ -25,10 +25,14 @@ LONGEST_PLAIN: Final = 21
 SMALLEST_PLAIN: Final = -6
 
 _UUID = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}", re.IGNORECASE)
-_HEXADECIMAL = re.compile(r"(0x)?(?=.*[0-9])[0-9a-f]{16,}", re.IGNORECASE)
+# Digits alone are rather the number of an account or a card.
+_HEXADECIMAL = re.compile(r"(0x)?(?=.*[0-9])(?=.*[a-f])[0-9a-f]{16,}", re.IGNORECASE)
 _BASE64 = re.compile(
     r"(?=.*[0-9])(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9+/_-]{20,}={0,2}", re.ASCII
 )
+# A path, a branch or a name such as "feature/JIRA-12-addLogin" is none.
+_NAME = r"(?:[A-Z]+|[A-Z]?[a-z]+(?:[A-Z][a-z]{2,})*)?[0-9]*"
+_NAMES = re.compile(rf"{_NAME}(?:[/_+-]{_NAME})*")
 _TIME = re.compile(
     r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}([.,]\d+)?)?\s*(Z|[+-]\d{2}:?\d{2})?",
     re.IGNORECASE,
@@ -67,9 +71,11 @@ def _masked(name: object, value: object) -> object:
 
 
 def _looks_generated(value: object) -> bool:
-    return isinstance(value, str) and any(
-        form.fullmatch(value) for form in (_UUID, _HEXADECIMAL, _BASE64, _TIME)
-    )
+    if not isinstance(value, str):
+        return False
+    if any(form.fullmatch(value) for form in (_UUID, _HEXADECIMAL, _TIME)):
+        return True
+    return bool(_BASE64.fullmatch(value)) and not _NAMES.fullmatch(value)
 
 
 # --- canonical JSON, as RFC 8785 has it -----------------------------------------------

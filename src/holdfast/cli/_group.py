@@ -11,7 +11,10 @@ from holdfast.cli._command import HELP, json_options, shared_options, write_opti
 
 # Each command is `command` in the module of its name.
 SECTIONS = {
-    "Look": ("log", "show", "diff", "threads", "reflog", "search", "blame", "bisect"),
+    "Look": (
+        "log", "show", "diff", "threads", "effects", "journal", "reflog", "search",
+        "blame", "bisect",
+    ),
     "Change": ("fork", "rewind", "undo", "redo", "tag", "label"),
     "Keep": (
         "stats", "verify", "prune", "compact", "backup", "export", "import", "doctor",

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from holdfast._api.store import Store
 from holdfast._api.thread import Thread
+from holdfast._engine.effects.behind import in_force
 from holdfast._values.records import Checkpoint
+from holdfast.cli._effects import behind_lines
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._resolve import thread_named
+from holdfast.effects import Effect
 from holdfast.views.documents import checkpoint_document
+from holdfast.views.effects import effect_document
 from holdfast.views.references import is_on_line, short_id
 
 
@@ -19,22 +24,30 @@ def take_steps(
     """Undo or redo some times, and print the move."""
     with cli.writing() as store:
         thread = thread_named(store, name)
-        old = thread.get()
+        old, made = thread.get(), thread.effects()
         for _ in range(times):
             thread.undo() if kind == "undo" else thread.redo()
-        print_move(cli, store, thread, kind, old)
+        kept = {effect.place for effect in thread.effects()}
+        behind = in_force(effect for effect in made if effect.place not in kept)
+        print_move(cli, store, thread, kind, old, behind)
 
 
 def print_move(
-    cli: Invocation, store: Store, thread: Thread, kind: str, old: Checkpoint
+    cli: Invocation,
+    store: Store,
+    thread: Thread,
+    kind: str,
+    old: Checkpoint,
+    behind: Sequence[Effect],
 ) -> None:
-    """Print the old and the new checkpoint of a head."""
+    """Print the old and the new checkpoint of a head, and what it left behind."""
     new = thread.get()
     document = {
         "thread": thread.id,
         "kind": kind,
         "from": checkpoint_document(old),
         "to": checkpoint_document(new),
+        "left_behind": [effect_document(effect) for effect in behind],
     }
     arrow = cli.out.glyphs.arrow
     cli.out.done(
@@ -42,6 +55,7 @@ def print_move(
         document,
         (thread.id, "name"),
         (f"  {kind} {step(store, thread, old)} {arrow} @{new.step}", ""),
+        more=behind_lines(cli.out, behind, f"{thread.id} --left-behind"),
     )
 
 

@@ -5,17 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from holdfast._messages.transcript import role_of
-from holdfast._values.records import Checkpoint
+from holdfast._values.records import Checkpoint, ThreadRecord
+from holdfast.cli._text import counted
 from holdfast.cli.terminal.tables import Cell, Line, Span
 from holdfast.diff import Diff
-from holdfast.views.differences import counts
+from holdfast.views.differences import changes_by_value, counts
 from holdfast.views.messages import one_line_text
+
+# How many values a summary names.
+MOST_VALUES = 10
 
 
 def marks(checkpoint: Checkpoint) -> list[Span]:
     """The label and the tags of a checkpoint."""
     label = [(f"[{checkpoint.label}]", "label")] if checkpoint.label else []
     return label + [(f"#{tag}", "tag") for tag in checkpoint.tags]
+
+
+def policy_mark(thread: ThreadRecord) -> Span:
+    """What tools may do in a fork, an empty text if it does not say."""
+    return f"effects={thread.effects}" if thread.effects else "", "label"
 
 
 def change_lines(found: Diff, indent: str = "") -> Iterator[Line]:
@@ -25,12 +34,29 @@ def change_lines(found: Diff, indent: str = "") -> Iterator[Line]:
         return
     for change in found.changes:
         yield ((f"{indent}{change}", change.op),)
-    yield ((f"{indent}{counts(found)}", "faint"),)
+    yield ((f"{indent}{counts(found.changes)}", "faint"),)
 
 
-def message_rows(messages: Iterable[object]) -> Iterator[list[Cell]]:
-    """A row for each message."""
-    for position, message in enumerate(messages):
+def value_lines(found: Diff, indent: str = "") -> Iterator[Line]:
+    """A line for each value of the state that changed, and one that counts the rest."""
+    if not found.changes:
+        yield ((f"{indent}no difference", "faint"),)
+        return
+    values = changes_by_value(found)
+    for name, changes in list(values.items())[:MOST_VALUES]:
+        if len(changes) == 1:
+            yield ((f"{indent}{changes[0]}", changes[0].op),)
+        else:
+            text = counts(changes, every=False)
+            yield ((f"{indent}~ {name}  {text}", "changed"),)
+    if len(values) > MOST_VALUES:
+        more = counted(len(values) - MOST_VALUES, "more value")
+        yield ((f"{indent}and {more}", "faint"),)
+
+
+def message_rows(messages: Iterable[object], first: int = 0) -> Iterator[list[Cell]]:
+    """A row for each message; ``first`` is the position of the first one."""
+    for position, message in enumerate(messages, first):
         number: Cell = (f"[{position}]", "faint")
         text: Cell = (one_line_text(message, position), "")
         yield [number, (role_of(message), "name"), text]

@@ -2,35 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from holdfast._api.store import Store
 from holdfast._values.records import Page, ThreadRecord
 from holdfast.cli._invocation import Invocation
-from holdfast.cli._lines import marks
+from holdfast.cli._lines import marks, policy_mark
 from holdfast.cli._store_address import without_password
 from holdfast.cli._text import time
-from holdfast.cli.terminal.tables import Cell, Line, spaced
+from holdfast.cli._waiting import waiting_mark
+from holdfast.cli.terminal.tables import Cell, Line, Span, spaced
 from holdfast.errors import NotFound
-from holdfast.views.documents import thread_document
 from holdfast.views.references import shown_reference
+from holdfast.views.waiting import listed_thread, threads_without_checkpoint, waiting_of
 
 MOST = 20
 
 
 def overview(cli: Invocation) -> None:
-    """Print the threads that were used last, with their heads and forks."""
+    """Print the threads that were used last, with their heads, forks and marks."""
     with cli.reading() as store:
         threads = store.threads(limit=MOST)
+        listed = [*_begun(store), *threads]
+        waiting = [waiting_of(store, record) for record in listed]
         document = {
             "store": without_password(cli.address),
-            "threads": list(map(thread_document, threads)),
+            "threads": list(map(listed_thread, listed, waiting)),
         }
-        cli.out.answer("overview/1", document, _lines(cli, store, threads))
+        waits = {
+            thread.id: waiting_mark(found)
+            for thread, found in zip(listed, waiting, strict=True)
+        }
+        lines = _lines(cli, store, Page(tuple(listed), threads.cursor), waits)
+        cli.out.answer("overview/1", document, lines)
+
+
+def _begun(store: Store) -> list[ThreadRecord]:
+    """Threads that wait for something before their first checkpoint."""
+    found = threads_without_checkpoint(store, MOST)
+    return [record for record in found if waiting_of(store, record)]
 
 
 def _lines(
-    cli: Invocation, store: Store, threads: Page[ThreadRecord]
+    cli: Invocation,
+    store: Store,
+    threads: Page[ThreadRecord],
+    waiting: Mapping[str, Span],
 ) -> Iterator[Line]:
     out = cli.out
     yield (("store ", "faint"), (without_password(cli.address), "name"))
@@ -38,7 +55,11 @@ def _lines(
         yield (("it has no threads yet", ""),)
         return
     yield ()
-    rows = [row for family in _families(threads) for row in _rows(cli, store, family)]
+    rows = [
+        row
+        for family in _families(threads)
+        for row in _rows(cli, store, family, waiting)
+    ]
     yield from out.table(rows)
     if threads.cursor is not None:
         yield ()
@@ -57,20 +78,29 @@ def _families(threads: Sequence[ThreadRecord]) -> list[list[ThreadRecord]]:
 
 
 def _rows(
-    cli: Invocation, store: Store, family: Sequence[ThreadRecord]
+    cli: Invocation,
+    store: Store,
+    family: Sequence[ThreadRecord],
+    waiting: Mapping[str, Span],
 ) -> Iterator[Sequence[Cell]]:
     glyphs = cli.out.glyphs
     for index, thread in enumerate(family):
         head = thread.head
-        assert head is not None  # a thread is listed only once it was saved to
         last = index == len(family) - 1
         sign = f"{glyphs.end if last else glyphs.branch}{glyphs.across} "
         yield [
             ((sign if index else "", "faint"), (thread.id, "name")),
-            (f"@{head.step}", "reference"),
-            (time(head.saved_at), "faint"),
-            (head.kind, ""),
-            spaced([*marks(head), (_origin(store, thread), "faint")]),
+            (f"@{head.step}" if head else "", "reference"),
+            (time(head.saved_at if head else thread.updated_at), "faint"),
+            (head.kind if head else "not saved", ""),
+            spaced(
+                [
+                    *(marks(head) if head else ()),
+                    waiting[thread.id],
+                    (_origin(store, thread), "faint"),
+                    policy_mark(thread),
+                ]
+            ),
         ]
 
 

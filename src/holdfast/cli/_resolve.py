@@ -13,7 +13,8 @@ import click
 
 from holdfast._api.store import Store
 from holdfast._api.thread import Thread
-from holdfast._values.records import ThreadRecord
+from holdfast._engine.context import Context
+from holdfast._values.records import Checkpoint, ThreadRecord
 from holdfast._values.reference import HEAD
 from holdfast.errors import NotFound
 from holdfast.views.references import Revision, line_of, newest_shared
@@ -59,6 +60,20 @@ def thread_named(store: Store, name: str | None) -> Thread:
         more = ", ..." if len(found) > MOST_NAMED else ""
         raise click.UsageError(f"name a thread, one of: {names}{more}")
     return store.thread(found[0].id)
+
+
+def recorded_thread(store: Store, name: str | None) -> Thread:
+    """As `thread_named`, also a thread that has a journal and no checkpoint yet."""
+    if name is None or store.runner.run(Context.find_thread, name) is None:
+        return thread_named(store, name)
+    return store.thread(name)
+
+
+def locate_in(store: Store, thread: Thread, text: str) -> Checkpoint:
+    """The checkpoint that a text means; ``@...`` and marks are those of the thread."""
+    if text.startswith((HEAD, *_MARKS)):
+        return thread.get(text)
+    return locate(store, text).checkpoint
 
 
 def last_used(store: Store) -> tuple[Revision, bool]:

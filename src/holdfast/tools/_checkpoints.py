@@ -15,6 +15,7 @@ from holdfast.agents import AgentCheckpoint
 from holdfast.errors import NotFound
 from holdfast.tools._agents import known_agent
 from holdfast.tools._bounds import fitting_page, moment, number, shortened
+from holdfast.tools._effects import left_behind
 from holdfast.tools._errors import Refusal, echo, listed, suggestion
 from holdfast.tools._tool import (
     DEFAULT_LIMIT,
@@ -85,7 +86,8 @@ class CheckpointRestore(Arguments, frozen=True):
     " Nothing is lost: a recovery checkpoint of the present is taken first, and undo"
     " is its id; restoring that one brings everything back as it was. Gives what was"
     " rewound (went back), revived (had been deleted) and removed (began after the"
-    " checkpoint), by conversation_id.",
+    " checkpoint), by conversation_id. What tools did outside since then cannot be put"
+    " back: left_behind says which calls stay in force.",
     idempotent=False,
 )
 async def checkpoint_restore(
@@ -103,6 +105,7 @@ async def checkpoint_restore(
         "rewound": _ids(done.rewound),
         "revived": _ids(done.revived),
         "removed": _ids(done.removed),
+        "left_behind": left_behind(done.effects),
     }
 
 

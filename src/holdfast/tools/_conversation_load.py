@@ -27,6 +27,7 @@ from holdfast.tools._bounds import (
     shown_fields,
     size,
 )
+from holdfast.tools._effects import effects_of
 from holdfast.tools._errors import Refusal, echo, suggestion
 from holdfast.tools._parts import part_of
 from holdfast.tools._tool import (
@@ -51,6 +52,8 @@ ROOMS = {
     "context": 2000,
     "metadata": 2000,
 }
+# A part that is read only if it is asked for.
+EFFECTS = "effects"
 # A long message with at most this many other bytes is shown as its text alone.
 BESIDE_TEXT = 2000
 
@@ -72,7 +75,9 @@ class ConversationLoad(Arguments, frozen=True):
     " messages in order, each with its position. Use it to recall what was said."
     " cursor goes on with older messages. Long values are shortened and marked '… [+N"
     " characters]'; with part, such as messages.12, you get one value in full, in"
-    " pieces if it is very long: call again with the cursor until that is null.",
+    " pieces if it is very long: call again with the cursor until that is null. part"
+    " effects gives the tool calls it made, and those that happened but are not in it"
+    " any more because it was set back (left_behind).",
     read_only=True,
     per_owner=True,
 )
@@ -87,7 +92,11 @@ async def conversation_load(
         page = _page(messages, given)
         return _shown(found, fields, messages, page)
     about: Result = {"conversation_id": found.id, "part": shortened(given.part, 1000)}
-    value = part_of({"messages": messages, **fields}, given.part)
+    parts = {"messages": messages, **fields}
+    if given.part.partition(".")[0] == EFFECTS:
+        thread = conversations.thread_of(found.id)
+        parts[EFFECTS] = await effects_of(context, scope, thread)
+    value = part_of(parts, given.part)
     if given.part.startswith("messages."):
         value = _readable(cast("Message", value))
     return piece(about, value, given.cursor)

@@ -59,19 +59,27 @@ def _change_document(change: Change) -> dict[str, Any]:
     }
 
 
-def counts(found: Diff) -> str:
-    """How many values were added, removed and changed."""
-    seen = Counter(change.op for change in found.changes)
-    return ", ".join(f"{seen[op]} {op}" for op in OPS)
+def counts(changes: Iterable[Change], *, every: bool = True) -> str:
+    """How many values were added, removed and changed; ``every`` names also zeros."""
+    seen = Counter(change.op for change in changes)
+    return ", ".join(f"{seen[op]} {op}" for op in OPS if every or seen[op])
 
 
 def counts_by_value(found: Diff) -> dict[str, Counter[Op]]:
     """The counts for each top-level value of the state."""
-    counted: dict[str, Counter[Op]] = {}
+    return {
+        name: Counter(change.op for change in changes)
+        for name, changes in changes_by_value(found).items()
+    }
+
+
+def changes_by_value(found: Diff) -> dict[str, list[Change]]:
+    """The changes of each top-level value of the state."""
+    values: dict[str, list[Change]] = {}
     for change in found.changes:
         name = str(change.path[0]) if change.path else "(root)"
-        counted.setdefault(name, Counter())[change.op] += 1
-    return counted
+        values.setdefault(name, []).append(change)
+    return values
 
 
 def _texts(parts: Iterable[Part | Any]) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ def checkpoint_document(checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 def thread_document(thread: ThreadRecord) -> dict[str, Any]:
-    """A thread with its head."""
+    """A thread with its head; ``effects`` is what tools may do in it, if it says."""
     origin = thread.forked_from
     return {
         "id": thread.id,
@@ -39,6 +39,7 @@ def thread_document(thread: ThreadRecord) -> dict[str, Any]:
         "agent": thread.agent,
         "head": checkpoint_document(thread.head) if thread.head else None,
         "forked_from": origin._asdict() if origin else None,
+        "effects": thread.effects,
         "created_at": iso(thread.created_at),
         "updated_at": iso(thread.updated_at),
         "metadata": plain(thread.metadata),

@@ -11,9 +11,14 @@ from holdfast.diff import excerpt
 LONGEST = 100
 
 
-def message_documents(messages: Iterable[object]) -> Iterator[dict[str, object]]:
-    """Each message with its position, whatever format it was saved in."""
-    for position, message in enumerate(messages):
+def message_documents(
+    messages: Iterable[object], first: int = 0
+) -> Iterator[dict[str, object]]:
+    """Each message with its position, whatever format it was saved in.
+
+    ``first`` is the position of the first one.
+    """
+    for position, message in enumerate(messages, first):
         yield {
             "position": position,
             "role": role_of(message),

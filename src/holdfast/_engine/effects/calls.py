@@ -8,7 +8,7 @@ finds the call by its identity.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Final, cast
 
@@ -82,9 +82,25 @@ def key_of(messages: Sequence[object], id_: str) -> str:
     Some models use the same ids in every turn. The number of earlier answers to an id
     distinguishes such calls.
     """
-    made = [n for n, m in enumerate(messages) if id_ in (c.id for c in calls_of(m))]
-    before = messages[: made[-1]] if made else messages
-    answers = sum(answers_of(message).count(id_) for message in before)
+    position = position_of(messages, id_)
+    return key_after(count_answers(messages[:position], id_), id_)
+
+
+def position_of(messages: Sequence[object], id_: str) -> int | None:
+    """The position of the newest message that makes a call with an id."""
+    for position in reversed(range(len(messages))):
+        if any(call.id == id_ for call in calls_of(messages[position])):
+            return position
+    return None
+
+
+def count_answers(messages: Iterable[object], id_: str) -> int:
+    """How many results for an id messages have."""
+    return sum(answers_of(message).count(id_) for message in messages)
+
+
+def key_after(answers: int, id_: str) -> str:
+    """The key of a call that is made after some answers to its id."""
     try:
         name = checked_name(id_, longest=LONGEST_ID)
     except Unstorable:
@@ -108,7 +124,11 @@ async def find_status(
         found = msgspec.structs.replace(found, last=attempt)
         if await line.holds(context, begun.get("anchor")):
             ended = await _entry(context, thread, ledger.end_key(key, attempt))
-            found = CallStatus(attempt=attempt, last=attempt, begun=begun, ended=ended)
+            status = CallStatus(attempt=attempt, last=attempt, begun=begun, ended=ended)
+            happened = ledger.place_in(begun, "replays") or (thread, key, attempt)
+            # A result that was undone on another line does not hold any more.
+            if not status.is_completed or not await ledger.is_undone(context, happened):
+                found = status
     return found
 
 
@@ -150,9 +170,8 @@ async def permit(
     if policy == "deny":
         raise _denied(made)
     attempt = status.last + 1
-    if status.begun is not None:
-        before = (made.thread, made.key, status.attempt)
-        return Permission(attempt, before if status.is_interrupted else None)
+    if status.is_interrupted:
+        return Permission(attempt, (made.thread, made.key, status.attempt))
     if policy == "run":
         return Permission(attempt)
     found = await ledger.find_earlier(context, made, line)
@@ -263,7 +282,7 @@ async def _take_over(
     context: Context, made: JournaledCall, attempt: int, effect: Effect, result: object
 ) -> Permission:
     """Record that this line has an earlier effect; gives the result in force."""
-    replays = ledger.named_place("replays", effect.place)
+    replays = ledger.named_place("replays", effect.replays or effect.place)
     end = ledger.end_key(made.key, attempt)
     values = {
         ledger.begin_key(made.key, attempt): _begun(made)

@@ -7,18 +7,25 @@ from collections import defaultdict
 from holdfast._engine.context import Context
 from holdfast._engine.effects import ledger
 from holdfast._engine.threads.anchors import ANCHOR, EFFECT
-from holdfast._port import FamilyEntries, Write
-from holdfast._values.records import UNSET
+from holdfast._engine.threads.load import load
+from holdfast._engine.threads.pending import find_pending
+from holdfast._messages.transcript import fields_of, open_calls, parts_of
+from holdfast._port import FamilyEntries, Threads, Write
+from holdfast._values.records import PIN, UNSET
+from holdfast._values.reference import HEAD
 from holdfast.effects import Effect, Place
 
 
 async def expired(context: Context, family: int, before: int) -> list[Write]:
     """Writes that forget the effects of a family which are known and older.
 
-    A call whose outcome is unknown waits for a decision, however old it is.
+    A call whose outcome is unknown waits for a decision, however old it is, and the
+    result of one that has none in a transcript waits to be put there.
     """
     found = await ledger.effects_of_family(context, family)
-    old = [e for e in found if e.at < before and e.status != "unknown"]
+    if not any(effect.at < before for effect in found):
+        return []
+    old = _old(found, before, await _waiting(context, family))
     if not old:
         return []
     staying = {(e.thread, e.checkpoint) for e in found if e not in old}
@@ -34,6 +41,38 @@ async def expired(context: Context, family: int, before: int) -> list[Write]:
         Write(thread=thread, at=at, expect=UNSET, forget=tuple(dict.fromkeys(gone)))
         for thread, gone in keys.items()
     ]
+
+
+def _old(found: list[Effect], before: int, waiting: set[str]) -> list[Effect]:
+    settled = {effect.settles for effect in found}
+    staying = [
+        effect
+        for effect in found
+        if effect.at >= before
+        or effect.call_id in waiting
+        or (effect.status == "unknown" and effect.place not in settled)
+    ]
+    # The attempts at a call stay together, since they are read one after the other, and
+    # an effect stays as long as the call that took it over.
+    calls = {(effect.thread, effect.key) for effect in staying}
+    places = [place for e in staying for place in (e.replays, e.settles) if place]
+    calls |= {(thread, key) for thread, key, _ in places}
+    return [effect for effect in found if (effect.thread, effect.key) not in calls]
+
+
+async def _waiting(context: Context, family: int) -> set[str]:
+    """The ids of the calls that have no result in the transcripts of a family."""
+    found: set[str] = set()
+    query = Threads(family=family, without=PIN, every=True)
+    for thread in await context.backend.scan(query):
+        if thread.deleted_at is not None:
+            continue
+        state = await load(context, thread.id, HEAD) if thread.head else None
+        messages = parts_of(fields_of(state).get("messages"))
+        for part in (await find_pending(context, thread)).parts:
+            messages[part.at :] = part.messages
+        found |= {call.id for call in open_calls(messages)}
+    return found
 
 
 def _keys(effect: Effect) -> list[str]:

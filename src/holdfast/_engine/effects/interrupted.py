@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from holdfast._engine.context import Context
 from holdfast._engine.effects import ledger
 from holdfast._engine.effects.line import Line
 from holdfast._engine.threads.journal import OF_THREAD
 from holdfast._port import Entries
+from holdfast._values.records import Entry
 from holdfast.effects import Effect
 
 
@@ -15,12 +18,38 @@ async def interrupted(context: Context, thread: str, line: Line) -> list[Effect]
 
     A call that has been made again, and has ended, is not among them.
     """
-    query = Entries(thread=thread, checkpoint=OF_THREAD, prefix=ledger.CALL)
+    calls = await _entries(context, thread, ledger.CALL)
+    open_ = _open_keys(calls)
+    if not open_:
+        return []
+    entries = [*calls, *await _entries(context, thread, ledger.UNDO)]
     last: dict[str, Effect] = {}
-    for effect in ledger.collected(await context.backend.scan(query)):
+    for effect in ledger.collected(e for e in entries if _parts(e.key)[2] in open_):
         before = last.get(effect.key)
-        if before is not None and before.status == "completed":
+        if before and before.status == "completed" and not before.undone:
             continue
         if await line.holds(context, effect.checkpoint):
             last[effect.key] = effect
     return [effect for effect in last.values() if effect.status == "unknown"]
+
+
+async def _entries(context: Context, thread: str, prefix: str) -> Iterable[Entry]:
+    query = Entries(thread=thread, checkpoint=OF_THREAD, prefix=prefix)
+    return await context.backend.scan(query)
+
+
+def _open_keys(calls: Iterable[Entry]) -> set[str]:
+    """The keys of the calls with an attempt that did not end.
+
+    Told by the keys of their entries: only these calls are decoded and looked up, of
+    however many there are.
+    """
+    named = [_parts(entry.key) for entry in calls]
+    ended = {(attempt, key) for attempt, when, key in named if when == "end"}
+    return {key for attempt, _, key in named if (attempt, key) not in ended}
+
+
+def _parts(key: str) -> tuple[str, str, str]:
+    """The attempt, whether it begins or ends, and the key of the call."""
+    _, attempt, when, call = (*key.split(":", 3), "", "", "")[:4]
+    return attempt, when, call

@@ -182,8 +182,9 @@ def is_in_force(effect: Effect, among: Iterable[Effect]) -> bool:
     """Whether a call has, or may have, changed something that is still so."""
     if effect.replays or effect.undone or effect.status == FAILED:
         return False
-    is_settled = any(other.settles == effect.place for other in among)
-    return not (effect.status == "unknown" and is_settled)
+    if effect.status != "unknown":
+        return True
+    return all(other.settles != effect.place for other in among)
 
 
 async def held_by(
@@ -196,6 +197,13 @@ async def held_by(
             places = (effect.place, effect.replays, effect.settles)
             held.update(place for place in places if place)
     return held
+
+
+async def is_undone(context: Context, place: Place) -> bool:
+    """Whether the effect at a place was undone."""
+    thread, key, attempt = place
+    ended = await journal.find_entry(context, thread, f"{UNDO}{attempt}:end:{key}")
+    return _value(ended).get("status") == COMPLETED
 
 
 def shown_time(effect: Effect) -> str:
@@ -253,7 +261,8 @@ async def find_earlier(
         taken |= {row.replays, row.settles}
         if row.thread != made.thread and row.key == made.key:
             effect = await _read(context, row)
-            if effect.status != FAILED:
+            happened = effect.replays or effect.place
+            if effect.status != FAILED and not await is_undone(context, happened):
                 return Earlier(effect, is_on_line=True)
     free = [r for r in behind if not r.replays and r.place not in taken]
     given, settled = digest(made.call), {row.settles for row in rows}

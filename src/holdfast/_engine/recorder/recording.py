@@ -5,6 +5,7 @@ It decides and never waits; the sync and the async recorder work on it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, TypeAlias, cast
@@ -12,10 +13,20 @@ from typing import Any, TypeAlias, cast
 import msgspec
 from msgspec.structs import replace
 
-from holdfast._engine.effects.calls import JournaledCall, key_of
+from holdfast._engine.effects.calls import (
+    JournaledCall,
+    count_answers,
+    key_after,
+    position_of,
+)
 from holdfast._engine.effects.ledger import shown_time
 from holdfast._engine.effects.line import Line
-from holdfast._engine.recorder.storage import Batch, LoadedConversation, transcript_of
+from holdfast._engine.recorder.storage import (
+    Batch,
+    LoadedConversation,
+    is_same,
+    transcript_of,
+)
 from holdfast._engine.records.conversations import KIND, thread_of
 from holdfast._engine.threads import save
 from holdfast._engine.threads.pending import NewPart, Part
@@ -37,6 +48,7 @@ from holdfast._messages.transcript import (
     call_in,
     calls_of,
     decoded,
+    fields_of,
     open_calls,
     parts_of,
     role_of,
@@ -103,6 +115,8 @@ class Recording:
         self._repair(found)
         self._set_system()
         self.tally = Tally().after(self.messages)
+        # How many results each id has: calls are not looked for in all messages.
+        self._answers = Counter(id_ for m in self.messages for id_ in answers_of(m))
         if tell and self.left_behind:
             self._note(self.left_behind)
         self.saved_at = self.clock()
@@ -196,13 +210,20 @@ class Recording:
         # Encoded and decoded: a message that cannot be stored is refused before it is
         # added, and what the caller changes in it later is not saved.
         new = [cast("Stored", stored_form(accepted(message))) for message in messages]
-        if not all(map(answers_of, new)):
+        for message in new:
+            self._append(message)
+
+    def _append(self, message: Stored) -> None:
+        answers = answers_of(message)
+        if not answers:
             self.go_on()
-        if new:
-            self._changed_from(len(self.messages))
-            self.has_unsaved = True
-        self.messages += new
-        self.tally = self.tally.after(new)
+        self.left_open = self.left_open.difference(answers)
+        self.unknown = self.unknown.difference(answers)
+        self._changed_from(len(self.messages))
+        self.has_unsaved = True
+        self.messages.append(message)
+        self._answers.update(answers)
+        self.tally = self.tally.after([message])
 
     def go_on(self) -> None:
         """Answer the calls that an earlier run left open, before anything follows them.
@@ -211,10 +232,11 @@ class Recording:
         """
         if not self.left_open:
             return
-        waiting, self.left_open = self.left_open, frozenset()
+        waiting, unknown = self.left_open, self.unknown
+        self.left_open = frozenset()
         for call in open_calls(self.messages):
             if call.id in waiting:
-                text = INTERRUPTED if call.id in self.unknown else NOT_MADE
+                text = INTERRUPTED if call.id in unknown else NOT_MADE
                 self._append_result(call, text, is_error=True)
 
     def answer(self, answered: AnyCall, content: object, *, is_error: bool) -> None:
@@ -232,8 +254,6 @@ class Recording:
                 code="call_answered",
                 thread=self.thread,
             )
-        self.left_open -= {call.id}
-        self.unknown -= {call.id}
 
     def _is_answered_with(
         self, call: TranscriptCall, content: object, *, is_error: bool
@@ -269,18 +289,20 @@ class Recording:
 
     def has_placeholder(self, call: TranscriptCall) -> bool:
         """Whether a call is answered only by a text that says its result is unknown."""
-        return call.id not in self.tally.open and any(
-            is_placeholder(message, call.id) for message in self.messages
-        )
+        if call.id in self.tally.open or not self._answers[call.id]:
+            return False
+        made = position_of(self.messages, call.id) or 0
+        return any(is_placeholder(m, call.id) for m in self.messages[made:])
 
     def _ends_with_results(self) -> bool:
         last = self.messages[-1]
-        return last.get("role") == "user" and role_of(last) == "tool"
+        return last.get("role") == "user" and bool(answers_of(last))
 
     def _join_last(self) -> None:
-        """Join the last two messages: Anthropic wants all results in one."""
+        """Join the last two messages: Anthropic wants all results in one, and first."""
         last, new = self.messages[-2:]
         parts = [*parts_of(last["content"]), *parts_of(new["content"])]
+        parts.sort(key=lambda part: not is_block(fields_of(part)))
         self.messages[-2:] = [{**last, "content": parts}]
         self._changed_from(len(self.messages) - 1)
         self.tally = replace(self.tally, messages=len(self.messages))
@@ -325,7 +347,7 @@ class Recording:
 
     def is_called(self, id_: str) -> bool:
         """Whether a message of the transcript makes a call with an id."""
-        return any(_calls(message, id_) for message in self.messages)
+        return position_of(self.messages, id_) is not None
 
     def _called(self, id_: str) -> TranscriptCall:
         for position in reversed(range(len(self.messages))):
@@ -340,21 +362,22 @@ class Recording:
 
     def journaled(self, call: TranscriptCall, tool: Declaration) -> JournaledCall:
         """A call with its key in the journal, and the checkpoint it belongs to."""
+        made = position_of(self.messages, call.id)
+        later = () if made is None else self.messages[made:]
+        before = self._answers[call.id] - count_answers(later, call.id)
         return JournaledCall(
             thread=self.thread,
             start=self.start,
-            key=key_of(self.messages, call.id),
+            key=key_after(before, call.id),
             call=call,
             identity=tool.identity(call.name, call.arguments),
-            anchor=self._anchor(call),
+            anchor=self._anchor(made),
         )
 
-    def _anchor(self, call: TranscriptCall) -> str:
-        """The first checkpoint that has a call, as far as it is known."""
-        made = [n for n, m in enumerate(self.messages) if _calls(m, call.id)]
-        is_saved = self.checkpoint is not None and made and made[-1] < self.stored
-        if is_saved and not self.rewrite:
-            assert self.checkpoint is not None
+    def _anchor(self, made: int | None) -> str:
+        """The first checkpoint that has a message, as far as it is known."""
+        is_saved = made is not None and made < self.stored and not self.rewrite
+        if self.checkpoint is not None and is_saved:
             return self.checkpoint.id
         return self.next_id
 
@@ -469,10 +492,36 @@ class Recording:
             forget=self.obsolete,
         )
 
+    def reserve(self, anchor: str | None) -> bool:
+        """Whether a part is needed so that the id of the next checkpoint stays."""
+        if anchor != self.next_id or self.kept_keys or self.unkept is not None:
+            return False
+        self.unkept = len(self.messages)
+        return True
+
     def kept(self, new: NewPart) -> None:
         """Remember that a part is in the journal."""
         self.kept_keys = (*self.kept_keys, new.key)
         self.obsolete, self.unkept, self.has_unsaved = (), None, False
+
+    def doubt(self, new: NewPart) -> None:
+        """Remember that a part may be in the journal although an error was raised."""
+        self.kept_keys = (*self.kept_keys, new.key)
+        self.tried = len(self.messages)
+
+    def follow(self, head: Checkpoint | None) -> bool:
+        """Go on after another head, if it has the same messages.
+
+        Other writers may change what stands beside them, such as the title.
+        """
+        if head is None or (self.checkpoint and head.id == self.checkpoint.id):
+            return False
+        if not is_same(transcript_of(head), self.before):
+            return False
+        self.checkpoint, self.verdicts = head, {}
+        self.obsolete, self.kept_keys = (*self.obsolete, *self.kept_keys), ()
+        self._changed_from(0 if self.rewrite else self.stored)
+        return True
 
     def saved(self, batch: Batch, checkpoint: Checkpoint) -> Checkpoint:
         """Remember that a batch was saved."""
@@ -502,10 +551,6 @@ def _first_difference(before: list[Stored], after: list[Stored]) -> int:
     pairs = enumerate(zip(before, after, strict=False))
     differing = (n for n, (old, new) in pairs if old is not new)
     return next(differing, min(len(before), len(after)))
-
-
-def _calls(message: object, id_: str) -> bool:
-    return any(call.id == id_ for call in calls_of(message))
 
 
 def stored_form(value: object) -> Any:

@@ -49,15 +49,13 @@ MOVED: Final = "transcript_moved"
 class LoadRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Which conversation to load, and where to go on.
 
-    With ``discard`` what no checkpoint has is forgotten. ``new_id`` is the id of the
-    next checkpoint, if none was chosen before.
+    With ``discard`` what no checkpoint has is forgotten.
     """
 
     id: str
     at: Reference = HEAD
     owner: str | None = None
     discard: bool = False
-    new_id: str
 
     @property
     def thread(self) -> str:
@@ -97,17 +95,18 @@ async def load(context: Context, request: LoadRequest) -> LoadedConversation | N
     if request.owner is not None and record.owner != request.owner:
         raise conversations.missing(request.id)
     found = await pending.find_pending(context, record)
-    if found.keys and (request.discard or request.at != HEAD):
+    forgets = bool(found.keys) and (request.discard or request.at != HEAD)
+    if forgets:
         await pending.forget(context, record.id, found.keys)
         found = replace(found, parts=(), keys=())
     if request.at != HEAD:
         await moves.rewind(context, record.id, request.at)
         record = await context.get_thread(record.id)
-    return await _loaded(context, record, found, request.new_id)
+    return await _loaded(context, record, found, forgets=forgets)
 
 
 async def _loaded(
-    context: Context, record: ThreadRecord, found: Pending, new_id: str
+    context: Context, record: ThreadRecord, found: Pending, *, forgets: bool
 ) -> LoadedConversation:
     values: dict[str, Any] = {}
     checkpoint: Checkpoint | None = None
@@ -120,7 +119,7 @@ async def _loaded(
     for part in found.parts:
         messages[part.at :] = part.messages
         run = part.run
-    next_id = found.parts[-1].next_id if found.parts else new_id
+    next_id = found.parts[-1].next_id if found.parts else None
     line = Line(record.family, checkpoint, next_id)
     results, unknown = await _outcomes(context, record.id, messages, line)
     return LoadedConversation(
@@ -134,7 +133,7 @@ async def _loaded(
         checkpoint=checkpoint,
         before=transcript_of(checkpoint) if checkpoint else None,
         record=record,
-        behind=await _just_left_behind(context, record, found, line),
+        behind=await _just_left_behind(context, record, line, forgets=forgets),
     )
 
 
@@ -160,16 +159,20 @@ async def _outcomes(
 
 
 async def _just_left_behind(
-    context: Context, record: ThreadRecord, found: Pending, line: Line
+    context: Context, record: ThreadRecord, line: Line, *, forgets: bool
 ) -> tuple[Effect, ...]:
-    """The effects since the head was saved, if the head was moved and not saved on."""
-    if record.head is None or found.parts:
+    """The effects since the head was saved, if the head was moved and not saved on.
+
+    ``forgets`` says that what followed the head has just been forgotten.
+    """
+    if line.next_id is not None:
         return ()
     [newest] = await context.backend.scan(Moves(thread=record.id, limit=1)) or [None]
-    if newest is None or newest.kind == "save":
+    if not forgets and (newest is None or newest.kind == "save"):
         return ()
     behind = await ledger.in_force_behind(context, record.family, line)
-    return tuple(effect for effect in behind if effect.seq > record.head.seq)
+    saved = record.head.seq if record.head else 0
+    return tuple(effect for effect in behind if effect.seq > saved)
 
 
 # --- saving ---------------------------------------------------------------------------
@@ -270,7 +273,7 @@ class _Continuation:
         self, context: Context, parent: OpenedCheckpoint | None, blocks: Blocks
     ) -> NextState:
         found = parent.manifest.values.get("messages") if parent else None
-        if _identity(found) != _identity(self.batch.before):
+        if not is_same(found, self.batch.before):
             head = parent.head if parent else None
             raise _moved(self.batch.conversation, self.batch.thread, head)
         return await self.draft.plan(context, parent, blocks)
@@ -294,8 +297,12 @@ class _Continuation:
         return Amendment(values, ListsDraft(lists | self.kept.apart(known)))
 
 
+def is_same(one: Value | None, other: Value | None) -> bool:
+    """Whether the bytes of two values are equal."""
+    return _identity(one) == _identity(other)
+
+
 def _identity(value: Value | None) -> object:
-    """What is equal for two values if their bytes are."""
     return (value.size, value.chain) if isinstance(value, Rope) else value
 
 

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 
 from holdfast._engine.context import Context
+from holdfast._engine.effects.behind import left_behind_by
 from holdfast._engine.records import agents, conversations
 from holdfast._engine.records.agent_checkpoints import (
     AgentCheckpointWriter,
@@ -39,6 +40,7 @@ from holdfast._port import (
 from holdfast._port.removal import plan_removal
 from holdfast._values.records import PIN, UNSET, Checkpoint, ThreadRecord
 from holdfast.agents import AUTOMATIC, RECOVERY, AgentCheckpoint, Restored
+from holdfast.effects import Effect
 from holdfast.errors import Conflict, HoldfastError, NotFound, Unstorable
 
 
@@ -77,6 +79,8 @@ class _Restore:
         ]
         self.rewound: list[str] = []
         self.revived: list[str] = []
+        # The threads whose heads move, and where to.
+        self.moved: list[tuple[ThreadRecord, Checkpoint]] = []
 
     async def check(self) -> None:
         """Check that everything can be read, before anything is changed."""
@@ -108,6 +112,7 @@ class _Restore:
         wanted = CheckpointRequest(kind=RECOVERY, name=_shortened(name))
         writer = AgentCheckpointWriter(self.context, self.threads, wanted, self.read)
         pins = await writer.pins()
+        behind = await self._left_behind(dropped)
 
         async def commit(write: Write) -> Receipt:
             plan = Prune(
@@ -129,7 +134,19 @@ class _Restore:
             rewound=conversations_among(self.rewound),
             revived=conversations_among(self.revived),
             removed=conversations_among(record.id for record in self.removed),
+            effects=behind,
         )
+
+    async def _left_behind(self, dropped: Iterable[ThreadRecord]) -> tuple[Effect, ...]:
+        """The effects that the threads have now and will not have, oldest first."""
+        moves: list[tuple[ThreadRecord, Checkpoint | None]] = [*self.moved]
+        moves += [(record, None) for record in dropped]
+        found = {
+            effect.place: effect
+            for record, target in moves
+            for effect in await left_behind_by(self.context, record, target)
+        }
+        return tuple(sorted(found.values(), key=lambda effect: effect.seq))
 
     async def _receipt(self, id_: str) -> Receipt:
         key = CheckpointKey(self.checkpoint.family, id_)
@@ -166,6 +183,7 @@ class _Restore:
         if head is not None and (record.head is None or record.head.seq != head.seq):
             turn = Turn("rewind", head)
             writes.append(Write(thread=name, at=at, expect=record.head, turn=turn))
+            self.moved.append((record, head))
         about = Details(pin.owner, pin.encoded_metadata)
         if about != Details(record.owner, record.encoded_metadata):
             writes.append(Write(thread=name, at=at, expect=UNSET, details=about))

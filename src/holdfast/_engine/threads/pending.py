@@ -12,6 +12,7 @@ import msgspec
 
 from holdfast._engine.context import Context
 from holdfast._engine.threads.journal import OF_THREAD
+from holdfast._messages.transcript import fields_of
 from holdfast._port import CheckpointKey, Entries, Start, Write
 from holdfast._values import codec
 from holdfast._values.records import UNSET, Checkpoint, Entry, ThreadRecord
@@ -19,6 +20,7 @@ from holdfast.errors import Conflict
 
 PENDING: Final = "pending:"
 _NO_HEAD: Final = "-"
+_FIELDS: Final = frozenset({"at", "messages", "run", "next"})
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,6 +65,8 @@ async def find_pending(context: Context, record: ThreadRecord) -> Pending:
     saved: dict[str, bool] = {}
     for entry in entries:
         part = _part(entry)
+        if part is None:
+            continue
         if part.next_id not in saved:
             saved[part.next_id] = await _is_saved(context, record, part.next_id)
         if entry.key.startswith(prefix_of(record.head)) and not saved[part.next_id]:
@@ -80,8 +84,10 @@ async def next_ids(context: Context, record: ThreadRecord) -> list[str]:
     return list(dict.fromkeys(part.next_id for part in pending.parts))
 
 
-def _part(entry: Entry) -> Part:
-    value = cast("dict[str, Any]", entry.value)
+def _part(entry: Entry) -> Part | None:
+    value = cast("dict[str, Any]", fields_of(entry.value))
+    if not value.keys() >= _FIELDS:  # a caller recorded it
+        return None
     return Part(
         at=value["at"],
         messages=value["messages"],

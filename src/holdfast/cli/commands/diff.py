@@ -100,4 +100,4 @@ def _lines(out: Output, names: list[str], found: Diff, *, stat: bool) -> Iterato
         [(name, "name"), *((f"{sign}{tally[op]}", op) for op, sign in SIGNS.items())]
         for name, tally in counts_by_value(found).items()
     )
-    yield ((counts(found), "faint"),)
+    yield ((counts(found.changes), "faint"),)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import cast
 
 import click
@@ -17,6 +18,7 @@ from holdfast.cli._lines import change_lines, marks, message_rows
 from holdfast.cli._options import flag
 from holdfast.cli._resolve import locate
 from holdfast.cli._text import pairs, size, time
+from holdfast.cli._waiting import waiting_lines
 from holdfast.cli.terminal.escape import escaped
 from holdfast.cli.terminal.output import Output
 from holdfast.cli.terminal.tables import Cell, Line, spaced
@@ -26,6 +28,7 @@ from holdfast.views.differences import change_documents, state_before
 from holdfast.views.documents import checkpoint_document, plain
 from holdfast.views.messages import message_documents
 from holdfast.views.references import Revision, shown_reference
+from holdfast.views.waiting import ThreadWaits, waiting_at, waiting_documents
 
 MESSAGES = "messages"
 COUNTED = frozenset({list, tuple, dict, set, frozenset})
@@ -40,6 +43,9 @@ def command(
     cli: Invocation, *, ref: str, path: str | None, whole: bool, messages: bool
 ) -> None:
     """Show the checkpoint REF, what it changed, and its state.
+
+    If it is the head of a thread, shows also what the thread waits for: tool calls that
+    began and did not end, messages that no checkpoint has yet, a paused run.
 
     With a PATH such as messages[3].content or /messages/3/content, only the value at
     that path is printed. With --messages, PATH is the list of messages, which is
@@ -59,14 +65,21 @@ def command(
             return
         changes = diff(state_before(store, target.checkpoint, state), state)
         reference = shown_reference(store, target.checkpoint, target.thread)
+        waiting = waiting_at(store, target)
         document = {
             "reference": reference,
             "checkpoint": checkpoint_document(target.checkpoint),
+            "waiting": waiting_documents(waiting),
             "changes": change_documents(changes),
             "state": plain(state),
         }
-        lines = _lines(cli.out, target.checkpoint, reference, changes)
-        cli.out.answer("show/1", document, (*lines, *_outline(cli.out, state)))
+        lines = chain(
+            _lines(cli.out, target.checkpoint, reference),
+            _waiting(cli.out, waiting),
+            _changes(cli.out, changes),
+            _outline(cli.out, state),
+        )
+        cli.out.answer("show/1", document, lines)
 
 
 def _show_messages(cli: Invocation, target: Revision, found: object) -> None:
@@ -91,9 +104,7 @@ def _at(state: object, path: str, reference: str) -> object:
         raise NotFound(text, reference=path) from None
 
 
-def _lines(
-    out: Output, checkpoint: Checkpoint, reference: str, changes: Diff
-) -> Iterator[Line]:
+def _lines(out: Output, checkpoint: Checkpoint, reference: str) -> Iterator[Line]:
     facts: list[tuple[str, Cell]] = [
         ("checkpoint", (checkpoint.id, "reference")),
         ("is", spaced([(reference, "name"), *marks(checkpoint)])),
@@ -105,6 +116,16 @@ def _lines(
     ]
     shown = [((name, "faint"), cell) for name, cell in facts if any(map(bool, cell[0]))]
     yield from out.table(shown)
+
+
+def _waiting(out: Output, waiting: ThreadWaits) -> Iterator[Line]:
+    if waiting:
+        yield ()
+        yield (("the thread waits", "title"),)
+        yield from waiting_lines(out, waiting)
+
+
+def _changes(out: Output, changes: Diff) -> Iterator[Line]:
     yield ()
     yield (("changed since its parent", "title"),)
     yield from map(out.fitted, change_lines(changes, "  "))

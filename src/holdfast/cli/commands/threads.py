@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import starmap
 from typing import Any
 
 from holdfast._values.records import ThreadRecord
 from holdfast.cli import _command
 from holdfast.cli._invocation import Invocation
+from holdfast.cli._lines import policy_mark
 from holdfast.cli._options import limit_option, option
 from holdfast.cli._text import size, time
-from holdfast.cli.terminal.tables import Line
-from holdfast.views.documents import thread_document
+from holdfast.cli._waiting import waiting_mark
+from holdfast.cli.terminal.tables import Cell, spaced
+from holdfast.views.waiting import ThreadWaits, listed_thread, waiting_of
 
 
 @_command.command("threads", stream=True)
@@ -20,23 +23,28 @@ from holdfast.views.documents import thread_document
 @option("--prefix", "TEXT", "Only threads whose name starts with TEXT.")
 @limit_option(50)
 def command(cli: Invocation, **wanted: Any) -> None:
-    """List threads, the last used first."""
+    """List threads, the last used first.
+
+    A thread that waits is marked: for a decision about a tool call that began and did
+    not end or about a paused run, or for messages that no checkpoint has yet.
+    """
     with cli.reading() as store:
         found = store.threads(**wanted)
-    lines = cli.out.table(map(_row, found), right=frozenset({1}))
-    cli.out.listing(("thread", "threads"), map(thread_document, found), lines)
+        both = [(record, waiting_of(store, record)) for record in found]
+    lines = cli.out.table(starmap(_row, both), right=frozenset({1}))
+    cli.out.listing(("thread", "threads"), starmap(listed_thread, both), lines)
 
 
-def _row(thread: ThreadRecord) -> Line:
+def _row(thread: ThreadRecord, waiting: ThreadWaits) -> list[Cell]:
     head = thread.head
     assert head is not None  # a thread is listed only once it was saved to
     origin = thread.forked_from
     about = f"forked from {origin.thread}" if origin else ""
-    return (
+    return [
         (thread.id, "name"),
         (f"@{head.step}", "reference"),
         (time(head.saved_at), "faint"),
         (thread.kind, ""),
         (size(head.size), ""),
-        (about, "faint"),
-    )
+        spaced([waiting_mark(waiting), (about, "faint"), policy_mark(thread)]),
+    ]

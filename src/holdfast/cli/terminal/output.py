@@ -47,9 +47,18 @@ class Output:
         else:
             self.lines(lines)
 
-    def done(self, schema: str, document: Mapping[str, object], *said: Span) -> None:
-        """Print a change that was made: a document, or a line unless ``--quiet``."""
-        self.answer(schema, document, [] if self.options.quiet else [said])
+    def done(
+        self,
+        schema: str,
+        document: Mapping[str, object],
+        *said: Span,
+        more: Iterable[Line] = (),
+    ) -> None:
+        """Print a change that was made: a document, or a line unless ``--quiet``.
+
+        ``more`` are lines about what it did not change.
+        """
+        self.answer(schema, document, () if self.options.quiet else (said, *more))
 
     def listing(
         self,

@@ -1,0 +1,46 @@
+"""The effects that a move of a head leaves behind, found before it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from holdfast._engine.context import Context
+from holdfast._engine.effects import ledger
+from holdfast._engine.effects.line import Line, line_of
+from holdfast._values.records import Checkpoint, ThreadRecord
+from holdfast.effects import Effect
+
+
+async def left_behind_by(
+    context: Context, record: ThreadRecord, target: Checkpoint | None
+) -> list[Effect]:
+    """What is in force on a thread's line, and not on that of a target, oldest first.
+
+    Without a target the thread is removed: what it shares with others stays theirs.
+    """
+    found = await ledger.effects_of_family(context, record.family)
+    now = await line_of(context, record, record.head)
+    then = Line(record.family, target)
+    behind: list[Effect] = []
+    for effect in found:
+        is_own = target is not None or effect.thread == record.id
+        if is_own and await now.holds(context, effect.checkpoint):
+            is_kept = target and await then.holds(context, effect.checkpoint)
+            behind += [] if is_kept else [effect]
+    return in_force(behind)
+
+
+def in_force(effects: Iterable[Effect]) -> list[Effect]:
+    """The effects that happened, or may have happened, and were not undone.
+
+    Of a call that was made again, because its outcome was unknown, only the last.
+    """
+    found = list(effects)
+    settled = {effect.settles for effect in found}
+    return [
+        effect
+        for effect in found
+        if effect.status != "failed"
+        and not effect.undone
+        and not (effect.status == "unknown" and effect.place in settled)
+    ]

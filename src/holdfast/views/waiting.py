@@ -1,0 +1,138 @@
+"""What a thread waits for: calls that were cut off, messages without a checkpoint, and
+runs that a framework has paused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from holdfast._api.store import Store
+from holdfast._engine.context import Context
+from holdfast._engine.effects.interrupted import interrupted
+from holdfast._engine.effects.line import Line
+from holdfast._engine.threads.drafts import read_values_of
+from holdfast._engine.threads.load import read_listed
+from holdfast._engine.threads.pending import Pending, find_pending
+from holdfast._messages.transcript import fields_of
+from holdfast._port import Threads
+from holdfast._values.manifest import decode_manifest
+from holdfast._values.records import PIN, Checkpoint, ThreadRecord
+from holdfast.effects import Effect
+from holdfast.views import langgraph_interrupts
+from holdfast.views.documents import plain, thread_document
+from holdfast.views.effects import effect_document
+from holdfast.views.langgraph_interrupts import Waiting as Interrupt
+from holdfast.views.references import Revision
+
+# The value of a conversation that the adapter for OpenAI Agents keeps a run in.
+PAUSED_RUN = "paused_run"
+
+
+class ThreadWaits(msgspec.Struct, frozen=True, kw_only=True):
+    """What a thread waits for; false if that is nothing.
+
+    ``calls`` began and did not end. ``unsaved`` is the number of messages that are in
+    the journal and in no checkpoint yet. ``paused_run`` is a run of OpenAI Agents,
+    without its state. ``interrupts`` are questions of a LangGraph graph.
+    """
+
+    calls: tuple[Effect, ...] = ()
+    unsaved: int = 0
+    paused_run: dict[str, Any] | None = None
+    interrupts: tuple[Interrupt, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self != NOTHING
+
+
+NOTHING = ThreadWaits()
+
+
+def waiting_of(store: Store, record: ThreadRecord) -> ThreadWaits:
+    """What a thread waits for."""
+    found = store.runner.run(read_listed, record, _in_journal)
+    if found is None:
+        return NOTHING  # it was deleted since it was listed
+    asked = langgraph_interrupts.waiting(store.thread(record.id), record)
+    return replace(found, interrupts=tuple(asked))
+
+
+async def _in_journal(context: Context, record: ThreadRecord) -> ThreadWaits:
+    pending = await find_pending(context, record)
+    next_id = pending.parts[0].next_id if pending.parts else None
+    line = Line(record.family, record.head, next_id)
+    return ThreadWaits(
+        calls=tuple(await interrupted(context, record.id, line)),
+        unsaved=len(unsaved_messages(pending)[1]),
+        paused_run=await _paused_run(context, record.head) if record.head else None,
+    )
+
+
+def threads_without_checkpoint(store: Store, limit: int) -> list[ThreadRecord]:
+    """Among the threads used last, those that have a journal and no checkpoint yet.
+
+    A recorder that was killed before its first save leaves one. Listings of threads do
+    not have them.
+    """
+    return store.runner.run(_without_checkpoint, limit)
+
+
+async def _without_checkpoint(context: Context, limit: int) -> list[ThreadRecord]:
+    query = Threads(every=True, without=PIN, limit=limit)
+    found = await context.backend.scan(query)
+    return [t for t in found if t.head is None and t.deleted_at is None]
+
+
+def waiting_at(store: Store, place: Revision) -> ThreadWaits:
+    """What a thread waits for, if a checkpoint is its head; else nothing."""
+    record = place.record or place.thread.about
+    head = record.head if record else None
+    if record is None or head is None or head.id != place.checkpoint.id:
+        return NOTHING
+    return waiting_of(store, record)
+
+
+def unsaved_messages(pending: Pending) -> tuple[int, list[dict[str, Any]]]:
+    """The messages that no checkpoint has yet, and the position of the first.
+
+    They stand after the messages of the head, or in the place of the last of them.
+    """
+    first = min((part.at for part in pending.parts), default=0)
+    found: list[dict[str, Any]] = []
+    for part in pending.parts:
+        found[part.at - first :] = part.messages
+    return first, found
+
+
+async def _paused_run(context: Context, head: Checkpoint) -> dict[str, Any] | None:
+    if PAUSED_RUN not in decode_manifest(head).values:
+        return None
+    values = await read_values_of(context, head, PAUSED_RUN)
+    run = fields_of(values[PAUSED_RUN])
+    if "sdk" not in run:
+        return None  # a value of the caller that has the same name
+    return {name: run.get(name) for name in ("id", "agent", "calls")}
+
+
+def waiting_documents(waiting: ThreadWaits) -> list[dict[str, Any]]:
+    """A document for each thing that is waited for."""
+    found: list[dict[str, Any]] = [
+        {"kind": "interrupted_call", "call": effect_document(call)}
+        for call in waiting.calls
+    ]
+    if waiting.unsaved:
+        found.append({"kind": "unsaved_messages", "count": waiting.unsaved})
+    if waiting.paused_run is not None:
+        found.append({"kind": "paused_run", **plain(waiting.paused_run)})
+    found += [
+        {"kind": "interrupt", "id": i.id, "node": i.node, "value": plain(i.value)}
+        for i in waiting.interrupts
+    ]
+    return found
+
+
+def listed_thread(thread: ThreadRecord, waiting: ThreadWaits) -> dict[str, Any]:
+    """A thread in a listing, with what it waits for."""
+    return {**thread_document(thread), "waiting": waiting_documents(waiting)}

@@ -1,0 +1,57 @@
+"""The loop that docs/loop.md tells readers to copy, killed wherever it can be."""
+
+import re
+
+import pytest
+
+from support import databases, servers
+from support.folders import DOCS
+from support.programs import run_program
+
+PAGE = (DOCS / "loop.md").read_text()
+BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+
+
+def functions(name):
+    """The two functions of a loop, up to the program that uses them."""
+    [block] = [block for block in BLOCKS if f"def {name}(" in block]
+    start = block.index("def decide")
+    return block[start : re.search(r"\n\n\n(with|async def main)", block).start()]
+
+
+def test_the_loop_to_copy_is_short():
+    assert len(functions("work").splitlines()) <= 30
+
+
+def test_the_awaited_loop_says_what_the_blocking_one_says():
+    awaited = re.sub(r"\basync |\bawait |_async\b", "", functions("work_async"))
+    blocking = re.sub(r'\n    """.*"""', "", functions("work"))
+
+    assert awaited == blocking
+
+
+@pytest.mark.parametrize(
+    ("door", "place", "lines", "writes", "most_unknown"),
+    [
+        ("blocking", "store.db", 1, 6, 15),
+        ("awaited", "store.db", 4, 12, 15),
+        ("blocking", "dir:store", 12, 24, 10),
+        ("awaited", "dir:store", 24, 48, 10),
+    ],
+)
+def test_the_loop_of_the_page_killed_anywhere_ends_as_if_left_alone(
+    tmp_path, door, place, lines, writes, most_unknown
+):
+    [report] = run_program("loop_on_the_page", tmp_path, door, place, lines, writes)
+
+    assert report["wrong"] == []
+    assert report["killed"] > 20
+    assert 0 < report["unknown"] <= most_unknown
+
+
+def test_the_loop_of_the_page_killed_on_postgresql_ends_as_if_left_alone(tmp_path):
+    with databases.database(servers.shared(servers.NAMES[0])) as url:
+        [report] = run_program("loop_on_the_page", tmp_path, "awaited", url, 48, 0)
+
+    assert report["wrong"] == []
+    assert report["killed"] > 5
