@@ -227,3 +227,21 @@ class RestoredEffectTests(PaymentCases):
         made = self.store.agents.checkpoint("a")
 
         assert self.store.agents.restore("a", made).effects == ()
+
+    def test_undoing_a_restore_brings_back_what_a_removed_conversation_did(
+        self,
+    ) -> None:
+        self.store.agents.save(Agent(id="a"))
+        self.store.agents.checkpoint("a", "before")
+        self.paid(agent="a")
+        [made] = self.store.conversations.thread("c").effects()
+        done = self.store.agents.restore("a", "before")
+
+        self.store.agents.restore("a", done.recovery)
+        run = self.run(agent="a")
+        kept = self.store.conversations.thread("c").effects()
+        run.resume(at="label:asked")
+
+        assert [effect.place for effect in kept] == [made.place]
+        assert pay(run, "call-2", "f9") == {"receipt": "a1"}
+        assert self.references == ["a1"]

@@ -6,6 +6,8 @@ Anthropic, Holdfast or any other, so nothing here raises on any message.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar, cast
 
@@ -18,6 +20,7 @@ M = TypeVar("M")
 
 EMPTY: Mapping[str, object] = {}
 
+_LONG_NUMBER = re.compile(r"\d{19}")
 _ROLES = {"developer": "system", "function": "tool"}
 _NEVER_CALLING = frozenset({"system", "user", "tool"})
 _ARGUMENTS = ("arguments", "input", "args")
@@ -305,10 +308,21 @@ def decoded(arguments: object) -> object:
     if isinstance(arguments, str):
         try:
             # Some providers send "" where there are none.
-            arguments = orjson.loads(arguments.strip() or "null")
+            arguments = _parsed(arguments.strip() or "null")
         except ValueError:  # a model can write anything
             return arguments
     return {} if arguments is None else arguments
+
+
+def _parsed(text: str) -> object:
+    if not _LONG_NUMBER.search(text):
+        return orjson.loads(text)
+    # orjson would round an integer of more than 64 bits.
+    return json.loads(text, parse_constant=_refuse)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(constant)
 
 
 def as_text(value: object) -> str:

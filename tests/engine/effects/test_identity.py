@@ -7,7 +7,9 @@ from uuid import UUID
 import pytest
 
 import holdfast
+from holdfast import Unstorable
 from holdfast.effects import UNDECLARED, declaration_of
+from holdfast.testing import raises
 
 
 def identity(value, name="to"):
@@ -65,3 +67,39 @@ def test_arguments_without_the_declared_names_have_an_identity(arguments):
 
     assert tool.identity("pay", arguments) == tool.identity("pay", {})
     assert tool.identity("pay", arguments) != tool.identity("pay", {"to": "bob"})
+
+
+def asking(number):
+    function = {"name": "pay", "arguments": f'{{"to": {number}}}'}
+    return {"role": "assistant", "tool_calls": [{"id": "a", "function": function}]}
+
+
+@pytest.mark.parametrize("number", [2**64, -(2**64) - 1, 10**400, 10**18])
+def test_numbers_are_as_exact_as_the_model_wrote_them(memory, number):
+    paid = []
+
+    def pay(to):
+        paid.append(to)
+
+    run = memory.conversations.recorder("c", tools=[pay])
+    run.add({"role": "user", "content": "Pay."})
+    run.save(label="asked")
+    for given in (number, number + 1, number):
+        run.llm_response(asking(given))
+        run.call("a")
+        run.resume(at="label:asked", discard=True, tell=False)
+
+    assert paid == [number, number + 1]
+
+
+@pytest.mark.parametrize(
+    "text", ['{"to": NaN, "n": 1234567890123456789012}', "1" * 9999]
+)
+def test_what_is_no_number_of_json_reaches_no_tool(memory, text):
+    run = memory.conversations.recorder("c", tools={"pay": print})
+    function = {"name": "pay", "arguments": text}
+    call = {"id": "a", "function": function}
+    run.llm_response({"role": "assistant", "tool_calls": [call]})
+
+    with raises(Unstorable):
+        run.call("a")

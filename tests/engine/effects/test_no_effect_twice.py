@@ -121,3 +121,36 @@ def test_a_call_interrupted_after_its_effect_was_undone_is_found(memory, world):
 
     assert [call.id for call in run.interrupted()] == ["call-1"]
     assert recorder(memory, world).open_calls == []
+
+
+def test_an_equal_call_after_a_fork_is_simply_another_call(store, world):
+    paid(store, world)
+    store.conversations.thread("c").fork("conversation:f")
+
+    run = recorder(store, world, "f")
+
+    assert pay(run, "call-2", "b1") == {"receipt": "b1"}
+    assert references(world) == ["a1", "b1"]
+
+
+def test_a_fork_makes_a_call_that_failed_in_its_origin(store, world):
+    run = asked(store, world)
+    run.llm_response(asking_to_pay("call-1", "a1"))
+    run.save()
+    with pytest.raises(ValueError, match="no money"):
+        run.call("call-1", fail)
+    store.conversations.thread("c").fork("conversation:f")
+
+    assert make(recorder(store, world, "f"), "call-1") == {"receipt": "a1"}
+
+
+def test_an_effect_taken_over_before_counts_once(store, world):
+    run = paid(store, world)
+    run.resume(at="label:asked")
+    pay(run, "call-2", "b1")
+    run.save()
+    run.resume(at="label:asked")
+
+    assert pay(run, "call-3", "c1") == {"receipt": "a1"}
+    assert pay(run, "call-4", "d1") == {"receipt": "d1"}
+    assert references(world) == ["a1", "d1"]

@@ -73,3 +73,43 @@ def test_nothing_is_told_if_nothing_was_done(store, world):
     run.resume(discard=True)
 
     assert run.messages == []
+
+
+def test_what_another_fork_does_is_not_told_because_of_metadata(store, world):
+    run = recorder(store, world)
+    run.add(ASKED)
+    run.save()
+    thread = store.conversations.thread("c")
+    thread.fork("conversation:f")
+    pay(store.conversations.recorder("f", tools=world.tools()), "call-1", "a1")
+
+    thread.describe(metadata={"seen": True})
+
+    assert told(recorder(store, world)) == []
+
+
+def test_metadata_after_a_rewind_do_not_keep_it_from_being_told(store, world):
+    run = recorder(store, world)
+    run.add(ASKED)
+    run.save(label="asked")
+    pay(run, "call-1", "a1")
+    run.save()
+    thread = store.conversations.thread("c")
+    thread.rewind("label:asked")
+
+    thread.describe(metadata={"seen": True})
+
+    assert "a1" in told(recorder(store, world))[0]
+
+
+def test_a_fork_is_told_what_its_origin_did_later(store, world):
+    run = recorder(store, world)
+    run.add(ASKED)
+    run.save(label="asked")
+    pay(run, "call-1", "a1")
+    run.save()
+    store.conversations.thread("c").fork("conversation:f", "label:asked")
+
+    forked = store.conversations.recorder("f", tools=world.tools())
+
+    assert "a1" in told(forked)[0]

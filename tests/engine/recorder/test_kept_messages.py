@@ -139,3 +139,19 @@ def test_a_new_system_prompt_stays_when_the_title_is_changed(store):
     told.add(user("two"))
 
     assert said(recorder(store)) == ["Be brief.", "Hello.", "one", "two"]
+
+
+def test_a_recorder_whose_messages_were_discarded_does_not_mix_in(store):
+    one = recorder(store, save=never())
+    one.add(HI)
+    one.save()
+    one.add(user("one"))
+    other = recorder(store, save=never())
+    other.resume(discard=True)
+    other.add(user("other"))
+    one.add(user("late"))
+
+    again = recorder(store, save=never())
+
+    assert said(again) == ["Hi.", "other"]
+    assert [message["content"] for message in again.passed_over] == ["late"]

@@ -1,4 +1,4 @@
-"""The effects that a move of a head leaves behind, found before it is made."""
+"""The effects that a move of a head leaves behind, and the entries they stand in."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from collections.abc import Iterable
 from holdfast._engine.context import Context
 from holdfast._engine.effects import ledger
 from holdfast._engine.effects.line import Line, line_of
-from holdfast._values.records import Checkpoint, ThreadRecord
+from holdfast._engine.threads.anchors import ANCHOR, EFFECT
+from holdfast._engine.threads.journal import OF_THREAD
+from holdfast._port import Entries
+from holdfast._values.records import Checkpoint, Entry, ThreadRecord
 from holdfast.effects import Effect
 
 
@@ -28,6 +31,15 @@ async def left_behind_by(
             is_kept = target and await then.holds(context, effect.checkpoint)
             behind += [] if is_kept else [effect]
     return in_force(behind)
+
+
+async def entries_of(context: Context, thread: str) -> list[Entry]:
+    """The part of the ledger that stands in the journal of a thread."""
+    found: list[Entry] = []
+    for prefix in (ledger.CALL, ledger.UNDO, EFFECT, ANCHOR):
+        query = Entries(thread=thread, checkpoint=OF_THREAD, prefix=prefix)
+        found += await context.backend.scan(query)
+    return found
 
 
 def in_force(effects: Iterable[Effect]) -> list[Effect]:

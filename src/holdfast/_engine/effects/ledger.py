@@ -259,7 +259,7 @@ async def find_earlier(
             behind.append(row)
             continue
         taken |= {row.replays, row.settles}
-        if row.thread != made.thread and row.key == made.key:
+        if row.key == made.key:
             effect = await _read(context, row)
             happened = effect.replays or effect.place
             if effect.status != FAILED and not await is_undone(context, happened):

@@ -27,10 +27,11 @@ from holdfast._engine.threads.drafts import (
 from holdfast._engine.threads.lineage import Reference
 from holdfast._engine.threads.load import loaded
 from holdfast._engine.threads.pending import NewPart, Pending
+from holdfast._engine.threads.references import head_moves
 from holdfast._messages.attachments import Stored, kept, whole
 from holdfast._messages.tally import Tally
 from holdfast._messages.transcript import open_calls
-from holdfast._port import CheckpointKey, Moves, Start
+from holdfast._port import CheckpointKey, Start
 from holdfast._values.manifest import Value, decode_manifest
 from holdfast._values.records import UNSET, Checkpoint, ThreadRecord
 from holdfast._values.reference import HEAD
@@ -167,7 +168,7 @@ async def _just_left_behind(
     """
     if line.next_id is not None:
         return ()
-    [newest] = await context.backend.scan(Moves(thread=record.id, limit=1)) or [None]
+    newest = await anext(head_moves(context, record.id), None)
     if not forgets and (newest is None or newest.kind == "save"):
         return ()
     behind = await ledger.in_force_behind(context, record.family, line)

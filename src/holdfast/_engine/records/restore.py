@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
 
 from holdfast._engine.context import Context
-from holdfast._engine.effects.behind import left_behind_by
+from holdfast._engine.effects.behind import entries_of, left_behind_by
 from holdfast._engine.records import agents, conversations
 from holdfast._engine.records.agent_checkpoints import (
     AgentCheckpointWriter,
@@ -113,13 +116,14 @@ class _Restore:
         writer = AgentCheckpointWriter(self.context, self.threads, wanted, self.read)
         pins = await writer.pins()
         behind = await self._left_behind(dropped)
+        effects = await self._moved_effects(dropped, writer.snapshot)
 
         async def commit(write: Write) -> Receipt:
             plan = Prune(
                 at=self.context.clock(),
                 first=(*pins, write, *turns),
                 threads=dropped,
-                then=starts,
+                then=(*starts, *effects),
             )
             await removal.carry_out(self.context, plan)
             assert write.checkpoint is not None
@@ -147,6 +151,35 @@ class _Restore:
             for effect in await left_behind_by(self.context, record, target)
         }
         return tuple(sorted(found.values(), key=lambda effect: effect.seq))
+
+    async def _moved_effects(
+        self, dropped: Iterable[ThreadRecord], pins: Mapping[str, str]
+    ) -> list[Write]:
+        """Writes that take the effects of threads to their pins, and back from them.
+
+        A thread that is dropped may be revived, and must not repeat what it did.
+        """
+        writes: list[Write] = []
+        for record in dropped:
+            if record.id in pins:
+                writes += await self._carried(record.id, pins[record.id])
+        for name in self.revived:
+            pin = self.snapshot[name]
+            carried = await self._carried(pin, name)
+            forgotten = tuple(e.key for write in carried for e in write.entries)
+            writes += carried
+            if forgotten:
+                writes.append(self._write(pin, forget=forgotten))
+        return writes
+
+    async def _carried(self, source: str, target: str) -> list[Write]:
+        entries = await entries_of(self.context, source)
+        moved = tuple(replace(entry, thread=target) for entry in entries)
+        return [self._write(target, entries=moved)] if moved else []
+
+    def _write(self, thread: str, **changes: Any) -> Write:
+        at = self.context.clock()
+        return Write(thread=thread, at=at, expect=UNSET, **changes)
 
     async def _receipt(self, id_: str) -> Receipt:
         key = CheckpointKey(self.checkpoint.family, id_)

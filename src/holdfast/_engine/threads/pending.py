@@ -69,7 +69,11 @@ async def find_pending(context: Context, record: ThreadRecord) -> Pending:
             continue
         if part.next_id not in saved:
             saved[part.next_id] = await _is_saved(context, record, part.next_id)
-        if entry.key.startswith(prefix_of(record.head)) and not saved[part.next_id]:
+        is_next = entry.key.startswith(prefix_of(record.head))
+        # Parts of a recorder that did not notice that others were discarded have
+        # another id, and are not mixed with the first ones.
+        is_next &= not parts or part.next_id == parts[0].next_id
+        if is_next and not saved[part.next_id]:
             parts.append(part)
             keys.append(entry.key)
             continue
