@@ -305,3 +305,21 @@ def test_what_was_appended_by_hand_is_there_for_the_graph(quick):
     state = graph.invoke(graphs.say("again"), thread("t"))
 
     assert graphs.texts(state)[2:] == ["by hand", "again", "You said: again"]
+
+
+def test_the_history_of_a_fork_names_the_fork(place):
+    """Otherwise going back in a fork would go back in the thread it was made from."""
+    url, options = place
+    with holdfast.open(url, **options) as store:
+        graph = graphs.chat().compile(checkpointer=HoldfastSaver(store))
+        graph.invoke(graphs.say("hello"), thread("t"))
+        store.thread("t").fork("what if", at="@2")
+        fork = thread("what if")
+
+        graph.invoke(None, fork)
+        history = list(graph.get_state_history(fork))
+        state = graph.invoke(None, history[-1].config)
+
+        assert {s.config["configurable"]["thread_id"] for s in history} == {"what if"}
+        assert graphs.texts(state) == ["hello", "You said: hello"]
+        assert len(list(graph.get_state_history(thread("t")))) == 3

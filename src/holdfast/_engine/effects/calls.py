@@ -63,7 +63,8 @@ class JournaledCall(msgspec.Struct, frozen=True, kw_only=True):
     """A call to be made once, and where it stands.
 
     ``anchor`` is the id of the first checkpoint that has the call, ``identity`` what it
-    shares with calls that mean the same effect.
+    shares with calls that mean the same effect. With ``has_new_arguments`` the call may
+    be repeated with other arguments of the same identity.
     """
 
     thread: str
@@ -72,6 +73,7 @@ class JournaledCall(msgspec.Struct, frozen=True, kw_only=True):
     call: TranscriptCall
     identity: str
     anchor: str | None
+    has_new_arguments: bool = False
 
 
 def key_of(messages: Sequence[object], id_: str) -> str:
@@ -120,7 +122,7 @@ async def find_status(
         if begun is None:
             break
         found = msgspec.structs.replace(found, last=attempt)
-        if await line.has(context, key, begun.get("anchor")):
+        if await line.has(context, thread, key, begun.get("anchor")):
             ended = await _entry(context, thread, ledger.end_key(key, attempt))
             status = CallStatus(attempt=attempt, last=attempt, begun=begun, ended=ended)
             happened = ledger.place_in(begun, "replays") or (thread, key, attempt)
@@ -181,6 +183,8 @@ async def permit(
 
 def _refuse_other(made: JournaledCall, status: CallStatus) -> None:
     begun, call = status.begun, made.call
+    if made.has_new_arguments:
+        return
     if begun and (begun["name"], begun["arguments"]) != (
         call.name,
         ledger.digest(call),

@@ -193,7 +193,7 @@ async def held_by(
     """The places of the effects that a line has, by itself or taken over."""
     held: set[Place] = set()
     for effect in effects:
-        if await line.has(context, effect.key, effect.checkpoint):
+        if await line.has(context, effect.thread, effect.key, effect.checkpoint):
             places = (effect.place, effect.replays, effect.settles)
             held.update(place for place in places if place)
     return held
@@ -255,7 +255,7 @@ async def find_earlier(
     behind: list[_Indexed] = []
     taken: set[Place | None] = set()
     for row in rows:
-        if not await line.has(context, row.key, row.anchor):
+        if not await line.has(context, row.thread, row.key, row.anchor):
             behind.append(row)
             continue
         taken |= {row.replays, row.settles}

@@ -30,9 +30,11 @@ class Line:
         self.family, self.head, self.next_id = family, head, next_id
         self._known: dict[str, bool] = {} if known is None else known
 
-    async def has(self, context: Context, key: str, anchor: str | None) -> bool:
-        """Whether a call is on the line, by its key in the journal and its anchor."""
-        del key  # a transcript that loses calls without a rewind needs it
+    async def has(
+        self, context: Context, thread: str, key: str, anchor: str | None
+    ) -> bool:
+        """Whether a call is on the line, by its place in a journal and its anchor."""
+        del thread, key  # for lines that can lose a call without leaving its checkpoint
         return await self.holds(context, anchor)
 
     async def holds(self, context: Context, anchor: str | None) -> bool:

@@ -7,6 +7,7 @@ nearest descendants that stay have the call too: an entry in the journal names t
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from typing import cast
 
 from holdfast._engine.context import Context
@@ -25,6 +26,19 @@ async def successors(context: Context, family: int, anchor: str) -> list[str]:
     entries = await context.backend.scan(query)
     exact = [entry for entry in entries if entry.key == query.prefix]
     return [id_ for entry in exact for id_ in cast("list[str]", entry.value)]
+
+
+async def name_successor(
+    context: Context, thread: str, anchors: Iterable[str], successor: str
+) -> None:
+    """Record that a checkpoint has the calls of others that are never saved."""
+    now = context.clock()
+    data = codec.encode([successor], "anchors")
+    entries = tuple(Entry(thread, "", ANCHOR + id_, data, now) for id_ in anchors)
+    write = Write(
+        thread=thread, at=now, expect=UNSET, entries=entries, replace_entries=True
+    )
+    await context.backend.commit([write])
 
 
 async def anchors_moved(context: Context, plan: FamilyPlan) -> list[Write]:

@@ -12,12 +12,19 @@ from collections.abc import Collection, Sequence
 from msgspec.structs import replace
 
 from holdfast._engine.context import Context
+from holdfast._engine.threads.anchors import ANCHOR, EFFECT
+from holdfast._engine.threads.grants import GRANT
+from holdfast._engine.threads.journal import OF_THREAD
 from holdfast._engine.threads.lineage import inherited
+from holdfast._messages.transcript import fields_of
 from holdfast._port import Ancestors, Entries, Saves, Start, ThreadKey, Turn, Write
 from holdfast._port.removal import merged, subtract
+from holdfast._values import codec
 from holdfast._values.manifest import digest
-from holdfast._values.records import Checkpoint, Entry, Run, ThreadRecord
+from holdfast._values.records import UNSET, Checkpoint, Entry, Run, ThreadRecord
 from holdfast.errors import Conflict
+
+_OF_EFFECTS = ("call:", "undo:", EFFECT, ANCHOR, GRANT)
 
 
 async def duplicate(
@@ -29,6 +36,7 @@ async def duplicate(
     await copy.find_copied({checkpoint.id for checkpoint in checkpoints})
     for checkpoint in checkpoints:
         await copy.add(checkpoint)
+    await copy.add_effects()
     await copy.finish()
 
 
@@ -115,6 +123,30 @@ class _ThreadCopy:
         )
         self._note(saved)
         self.head = saved
+
+    async def add_effects(self) -> None:
+        """Copy the effects and the grants of the thread itself."""
+        query = Entries(thread=self.source.id, checkpoint=OF_THREAD)
+        entries = tuple(
+            self._own(entry)
+            for entry in await self.context.backend.scan(query)
+            if entry.key.startswith(_OF_EFFECTS)
+        )
+        if entries:
+            now = self.context.clock()
+            write = Write(thread=self.target, at=now, expect=UNSET, entries=entries)
+            await self.context.backend.commit([write])
+
+    def _own(self, entry: Entry) -> Entry:
+        """An entry for the copy, which has the same effects as its source."""
+        value = fields_of(entry.value)
+        moved = {
+            name: {**place, "thread": self.target}
+            for name in ("replays", "settles")
+            if (place := fields_of(value.get(name))).get("thread") == self.source.id
+        }
+        data = codec.encode({**value, **moved}, "journal") if moved else entry.data
+        return replace(entry, thread=self.target, data=data)
 
     async def finish(self) -> None:
         """Move the head of the copy to where its source has it."""

@@ -11,10 +11,12 @@
     latest checkpoint                head
     invoke with a checkpoint_id      rewind and save, in one transaction
     pending writes                   journal of the checkpoint, by task
+    tool call of `once`              journal of the thread, an effect
     item of a store                  thread of kind "item"
 
 `HoldfastSaver` is a checkpointer, which can also import the checkpoints of LangGraph's
-own savers. `HoldfastStore` is a store for items. Both only translate and have no state.
+own savers. `HoldfastStore` is a store for items. `once` makes a tool that is called
+once, whatever is resumed, replayed or forked.
 Needs the extra: ``pip install 'holdfast[langgraph]'``.
 """
 
@@ -24,7 +26,18 @@ from holdfast._api.plugins import import_extra
 
 import_extra("langgraph.checkpoint.base", "LangGraph", "langgraph")
 
-from holdfast.adapters.langgraph._saver import HoldfastSaver  # noqa: E402 - see above
+from holdfast.adapters.langgraph._once import (  # noqa: E402 - see above
+    aonce_tool_call,
+    once,
+    once_tool_call,
+)
+from holdfast.adapters.langgraph._saver import HoldfastSaver  # noqa: E402
 from holdfast.adapters.langgraph._store import HoldfastStore  # noqa: E402
 
-__all__ = ["HoldfastSaver", "HoldfastStore"]
+__all__ = [
+    "HoldfastSaver",
+    "HoldfastStore",
+    "aonce_tool_call",
+    "once",
+    "once_tool_call",
+]

@@ -65,7 +65,7 @@ async def prune(context: Context, threads: Sequence[str], strategy: str) -> None
 async def _keep_latest(context: Context, thread: str) -> None:
     gone = await _remove(context, Namespace(thread).name, _is_behind)
     for record in await namespaces(context, thread):
-        namespace = namespace_in(record.metadata)
+        namespace = namespace_in(record)
         if not namespace.ns:
             continue
         # A colon marks the namespace of one call of a subgraph; it is removed with the
@@ -93,7 +93,7 @@ async def copy_thread(context: Context, source: str, target: str) -> None:
         assert record.head is not None
         await check(context, GraphCheckpoint.of(record, record.head))
     for record in reversed(records):
-        namespace = Namespace(str(target), namespace_in(record.metadata).ns)
+        namespace = Namespace(str(target), namespace_in(record).ns)
         await duplicate(context, record, namespace.name, namespace.start(anew=True))
 
 

@@ -45,8 +45,8 @@ class GraphCheckpoint(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, thread: ThreadRecord, checkpoint: Checkpoint) -> Self:
-        """A checkpoint of a thread, whose metadata name its namespace."""
-        return cls(namespace_in(thread.metadata), thread, checkpoint)
+        """A checkpoint of a thread, which says its namespace."""
+        return cls(namespace_in(thread), thread, checkpoint)
 
 
 async def find_thread(context: Context, namespace: Namespace) -> ThreadRecord | None:

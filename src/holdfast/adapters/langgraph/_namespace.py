@@ -18,7 +18,7 @@ import msgspec
 from langchain_core.runnables import RunnableConfig
 
 from holdfast._port import Start
-from holdfast._values.records import LONGEST_NAME, encode_metadata
+from holdfast._values.records import LONGEST_NAME, ThreadRecord, encode_metadata
 
 KIND = "langgraph"
 # The value of a state that is not a channel: the rest of a LangGraph checkpoint.
@@ -81,14 +81,27 @@ def namespace_of(config: RunnableConfig) -> Namespace:
     return Namespace(str(found["thread_id"]), str(found.get("checkpoint_ns") or ""))
 
 
+def root_of(config: RunnableConfig) -> Namespace:
+    """The namespace of the outermost graph of a config's thread."""
+    return Namespace(str(given(config)["thread_id"]))
+
+
 def id_in(config: RunnableConfig | None) -> str | None:
     """The checkpoint a config names, if it names one."""
     return given(config).get("checkpoint_id") or None
 
 
-def namespace_in(metadata: Mapping[str, Any]) -> Namespace:
-    """The namespace that a Holdfast thread was created for, from its metadata."""
-    return Namespace(str(metadata["thread_id"]), str(metadata["checkpoint_ns"]))
+def namespace_in(thread: ThreadRecord) -> Namespace:
+    """The namespace of a Holdfast thread.
+
+    Its metadata name it, except for a fork: that has the metadata of its origin.
+    """
+    about = thread.metadata
+    found = Namespace(str(about["thread_id"]), str(about["checkpoint_ns"]))
+    if found.name == thread.id:
+        return found
+    root, _, ns = thread.id.partition("#")
+    return Namespace(unescaped(root), unescaped(ns))
 
 
 def escaped(text: str) -> str:
@@ -112,6 +125,12 @@ def _fitting(name: str, longest: int) -> str:
     kept = data[: longest - _DIGEST - 2].decode(errors="ignore")
     # In an escaped text % is followed by hexadecimal digits, never by ~.
     return f"{kept}%~{sha256(data).hexdigest()[:_DIGEST]}"
+
+
+def digest(*parts: object) -> str:
+    """A short text that stands for others in a key."""
+    text = "\n".join(str(part) for part in parts)
+    return sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
 
 
 def channel_name(channel: str) -> str:

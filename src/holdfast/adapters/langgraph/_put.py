@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from holdfast._engine.context import Context
 from holdfast._engine.threads import save
+from holdfast._engine.threads.anchors import name_successor
 from holdfast._port import Receipt, ThreadKey, Turn, Write
 from holdfast._values.records import (
     UNSET,
@@ -85,14 +86,22 @@ async def put(
     checkpoint: Put,
     metadata: CheckpointMetadata,
     new_versions: ChannelVersions,
+    unsaved: Collection[str] = (),
 ) -> RunnableConfig:
-    """Save a checkpoint as the newest of its thread; returns its config."""
+    """Save a checkpoint as the newest of its thread; returns its config.
+
+    ``unsaved`` are checkpoints before it that had effects and are never saved.
+    """
     namespace, parent = namespace_of(config), id_in(config)
     kept = types.plain(dict(get_checkpoint_metadata(config, metadata)), "metadata")
     how = save.Options(id=checked_id(checkpoint["id"]), metadata=encode_metadata(kept))
     draft = PutDraft(types, checkpoint, new_versions, parent)
     follows = _follows(config, namespace, parent)
     asked = PutRequest(namespace, draft, how, parent, follows)
+    before = [id_ for id_ in unsaved if id_ != asked.id]
+    if before:
+        # Recorded first: if the save fails, the effects stay left behind.
+        await name_successor(context, namespace.name, before, asked.id)
     await save_checkpoint(context, asked)
     return namespace.config(asked.id)
 

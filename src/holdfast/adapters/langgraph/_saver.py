@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import random
 import sys
@@ -18,8 +19,12 @@ from langgraph.checkpoint.base import (
 )
 
 from holdfast._api.options import OpenOptions
+from holdfast._api.runner import Operation
 from holdfast._engine.context import Context
+from holdfast._port.run import run as blocking
 from holdfast.adapters.langgraph import (
+    _call_journal,
+    _compensation,
     _delete,
     _delta_channels,
     _get,
@@ -27,8 +32,12 @@ from holdfast.adapters.langgraph import (
     _put,
     _shapes,
 )
+from holdfast.adapters.langgraph._call_journal import CallJournal
+from holdfast.adapters.langgraph._namespace import root_of
 from holdfast.adapters.langgraph._runner import Address, AnyStore, Scoped, StoreOwner
+from holdfast.adapters.langgraph._runs import Runs
 from holdfast.adapters.langgraph._types import Types
+from holdfast.effects import Compensation, Effect
 
 if TYPE_CHECKING:
     from holdfast.importers import Progress, Report
@@ -59,6 +68,7 @@ class HoldfastSaver(StoreOwner, BaseCheckpointSaver[Any]):
         super().__init__()
         self._types = Types(allow)
         self._take_store(store, options)
+        self._runs = Runs()
 
     @classmethod
     def from_conn_string(
@@ -75,10 +85,14 @@ class HoldfastSaver(StoreOwner, BaseCheckpointSaver[Any]):
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """The checkpoint that a config names, or the newest of its thread."""
-        return self._runner.run(_get.get_tuple, self._types, config)
+        found = self._runner.run(_get.get_tuple, self._types, config)
+        self._runs.reads(config, found)
+        return found
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        return await self._runner.arun(_get.get_tuple, self._types, config)
+        found = await self._runner.arun(_get.get_tuple, self._types, config)
+        self._runs.reads(config, found, asyncio.get_running_loop())
+        return found
 
     def list(
         self,
@@ -93,6 +107,7 @@ class HoldfastSaver(StoreOwner, BaseCheckpointSaver[Any]):
         ``filter`` compares metadata by any key; ``before`` continues after a
         checkpoint. No transaction is open during the loop, which may call any method.
         """
+        self._runs.reads(config, None)
         query = _list.TupleQuery(config, filter, before, limit)
         return self._runner.each(self._tuples(query))
 
@@ -104,6 +119,7 @@ class HoldfastSaver(StoreOwner, BaseCheckpointSaver[Any]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
+        self._runs.reads(config, None, asyncio.get_running_loop())
         query = _list.TupleQuery(config, filter, before, limit)
         async for item in self._runner.aeach(self._tuples(query)):
             yield item
@@ -141,9 +157,16 @@ class HoldfastSaver(StoreOwner, BaseCheckpointSaver[Any]):
         Raises `Conflict` if another run has saved to the thread since this one read
         it, or if the thread was deleted.
         """
-        return self._runner.run(
-            _put.put, self._types, config, checkpoint, metadata, new_versions
-        )
+        with self._runs.saving(config, checkpoint["id"]) as unsaved:
+            return self._runner.run(
+                _put.put,
+                self._types,
+                config,
+                checkpoint,
+                metadata,
+                new_versions,
+                unsaved,
+            )
 
     async def aput(
         self,
@@ -152,9 +175,16 @@ class HoldfastSaver(StoreOwner, BaseCheckpointSaver[Any]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        return await self._runner.arun(
-            _put.put, self._types, config, checkpoint, metadata, new_versions
-        )
+        with self._runs.saving(config, checkpoint["id"]) as unsaved:
+            return await self._runner.arun(
+                _put.put,
+                self._types,
+                config,
+                checkpoint,
+                metadata,
+                new_versions,
+                unsaved,
+            )
 
     def put_writes(
         self,
@@ -176,6 +206,61 @@ class HoldfastSaver(StoreOwner, BaseCheckpointSaver[Any]):
     ) -> None:
         task = task_id, task_path
         await self._runner.arun(_put.put_writes, self._types, config, writes, task)
+
+    # --- effects ----------------------------------------------------------------------
+
+    def consume(self, config: RunnableConfig, grant: str) -> bool:
+        """Use up a permission, such as ``"approval:42"``; true for one caller only.
+
+        It stays used in the thread of a config and all its forks, whatever is replayed,
+        rewound, forked or restored afterwards.
+        """
+        return self._runner.run(_call_journal.consume, root_of(config), grant)
+
+    async def aconsume(self, config: RunnableConfig, grant: str) -> bool:
+        return await self._runner.arun(_call_journal.consume, root_of(config), grant)
+
+    def unknown(self, config: RunnableConfig) -> Sequence[Effect]:
+        """The calls of `once` in a thread and its forks that began and did not end."""
+        return self._runner.run(_call_journal.unknown, root_of(config))
+
+    async def aunknown(self, config: RunnableConfig) -> Sequence[Effect]:
+        return await self._runner.arun(_call_journal.unknown, root_of(config))
+
+    def resolve(self, effect: Effect, result: object) -> None:
+        """Record what a call returned that began and did not end."""
+        self._runner.run(_call_journal.resolve, self._types, effect, result)
+
+    async def aresolve(self, effect: Effect, result: object) -> None:
+        await self._runner.arun(_call_journal.resolve, self._types, effect, result)
+
+    def retry(self, effect: Effect) -> None:
+        """Record that such a call had no effect, so that it is made again."""
+        self._runner.run(_call_journal.retry, effect)
+
+    async def aretry(self, effect: Effect) -> None:
+        await self._runner.arun(_call_journal.retry, effect)
+
+    def compensate(
+        self, config: RunnableConfig, tools: Iterable[object]
+    ) -> Compensation:
+        """Undo the effects that the thread's newest checkpoint has left behind.
+
+        Each is undone by the ``undo`` that its tool declares, newest first, and this is
+        recorded before and after. What another fork still has is not touched.
+        """
+
+        async def run(operation: Operation[..., Any], *args: Any) -> Any:
+            return self._runner.run(operation, *args)
+
+        at_once = _compensation.at_once
+        return blocking(_compensation.compensate(run, at_once, root_of(config), tools))
+
+    async def acompensate(
+        self, config: RunnableConfig, tools: Iterable[object]
+    ) -> Compensation:
+        run, awaited = self._runner.arun, _compensation.awaited
+        return await _compensation.compensate(run, awaited, root_of(config), tools)
 
     # --- removing and copying ---------------------------------------------------------
 
@@ -258,6 +343,11 @@ class HoldfastSaver(StoreOwner, BaseCheckpointSaver[Any]):
         )
 
     # --- for LangGraph ----------------------------------------------------------------
+
+    @property
+    def call_journal(self) -> CallJournal:
+        """Where `once` records calls."""
+        return CallJournal(self._runner, self._types, self._runs)
 
     def get_next_version(self, current: Any, channel: None) -> Any:
         """The version after ``current``: a number, or a text if that is a text."""

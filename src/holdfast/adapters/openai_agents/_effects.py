@@ -39,7 +39,7 @@ async def effects(
     found = await ledger.effects_of_family(context, line.family)
     if left_behind:
         return await ledger.in_force_behind(context, line.family, line)
-    return [e for e in found if await line.has(context, e.key, e.checkpoint)]
+    return [e for e in found if await line.has(context, e.thread, e.key, e.checkpoint)]
 
 
 async def resolve(

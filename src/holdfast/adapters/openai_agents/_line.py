@@ -38,7 +38,9 @@ class SessionLine(Line):
         self._answered = calls.answered
         self._waiting = calls.last | (waiting & frozenset(calls.made))
 
-    async def has(self, context: Context, key: str, anchor: str | None) -> bool:
+    async def has(
+        self, context: Context, thread: str, key: str, anchor: str | None
+    ) -> bool:
         """Whether a call is on the line, and was not taken back."""
         if anchor is None or anchor == self.next_id:
             return True
