@@ -21,6 +21,7 @@ import msgspec
 from holdfast._messages.identity import arguments_named, identity, masked
 from holdfast._messages.transcript import as_text
 from holdfast._values.records import checked_name
+from holdfast._values.shortening import ELLIPSIS, shortened
 from holdfast.errors import Unstorable
 
 __all__ = ["Compensation", "Effect", "Policy", "once", "repeatable"]
@@ -71,14 +72,11 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
         return self.thread, self.key, self.attempt
 
     def __str__(self) -> str:
-        given = as_text(self.arguments) if self.arguments is not None else "…"
+        given = as_text(self.arguments) if self.arguments is not None else ELLIPSIS
         is_known = self.status == "completed"
         end = as_text(self.result) if is_known else self.status
-        return f"{self.tool} {_short(given)} → {_short(end)}"
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"
+        shown = (shortened(text, LONGEST_SHOWN) for text in (given, end))
+        return f"{self.tool} {' → '.join(shown)}"
 
 
 class Compensation(msgspec.Struct, frozen=True):

@@ -137,7 +137,7 @@ STEP = Step("read", NOW, Colour.BLUE)
 PLAN = Plan(
     [STEP, Step("write")],
     first=STEP,
-    tags=frozenset("ab"),
+    tags=frozenset("a"),
     colours={Colour.RED},
     by_level={Level.HIGH: STEP},
     span=(1, 2),

@@ -225,9 +225,11 @@ class Conversations:
     def recorder(self, id: str, **options: Unpack[RecorderOptions]) -> Recorder:
         """Saves the steps of an agent's loop, and resumes it.
 
-        ``save`` is the strategy that says when to save, ``repair`` what to do with a
-        call that was interrupted, ``system`` the text that replaces the stored system
-        prompt; ``owner`` and ``agent`` are those of a new conversation.
+        ``save`` is the strategy that says when to make a checkpoint, ``repair`` what to
+        do with a call that was interrupted, ``system`` the text that replaces the
+        stored system prompt; ``owner`` and ``agent`` are those of a new conversation.
+        ``tools`` are the functions that `Recorder.call` runs, and ``effects`` says what
+        happens to a call that means an effect which a rewind has left behind.
         """
         return Recorder(self._runner, id, **options)
 
