@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from decimal import Decimal
 from typing import Any, TypeAlias, cast
 
 import msgspec
@@ -19,14 +18,15 @@ from holdfast._engine.effects.calls import (
     key_after,
     position_of,
 )
-from holdfast._engine.effects.ledger import shown_time
 from holdfast._engine.effects.line import Line
+from holdfast._engine.recorder.note import note_about
 from holdfast._engine.recorder.storage import (
     Batch,
     LoadedConversation,
     is_same,
     transcript_of,
 )
+from holdfast._engine.recorder.usage import summed
 from holdfast._engine.records.conversations import KIND, thread_of
 from holdfast._engine.threads import save
 from holdfast._engine.threads.pending import NewPart, Part
@@ -77,14 +77,6 @@ class RecorderSetup(msgspec.Struct, frozen=True, kw_only=True):
     agent: str | None
     effects: Policy | None
     tools: Mapping[str, Callable[..., Any]]
-
-
-MOST_NOTED = 50
-NOTE = (
-    "Note: this conversation goes on from an earlier point. Since then the following"
-    " was done, and stays in force. Do not do it again unless it is meant to happen"
-    " twice."
-)
 
 
 class Recording:
@@ -186,14 +178,11 @@ class Recording:
 
     def _note(self, effects: Sequence[Effect]) -> None:
         """Tell the model what was done after this point, before its open calls."""
-        shown = [f"- {shown_time(effect)} {effect}" for effect in effects[-MOST_NOTED:]]
-        if len(effects) > len(shown):
-            shown.insert(0, f"- {len(effects) - len(shown)} earlier calls")
-        text = "\n".join([NOTE, *shown])
         place = len(self.messages)
         if self.tally.open:
             place = max(0, last_turn(self.messages))
-        self.messages.insert(place, cast("Stored", note_like(self.messages, text)))
+        note = note_like(self.messages, note_about(effects))
+        self.messages.insert(place, cast("Stored", note))
         self._changed_from(place)
         self.tally = Tally().after(self.messages)
 
@@ -309,7 +298,7 @@ class Recording:
 
     def used(self, usage: Mapping[str, Any] | None) -> dict[str, Any]:
         """The sum of the usage so far and ``usage``."""
-        total = _sum(self.usage, {} if usage is None else usage, "usage")
+        total = summed(self.usage, {} if usage is None else usage, "usage")
         codec.encode(total, "usage")
         return total
 
@@ -559,32 +548,3 @@ def stored_form(value: object) -> Any:
 
 
 _RUN = frozenset({"iteration", "usage", "metadata"})
-
-
-def _sum(total: Mapping[str, Any], more: Any, path: str) -> dict[str, Any]:
-    """Numbers added by name; of other values the last is kept."""
-    if not isinstance(more, Mapping):
-        raise Unstorable(path, "must be a mapping of numbers; pass .model_dump() or so")
-    found = dict(total)
-    for name, value in cast("Mapping[str, Any]", more).items():
-        old = found.get(name)
-        if isinstance(value, Mapping):
-            old = cast("dict[str, Any]", old) if isinstance(old, dict) else {}
-            found[name] = _sum(old, value, f"{path}.{name}")
-        elif _is_number(value) and _is_number(old):
-            found[name] = _added(old, value, f"{path}.{name}")
-        else:
-            found[name] = value
-    return found
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
-
-
-def _added(old: Any, new: Any, path: str) -> Any:
-    try:
-        return old + new
-    except TypeError:
-        text = f"cannot add a {type(new).__name__} to a {type(old).__name__}"
-        raise Unstorable(path, f"{text}; always give the same type") from None
