@@ -15,7 +15,7 @@ quick: $(VENV)/tests-ready ## the tests that need no killed process, server or f
 	HOLDFAST_QUICK=1 $(BIN)/python -m pytest -n 2 -q -r fE
 
 test: $(VENV)/ready ## run all tests
-	$(RUN) -m pytest -n 3 -q
+	$(RUN) -m pytest -n 3 --dist worksteal -q
 
 thorough: $(VENV)/ready ## every combination of call, place and breakdown, and servers that fail
 	HOLDFAST_THOROUGH=1 HOLDFAST_CRASH_ROUNDS=1000 HOLDFAST_BITROT_FLIPS=1000 \
