@@ -11,16 +11,20 @@ import holdfast
 from holdfast.cli import main
 
 
+class CommandLine:
+    """Runs commands on the store at a path."""
+
+    def __init__(self, path, capsys):
+        self.path, self.capsys = path, capsys
+
+    def __call__(self, *arguments):
+        assert main([*arguments, "--store", str(self.path)]) == 0
+        return self.capsys.readouterr()
+
+
 @pytest.fixture
 def cli(tmp_path, capsys):
-    """Runs a command on a store, which is made first by `cli.store`."""
-
-    def run(*arguments):
-        assert main([*arguments, "--store", str(run.path)]) == 0
-        return capsys.readouterr()
-
-    run.path = tmp_path / "agents.db"
-    return run
+    return CommandLine(tmp_path / "agents.db", capsys)
 
 
 def paying(store, times, **options):
