@@ -19,7 +19,9 @@ from holdfast.errors import Conflict, Corrupt, NotFound, Unstorable
 
 T = TypeVar("T")
 
-MOST_REPEATS = 20
+# Each repeat means that another writer came first, so the store as a whole goes on. Two
+# that write to a folder without a pause overtook a restore more than 20 times.
+MOST_REPEATS = 100
 # The codes of a `Conflict` with another writer whose change came first.
 OVERTAKEN = {"plan_stale", "head_moved", "thread_deleted"}
 
