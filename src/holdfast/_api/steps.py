@@ -370,30 +370,12 @@ class Steps:
     async def compensate(self) -> Compensation:
         recording = self._recording
         found = await self._runner.run(undo.to_undo, recording.thread, recording.line)
-        undone: list[Effect] = []
-        kept: list[Effect] = []
-        unknown: list[Effect] = []
-        for effect in found:
-            reverse = declaration_of(recording.setup.tools.get(effect.tool)).undo
-            if reverse is None:
-                kept.append(effect)
-            elif effect.status == "unknown" or not await self._undone(effect, reverse):
-                unknown.append(effect)
-            else:
-                undone.append(effect)
-        return Compensation(tuple(undone), tuple(kept), tuple(unknown))
+        return await undo.undo_all(
+            found, self._declared, self._runner.save, self._finished
+        )
 
-    async def _undone(self, effect: Effect, reverse: Callable[[Effect], Any]) -> bool:
-        """Undo an effect; false if that was begun before and its end not recorded."""
-        if not await self._runner.save(undo.begin, effect):
-            return False
-        try:
-            await self._finished(reverse(effect))
-        except Exception:
-            await self._runner.save(undo.abandon, effect)
-            raise
-        await self._runner.save(undo.complete, effect)
-        return True
+    def _declared(self, tool: str) -> Declaration:
+        return declaration_of(self._recording.setup.tools.get(tool))
 
 
 def _message(result: AnyMessage | AnyCall) -> AnyMessage:

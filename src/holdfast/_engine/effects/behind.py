@@ -48,11 +48,4 @@ def in_force(effects: Iterable[Effect]) -> list[Effect]:
     Of a call that was made again, because its outcome was unknown, only the last.
     """
     found = list(effects)
-    settled = {effect.settles for effect in found}
-    return [
-        effect
-        for effect in found
-        if effect.status != "failed"
-        and not effect.undone
-        and not (effect.status == "unknown" and effect.place in settled)
-    ]
+    return [effect for effect in found if ledger.is_in_force(effect, found)]

@@ -175,12 +175,13 @@ async def in_force_behind(context: Context, family: int, line: Line) -> list[Eff
     """The effects left behind that still hold and that the line has not taken over."""
     found = await effects_of_family(context, family)
     held = await held_by(context, found, line)
-    return [e for e in found if e.place not in held and is_in_force(e, found)]
+    own = [e for e in found if e.place not in held and not e.replays]
+    return [effect for effect in own if is_in_force(effect, found)]
 
 
 def is_in_force(effect: Effect, among: Iterable[Effect]) -> bool:
     """Whether a call has, or may have, changed something that is still so."""
-    if effect.replays or effect.undone or effect.status == FAILED:
+    if effect.undone or effect.status == FAILED:
         return False
     if effect.status != "unknown":
         return True

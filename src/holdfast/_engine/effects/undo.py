@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import cast
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, TypeAlias, cast
 
 from holdfast._engine.context import Context
 from holdfast._engine.effects import ledger
@@ -11,7 +11,10 @@ from holdfast._engine.effects.line import Line, line_of
 from holdfast._engine.threads import journal, pending
 from holdfast._port import NEW_THREAD, Threads
 from holdfast._values.records import PIN
-from holdfast.effects import Effect, Place
+from holdfast.effects import Compensation, Declaration, Effect, Place
+
+Run: TypeAlias = Callable[..., Awaitable[Any]]
+Finish: TypeAlias = Callable[[Any], Awaitable[Any]]
 
 
 async def to_undo(context: Context, thread: str, line: Line) -> list[Effect]:
@@ -27,8 +30,45 @@ async def to_undo(context: Context, thread: str, line: Line) -> list[Effect]:
     held: set[Place] = set()
     for each in lines:
         held |= await ledger.held_by(context, found, each)
-    in_force = [e for e in found if ledger.is_in_force(e, found)]
-    return [e for e in reversed(in_force) if e.place not in held]
+    own = [e for e in found if e.place not in held and not e.replays]
+    return [e for e in reversed(own) if ledger.is_in_force(e, found)]
+
+
+async def undo_all(
+    effects: Iterable[Effect],
+    declared: Callable[[str], Declaration],
+    run: Run,
+    finish: Finish,
+) -> Compensation:
+    """Undo effects by what their tools declare, each journaled before and after.
+
+    ``declared`` gives the declaration of a tool by its name, ``run`` starts an
+    operation, and ``finish`` gives the result of a function that may be async.
+    """
+    undone: list[Effect] = []
+    kept: list[Effect] = []
+    unknown: list[Effect] = []
+    for effect in effects:
+        reverse = declared(effect.tool).undo
+        if reverse is None:
+            kept.append(effect)
+        elif effect.status == "unknown" or not await run(begin, effect):
+            unknown.append(effect)
+        else:
+            await _undo(effect, reverse, run, finish)
+            undone.append(effect)
+    return Compensation(tuple(undone), tuple(kept), tuple(unknown))
+
+
+async def _undo(
+    effect: Effect, reverse: Callable[[Effect], Any], run: Run, finish: Finish
+) -> None:
+    try:
+        await finish(reverse(effect))
+    except Exception:
+        await run(abandon, effect)
+        raise
+    await run(complete, effect)
 
 
 async def begin(context: Context, effect: Effect) -> bool:

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from holdfast._engine.context import Context
 from holdfast._engine.effects import undo
+from holdfast._engine.effects.undo import Finish, Run
 from holdfast.adapters.langgraph._declarations import declaration_of
 from holdfast.adapters.langgraph._get import find_thread
 from holdfast.adapters.langgraph._line import GraphLine, origin_of
 from holdfast.adapters.langgraph._namespace import Namespace
-from holdfast.effects import Compensation, Effect
+from holdfast.effects import UNDECLARED, Compensation, Effect
 from holdfast.errors import Unsupported
-
-# Runs an operation of the engine; gives the result of a function that may be async.
-Run = Callable[..., Awaitable[Any]]
-Finish = Callable[[Any], Awaitable[Any]]
 
 
 async def compensate(
@@ -25,30 +22,10 @@ async def compensate(
 ) -> Compensation:
     """Undo what was left behind, newest first, with the ``undo`` of each tool."""
     declared = {_name(tool): declaration_of(tool) for tool in tools}
-    undone: list[Effect] = []
-    kept: list[Effect] = []
-    unknown: list[Effect] = []
-    for effect in await run(_to_undo, namespace):
-        reverse = declared[effect.tool].undo if effect.tool in declared else None
-        if reverse is None:
-            kept.append(effect)
-        elif effect.status == "unknown" or not await run(undo.begin, effect):
-            unknown.append(effect)
-        else:
-            await _undo(run, finish, effect, reverse)
-            undone.append(effect)
-    return Compensation(tuple(undone), tuple(kept), tuple(unknown))
-
-
-async def _undo(
-    run: Run, finish: Finish, effect: Effect, reverse: Callable[[Effect], Any]
-) -> None:
-    try:
-        await finish(reverse(effect))
-    except Exception:
-        await run(undo.abandon, effect)
-        raise
-    await run(undo.complete, effect)
+    found = await run(_to_undo, namespace)
+    return await undo.undo_all(
+        found, lambda tool: declared.get(tool, UNDECLARED), run, finish
+    )
 
 
 async def _to_undo(context: Context, namespace: Namespace) -> list[Effect]:

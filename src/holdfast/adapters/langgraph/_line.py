@@ -124,7 +124,7 @@ class InnerLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def _begins_after(context: Context, head: Checkpoint, before: str) -> bool:
-    """Whether a subgraph got a new input after a checkpoint, and so began anew."""
+    """Whether a subgraph got a new input after a checkpoint, and so began again."""
     [found] = await context.backend.read([CheckpointKey(head.family, before)])
     if found is None:
         return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -94,29 +94,12 @@ class Undoing(msgspec.Struct, frozen=True):
 
     async def compensate(self, key: ConversationKey) -> Compensation:
         """Undo what was left behind."""
-        undone: list[Effect] = []
-        kept: list[Effect] = []
-        unknown: list[Effect] = []
-        for effect in await self.runner.read(to_undo, key):
-            reverse = self.tools.get(effect.tool, UNDECLARED).undo
-            if reverse is None:
-                kept.append(effect)
-            elif effect.status == "unknown" or not await self._undone(effect, reverse):
-                unknown.append(effect)
-            else:
-                undone.append(effect)
-        return Compensation(tuple(undone), tuple(kept), tuple(unknown))
+        found = await self.runner.read(to_undo, key)
+        return await undo.undo_all(found, self._declared, self.runner.save, _awaited)
 
-    async def _undone(self, effect: Effect, reverse: Callable[[Effect], Any]) -> bool:
-        """Undo an effect; false if that was begun before and its end not recorded."""
-        if not await self.runner.save(undo.begin, effect):
-            return False
-        try:
-            result = reverse(effect)
-            if inspect.isawaitable(result):
-                await result
-        except Exception:
-            await self.runner.save(undo.abandon, effect)
-            raise
-        await self.runner.save(undo.complete, effect)
-        return True
+    def _declared(self, tool: str) -> Declaration:
+        return self.tools.get(tool, UNDECLARED)
+
+
+async def _awaited(result: Any) -> Any:
+    return await result if inspect.isawaitable(result) else result
