@@ -174,8 +174,8 @@ class Store:
         """The messages that contain all words of a query in any case, newest first.
 
         A word may be part of a longer one; ``"in quotes"`` several words must stand so
-        in the message. Conversations, LangGraph's and other threads with a list of
-        ``messages`` come in the order in which they were last used, the messages of
+        in the message. Conversations and all other threads with a list of ``messages``,
+        of any kind, come in the order in which they were last used, the messages of
         each from its last on. Options:
 
         - ``per="conversation"`` gives only the last such message of each thread, so
@@ -187,7 +187,7 @@ class Store:
           date; it is called with how many conversations are done, of how many (for an
           `AsyncStore` in another thread).
         """
-        wanted = search_query(query, options, kinds=plugins.MESSAGE_KINDS)
+        wanted = search_query(query, options, kind=None)
         return self.runner.run(search.search, wanted, progress)
 
     # --- upkeep -----------------------------------------------------------------------
@@ -406,7 +406,7 @@ class AsyncStore:
         progress: Progress | None = None,
         **options: Unpack[SearchOptions],
     ) -> Page[Match]:
-        wanted = search_query(query, options, kinds=plugins.MESSAGE_KINDS)
+        wanted = search_query(query, options, kind=None)
         return await self.runner.run(search.search, wanted, progress)
 
     # --- upkeep -----------------------------------------------------------------------

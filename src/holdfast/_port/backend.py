@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from holdfast._port.plans import Admission, Adoption, Indexing, Prune, Pruned
+from holdfast._port.plans import Admission, Adoption, IndexBatch, Prune, Pruned
 from holdfast._port.queries import Query
 from holdfast._port.reads import Key
 from holdfast._port.writes import Outcome, Receipt, Write
@@ -131,11 +131,11 @@ class Backend(Protocol):
         """A fact about the whole store; ``value`` is stored if there is none yet."""
         ...
 
-    async def index(self, updates: Sequence[Indexing]) -> None:
+    async def index(self, batch: IndexBatch) -> None:
         """Bring the search index of some threads up to date, in one transaction.
 
-        This verb, `IndexKey` and the queries about the index are used only with
-        backends that have the ability ``search``.
+        This verb and the queries about the index are used only with backends that have
+        the ability ``search``.
         """
         ...
 

@@ -15,13 +15,13 @@ from holdfast._port.plans import (
     Admission,
     Adoption,
     FamilyPlan,
-    Indexing,
+    IndexBatch,
     Prune,
     Pruned,
     Relink,
 )
-from holdfast._port.queries import Candidate, Candidates, Query
-from holdfast._port.reads import Key, Stored
+from holdfast._port.queries import Candidate, Candidates, Query, Stale
+from holdfast._port.reads import Key, Segments, Stored
 from holdfast._port.writes import Details, Outcome, Receipt, Start, Write
 from holdfast._values.records import (
     Checkpoint,
@@ -124,13 +124,12 @@ class ContentLayer(Layer):
         with self._errors_decoded():
             await self.backend.admit(replace(admission, families=families))
 
-    async def index(self, updates: Sequence[Indexing]) -> None:
-        await self.backend.index(
-            [
-                replace(update, texts=tuple(map(self.encode_text, update.texts)))
-                for update in updates
-            ]
+    async def index(self, batch: IndexBatch) -> None:
+        encoded = tuple(
+            replace(update, texts=tuple(map(self.encode_text, update.texts)))
+            for update in batch.threads
         )
+        await self.backend.index(replace(batch, threads=encoded))
 
     async def setting(self, name: str, value: bytes | None = None) -> bytes | None:
         place = ("setting", name)
@@ -282,8 +281,16 @@ def _stored(stored: Stored, convert: Convert) -> Stored:
     return Stored(_thread(stored.thread, convert), segments)
 
 
+def _segments(found: Segments, convert: Convert) -> Segments:
+    return Segments(tuple(_segment(segment, convert) for segment in found.segments))
+
+
 def _candidate(candidate: Candidate, convert: Convert) -> Candidate:
     return replace(candidate, thread=_thread(candidate.thread, convert))
+
+
+def _stale(stale: Stale, convert: Convert) -> Stale:
+    return replace(stale, thread=stale.thread and _thread(stale.thread, convert))
 
 
 # Of what `read` and `scan` give, the records with content.
@@ -291,6 +298,8 @@ _CONVERSIONS: dict[type, Callable[[Any, Convert], Any]] = {
     Candidate: _candidate,
     Checkpoint: _checkpoint,
     Entry: _entry,
+    Segments: _segments,
+    Stale: _stale,
     Stored: _stored,
     ThreadRecord: _thread,
 }

@@ -6,6 +6,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from holdfast._port.reads import Indexed
 from holdfast._values.records import (
     Checkpoint,
     Entry,
@@ -135,31 +136,52 @@ class FamilyEntries(Query[Entry], frozen=True, kw_only=True):
 
 
 class Stale(msgspec.Struct, frozen=True):
-    """A thread that is not indexed as it is; without a name if it is gone."""
+    """A thread that is not indexed as it is, and what the index has of it.
+
+    There is no ``thread`` if its record is damaged, or if it is gone and only the index
+    still has something of it.
+    """
 
     number: int
-    name: str | None
+    changed: int
+    found: Indexed
+    thread: ThreadRecord | None = None
+    is_gone: bool = False
 
 
 class Outdated(Query[Stale], frozen=True, kw_only=True):
-    """All threads with a head that are not indexed as they are, last used first.
+    """The threads that are not indexed as they are, by their last change.
 
-    What the index still holds of threads that are gone comes behind them.
+    The backend knows up to which change its index is complete, and looks only at what
+    changed later, or after the change ``after``. The cursor of the page is the last
+    change that it covers; there is none if the index is complete. It is 0, with an
+    empty page, if there is no index: an empty `IndexBatch` makes it. Threads of the
+    kind ``without`` do not belong into the index.
     """
 
-    kind: str
     form: int
-    owner: str | None = None
-    agent: str | None = None
+    without: str
+    after: int | None = None
+    limit: int | None = None
 
 
-class Scattered(Query[Stale], frozen=True):
-    """All threads indexed in more than twice as many stretches as a size allows.
+class OutdatedCount(Query[int], frozen=True, kw_only=True):
+    """One number: how many threads `Outdated` lists in all."""
 
-    What the index still holds of threads that are gone comes behind them.
+    form: int
+    without: str
+
+
+class Scattered(Query[Stale], frozen=True, kw_only=True):
+    """The threads indexed in more than twice as many stretches as a size allows.
+
+    By number, after the number ``after``. What the index still has of threads that are
+    gone comes behind the last of them.
     """
 
     stretch: int
+    after: int | None = None
+    limit: int | None = None
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -174,16 +196,20 @@ class Candidates(Query[Candidate], frozen=True, kw_only=True):
 
     Every thread is given that is not indexed as it is, and of the others every stretch
     that holds all of ``texts``. There is at least one; each is prepared and at least
-    three characters long. It is no mistake to give more.
+    three characters long. It is no mistake to give more: with ``quick`` the backend
+    may give threads that it has not looked up in the index, if the texts are so
+    frequent that reading the threads used last is faster.
     """
 
     texts: tuple[str, ...]
-    kind: str
     form: int
+    kind: str | None = None
+    without: str | None = None
     owner: str | None = None
     agent: str | None = None
     after: int | None = None
     limit: int | None = None
+    quick: bool = False
 
 
 class Weight(msgspec.Struct, frozen=True):

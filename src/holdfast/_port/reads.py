@@ -6,7 +6,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from holdfast._values.records import Checkpoint, Segment, ThreadRecord
+from holdfast._values.records import Checkpoint, Run, Segment, ThreadRecord
 
 R = TypeVar("R")
 
@@ -48,6 +48,22 @@ class CheckpointKey(Key[Checkpoint], frozen=True):
     id: str
 
 
+class Segments(msgspec.Struct, frozen=True):
+    """The segments of some runs, in order and complete."""
+
+    segments: tuple[Segment, ...]
+
+
+class SegmentsKey(Key[Segments], frozen=True):
+    """Runs of a family, for reading the values of several threads at once.
+
+    As with the verb `segments`, it is `Corrupt` if one is missing or damaged.
+    """
+
+    family: int
+    runs: tuple[Run, ...]
+
+
 class Stretch(NamedTuple):
     """Neighbouring texts of a thread that are one entry of the index, ends included."""
 
@@ -67,9 +83,3 @@ class Indexed(msgspec.Struct, frozen=True):
     changed: int = -1
     form: int = 0
     stretches: tuple[Stretch, ...] = ()
-
-
-class IndexKey(Key[Indexed], frozen=True):
-    """What the index has of the thread with a number."""
-
-    number: int

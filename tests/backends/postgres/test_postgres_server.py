@@ -145,9 +145,10 @@ def test_a_search_asks_the_index_for_each_word(place):
         store.search("needle")
         sql = backend_of(store)._statements["candidates"].decode()
     values = {
-        "form": 0, "kind": "conversation", "after": 1 << 62, "owner": None,
-        "agent": None, "limit": 10, "pattern_0": "%needle%", "pattern_1": "%words%",
-        "pattern_2": "%three%", "pattern_3": "%four%", "remaining": ["%many%"],
+        "form": 0, "kind": "conversation", "without": "pin", "after": 1 << 62,
+        "position": 0, "owner": None, "agent": None, "limit": 10,
+        "pattern_0": "%needle%", "pattern_1": "%words%", "pattern_2": "%three%",
+        "pattern_3": "%four%", "remaining": ["%many%"],
     }  # fmt: skip
 
     with place.connect() as connection:
@@ -170,7 +171,7 @@ def test_the_tables_of_the_index_begin_with_the_family_too(place):
         "select c.relname, a.attname from pg_index i"
         " join pg_class c on c.oid = i.indrelid"
         " join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0]"
-        " where i.indisprimary and c.relname like 'search%%'"
+        " where i.indisprimary and c.relname in ('search_thread', 'search_stretch')"
         " and c.relnamespace = to_regnamespace(%s)",
         (place.schema,),
     )

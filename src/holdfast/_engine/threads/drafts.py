@@ -9,6 +9,7 @@ import msgspec
 
 from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
+from holdfast._port import SegmentsKey
 from holdfast._values import codec
 from holdfast._values.manifest import INLINE_SIZE, WHOLE, Manifest, Value
 from holdfast._values.records import Checkpoint, Segment, Unset
@@ -20,6 +21,7 @@ from holdfast._values.rope import (
     append,
     is_list,
     joined,
+    read_body,
     splice,
     write,
 )
@@ -265,6 +267,25 @@ async def read_values(
         elif value is not None:
             found[name] = codec.decode(value)
     return found
+
+
+async def read_bodies(
+    context: Context, checkpoints: Sequence[OpenedCheckpoint], names: Sequence[str]
+) -> None:
+    """Read some of the values of several checkpoints at once, for `read_values`."""
+    ropes = [
+        (known, name, rope)
+        for known in checkpoints
+        for name in names
+        if isinstance(rope := known.manifest.values.get(name), Rope)
+    ]
+    keys = [SegmentsKey(known.head.family, rope.runs) for known, _, rope in ropes]
+    for (known, name, rope), found in zip(
+        ropes, await context.backend.read(keys), strict=True
+    ):
+        assert found is not None
+        parts = await context.packer.unpack(found.segments)
+        known.bodies[name] = read_body(rope, parts)
 
 
 async def read_values_of(

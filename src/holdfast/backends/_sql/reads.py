@@ -177,6 +177,7 @@ class Reads:
         name, values, convert = self.threads(
             Threads(
                 kind=query.kind,
+                without=query.without,
                 owner=query.owner,
                 agent=query.agent,
                 after=query.after,

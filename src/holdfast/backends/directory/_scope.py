@@ -13,7 +13,6 @@ from holdfast._port import (
     CheckpointKey,
     Entries,
     FamilyEntries,
-    IndexKey,
     Key,
     LineLength,
     Marked,
@@ -21,6 +20,7 @@ from holdfast._port import (
     Moves,
     Query,
     Saves,
+    SegmentsKey,
     StateKey,
     ThreadKey,
     Threads,
@@ -66,15 +66,16 @@ def thread(name: str) -> FolderScope:
 
 def of_keys(keys: Iterable[Key[Any]]) -> FolderScope:
     """The scope of a read."""
-    found = NOTHING
+    names: set[str] = set()
+    families: set[int] = set()
     for key in keys:
         if isinstance(key, ThreadKey | StateKey):
-            found |= thread(key.name)
-        elif isinstance(key, CheckpointKey):
-            found |= family(key.family)
-        elif not isinstance(key, IndexKey):
+            names.add(key.name)
+        elif isinstance(key, CheckpointKey | SegmentsKey):
+            families.add(key.family)
+        else:
             return EVERYTHING
-    return found
+    return FolderScope(frozenset(names), frozenset(families))
 
 
 def of_query(query: Query[Any]) -> FolderScope:

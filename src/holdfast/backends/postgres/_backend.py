@@ -12,7 +12,7 @@ from holdfast._port import (
     Admission,
     Adoption,
     Facts,
-    Indexing,
+    IndexBatch,
     Key,
     Prune,
     Pruned,
@@ -37,8 +37,8 @@ from holdfast.backends.postgres._pools import BlockingConnections, NativeConnect
 from holdfast.backends.postgres._prune import DryRun, PostgresPrune
 from holdfast.backends.postgres._read import (
     FeedPage,
+    read_all,
     read_changes,
-    read_one,
     read_page,
     read_segments,
 )
@@ -203,16 +203,16 @@ class PostgresBackend:
     # --- reading ----------------------------------------------------------------------
 
     async def read(self, keys: Sequence[Key[R]]) -> list[R | None]:
-        async def read_all(db: Statements) -> list[R | None]:
-            return [await read_one(db, key) for key in keys]
-
-        return await self._sessions.use(read_all)
+        return await self._sessions.use(lambda db: read_all(db, keys))
 
     async def segments(self, family: int, runs: Sequence[Run]) -> list[Segment]:
         return await self._sessions.use(lambda db: read_segments(db, family, runs))
 
     async def scan(self, query: Query[R]) -> Page[R]:
-        return await self._sessions.use(lambda db: read_page(db, query))
+        in_one_view = self._is_borrowed
+        return await self._sessions.use(
+            lambda db: read_page(db, query, in_one_view=in_one_view)
+        )
 
     async def changes(self, after: int, limit: int, timeout: float) -> Page[Change]:
         in_one_view = self._is_borrowed
@@ -226,14 +226,13 @@ class PostgresBackend:
 
     # --- search -----------------------------------------------------------------------
 
-    async def index(self, updates: Sequence[Indexing]) -> None:
+    async def index(self, batch: IndexBatch) -> None:
         self._check_writable()
 
         async def catch_up(db: Statements) -> None:
             async with db.transaction():
                 await _search.create(db, self._schema)
-                for update in updates:
-                    await _search.write(db, update)
+                await _search.write(db, batch)
 
         await self._sessions.use(catch_up, Limit.STATEMENT)
 

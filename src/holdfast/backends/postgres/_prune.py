@@ -9,6 +9,7 @@ from holdfast._port import FamilyPlan, Prune, Pruned, Write
 from holdfast._values.records import Run, ThreadRecord
 from holdfast.backends._sql.conflicts import stale_plan
 from holdfast.backends._sql.rows import Row
+from holdfast.backends.postgres import _search
 from holdfast.backends.postgres._arrays import int8s, texts
 from holdfast.backends.postgres._outcome import Trace
 from holdfast.backends.postgres._statements import Statements
@@ -117,9 +118,15 @@ class PostgresPrune(PruneCounts):
         for family in plan.families:
             await self._thin_family(family)
         if plan.forget_before is not None:
-            await self.db.rows("forget_tombstones", before=plan.forget_before)
-            await self.db.rows("forget_moves")
+            await self._forget(plan.forget_before)
         await self._write(plan.then)
+
+    async def _forget(self, before: int) -> None:
+        forgotten = await self.db.rows("forget_tombstones", before=before)
+        if forgotten:
+            # The search index may still have what only the tombstones told it to drop.
+            await _search.reset(self.db, max(changed for (changed,) in forgotten))
+        await self.db.rows("forget_moves")
 
     async def _write(self, writes: tuple[Write, ...]) -> None:
         for write in writes:

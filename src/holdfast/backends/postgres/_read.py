@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import msgspec
 
 from holdfast._port import (
     Candidates,
-    IndexKey,
     Key,
     Outdated,
+    OutdatedCount,
     Query,
     Scattered,
+    Segments,
+    SegmentsKey,
     StateKey,
     Stored,
 )
 from holdfast._values.records import Change, Page, Run, Segment
 from holdfast.backends._sql.reads import Reads, Statement, to_changes
-from holdfast.backends._sql.rows import COLUMNS, to_segments
+from holdfast.backends._sql.rows import COLUMNS, Row, to_segments
 from holdfast.backends.postgres import _search
 from holdfast.backends.postgres._arrays import int8s
 from holdfast.backends.postgres._rows import CODEC, in_order
@@ -39,12 +41,19 @@ async def run(db: Statements, statement: Statement[T]) -> T:
     return statement.convert(await db.rows(statement.name, **statement.values))
 
 
+async def read_all(db: Statements, keys: Sequence[Key[Any]]) -> list[Any]:
+    """The records of some keys, ``None`` for a missing one."""
+    if len(keys) > 1 and all(isinstance(key, SegmentsKey) for key in keys):
+        return await _many_segments(db, cast("Sequence[SegmentsKey]", keys))
+    return [await read_one(db, key) for key in keys]
+
+
 async def read_one(db: Statements, key: Key[Any]) -> Any:
     """The record of a key, ``None`` if there is none."""
     if isinstance(key, StateKey):
         return await _state(db, key)
-    if isinstance(key, IndexKey):
-        return await _search.read_indexed(db, key.number)
+    if isinstance(key, SegmentsKey):
+        return Segments(tuple(await read_segments(db, key.family, key.runs)))
     return await run(db, READS.key(key))
 
 
@@ -77,6 +86,25 @@ async def read_segments(
     return _complete(family, runs, to_segments(found, family))
 
 
+async def _many_segments(db: Statements, keys: Sequence[SegmentsKey]) -> list[Segments]:
+    """The segments of many families, by one statement."""
+    runs = [(place, run) for place, key in enumerate(keys) for run in key.runs]
+    rows = await db.rows(
+        "many_segments",
+        families=int8s([keys[place].family for place, _ in runs]),
+        firsts=int8s([run.first for _, run in runs]),
+        lasts=int8s([run.last for _, run in runs]),
+    )
+    found: dict[int, list[Row]] = {place: [] for place in range(len(keys))}
+    for row in rows:
+        place, _ = runs[row[0] - 1]
+        found[place].append(row[1:])
+    return [
+        Segments(tuple(_complete(k.family, k.runs, to_segments(rows, k.family))))
+        for k, rows in zip(keys, found.values(), strict=True)
+    ]
+
+
 def _complete(
     family: int, runs: Sequence[Run], segments: list[Segment]
 ) -> list[Segment]:
@@ -86,14 +114,24 @@ def _complete(
     return found
 
 
-async def read_page(db: Statements, query: Query[Any]) -> Page[Any]:
-    """One page of a listing; its cursor is the sequence number to go on from."""
+async def read_page(
+    db: Statements, query: Query[Any], *, in_one_view: bool = False
+) -> Page[Any]:
+    """One page of a listing; its cursor is the sequence number to go on from.
+
+    ``in_one_view`` says that all statements may run in one transaction.
+    """
     if isinstance(query, Candidates):
         if await _search.exists(db):
-            return await _search.read_candidates(db, query)
+            found = await _search.read_candidates(db, query)
+            if found is not None:
+                return found
         return await run(db, READS.candidates(query))
     if isinstance(query, Outdated):
-        return await _search.read_outdated(db, query)
+        horizon = await _horizon(db, in_one_view=in_one_view)
+        return await _search.read_outdated(db, query, horizon.last)
+    if isinstance(query, OutdatedCount):
+        return await _search.count_outdated(db, query)
     if isinstance(query, Scattered):
         return await _search.read_scattered(db, query)
     return await run(db, READS.page(query))
@@ -114,15 +152,7 @@ async def read_changes(
     ``in_one_view`` says that both statements may run in one transaction.
     """
     # Two statements: rows must be read after the horizon is known.
-    found = await db.row("horizon")
-    assert found is not None
-    (horizon, pending), is_standby, isolation = found
-    if is_standby:
-        raise Unsupported("a standby cannot tell changes; open the primary")
-    if in_one_view and isolation not in SEES_WHAT_IS_NEW:
-        raise Unsupported(
-            f"a {isolation} transaction may miss changes; read them outside of it"
-        )
+    horizon, is_pending = await _horizon(db, in_one_view=in_one_view)
     # Read no more numbers than a page can need, since the feed may be long; more where
     # many were removed.
     span = limit
@@ -132,4 +162,24 @@ async def read_changes(
         if len(rows) == limit or last == horizon or horizon < after:
             break
         span *= 4
-    return FeedPage(to_changes(rows, after), is_pending=pending is not None)
+    return FeedPage(to_changes(rows, after), is_pending=is_pending)
+
+
+class _Horizon(NamedTuple):
+    """The last settled change, and whether a running transaction may add others."""
+
+    last: int
+    is_pending: bool
+
+
+async def _horizon(db: Statements, *, in_one_view: bool) -> _Horizon:
+    found = await db.row("horizon")
+    assert found is not None
+    (last, pending), is_standby, isolation = found
+    if is_standby:
+        raise Unsupported("a standby cannot tell changes; open the primary")
+    if in_one_view and isolation not in SEES_WHAT_IS_NEW:
+        raise Unsupported(
+            f"a {isolation} transaction may miss changes; read them outside of it"
+        )
+    return _Horizon(last, pending is not None)

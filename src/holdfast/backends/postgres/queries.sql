@@ -353,6 +353,13 @@ from unnest(:firsts::bigint[], :lasts::bigint[]) with ordinality
 join hf.segment s on s.family = :family and s.number between r.first and r.last
 order by r.place, s.number
 
+-- name: many_segments
+-- Runs of several families.
+select r.place, s.number, s.packing, s.data, s.checksum
+from unnest(:families::bigint[], :firsts::bigint[], :lasts::bigint[]) with ordinality
+    r (family, first, last, place)
+join hf.segment s on s.family = r.family and s.number between r.first and r.last
+
 -- name: horizon
 -- A standby does not show the locks; a transaction that keeps its first view does not
 -- show the rows that belong to them.
@@ -471,10 +478,11 @@ with gone as (
     where t.deleted_at < :before and not exists (
         select 1 from hf.checkpoint c
         where c.family = t.family and c.thread = t.number)
-    returning t.name, t.number
+    returning t.name, t.number, t.changed
 )
 delete from hf.directory d using gone
 where d.name = gone.name and d.number = gone.number
+returning gone.changed
 
 -- name: forget_moves
 delete from hf.move m

@@ -19,6 +19,7 @@ from holdfast.backends.sqlite._connection import (
 )
 from holdfast.backends.sqlite._database import Database
 from holdfast.backends.sqlite._hooks import PAGE, Hooks
+from holdfast.backends.sqlite._search import reset_search
 from holdfast.backends.sqlite._writer_queue import LockFile
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "connect",
     "page_checksums",
     "prepare",
+    "reset_search",
     "transaction",
     "translated",
     "translation",

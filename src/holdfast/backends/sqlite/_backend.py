@@ -15,7 +15,7 @@ from holdfast._port import (
     Adoption,
     Backend,
     Facts,
-    Indexing,
+    IndexBatch,
     Inspection,
     Key,
     Outcome,
@@ -47,8 +47,8 @@ from holdfast.backends.sqlite._maintenance import (
     sync_file,
 )
 from holdfast.backends.sqlite._read import (
+    read_all,
     read_changes,
-    read_one,
     read_page,
     read_segments,
 )
@@ -166,8 +166,8 @@ class SqliteBackend:
         except _DryRun as counted:
             return counted.pruned
 
-    async def index(self, updates: Sequence[Indexing]) -> None:
-        self._exclusively(lambda db: write_index(db, updates))
+    async def index(self, batch: IndexBatch) -> None:
+        self._exclusively(lambda db: write_index(db, batch))
 
     async def mend(self) -> bool:
         if self._read_only:
@@ -208,7 +208,7 @@ class SqliteBackend:
 
     async def read(self, keys: Sequence[Key[R]]) -> list[R | None]:
         with self._reading() as db:
-            return [read_one(db, key) for key in keys]
+            return read_all(db, keys)
 
     async def segments(self, family: int, runs: Sequence[Run]) -> list[Segment]:
         with self._reading() as db:

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any, TypeVar, cast
 
 import apsw
+import orjson
 
 from holdfast._port import (
     Candidate,
     Candidates,
-    IndexKey,
     Key,
     Outdated,
+    OutdatedCount,
     Query,
     Scattered,
+    Segments,
+    SegmentsKey,
     StateKey,
     Stored,
 )
 from holdfast._values.records import Change, Page, Run, Segment
 from holdfast.backends._sql.reads import Reads, Statement, to_changes
-from holdfast.backends._sql.rows import to_segments
+from holdfast.backends._sql.rows import Row, to_segments
 from holdfast.backends.sqlite import _search
 from holdfast.backends.sqlite._connection import snapshot
 from holdfast.backends.sqlite._rows import CODEC
@@ -37,13 +41,20 @@ def run(db: apsw.Connection, statement: Statement[T]) -> T:
     return statement.convert(rows(db, statement.name, **statement.values))
 
 
+def read_all(db: apsw.Connection, keys: Sequence[Key[Any]]) -> list[Any]:
+    """The records of some keys, ``None`` for a missing one."""
+    if len(keys) > 1 and all(isinstance(key, SegmentsKey) for key in keys):
+        return _many_segments(db, cast("Sequence[SegmentsKey]", keys))
+    return [read_one(db, key) for key in keys]
+
+
 def read_one(db: apsw.Connection, key: Key[Any]) -> Any:
     """The record of a key, ``None`` if there is none."""
     if isinstance(key, StateKey):
         with snapshot(db):
             return _state(db, key)
-    if isinstance(key, IndexKey):
-        return _search.read_indexed(db, key.number)
+    if isinstance(key, SegmentsKey):
+        return Segments(tuple(read_segments(db, key.family, key.runs)))
     return run(db, READS.key(key))
 
 
@@ -71,12 +82,39 @@ def read_segments(
     return found
 
 
+def _many_segments(db: apsw.Connection, keys: Sequence[SegmentsKey]) -> list[Segments]:
+    """The segments of many families, by one statement."""
+    bounds = [
+        (key.family << 32 | first, key.family << 32 | last)
+        for key in keys
+        for first, last in key.runs
+    ]
+    found: dict[int, list[Row]] = {place: [] for place in range(len(bounds))}
+    for read in rows(db, "many_segments", bounds=orjson.dumps(bounds).decode()):
+        found[read[0]].append(read[1:])
+    pieces = iter(zip(bounds, found.values(), strict=True))
+    return [_complete(key, islice(pieces, len(key.runs))) for key in keys]
+
+
+def _complete(
+    key: SegmentsKey, pieces: Iterable[tuple[tuple[int, int], list[Row]]]
+) -> Segments:
+    segments: list[Segment] = []
+    for (first, last), found in pieces:
+        if len(found) != last - first + 1:
+            raise Corrupt(f"family {key.family}", "segments are missing")
+        segments += to_segments(sorted(found), key.family)
+    return Segments(tuple(segments))
+
+
 def read_page(db: apsw.Connection, query: Query[Any]) -> Page[Any]:
     """One page of a listing; its cursor is the sequence number to go on from."""
     if isinstance(query, Candidates):
         return _candidates(db, query)
     if isinstance(query, Outdated):
         return _search.read_outdated(db, query)
+    if isinstance(query, OutdatedCount):
+        return _search.count_outdated(db, query)
     if isinstance(query, Scattered):
         return _search.read_scattered(db, query)
     return run(db, READS.page(query))
@@ -90,5 +128,7 @@ def read_changes(db: apsw.Connection, after: int, limit: int) -> Page[Change]:
 def _candidates(db: apsw.Connection, query: Candidates) -> Page[Candidate]:
     with snapshot(db):
         if _search.exists(db):
-            return _search.read_candidates(db, query)
+            found = _search.read_candidates(db, query)
+            if found is not None:
+                return found
     return run(db, READS.candidates(query))

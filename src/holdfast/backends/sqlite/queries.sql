@@ -170,6 +170,12 @@ where thread = :thread and checkpoint = :checkpoint and key = :key
 -- name: segments
 select key, packing, data, checksum from segment where key between ? and ? order by key
 
+-- name: many_segments
+-- In the order of the bounds, though nothing but this loop says so.
+select b.key, s.key, s.packing, s.data, s.checksum
+from json_each(:bounds) b
+cross join segment s on s.key between b.value ->> 0 and b.value ->> 1
+
 -- name: changes
 select c.seq, o.name, 'save' as kind, c.id as subject, c.saved_at
 from checkpoint c join thread o on o.number = c.thread
@@ -257,6 +263,7 @@ delete from thread
 where deleted_at < :before and number < (select max(number) from thread)
     and not exists (select 1 from checkpoint
         where checkpoint.family = thread.family and checkpoint.thread = thread.number)
+returning changed
 
 -- name: forget_moves
 delete from move
