@@ -88,7 +88,9 @@ async def read_segments(
 
 async def _many_segments(db: Statements, keys: Sequence[SegmentsKey]) -> list[Segments]:
     """The segments of many families, by one statement."""
-    runs = [(place, run) for place, key in enumerate(keys) for run in key.runs]
+    runs: list[tuple[int, Run]] = [
+        (place, run) for place, key in enumerate(keys) for run in key.runs
+    ]
     rows = await db.rows(
         "many_segments",
         families=int8s([keys[place].family for place, _ in runs]),
@@ -97,7 +99,7 @@ async def _many_segments(db: Statements, keys: Sequence[SegmentsKey]) -> list[Se
     )
     found: dict[int, list[Row]] = {place: [] for place in range(len(keys))}
     for row in rows:
-        place, _ = runs[row[0] - 1]
+        place, _ = runs[int(row[0]) - 1]
         found[place].append(row[1:])
     return [
         Segments(tuple(_complete(k.family, k.runs, to_segments(rows, k.family))))
