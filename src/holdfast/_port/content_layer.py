@@ -20,7 +20,7 @@ from holdfast._port.plans import (
     Pruned,
     Relink,
 )
-from holdfast._port.queries import Candidate, Candidates, Query, Stale
+from holdfast._port.queries import Candidate, Candidates, Query, Stale, Threads
 from holdfast._port.reads import Key, Segments, Stored
 from holdfast._port.writes import Details, Outcome, Receipt, Start, Write
 from holdfast._values.records import (
@@ -152,11 +152,14 @@ class ContentLayer(Layer):
         return Page(tuple(_record(r, self._decode) for r in page), page.cursor)
 
     def _query(self, query: Query[R]) -> Query[R]:
-        if not isinstance(query, Candidates):
-            return query
-        encoded = replace(query, texts=tuple(map(self.encode_text, query.texts)))
-        # It asks for the same records, which a type checker cannot follow.
-        return cast("Query[R]", encoded)
+        # Both ask for the same records, which a type checker cannot follow.
+        if isinstance(query, Candidates):
+            texts = tuple(map(self.encode_text, query.texts))
+            return cast("Query[R]", replace(query, texts=texts))
+        if isinstance(query, Threads):
+            # The backend cannot look into what it stores; whoever asks does.
+            return cast("Query[R]", replace(query, metadata=()))
+        return query
 
     async def inspect(self) -> Inspection:
         return _ContentInspection(await self.backend.inspect(), self._decode)

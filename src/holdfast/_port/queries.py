@@ -82,7 +82,9 @@ class Threads(Query[ThreadRecord], frozen=True, kw_only=True):
     """The threads, last used first; ``after`` is the cursor of the page before.
 
     Tombstones and threads that were never saved to are left out unless ``every``;
-    threads of the kind ``without`` are left out always.
+    threads of the kind ``without`` are left out always. One of the texts of each of
+    ``metadata`` must be in a thread's encoded metadata. It is no mistake to give others
+    too: whoever asks looks again.
     """
 
     kind: str | None = None
@@ -90,6 +92,7 @@ class Threads(Query[ThreadRecord], frozen=True, kw_only=True):
     owner: str | None = None
     agent: str | None = None
     prefix: str | None = None
+    metadata: tuple[tuple[bytes, ...], ...] = ()
     family: int | None = None
     after: int | None = None
     limit: int | None = None

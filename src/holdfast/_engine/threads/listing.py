@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from holdfast._engine.context import Context
 from holdfast._engine.threads.lineage import only_match
 from holdfast._engine.threads.load import read_listed
+from holdfast._engine.threads.metadata_filter import texts_of
 from holdfast._port import Matches, Threads
 from holdfast._values.records import (
     PIN,
@@ -26,7 +27,7 @@ from holdfast.errors import Unstorable
 
 T = TypeVar("T")
 
-CHUNK = 200
+CHUNK, SMALLEST = 5000, 200
 
 
 class ThreadsQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,8 +52,9 @@ async def threads(context: Context, query: ThreadsQuery) -> Page[ThreadRecord]:
         owner=query.owner,
         agent=query.agent,
         prefix=query.prefix,
+        metadata=tuple(texts_of(key, value) for key, value in wanted),
         after=query.after,
-        limit=CHUNK if wanted else query.limit,
+        limit=query.limit,
     )
     if not wanted:
         return await context.backend.scan(scan)
@@ -60,7 +62,11 @@ async def threads(context: Context, query: ThreadsQuery) -> Page[ThreadRecord]:
     async def matching(_: Context, thread: ThreadRecord) -> ThreadRecord | None:
         return thread if wanted <= thread.metadata.items() else None
 
-    return await read_threads(context, scan, query.limit, matching)
+    # A page may be a pass over all threads, so it is not a small one.
+    limit = CHUNK if query.limit is None else max(query.limit, SMALLEST)
+    return await read_threads(
+        context, replace(scan, limit=limit), query.limit, matching
+    )
 
 
 async def read_threads(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from holdfast._port import (
@@ -24,7 +25,15 @@ from holdfast._port import (
     Weight,
     Weights,
 )
-from holdfast._values.records import Change, Checkpoint, Entry, Move, Page, ThreadRecord
+from holdfast._values.records import (
+    LONGEST_NAME,
+    Change,
+    Checkpoint,
+    Entry,
+    Move,
+    Page,
+    ThreadRecord,
+)
 from holdfast.backends._sql.rows import EntryRow, Row, RowCodec
 
 T = TypeVar("T")
@@ -32,7 +41,12 @@ T = TypeVar("T")
 # Above every sequence number and every count: "from the newest", "no limit".
 LATEST = 1 << 62
 LARGEST_CODE_POINT = "\U0010ffff"
+# Behind a prefix, above every name that begins with it.
+ABOVE = LARGEST_CODE_POINT * LONGEST_NAME
 KEY = EntryRow._fields.index("key")
+# The parameters of the part ``described``.
+ITEMS = ("item", "second")
+TEXTS = ("", "_b", "_c", "_d")
 
 
 class Statement(NamedTuple, Generic[T]):
@@ -163,6 +177,8 @@ class Reads:
             "after": _or_latest(query.after),
             "every": query.every,
             "limit": _or_latest(query.limit),
+            **_narrowed(query),
+            **_described(query.metadata),
         }
 
         def convert(rows: list[Row]) -> Page[ThreadRecord]:
@@ -258,9 +274,34 @@ def to_changes(rows: list[Row], after: int) -> Page[Change]:
 def _threads_name(query: Threads) -> str:
     if query.family is not None:
         return "family_threads"
-    if query.owner is not None:
-        return "owner_threads"
-    return "threads" if query.agent is None else "agent_threads"
+    if any(value is not None for value in _narrowed(query).values()):
+        return "narrowed_threads"
+    return "described_threads" if query.metadata else "threads"
+
+
+def _narrowed(query: Threads) -> dict[str, str | None]:
+    """The one condition that narrows a query, most likely to the fewest threads."""
+    conditions = {
+        "by_owner": query.owner,
+        "by_agent": query.agent,
+        "by_name": query.prefix,
+        "by_kind": query.kind,
+    }
+    by = next((by for by, value in conditions.items() if value is not None), None)
+    narrowed = {name: v if name == by else None for name, v in conditions.items()}
+    prefix = narrowed["by_name"]
+    return {**narrowed, "by_end": None if prefix is None else prefix + ABOVE}
+
+
+def _described(metadata: Sequence[Sequence[bytes]]) -> dict[str, bytes | None]:
+    """Two of the items, those with the longest texts; more of them narrow little."""
+    usable = [texts for texts in metadata if len(texts) <= len(TEXTS)]
+    chosen = sorted(usable, key=lambda texts: -len(texts[0]))[: len(ITEMS)]
+    return {
+        f"{item}{text}": found
+        for item, texts in zip_longest(ITEMS, chosen, fillvalue=())
+        for text, found in zip_longest(TEXTS, texts)
+    }
 
 
 def _or_latest(number: int | None) -> int:

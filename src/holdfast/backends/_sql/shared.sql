@@ -6,51 +6,91 @@
 -- hot
 select {checkpoint_full} from hf.checkpoint_full where id = :id and family = :family
 
+-- part: listed
+-- Which threads belong into a listing. `described` is a part of each dialect: whether the
+-- encoded metadata may hold some items. It comes first: it leaves the fewest.
+{=described}
+and (:every or (deleted_at is null and head is not null))
+and (cast(:kind as text) is null or kind = :kind)
+and (cast(:without as text) is null or kind <> :without)
+and (cast(:owner as text) is null or owner = :owner)
+and (cast(:agent as text) is null or agent = :agent)
+and (cast(:prefix as text) is null or substr(name, 1, length(:prefix)) = :prefix)
+
 -- name: threads
+-- From the newest `recent` on, each sorted by itself, until the page is full.
 select {t.thread_full}
 from (
     select family, number from hf.thread
-    where changed < :after
-        and (:every or (deleted_at is null and head is not null))
-        and (cast(:kind as text) is null or kind = :kind)
-        and (cast(:without as text) is null or kind <> :without)
-        and (cast(:prefix as text) is null
-            or substr(name, 1, length(:prefix)) = :prefix)
-    order by changed desc
+    where recent <= cast(:after as bigint) >> 10 and changed < :after and {=listed}
+    order by recent desc, changed desc
     limit :limit
 ) chosen
 join hf.thread_full t on t.thread_family = chosen.family and t.number = chosen.number
 order by t.changed desc
 
--- name: owner_threads
+-- name: narrowed_threads
+-- Of the four that begin with `by_` one is given. If it leaves few threads they are
+-- sorted, otherwise it is faster to walk as `threads` does.
+with narrow as (
+    select family, number from hf.thread where owner = :by_owner
+    union all
+    select family, number from hf.thread where agent = :by_agent
+    union all
+    select family, number from hf.thread where kind = :by_kind
+    union all
+    select family, number from hf.thread where name >= :by_name and name < :by_end
+),
+found as materialized (
+    select count(*) > 3000 as is_much from (select 1 from narrow limit 3001) first
+)
 select {t.thread_full}
 from (
-    select family, number from hf.thread
-    where owner = :owner and changed < :after
-        and (cast(:agent as text) is null or agent = :agent)
-        and (:every or (deleted_at is null and head is not null))
-        and (cast(:kind as text) is null or kind = :kind)
-        and (cast(:without as text) is null or kind <> :without)
-        and (cast(:prefix as text) is null
-            or substr(name, 1, length(:prefix)) = :prefix)
-    order by changed desc
-    limit :limit
+    select family, number from (
+        select m.family, m.number from narrow
+        join hf.thread m on m.family = narrow.family and m.number = narrow.number
+        where not (select is_much from found) and m.changed < :after and {=listed}
+        order by m.changed desc
+        limit {=unless_much}
+    ) few
+    union all
+    select family, number from (
+        select family, number from hf.thread
+        where (select is_much from found)
+            and recent <= cast(:after as bigint) >> 10 and changed < :after and {=listed}
+        order by recent desc, changed desc
+        limit {=if_much}
+    ) much
 ) chosen
 join hf.thread_full t on t.thread_family = chosen.family and t.number = chosen.number
 order by t.changed desc
 
--- name: agent_threads
-select {t.thread_full}
-from (
-    select family, number from hf.thread
-    where agent = :agent and changed < :after
-        and (:every or (deleted_at is null and head is not null))
-        and (cast(:kind as text) is null or kind = :kind)
-        and (cast(:without as text) is null or kind <> :without)
-        and (cast(:prefix as text) is null
-            or substr(name, 1, length(:prefix)) = :prefix)
+-- name: described_threads
+-- Among the newest, or else one pass over all: to walk far is slower than that.
+with among as materialized (
+    select family, number from (
+        select * from hf.thread
+        where recent <= cast(:after as bigint) >> 10 and changed < :after
+        order by recent desc, changed desc
+        limit 1000
+    ) newest
+    where {=listed}
     order by changed desc
     limit :limit
+),
+found as materialized (
+    select count(*) < :limit as is_short from among
+)
+select {t.thread_full}
+from (
+    select family, number from among where not (select is_short from found)
+    union all
+    select family, number from (
+        select family, number from hf.thread
+        where (select is_short from found) and changed < :after and {=listed}
+        order by changed desc
+        limit {=if_short}
+    ) rest
 ) chosen
 join hf.thread_full t on t.thread_family = chosen.family and t.number = chosen.number
 order by t.changed desc

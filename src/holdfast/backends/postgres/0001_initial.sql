@@ -29,8 +29,8 @@ create unique index directory_living on hf.directory (name) where deleted_at is 
 -- A named line of work. `head` is the sequence number of its current checkpoint, null
 -- until the first save; `owner` is a user, `agent` whom it works for. `changed` is the
 -- number of what was done last: never the same again after the head has moved, by which
--- the index for searching knows. Room is left in the pages, so that moving the head
--- touches no index.
+-- the index for searching knows. `recent`, a 1,024th of it, is what listings go by. Room is
+-- left in the pages, so that moving the head touches no index unless `recent` moves too.
 create table hf.thread (
     family bigint not null,
     number bigint not null,
@@ -46,10 +46,15 @@ create table hf.thread (
     forked_thread text,
     forked_checkpoint text,
     deleted_at bigint,
+    recent bigint not null generated always as (changed >> 10) stored,
     primary key (family, number)
 ) /*partitioned*/ with (fillfactor = 70);
 
-create unique index thread_name on hf.thread (family, name) where deleted_at is null;
+-- By name first, for listings by the beginning of names; living names are unique in
+-- `directory`.
+create index thread_name on hf.thread (name, family);
+create index thread_kind on hf.thread (kind);
+create index thread_recent on hf.thread (recent);
 -- For the index for searching, which knows threads by their numbers.
 create index thread_number on hf.thread (number);
 create index thread_owner on hf.thread (owner) where owner is not null;

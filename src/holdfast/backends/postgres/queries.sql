@@ -2,6 +2,29 @@
 -- Parameters are always bound. What is marked "hot" must name the family it is about.
 -- `_sql/statements.py` explains the notation.
 
+-- part: described
+-- Two items, each with the texts of which one must be there.
+(:item::bytea is null
+    or position(:item::bytea in metadata) > 0
+    or position(:item_b::bytea in metadata) > 0
+    or position(:item_c::bytea in metadata) > 0
+    or position(:item_d::bytea in metadata) > 0)
+and (:second::bytea is null
+    or position(:second::bytea in metadata) > 0
+    or position(:second_b::bytea in metadata) > 0
+    or position(:second_c::bytea in metadata) > 0
+    or position(:second_d::bytea in metadata) > 0)
+
+-- part: if_much
+-- The conditions are looked at once and are enough; a limit that the planner knows helps.
+:limit
+
+-- part: unless_much
+:limit
+
+-- part: if_short
+:limit
+
 -- name: around
 -- The last tells whether pg_trgm is there, or could be made.
 select pg_backend_pid(), current_setting('server_encoding'),

@@ -101,16 +101,20 @@ from unnest(:threads::bigint[], :firsts::bigint[], :lasts::bigint[], :sizes::big
     :hashes::bigint[], :texts::text[]) w (thread, first, last, size, hash, text)
 join hf.search_thread i on i.thread = w.thread
 
+-- part: outdated
+-- A thread that changed after a number is not indexed as it is, or gone and still there.
+t.recent >= cast(:after as bigint) >> 10 and t.changed > :after and t.kind <> :without
+and case when t.deleted_at is null and t.head is not null
+    then i.changed is distinct from t.changed or i.form is distinct from :form
+    else i.thread is not null end
+
 -- name: outdated
 with stale as materialized (
     select t.family, t.number, i.changed as was, i.form
     from hf.thread t
     left join hf.search_thread i on i.family = t.family and i.thread = t.number
-    where t.changed > :after and t.changed <= :up_to and t.kind <> :without
-        and case when t.deleted_at is null and t.head is not null
-            then i.changed is distinct from t.changed or i.form is distinct from :form
-            else i.thread is not null end
-    order by t.changed
+    where {=outdated} and t.changed <= :up_to
+    order by t.recent, t.changed
     limit :limit
 )
 select coalesce(s.was, -1), coalesce(s.form, 0), {t.thread_full}
@@ -122,10 +126,7 @@ order by t.changed
 select count(*)
 from hf.thread t
 left join hf.search_thread i on i.family = t.family and i.thread = t.number
-where t.changed > :after and t.kind <> :without
-    and case when t.deleted_at is null and t.head is not null
-        then i.changed is distinct from t.changed or i.form is distinct from :form
-        else i.thread is not null end
+where {=outdated}
 
 -- name: gone
 select i.thread, i.changed, i.form
@@ -163,6 +164,13 @@ from (
     limit :sample
 ) s
 
+-- part: wanted
+t.changed < :after and t.deleted_at is null and t.head is not null
+and (:kind::text is null or t.kind = :kind)
+and (:without::text is null or t.kind <> :without)
+and (:owner::text is null or t.owner = :owner)
+and (:agent::text is null or t.agent = :agent)
+
 -- name: candidates
 -- The threads that match, and those that are not indexed as they are.
 with matching as materialized (
@@ -184,24 +192,15 @@ chosen as materialized (
     left join hf.search_thread i
         on i.family = t.family and i.thread = t.number and i.changed = t.changed
         and i.form = :form
-    where (i.thread is not null or t.changed <= :position) and t.changed < :after
-        and t.deleted_at is null and t.head is not null
-        and (:kind::text is null or t.kind = :kind)
-        and (:without::text is null or t.kind <> :without)
-        and (:owner::text is null or t.owner = :owner)
-        and (:agent::text is null or t.agent = :agent)
+    where (i.thread is not null or t.changed <= :position) and {=wanted}
     union all
     select t.family, t.number, t.changed, false, null, null
     from hf.thread t
     left join hf.search_thread i
         on i.family = t.family and i.thread = t.number and i.changed = t.changed
         and i.form = :form
-    where t.changed > :position and t.changed < :after and i.thread is null
-        and t.deleted_at is null and t.head is not null
-        and (:kind::text is null or t.kind = :kind)
-        and (:without::text is null or t.kind <> :without)
-        and (:owner::text is null or t.owner = :owner)
-        and (:agent::text is null or t.agent = :agent)
+    where t.recent >= cast(:position as bigint) >> 10 and t.changed > :position
+        and i.thread is null and {=wanted}
     order by 3 desc
     limit :limit
 )

@@ -1,5 +1,27 @@
 -- The statements of the SQLite backend by name. Parameters are always bound.
 
+-- part: described
+-- Two items, each with the texts of which one must be there.
+(:item is null
+    or instr(metadata, :item) > 0 or instr(metadata, :item_b) > 0
+    or (:item_c is not null
+        and (instr(metadata, :item_c) > 0 or instr(metadata, :item_d) > 0)))
+and (:second is null
+    or instr(metadata, :second) > 0 or instr(metadata, :second_b) > 0
+    or (:second_c is not null
+        and (instr(metadata, :second_c) > 0 or instr(metadata, :second_d) > 0)))
+
+-- part: if_much
+-- A limit of 0 ends a statement at once. A condition with a subquery would be looked at
+-- for every row.
+case when (select is_much from found) then :limit else 0 end
+
+-- part: unless_much
+case when (select is_much from found) then 0 else :limit end
+
+-- part: if_short
+case when (select is_short from found) then :limit else 0 end
+
 -- name: next_seq
 select max(
     coalesce((select max(seq) from checkpoint), 0),

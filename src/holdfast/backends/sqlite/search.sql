@@ -99,15 +99,19 @@ values (?, ?, ?, ?, ?, ?)
 -- name: insert_text
 insert into search_text (rowid, text) values (?, ?)
 
+-- part: outdated
+-- A thread that changed after a number is not indexed as it is, or gone and still there.
+t.recent >= :after >> 10 and t.changed > :after and t.kind <> :without
+and case when t.deleted_at is null and t.head is not null
+    then i.changed is not t.changed or i.form is not :form
+    else i.thread is not null end
+
 -- name: outdated
 with stale (number, was, form) as materialized (
     select t.number, i.changed, i.form
     from thread t left join search_thread i on i.thread = t.number
-    where t.changed > :after and t.changed <= :up_to and t.kind <> :without
-        and case when t.deleted_at is null and t.head is not null
-            then i.changed is not t.changed or i.form is not :form
-            else i.thread is not null end
-    order by t.changed
+    where {=outdated} and t.changed <= :up_to
+    order by t.recent, t.changed
     limit :limit
 )
 select coalesce(s.was, -1), coalesce(s.form, 0), {t.thread_full}
@@ -117,10 +121,7 @@ order by t.changed
 -- name: outdated_count
 select count(*)
 from thread t left join search_thread i on i.thread = t.number
-where t.changed > :after and t.kind <> :without
-    and case when t.deleted_at is null and t.head is not null
-        then i.changed is not t.changed or i.form is not :form
-        else i.thread is not null end
+where {=outdated}
 
 -- name: gone
 select i.thread, i.changed, i.form from search_thread i
@@ -155,6 +156,13 @@ from search_text f left join search_stretch s on s.number = f.rowid
 where f.search_text match :grams
 order by s.thread, s.first
 
+-- part: wanted
+t.changed < :after and t.deleted_at is null and t.head is not null
+and (:kind is null or t.kind = :kind)
+and (:without is null or t.kind <> :without)
+and (:owner is null or t.owner = :owner)
+and (:agent is null or t.agent = :agent)
+
 -- name: candidates
 -- The threads that match, and those that are not indexed as they are.
 with found (number, changed, is_indexed) as (
@@ -163,22 +171,14 @@ with found (number, changed, is_indexed) as (
     cross join thread t on t.number = m.value
     left join search_thread i
         on i.thread = t.number and i.changed = t.changed and i.form = :form
-    where t.changed < :after and t.deleted_at is null and t.head is not null
-        and (:kind is null or t.kind = :kind)
-        and (:without is null or t.kind <> :without)
-        and (:owner is null or t.owner = :owner)
-        and (:agent is null or t.agent = :agent)
+    where {=wanted}
     union
     select t.number, t.changed, 0
     from thread t
     left join search_thread i
         on i.thread = t.number and i.changed = t.changed and i.form = :form
-    where t.changed > :position and t.changed < :after and i.thread is null
-        and t.deleted_at is null and t.head is not null
-        and (:kind is null or t.kind = :kind)
-        and (:without is null or t.kind <> :without)
-        and (:owner is null or t.owner = :owner)
-        and (:agent is null or t.agent = :agent)
+    where t.recent >= :position >> 10 and t.changed > :position and i.thread is null
+        and {=wanted}
 ),
 chosen (number, is_indexed) as materialized (
     select number, is_indexed from found order by changed desc limit :limit
