@@ -42,7 +42,7 @@ from holdfast.messages import AnyMessage
 
 # The number of threads in a page of candidates, and about how many bytes of their
 # states are read at once.
-CHUNK = 50
+CHUNK, LARGEST_CHUNK = 50, 1600
 AT_ONCE = 1 << 20
 # In so many threads there is at least one match of a text that counts as frequent.
 SELDOM = 8
@@ -128,6 +128,9 @@ class _Search:
         words = words_of(query.text)
         self.needles = tuple(map(folded, words))
         self.found: list[Match] = []
+        # The number of threads in a page of candidates. It grows with the pages: for
+        # each the index is asked for all matches.
+        self.chunk = CHUNK
         # How many threads were read that the index had not proposed.
         self.looked = 0
         texts = map(prepared, words)
@@ -154,6 +157,7 @@ class _Search:
             after = page.cursor
             if after is None:
                 return Page(tuple(self.found))
+            self.chunk = min(2 * self.chunk, LARGEST_CHUNK)
 
     def _groups(self, page: Page[Candidate]) -> Iterator[Sequence[Candidate]]:
         """The candidates whose messages are read at once: no more than are needed."""
@@ -203,7 +207,7 @@ class _Search:
                 owner=query.owner,
                 agent=query.agent,
                 after=after,
-                limit=CHUNK,
+                limit=self.chunk,
             )
         )
         return Page(tuple(map(Candidate, threads)), threads.cursor)
@@ -231,7 +235,7 @@ class _Search:
             owner=self.query.owner,
             agent=self.query.agent,
             after=after,
-            limit=CHUNK,
+            limit=self.chunk,
             # Not again where the texts turned out to be rare.
             quick=self.looked <= SELDOM * len(self.found),
         )

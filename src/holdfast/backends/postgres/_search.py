@@ -33,10 +33,10 @@ from holdfast.backends.postgres._statements import Statements, checked_schema
 
 # How many patterns the statement gives to the index, which cannot look up an array.
 ASKED = 4
-# A text is frequent if it would take longer to sort all threads that match than to read
-# the threads used last until so many match as a page has: (matches / sample) ** 2 times
-# the number of all threads is at least EVEN then. Measured: a match takes 25 µs, and to
-# read a thread 100 µs.
+# A text is frequent if it takes longer to sort all stretches that match than to read the
+# threads used last until there are as many matches as a page has. Measured: 25 µs for a
+# stretch, 100 µs for a thread, 20 matches in a page. If a share of all stretches match,
+# both take equally long where share * share * stretches is EVEN.
 SAMPLE, EVEN = 64, 80
 
 
@@ -136,7 +136,8 @@ async def read_candidates(db: Statements, query: Candidates) -> Page[Candidate] 
 async def _is_frequent(db: Statements, patterns: Sequence[str]) -> bool:
     about = {"patterns": texts(patterns), "sample": SAMPLE}
     [(matches, of, threads)] = await db.rows("frequency", **about)
-    return bool(of and matches * matches * threads >= EVEN * of * of)
+    share = matches / max(of, 1)
+    return bool(share * share * threads >= EVEN)
 
 
 def _candidate(row: Row) -> Candidate:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import apsw
@@ -42,11 +42,13 @@ QUERIES = load_queries("search.sql")
 GRAM = 3
 # Each is one more list to walk through, and so many are seldom together by chance.
 MOST_GRAMS = 32
-# A text is frequent if it would take longer to sort all threads that match than to read
-# the threads used last until so many match as a page has: (matches / SAMPLE) ** 2 times
-# the number of all stretches is at least EVEN then. Measured: a match takes 4 µs, and
-# to read a thread 100 µs.
+# A text is frequent if it takes longer to sort all stretches that match than to read the
+# threads used last until there are as many matches as a page has. Measured: 4 µs for a
+# stretch, 100 µs for a thread, 20 matches in a page. If a share of all stretches match,
+# both take equally long where share * share * stretches is EVEN.
 SAMPLE, EVEN = 256, 500
+# So many matches are sorted in any case.
+FEW = 200
 TABLES = (
     "search_state",
     "search_thread",
@@ -148,14 +150,9 @@ def _stretches(db: apsw.Connection, numbers: Sequence[int]) -> Stretches:
 
 def read_candidates(db: apsw.Connection, query: Candidates) -> Page[Candidate] | None:
     """The threads in which some texts may stand; ``None`` to read those used last."""
-    grams = _grams(query.texts)
-    if query.quick and _is_frequent(db, grams):
+    where = _places(db, _grams(query.texts), quick=query.quick)
+    if where is None:
         return None
-    where: defaultdict[int, list[range]] = defaultdict(list)
-    for thread, first, last in rows(db, "matching", grams=grams):
-        if thread is None:
-            raise Corrupt("the search index", "it holds a text of no thread")
-        where[thread].append(range(first, last + 1))
     found = rows(
         db,
         "candidates",
@@ -171,17 +168,39 @@ def read_candidates(db: apsw.Connection, query: Candidates) -> Page[Candidate] |
     )
     threads = [(r[0], CODEC.thread(r[1:])) for r in found]
     items = tuple(
-        Candidate(thread, tuple(where[thread.number]) if is_indexed else None)
+        Candidate(thread, tuple(_ranges(where[thread.number])) if is_indexed else None)
         for is_indexed, thread in threads
     )
     full = bool(items) and len(items) == query.limit
     return Page(items, items[-1].thread.changed if full else None)
 
 
+def _places(
+    db: apsw.Connection, grams: str, *, quick: bool
+) -> dict[int, list[tuple[int, int]]] | None:
+    """The stretches that match, by thread; ``None`` if it is quicker without them."""
+    found = rows(db, "matching", grams=grams, limit=FEW if quick else LATEST)
+    if quick and len(found) == FEW:
+        if _is_frequent(db, grams):
+            return None
+        found = rows(db, "matching", grams=grams, limit=LATEST)
+    where: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    for thread, first, last in found:
+        if thread is None:
+            raise Corrupt("the search index", "it holds a text of no thread")
+        where[thread].append((first, last))
+    return where
+
+
+def _ranges(stretches: list[tuple[int, int]]) -> Iterator[range]:
+    return (range(first, last + 1) for first, last in sorted(stretches))
+
+
 def _is_frequent(db: apsw.Connection, grams: str) -> bool:
     [(last,)] = rows(db, "last_stretch")
     [(matches,)] = rows(db, "frequency", grams=grams, after=last - SAMPLE)
-    return bool(matches * matches * last >= EVEN * SAMPLE * SAMPLE)
+    share = matches / min(SAMPLE, last)
+    return bool(share * share * last >= EVEN)
 
 
 def _json(values: Sequence[int]) -> str:

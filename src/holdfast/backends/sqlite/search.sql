@@ -154,7 +154,7 @@ select count(*) from search_text where search_text match :grams and rowid > :aft
 select s.thread, s.first, s.last
 from search_text f left join search_stretch s on s.number = f.rowid
 where f.search_text match :grams
-order by s.thread, s.first
+limit :limit
 
 -- part: wanted
 t.changed < :after and t.deleted_at is null and t.head is not null
@@ -171,8 +171,8 @@ with found (number, changed, is_indexed) as (
     cross join thread t on t.number = m.value
     left join search_thread i
         on i.thread = t.number and i.changed = t.changed and i.form = :form
-    where {=wanted}
-    union
+    where (i.thread is not null or t.changed <= :position) and {=wanted}
+    union all
     select t.number, t.changed, 0
     from thread t
     left join search_thread i
