@@ -87,13 +87,14 @@ class Statements:
 
 
 class StateReads(Layer):
-    """How many states are read."""
+    """How many states are read, and how often several at once."""
 
     def __init__(self, backend):
         super().__init__(backend)
-        self.count = 0
+        self.calls = self.count = 0
 
     async def read(self, keys):
+        self.calls += 1
         self.count += sum(isinstance(key, SegmentsKey) for key in keys)
         return await self.backend.read(keys)
 
@@ -130,6 +131,15 @@ def test_only_the_conversation_that_holds_all_words_is_read(memory):
 
     assert places(found) == [("both", 0)]
     assert reads.count == 1
+
+
+def test_the_conversations_of_a_page_are_read_at_once(memory):
+    fill(memory)
+    memory.search("needle")
+    store, reads = watched(memory)
+
+    assert len(store.search("needle", limit=5)) == 5
+    assert (reads.calls, reads.count) == (1, 5)
 
 
 def test_without_an_index_every_conversation_is_read(memory):

@@ -8,6 +8,7 @@ index, are read instead.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from math import ceil
 from typing import Literal, get_args
 
 import msgspec
@@ -166,7 +167,7 @@ class _Search:
 
         def size(candidate: Candidate) -> int:
             head = candidate.thread.head
-            return max(head.size if head else 0, AT_ONCE // missing)
+            return max(head.size if head else 0, ceil(AT_ONCE / missing))
 
         return batches(page, size, AT_ONCE)
 
