@@ -35,7 +35,7 @@ from holdfast.errors import Busy, Corrupt, HoldfastError, Unsupported
 BATCH = 1 << 19
 # The number of threads in a page of outdated ones, and about how many bytes of their
 # states are read at once.
-PAGE = 1000
+PAGE = 4000
 AT_ONCE = 1 << 20
 
 # How many of the first stretches of a thread are kept as they are.
@@ -87,8 +87,9 @@ class _Indexer:
     async def catch_up(self) -> None:
         """Index what is outdated, the earliest change first.
 
-        Every batch moves the change up to which the index is complete, so a search
-        that is killed is continued by the next one.
+        Every page moves the change up to which the index is complete, and what was
+        indexed of a page is not outdated any more, so a search that is killed is
+        continued by the next one.
         """
         after: int | None = None
         while True:
@@ -117,13 +118,12 @@ class _Indexer:
             page = await self.context.backend.scan(query)
             await self._index(page)
             if self.updates:
-                await self._commit(None)
+                await self._commit()
             after = page.cursor
             if after is None:
                 return
 
     async def _index(self, page: Page[Stale]) -> None:
-        up_to: int | None = None
         for group in batches(page, _state_size, AT_ONCE):
             threads = [stale.thread for stale in group]
             opened = await open_threads(self.context, threads)
@@ -132,11 +132,10 @@ class _Indexer:
                     self.updates.append(update)
                     self.size += sum(map(len, update.texts))
                     if self.size >= BATCH:
-                        await self._commit(up_to)
-                up_to = stale.changed
+                        await self._commit()
                 self.done += 1
 
-    async def _commit(self, up_to: int | None) -> None:
+    async def _commit(self, up_to: int | None = None) -> None:
         updates, self.updates, self.size = tuple(self.updates), [], 0
         batch = IndexBatch(form=FORM, without=PIN, threads=updates, up_to=up_to)
         await self.context.backend.index(batch)
