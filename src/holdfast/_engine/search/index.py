@@ -35,7 +35,7 @@ from holdfast.errors import Busy, Corrupt, HoldfastError, Unsupported
 BATCH = 1 << 19
 # The number of threads in a page of outdated ones, and about how many bytes of their
 # states are read at once.
-PAGE = 4000
+PAGE = 2000
 AT_ONCE = 1 << 20
 
 # How many of the first stretches of a thread are kept as they are.

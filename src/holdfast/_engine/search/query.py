@@ -45,8 +45,8 @@ from holdfast.messages import AnyMessage
 # states are read at once.
 CHUNK, LARGEST_CHUNK = 50, 1600
 AT_ONCE = 1 << 20
-# In so many threads there is at least one match of a text that counts as frequent.
-SELDOM = 8
+# A text that counts as frequent has at least one match in so many threads.
+SELDOM = 25
 # What a search lists and its limit counts.
 Per = Literal["message", "conversation"]
 # A cursor is the ``changed`` of a thread, and in these bits the position of a message.
@@ -238,7 +238,7 @@ class _Search:
             after=after,
             limit=self.chunk,
             # Not again where the texts turned out to be rare.
-            quick=self.looked <= SELDOM * len(self.found),
+            quick=self.looked <= SELDOM * (len(self.found) + 1),
         )
         return await self.context.backend.scan(query)
 

@@ -33,10 +33,10 @@ from holdfast.backends.postgres._statements import Statements, checked_schema
 
 # How many patterns the statement gives to the index, which cannot look up an array.
 ASKED = 4
-# A text is frequent if it takes longer to sort all stretches that match than to read the
-# threads used last until there are as many matches as a page has. Measured: 25 µs for a
-# stretch, 100 µs for a thread, 20 matches in a page. If a share of all stretches match,
-# both take equally long where share * share * stretches is EVEN.
+# A text is frequent if it takes longer to sort all stretches that match than to read
+# the threads used last until there are as many matches as a page has. Measured: 25 µs
+# for a stretch, 100 µs for a thread, 20 matches in a page. If a share of all stretches
+# match, both take equally long where share * share * stretches is EVEN.
 SAMPLE, EVEN = 64, 80
 
 

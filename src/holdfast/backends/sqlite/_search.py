@@ -42,10 +42,10 @@ QUERIES = load_queries("search.sql")
 GRAM = 3
 # Each is one more list to walk through, and so many are seldom together by chance.
 MOST_GRAMS = 32
-# A text is frequent if it takes longer to sort all stretches that match than to read the
-# threads used last until there are as many matches as a page has. Measured: 4 µs for a
-# stretch, 100 µs for a thread, 20 matches in a page. If a share of all stretches match,
-# both take equally long where share * share * stretches is EVEN.
+# A text is frequent if it takes longer to sort all stretches that match than to read
+# the threads used last until there are as many matches as a page has. Measured: 4 µs
+# for a stretch, 100 µs for a thread, 20 matches in a page. If a share of all stretches
+# match, both take equally long where share * share * stretches is EVEN.
 SAMPLE, EVEN = 256, 500
 # So many matches are sorted in any case.
 FEW = 200
@@ -179,13 +179,14 @@ def _places(
     db: apsw.Connection, grams: str, *, quick: bool
 ) -> dict[int, list[tuple[int, int]]] | None:
     """The stretches that match, by thread; ``None`` if it is quicker without them."""
-    found = rows(db, "matching", grams=grams, limit=FEW if quick else LATEST)
-    if quick and len(found) == FEW:
-        if _is_frequent(db, grams):
+    found = rows(db, "matching", grams=grams, after=0, limit=FEW)
+    if len(found) == FEW:
+        if quick and _is_frequent(db, grams):
             return None
-        found = rows(db, "matching", grams=grams, limit=LATEST)
+        last = found[-1][0]
+        found += rows(db, "matching", grams=grams, after=last, limit=LATEST)
     where: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
-    for thread, first, last in found:
+    for _, thread, first, last in found:
         if thread is None:
             raise Corrupt("the search index", "it holds a text of no thread")
         where[thread].append((first, last))

@@ -155,9 +155,10 @@ select count(*) from search_text where search_text match :grams and rowid > :aft
 
 -- name: matching
 -- A row without a stretch says that the two tables do not belong together.
-select s.thread, s.first, s.last
+select f.rowid, s.thread, s.first, s.last
 from search_text f left join search_stretch s on s.number = f.rowid
-where f.search_text match :grams
+where f.search_text match :grams and f.rowid > :after
+order by f.rowid
 limit :limit
 
 -- part: wanted
