@@ -105,3 +105,16 @@ def test_a_frequent_word_is_found_as_a_rare_one_is(place, door, monkeypatch):
         assert (_found(store, "fox"), _found(store, "hen")) == rare
         assert rare[0] == ["b", "a"]
         assert len(rare[1]) == 60
+
+
+def test_a_search_in_a_transaction_of_the_caller_lets_others_index(place):
+    with place.open() as store, place.open(busy_timeout=2) as other:
+        _talk(store, "a")
+        with place.connect() as connection:
+            within = store.using(connection)
+            within.conversations.add("a", user("more of it"))
+            assert _found(within, "more of") == ["a"]
+
+            assert _found(other) == ["a"]
+            assert place.run("select count(*) from hf.search_stretch") == [(1,)]
+        connection.close()

@@ -14,6 +14,7 @@ from holdfast._port import (
     Facts,
     IndexBatch,
     Key,
+    Outdated,
     Prune,
     Pruned,
     Query,
@@ -209,10 +210,9 @@ class PostgresBackend:
         return await self._sessions.use(lambda db: read_segments(db, family, runs))
 
     async def scan(self, query: Query[R]) -> Page[R]:
-        in_one_view = self._is_borrowed
-        return await self._sessions.use(
-            lambda db: read_page(db, query, in_one_view=in_one_view)
-        )
+        if isinstance(query, Outdated) and not self._can_index():
+            return Page(())
+        return await self._sessions.use(lambda db: read_page(db, query))
 
     async def changes(self, after: int, limit: int, timeout: float) -> Page[Change]:
         in_one_view = self._is_borrowed
@@ -235,6 +235,10 @@ class PostgresBackend:
                 await _search.write(db, batch)
 
         await self._sessions.use(catch_up, Limit.STATEMENT)
+
+    def _can_index(self) -> bool:
+        # In the caller's transaction, other searches would wait until it ends.
+        return not (self._settings.read_only or self._is_borrowed)
 
     async def mend(self) -> bool:
         return False

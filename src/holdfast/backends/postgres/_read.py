@@ -116,13 +116,8 @@ def _complete(
     return found
 
 
-async def read_page(
-    db: Statements, query: Query[Any], *, in_one_view: bool = False
-) -> Page[Any]:
-    """One page of a listing; its cursor is the sequence number to go on from.
-
-    ``in_one_view`` says that all statements may run in one transaction.
-    """
+async def read_page(db: Statements, query: Query[Any]) -> Page[Any]:
+    """One page of a listing; its cursor is the sequence number to go on from."""
     if isinstance(query, Candidates):
         if await _search.exists(db):
             found = await _search.read_candidates(db, query)
@@ -130,8 +125,8 @@ async def read_page(
                 return found
         return await run(db, READS.candidates(query))
     if isinstance(query, Outdated):
-        horizon = await _horizon(db, in_one_view=in_one_view)
-        return await _search.read_outdated(db, query, horizon.last)
+        last, _ = await _horizon(db, in_one_view=False)
+        return await _search.read_outdated(db, query, last)
     if isinstance(query, OutdatedCount):
         return await _search.count_outdated(db, query)
     if isinstance(query, Scattered):

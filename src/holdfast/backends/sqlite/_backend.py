@@ -19,6 +19,7 @@ from holdfast._port import (
     Inspection,
     Key,
     Outcome,
+    Outdated,
     Prune,
     Pruned,
     Query,
@@ -215,6 +216,8 @@ class SqliteBackend:
             return read_segments(db, family, runs)
 
     async def scan(self, query: Query[R]) -> Page[R]:
+        if isinstance(query, Outdated) and self._read_only:
+            return Page(())
         with self._reading() as db:
             return read_page(db, query)
 
