@@ -20,7 +20,7 @@ from holdfast._port.plans import (
     Pruned,
     Relink,
 )
-from holdfast._port.queries import Candidate, Candidates, Query, Threads
+from holdfast._port.queries import Candidate, Candidates, Query, Threads, Totals
 from holdfast._port.reads import Key, Stored
 from holdfast._port.writes import Details, Outcome, Receipt, Start, Write
 from holdfast._values.records import (
@@ -149,6 +149,8 @@ class ContentLayer(Layer):
         return [_segment(segment, self._decode) for segment in found]
 
     async def scan(self, query: Query[R]) -> Page[R]:
+        if isinstance(query, Totals):
+            return Page(())  # the backend cannot look into manifests
         page = await self.backend.scan(self._query(query))
         return Page(tuple(_record(r, self._decode) for r in page), page.cursor)
 

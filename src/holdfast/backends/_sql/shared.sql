@@ -162,6 +162,15 @@ select count(*) from hf.thread where family = :family and deleted_at is null
 delete from hf.checkpoint where family = :family
 returning length(manifest) + length(runs) + length(metadata)
 
+-- name: kinds
+select kind, count(*) from hf.thread
+where deleted_at is null and head is not null
+group by kind
+
+-- name: saved_in
+select count(*) from hf.checkpoint
+where family in (select family from hf.thread where kind = :kind and head is not null)
+
 -- name: count_segments
 select count(*) from hf.segment
 

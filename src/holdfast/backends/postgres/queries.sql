@@ -522,17 +522,28 @@ from record r left join piece p on p.family = r.family
 order by stored desc, r.family
 limit :limit
 
+-- name: totals
+select coalesce(sum(found), 0)::bigint, json_agg(name) filter (where found is null)::text
+from (
+    select t.name,
+        (convert_from(c.manifest, 'UTF8')::json #>> :steps::text[])::bigint as found
+    from hf.thread t join hf.checkpoint c on c.family = t.family and c.seq = t.head
+    where t.kind = :kind
+) of_kind
+
 -- name: facts
-select
-    (select count(*) from hf.thread where deleted_at is null and head is not null),
-    (select count(*) from hf.checkpoint),
-    (select count(*) from hf.segment),
-    (select count(*) from hf.journal),
-    (select coalesce(sum(size), 0)::bigint from hf.checkpoint),
-    (select coalesce(sum(length(data)), 0)::bigint from hf.segment),
+-- One pass over each table.
+select t.threads, c.checkpoints, s.segments, j.entries, c.logical, s.stored,
     (select sum(pg_total_relation_size(c.oid))::bigint
         from pg_class c join pg_namespace n on n.oid = c.relnamespace
         where n.nspname = :schema and c.relkind = 'r')
+from (select count(*) as threads from hf.thread
+        where deleted_at is null and head is not null) t,
+    (select count(*) as checkpoints, coalesce(sum(size), 0)::bigint as logical
+        from hf.checkpoint) c,
+    (select count(*) as segments, coalesce(sum(length(data)), 0)::bigint as stored
+        from hf.segment) s,
+    (select count(*) as entries from hf.journal) j
 
 -- name: rescue_threads
 select {thread} from hf.thread order by number

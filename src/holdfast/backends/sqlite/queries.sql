@@ -364,12 +364,22 @@ from record r left join piece p on p.family = r.family
 order by stored desc, r.family
 limit :limit
 
+-- name: totals
+select coalesce(sum(found), 0), json_group_array(name) filter (where found is null)
+from (
+    select t.name, json_extract(cast(c.manifest as text), :path) as found
+    from thread t join checkpoint c on c.seq = t.head
+    where t.kind = :kind
+)
+
 -- name: facts
-select
-    (select count(*) from thread where deleted_at is null and head is not null),
-    (select count(*) from checkpoint),
-    (select count(*) from segment),
-    (select count(*) from journal),
-    (select coalesce(sum(size), 0) from checkpoint),
-    (select coalesce(sum(length(data)), 0) from segment),
+-- One pass over each table.
+select t.threads, c.checkpoints, s.segments, j.entries, c.logical, s.stored,
     (select page_count * page_size from pragma_page_count(), pragma_page_size())
+from (select count(*) as threads from thread
+        where deleted_at is null and head is not null) t,
+    (select count(*) as checkpoints, coalesce(sum(size), 0) as logical
+        from checkpoint) c,
+    (select count(*) as segments, coalesce(sum(length(data)), 0) as stored
+        from segment) s,
+    (select count(*) as entries from journal) j
