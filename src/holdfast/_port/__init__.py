@@ -1,6 +1,14 @@
 """The port: what the engine asks of a storage technology, as values and verbs."""
 
-from holdfast._port.backend import Backend, BlockingBackend, Facts, Inspection, Rescued
+from holdfast._port.backend import (
+    Backend,
+    BlockingBackend,
+    Facts,
+    Inspection,
+    Place,
+    Portion,
+    Rescued,
+)
 from holdfast._port.plans import (
     Admission,
     Adoption,
@@ -85,6 +93,8 @@ __all__ = [
     "Moves",
     "Outcome",
     "Outdated",
+    "Place",
+    "Portion",
     "Prune",
     "Pruned",
     "Query",

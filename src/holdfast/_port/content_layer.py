@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 from msgspec.structs import replace
 
-from holdfast._port.backend import Inspection, Rescued
+from holdfast._port.backend import Inspection, Place, Portion, Rescued
 from holdfast._port.layer import Layer
 from holdfast._port.plans import (
     Admission,
@@ -214,6 +214,24 @@ class _ContentInspection:
             tuple(damage),
         )
 
+    async def threads(self, after: Place) -> Portion[ThreadRecord]:
+        return self._portion(await self._inspection.threads(after))
+
+    async def checkpoints(self, after: Place) -> Portion[Checkpoint]:
+        return self._portion(await self._inspection.checkpoints(after))
+
+    async def entries(self, after: Place) -> Portion[Entry]:
+        return self._portion(await self._inspection.entries(after))
+
+    async def checkpoint(self, family: int, id_: str) -> Checkpoint | None:
+        found = await self._inspection.checkpoint(family, id_)
+        return next(self._decoded([found], []), None) if found else None
+
+    def _portion(self, portion: Portion[R]) -> Portion[R]:
+        damage = [*portion.damage]
+        records = tuple(self._decoded(portion.records, damage))
+        return Portion(records, tuple(damage), portion.end)
+
     def _decoded(self, records: Iterable[R], damage: list[str]) -> Iterator[R]:
         for record in records:
             try:
@@ -242,6 +260,9 @@ class _ContentInspection:
             return _segment(segment, self._decode)
         except Corrupt:
             return None
+
+    async def count_checkpoints(self) -> int:
+        return await self._inspection.count_checkpoints()
 
     async def count_segments(self) -> int:
         return await self._inspection.count_segments()

@@ -171,6 +171,16 @@ group by kind
 select count(*) from hf.checkpoint
 where family in (select family from hf.thread where kind = :kind and head is not null)
 
+-- name: lost_heads
+select t.name from hf.thread t
+where t.number between :first and :last and t.head is not null
+    and not exists (
+        select 1 from hf.checkpoint c where c.family = t.family and c.seq = t.head)
+order by t.number
+
+-- name: count_checkpoints
+select count(*) from hf.checkpoint
+
 -- name: count_segments
 select count(*) from hf.segment
 

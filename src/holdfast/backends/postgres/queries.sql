@@ -545,6 +545,21 @@ from (select count(*) as threads from hf.thread
         from hf.segment) s,
     (select count(*) as entries from hf.journal) j
 
+-- name: portion_of_threads
+select {thread} from hf.thread where number > :after order by number limit :limit
+
+-- name: portion_of_checkpoints
+select {checkpoint_full} from hf.checkpoint_full
+where (family, seq) > (:family, :after)
+order by family, seq
+limit :limit
+
+-- name: portion_of_entries
+select {entry} from hf.journal where seq > :after order by seq limit :limit
+
+-- name: names_of
+select number, name from hf.thread where number = any(:numbers::bigint[])
+
 -- name: rescue_threads
 select {thread} from hf.thread order by number
 

@@ -314,6 +314,29 @@ where m.seq between :first and :last
 order by m.seq
 limit :last - :first + 1
 
+-- name: keys_in_thread
+-- Of the index alone, whose pages have checksums.
+select family, thread, seq from checkpoint
+where family = :family and thread = :thread and seq > :after
+order by seq
+limit :limit
+
+-- name: keys_behind_thread
+select family, thread, seq from checkpoint
+where (family, thread) > (:family, :thread)
+order by family, thread, seq
+limit :limit
+
+-- name: checkpoints_by_seq
+select null, p.id, {c.checkpoint}
+from json_each(:keys) k
+join checkpoint c on c.seq = k.value
+left join checkpoint p on p.seq = c.parent
+order by k.key
+
+-- name: names_of
+select number, name from thread where number in (select value from json_each(:numbers))
+
 -- name: last_move
 select max(seq) from move
 
