@@ -16,13 +16,7 @@ and (:second::bytea is null
     or position(:second_d::bytea in metadata) > 0)
 
 -- part: if_much
--- The conditions are looked at once and are enough; a limit that the planner knows helps.
-:limit
-
--- part: unless_much
-:limit
-
--- part: if_short
+-- The condition is looked at once. A limit that the planner knows lets it walk.
 :limit
 
 -- name: around

@@ -12,15 +12,8 @@ and (:second is null
         and (instr(metadata, :second_c) > 0 or instr(metadata, :second_d) > 0)))
 
 -- part: if_much
--- A limit of 0 ends a statement at once. A condition with a subquery would be looked at
--- for every row.
+-- A condition with a subquery would be looked at for every row.
 case when (select is_much from found) then :limit else 0 end
-
--- part: unless_much
-case when (select is_much from found) then 0 else :limit end
-
--- part: if_short
-case when (select is_short from found) then :limit else 0 end
 
 -- name: next_seq
 select max(
