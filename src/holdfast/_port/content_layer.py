@@ -21,7 +21,7 @@ from holdfast._port.plans import (
     Relink,
 )
 from holdfast._port.queries import Candidate, Candidates, Query, Threads, Totals
-from holdfast._port.reads import Key, Stored
+from holdfast._port.reads import Key, Pieces, Stored
 from holdfast._port.writes import Details, Outcome, Receipt, Start, Write
 from holdfast._values.records import (
     Checkpoint,
@@ -308,6 +308,10 @@ def _stored(stored: Stored, convert: Convert) -> Stored:
     return Stored(_thread(stored.thread, convert), segments)
 
 
+def _pieces(pieces: Pieces, convert: Convert) -> Pieces:
+    return Pieces(tuple(_segment(segment, convert) for segment in pieces.segments))
+
+
 def _candidate(candidate: Candidate, convert: Convert) -> Candidate:
     return replace(candidate, thread=_thread(candidate.thread, convert))
 
@@ -317,6 +321,7 @@ _CONVERSIONS: dict[type, Callable[[Any, Convert], Any]] = {
     Candidate: _candidate,
     Checkpoint: _checkpoint,
     Entry: _entry,
+    Pieces: _pieces,
     Stored: _stored,
     ThreadRecord: _thread,
 }

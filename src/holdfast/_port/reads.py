@@ -6,7 +6,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from holdfast._values.records import Checkpoint, Segment, ThreadRecord
+from holdfast._values.records import Checkpoint, Run, Segment, ThreadRecord
 
 R = TypeVar("R")
 
@@ -46,6 +46,22 @@ class CheckpointKey(Key[Checkpoint], frozen=True):
 
     family: int
     id: str
+
+
+class Pieces(msgspec.Struct, frozen=True):
+    """Some segments of a family, in order and complete."""
+
+    segments: tuple[Segment, ...]
+
+
+class SegmentsKey(Key[Pieces], frozen=True):
+    """The segments of some runs; nothing if one of them is missing or damaged.
+
+    As `Backend.segments`, for several families in one request.
+    """
+
+    family: int
+    runs: tuple[Run, ...]
 
 
 class Stretch(NamedTuple):

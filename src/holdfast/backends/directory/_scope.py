@@ -21,6 +21,7 @@ from holdfast._port import (
     Moves,
     Query,
     Saves,
+    SegmentsKey,
     StateKey,
     ThreadKey,
     Threads,
@@ -70,7 +71,7 @@ def of_keys(keys: Iterable[Key[Any]]) -> FolderScope:
     for key in keys:
         if isinstance(key, ThreadKey | StateKey):
             found |= thread(key.name)
-        elif isinstance(key, CheckpointKey):
+        elif isinstance(key, CheckpointKey | SegmentsKey):
             found |= family(key.family)
         elif not isinstance(key, IndexKey):
             return EVERYTHING

@@ -37,8 +37,8 @@ from holdfast.backends.postgres._pools import BlockingConnections, NativeConnect
 from holdfast.backends.postgres._prune import DryRun, PostgresPrune
 from holdfast.backends.postgres._read import (
     FeedPage,
+    read_all,
     read_changes,
-    read_one,
     read_page,
     read_segments,
 )
@@ -203,10 +203,7 @@ class PostgresBackend:
     # --- reading ----------------------------------------------------------------------
 
     async def read(self, keys: Sequence[Key[R]]) -> list[R | None]:
-        async def read_all(db: Statements) -> list[R | None]:
-            return [await read_one(db, key) for key in keys]
-
-        return await self._sessions.use(read_all)
+        return await self._sessions.use(lambda db: read_all(db, keys))
 
     async def segments(self, family: int, runs: Sequence[Run]) -> list[Segment]:
         return await self._sessions.use(lambda db: read_segments(db, family, runs))

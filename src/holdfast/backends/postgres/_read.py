@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -12,14 +13,16 @@ from holdfast._port import (
     IndexKey,
     Key,
     Outdated,
+    Pieces,
     Query,
     Scattered,
+    SegmentsKey,
     StateKey,
     Stored,
 )
 from holdfast._values.records import Change, Page, Run, Segment
 from holdfast.backends._sql.reads import Reads, Statement, to_changes
-from holdfast.backends._sql.rows import COLUMNS, to_segments
+from holdfast.backends._sql.rows import COLUMNS, Row, to_segments
 from holdfast.backends.postgres import _search
 from holdfast.backends.postgres._arrays import int8s
 from holdfast.backends.postgres._rows import CODEC, in_order
@@ -37,6 +40,40 @@ THREAD_COLUMNS = len(COLUMNS["thread_full"])
 async def run(db: Statements, statement: Statement[T]) -> T:
     """What the rows of a statement become."""
     return statement.convert(await db.rows(statement.name, **statement.values))
+
+
+async def read_all(db: Statements, keys: Sequence[Key[Any]]) -> list[Any]:
+    """The records of keys in the same order, ``None`` for a missing one."""
+    wanted = [key for key in keys if isinstance(key, SegmentsKey)]
+    pieces = iter(await _pieces(db, wanted) if wanted else ())
+    return [
+        next(pieces) if isinstance(key, SegmentsKey) else await read_one(db, key)
+        for key in keys
+    ]
+
+
+async def _pieces(db: Statements, keys: list[SegmentsKey]) -> list[Pieces | None]:
+    """All of them in one statement."""
+    runs = [(n, key.family, run) for n, key in enumerate(keys) for run in key.runs]
+    found = await db.rows(
+        "pieces",
+        places=int8s([place for place, _, _ in runs]),
+        families=int8s([family for _, family, _ in runs]),
+        firsts=int8s([run.first for _, _, run in runs]),
+        lasts=int8s([run.last for _, _, run in runs]),
+    )
+    rows: dict[int, list[Row]] = defaultdict(list)
+    for place, *row in found:
+        rows[place].append(tuple(row))
+    return [_complete_pieces(key, rows[n]) for n, key in enumerate(keys)]
+
+
+def _complete_pieces(key: SegmentsKey, rows: list[Row]) -> Pieces | None:
+    try:
+        segments = to_segments(rows, key.family)
+        return Pieces(tuple(_complete(key.family, key.runs, segments)))
+    except Corrupt:
+        return None
 
 
 async def read_one(db: Statements, key: Key[Any]) -> Any:

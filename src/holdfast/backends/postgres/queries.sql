@@ -370,6 +370,14 @@ from unnest(:firsts::bigint[], :lasts::bigint[]) with ordinality
 join hf.segment s on s.family = :family and s.number between r.first and r.last
 order by r.place, s.number
 
+-- name: pieces
+-- As `segments`, of several families.
+select r.place, s.number, s.packing, s.data, s.checksum
+from unnest(:places::bigint[], :families::bigint[], :firsts::bigint[],
+    :lasts::bigint[]) with ordinality r (place, family, first, last, run)
+join hf.segment s on s.family = r.family and s.number between r.first and r.last
+order by r.run, s.number
+
 -- name: horizon
 -- A standby does not show the locks; a transaction that keeps its first view does not
 -- show the rows that belong to them.

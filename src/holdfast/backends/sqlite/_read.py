@@ -13,8 +13,10 @@ from holdfast._port import (
     IndexKey,
     Key,
     Outdated,
+    Pieces,
     Query,
     Scattered,
+    SegmentsKey,
     StateKey,
     Stored,
 )
@@ -42,6 +44,8 @@ def read_one(db: apsw.Connection, key: Key[Any]) -> Any:
     if isinstance(key, StateKey):
         with snapshot(db):
             return _state(db, key)
+    if isinstance(key, SegmentsKey):
+        return _pieces(db, key)
     if isinstance(key, IndexKey):
         return _search.read_indexed(db, key.number)
     return run(db, READS.key(key))
@@ -55,6 +59,13 @@ def _state(db: apsw.Connection, key: StateKey) -> Stored | None:
     if thread.head.seq == key.known:
         return Stored(thread, None)
     return Stored(thread, tuple(read_segments(db, thread.family, thread.head.runs)))
+
+
+def _pieces(db: apsw.Connection, key: SegmentsKey) -> Pieces | None:
+    try:
+        return Pieces(tuple(read_segments(db, key.family, key.runs)))
+    except Corrupt:
+        return None
 
 
 def read_segments(
