@@ -12,13 +12,18 @@ from holdfast._port import (
     Candidates,
     IndexKey,
     Key,
+    Kinds,
     Outdated,
     Pieces,
     Query,
+    SavedIn,
     Scattered,
     SegmentsKey,
     StateKey,
     Stored,
+    Threads,
+    Totals,
+    Weights,
 )
 from holdfast._values.records import Change, Page, Run, Segment
 from holdfast.backends._sql.reads import Reads, Statement, to_changes
@@ -121,6 +126,13 @@ def _complete(
     if found is None:
         raise Corrupt(f"family {family}", "segments are missing")
     return found
+
+
+def reads_all(query: Query[Any]) -> bool:
+    """Whether an answer may need all rows of a table, and so any amount of time."""
+    if isinstance(query, Threads):
+        return query.family is None and (bool(query.metadata) or query.limit is None)
+    return isinstance(query, Kinds | SavedIn | Totals | Weights)
 
 
 async def read_page(db: Statements, query: Query[Any]) -> Page[Any]:
