@@ -7,7 +7,6 @@ the newest binaries on the machine; all sides pay for the same ``synchronous_com
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import re
 import tempfile
 import time
@@ -34,33 +33,25 @@ from benchmarks.measure import (
     timed,
 )
 from benchmarks.report import Row, Series, failed, times, volume
+from benchmarks.server import private_server
 from benchmarks.workloads import Message, Turn, Writer, growing, json_size
 
 TURNS = 500
 STATE = 1000
 TASKS = 64
 MOST_SECONDS = 120
-# What a server does unless it is told otherwise; the tests' servers do less.
-SERIOUS = {"fsync": "on", "full_page_writes": "on", "autovacuum": "on"}
 LEVELS = {"full": "on", "normal": "off"}
 
 
 def postgres(bench: Bench) -> None:
     """Everything there is to measure on a server."""
-    with _server() as url:
+    with private_server() as url:
         for durability in reversed(DURABILITIES):
             _append(bench, url, durability)
         _load(bench, url)
         _tasks(bench, url)
         _trips(bench, url)
         _sizes(bench, url)
-
-
-@contextlib.contextmanager
-def _server() -> Iterator[str]:
-    servers = import_module("tests.servers")
-    with servers.server(servers.NEWEST, SERIOUS) as server:
-        yield server.url
 
 
 def _connect(url: str, durability: Durability = "full") -> psycopg.Connection[Any]:

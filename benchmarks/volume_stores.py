@@ -31,15 +31,17 @@ from holdfast.backends.sqlite._statements import rows
 TASKS = 256
 TEXTS = 1000
 OWNERS, AGENTS, PROJECTS = 10_000, 20, 100
-# Every hundredth message of the long thread is one that nothing else holds.
-RARE, COMMON = "quetzalcoatlus", "the"
+# A word that one message has, one that nearly all have, and the name of a long thread.
+RARE, COMMON, LONG = "quetzalcoatlus", "the", "long"
 
 
 async def fill_threads(path: str, count: int) -> None:
     """A file with so many threads: in turns a conversation, and one with metadata."""
     writer = Writer()
     texts = [writer.text(300) for _ in range(TEXTS)]
-    async with await holdfast.open_async(path, durability="normal") as store:
+    async with await holdfast.open_async(
+        path, durability="normal", busy_timeout=600
+    ) as store:
         numbers = iter(range(count))
 
         async def work() -> None:
@@ -67,7 +69,7 @@ async def _save(store: holdfast.AsyncStore, number: int, message: Any) -> None:
 def fill_history(path: str, checkpoints: int) -> None:
     """A file with one thread of so many checkpoints, a short message each."""
     with holdfast.open(path, durability="normal") as store:
-        thread = store.thread("long")
+        thread = store.thread(LONG)
         for number in range(checkpoints):
             thread.append(messages=[{"role": "user", "content": f"note {number}"}])
 
@@ -100,6 +102,12 @@ def copy_rows(path: str, url: str, schema: str) -> None:
     with psycopg.connect(url, autocommit=True) as target:
         for table in ("directory", "thread", "checkpoint", "segment"):
             target.execute(f"vacuum analyze {schema}.{table}")
+
+
+def drop(url: str, schema: str) -> None:
+    """Make room for the next."""
+    with psycopg.connect(url, autocommit=True) as target:
+        target.execute(f"drop schema {schema} cascade")
 
 
 def _copy(

@@ -116,6 +116,9 @@ class Store:
         - ``metadata`` selects the threads that have all its items.
         - ``limit`` is the size of a page, 100, and ``after`` the cursor of the page
           before.
+
+        A page takes the same time however many threads there are. With ``metadata``
+        that few threads have, all are looked at.
         """
         return self.runner.run(listing.threads, threads_query(options))
 

@@ -9,7 +9,7 @@ agents or frameworks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -63,6 +63,25 @@ class Rescued(msgspec.Struct, frozen=True):
     damage: tuple[str, ...]
 
 
+class Place(NamedTuple):
+    """Where the next portion of an inspection begins."""
+
+    family: int = 0
+    thread: int = 0
+    number: int = 0
+
+
+class Portion(msgspec.Struct, Generic[R], frozen=True):
+    """Some of a store's records, and what of them cannot be read.
+
+    ``end`` is where the next portion begins, ``None`` after the last one.
+    """
+
+    records: tuple[R, ...]
+    damage: tuple[str, ...]
+    end: Place | None
+
+
 class Inspection(Protocol):
     """A consistent view of a store that may be damaged.
 
@@ -73,8 +92,28 @@ class Inspection(Protocol):
         """All records but the segments."""
         ...
 
+    async def threads(self, after: Place) -> Portion[ThreadRecord]:
+        """A portion of the threads, without their heads; tombstones too."""
+        ...
+
+    async def checkpoints(self, after: Place) -> Portion[Checkpoint]:
+        """A portion of the checkpoints; those of a family follow one another."""
+        ...
+
+    async def entries(self, after: Place) -> Portion[Entry]:
+        """A portion of the journal entries."""
+        ...
+
+    async def checkpoint(self, family: int, id_: str) -> Checkpoint | None:
+        """A checkpoint by its id, ``None`` if it is missing or damaged."""
+        ...
+
     async def segments(self, family: int, run: Run) -> list[Segment | None]:
         """The segments of a run, ``None`` for what is missing or damaged."""
+        ...
+
+    async def count_checkpoints(self) -> int:
+        """How many checkpoints are stored."""
         ...
 
     async def count_segments(self) -> int:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 from msgspec.structs import replace
 
-from holdfast._port.backend import Inspection, Rescued
+from holdfast._port.backend import Inspection, Place, Portion, Rescued
 from holdfast._port.layer import Layer
 from holdfast._port.plans import (
     Admission,
@@ -20,8 +20,15 @@ from holdfast._port.plans import (
     Pruned,
     Relink,
 )
-from holdfast._port.queries import Candidate, Candidates, Query, Stale, Threads
-from holdfast._port.reads import Key, Segments, Stored
+from holdfast._port.queries import (
+    Candidate,
+    Candidates,
+    Query,
+    Stale,
+    Threads,
+    Totals,
+)
+from holdfast._port.reads import Key, Pieces, Stored
 from holdfast._port.writes import Details, Outcome, Receipt, Start, Write
 from holdfast._values.records import (
     Checkpoint,
@@ -148,6 +155,8 @@ class ContentLayer(Layer):
         return [_segment(segment, self._decode) for segment in found]
 
     async def scan(self, query: Query[R]) -> Page[R]:
+        if isinstance(query, Totals):
+            return Page(())  # the backend cannot look into manifests
         page = await self.backend.scan(self._query(query))
         return Page(tuple(_record(r, self._decode) for r in page), page.cursor)
 
@@ -211,6 +220,24 @@ class _ContentInspection:
             tuple(damage),
         )
 
+    async def threads(self, after: Place) -> Portion[ThreadRecord]:
+        return self._portion(await self._inspection.threads(after))
+
+    async def checkpoints(self, after: Place) -> Portion[Checkpoint]:
+        return self._portion(await self._inspection.checkpoints(after))
+
+    async def entries(self, after: Place) -> Portion[Entry]:
+        return self._portion(await self._inspection.entries(after))
+
+    async def checkpoint(self, family: int, id_: str) -> Checkpoint | None:
+        found = await self._inspection.checkpoint(family, id_)
+        return next(self._decoded([found], []), None) if found else None
+
+    def _portion(self, portion: Portion[R]) -> Portion[R]:
+        damage = [*portion.damage]
+        records = tuple(self._decoded(portion.records, damage))
+        return Portion(records, tuple(damage), portion.end)
+
     def _decoded(self, records: Iterable[R], damage: list[str]) -> Iterator[R]:
         for record in records:
             try:
@@ -239,6 +266,9 @@ class _ContentInspection:
             return _segment(segment, self._decode)
         except Corrupt:
             return None
+
+    async def count_checkpoints(self) -> int:
+        return await self._inspection.count_checkpoints()
 
     async def count_segments(self) -> int:
         return await self._inspection.count_segments()
@@ -284,8 +314,8 @@ def _stored(stored: Stored, convert: Convert) -> Stored:
     return Stored(_thread(stored.thread, convert), segments)
 
 
-def _segments(found: Segments, convert: Convert) -> Segments:
-    return Segments(tuple(_segment(segment, convert) for segment in found.segments))
+def _pieces(pieces: Pieces, convert: Convert) -> Pieces:
+    return Pieces(tuple(_segment(segment, convert) for segment in pieces.segments))
 
 
 def _candidate(candidate: Candidate, convert: Convert) -> Candidate:
@@ -301,7 +331,7 @@ _CONVERSIONS: dict[type, Callable[[Any, Convert], Any]] = {
     Candidate: _candidate,
     Checkpoint: _checkpoint,
     Entry: _entry,
-    Segments: _segments,
+    Pieces: _pieces,
     Stale: _stale,
     Stored: _stored,
     ThreadRecord: _thread,

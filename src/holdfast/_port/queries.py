@@ -229,3 +229,37 @@ class Weights(Query[Weight], frozen=True, kw_only=True):
     """The families with the most stored bytes, heaviest first."""
 
     limit: int | None = None
+
+
+class KindCount(msgspec.Struct, frozen=True):
+    """How many threads of a kind were saved to."""
+
+    kind: str
+    threads: int
+
+
+class Kinds(Query[KindCount], frozen=True):
+    """The kinds of the threads that were saved to, with how many there are of each."""
+
+
+class SavedIn(Query[int], frozen=True, kw_only=True):
+    """One number: how many checkpoints the families of a kind's threads have."""
+
+    kind: str
+
+
+class Total(msgspec.Struct, frozen=True):
+    """A sum over threads, and the names of those that had nothing to add."""
+
+    sum: int
+    without: tuple[str, ...]
+
+
+class Totals(Query[Total], frozen=True, kw_only=True):
+    """The sum of one number in the manifests, which are JSON, of a kind's heads.
+
+    ``path`` says where it stands. Nothing is given if the backend cannot read them.
+    """
+
+    kind: str
+    path: tuple[str | int, ...]

@@ -48,16 +48,16 @@ class CheckpointKey(Key[Checkpoint], frozen=True):
     id: str
 
 
-class Segments(msgspec.Struct, frozen=True):
-    """The segments of some runs, in order and complete."""
+class Pieces(msgspec.Struct, frozen=True):
+    """Some segments of a family, in order and complete."""
 
     segments: tuple[Segment, ...]
 
 
-class SegmentsKey(Key[Segments], frozen=True):
-    """Runs of a family, for reading the values of several threads at once.
+class SegmentsKey(Key[Pieces], frozen=True):
+    """The segments of some runs; nothing if one of them is missing or damaged.
 
-    As with the verb `segments`, it is `Corrupt` if one is missing or damaged.
+    As `Backend.segments`, for several families in one request.
     """
 
     family: int

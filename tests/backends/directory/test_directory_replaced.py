@@ -146,7 +146,7 @@ def test_a_history_can_be_kept_in_git(url, folder):
 
 
 def test_a_search_finds_what_is_in_files_that_git_brought_back(url, folder):
-    """Changes in them have numbers that the index has passed, or that are used again."""
+    """Their changes have numbers that the index has passed, or that are used again."""
 
     def found(text):
         return [match.thread for match in store.search(text)]

@@ -177,6 +177,55 @@ def test_a_call_on_a_new_connection_is_one_statement_as_well(store, address, met
         assert meter.of(lambda: fresh.thread("long").load()) == (1, 1)
 
 
+@pytest.fixture
+def records(store):
+    """Records of every type with values that are too long for a manifest."""
+    for n in range(5):
+        long = f"{n}" * 1000
+        store.agents.save(holdfast.Agent(id=f"a{n}", config={"prompt": long}))
+        store.conversations.create(f"c{n}", context={"long": long})
+        store.documents.save(f"d{n}", "short", metadata={"long": long})
+    yield store
+    for group, prefix in ((store.agents, "a"), (store.documents, "d")):
+        group.delete(*(f"{prefix}{n}" for n in range(5)))
+    store.conversations.delete(*(f"c{n}" for n in range(5)))
+
+
+LISTINGS = {
+    "agents": lambda store: store.agents.list(),
+    "conversations": lambda store: store.conversations.list(),
+    "documents": lambda store: store.documents.list(),
+}
+
+
+@pytest.mark.parametrize("listing", LISTINGS)
+def test_a_page_is_two_statements_however_many_records_it_has(listing, records, meter):
+    for _ in range(8):  # until the statements are prepared
+        assert len(LISTINGS[listing](records)) == 5
+
+    assert meter.of(lambda: LISTINGS[listing](records)) == (2, 2)
+
+
+def test_a_thread_that_is_saved_often_keeps_its_place_in_all_indexes(store, address):
+    schema = backend_of(store)._schema
+    place = f"select ctid from {schema}.thread where name = 'short'"
+    with psycopg.connect(address, autocommit=True) as admin:
+        admin.execute("create extension if not exists pageinspect")
+        admin.execute(f"vacuum {schema}.thread")
+        for n in range(20):
+            store.thread("short").append(messages=[n])
+        [(moved,)] = admin.execute(place)
+        page = int(moved.strip("()").partition(",")[0])
+        # 0x8000: the version was reached from the one before it, by no index.
+        [(heap_only,)] = admin.execute(
+            "select count(*) from heap_page_items(get_raw_page(%s, %s))"
+            " where t_infomask2 & 32768 <> 0",
+            (f"{schema}.thread", page),
+        )
+
+    assert heap_only > 0
+
+
 SOURCES = "".join(
     path.read_text()
     for package in (holdfast.backends.postgres, holdfast.backends._sql)

@@ -53,9 +53,9 @@ async def open_threads(
 
 
 async def fetch_messages(context: Context, threads: Sequence[SearchedThread]) -> None:
-    """Read the messages of several threads at once, if they are all sound.
+    """Read the messages of several threads at once.
 
-    Those of a damaged thread are read by itself, which raises the error.
+    Those that cannot be read are left out: reading them by themselves raises why.
     """
     with suppress(Corrupt):
         await read_bodies(context, [one.known for one in threads], ("messages",))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -12,6 +12,7 @@ from holdfast._engine.context import Context
 from holdfast._engine.threads.lineage import only_match
 from holdfast._engine.threads.load import read_listed
 from holdfast._engine.threads.metadata_filter import texts_of
+from holdfast._engine.threads.prefetch import prefetched
 from holdfast._port import Matches, Threads
 from holdfast._values.records import (
     PIN,
@@ -74,16 +75,19 @@ async def read_threads(
     scan: Threads,
     limit: int | None,
     read: Callable[[Context, ThreadRecord], Awaitable[T | None]],
+    names: Sequence[str] | None = (),
 ) -> Page[T]:
     """What ``read`` gives for the threads of a scan, ``None`` left out.
 
     The limit of the scan is the size of its pages, and ``limit`` that of the result.
+    ``names`` are the values of the states that are read, ``None`` for all.
     """
     found: list[T] = []
     while True:
         page = await context.backend.scan(scan)
+        reading = await prefetched(context, page, names)
         for record in page:
-            item = await read_listed(context, record, read)
+            item = await read_listed(reading, record, read)
             if item is not None:
                 found.append(item)
             if len(found) == limit:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from itertools import groupby
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
 from holdfast._engine.context import Context
 from holdfast._engine.packing import Packer
-from holdfast._port import Inspection, Rescued
-from holdfast._port.removal import merged
+from holdfast._port import Inspection, Place, Portion
+from holdfast._port.removal import merged, subtract
 from holdfast._values.digests import Digests
-from holdfast._values.records import Checkpoint, Progress, Segment
+from holdfast._values.records import Checkpoint, Progress, Run, Segment
 from holdfast._values.runs import divided
 from holdfast.errors import HoldfastError
 
+R = TypeVar("R")
+
 CHUNK = 1000
+Read: TypeAlias = Callable[[Place], Awaitable[Portion[R]]]
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -63,67 +67,96 @@ async def verify(
         facts = await context.backend.facts()
         return Verification(facts.threads, facts.checkpoints, facts.segments, ())
     inspection = await context.backend.inspect()
+    check = _Check(inspection, context.packer, [Problem(text) for text in stored])
     try:
-        rescued = await inspection.rescue()
-        check = _Check(inspection, context.packer, rescued)
         await check.run(progress or (lambda _done, _of: None))
-        unused = await inspection.count_segments() - check.segments
     finally:
         await inspection.close()
-    problems = [Problem(text) for text in (*stored, *rescued.damage)]
-    problems += check.problems
-    if unused > 0 and not problems:
-        problems.append(Problem(f"{unused} segments are not used by any checkpoint"))
     return Verification(
-        threads=sum(t.deleted_at is None for t in rescued.threads),
-        checkpoints=len(rescued.checkpoints),
+        threads=check.threads,
+        checkpoints=check.checkpoints,
         segments=check.segments,
-        problems=tuple(problems),
+        problems=tuple(check.problems),
     )
 
 
 class _Check:
-    """Reads every segment and recomputes every digest."""
+    """Reads everything in portions, and recomputes every digest."""
 
     def __init__(
-        self, inspection: Inspection, packer: Packer, rescued: Rescued
+        self, inspection: Inspection, packer: Packer, problems: list[Problem]
     ) -> None:
-        self.inspection, self.packer, self.rescued = inspection, packer, rescued
-        self.problems: list[Problem] = []
-        self.segments = 0
+        self.inspection, self.packer, self.problems = inspection, packer, problems
+        self.threads = self.checkpoints = self.segments = 0
+        # The family whose checkpoints are being checked, and what is hashed of it.
+        self.family, self.digests, self.hashed = 0, Digests(), list[Run]()
 
     async def run(self, progress: Progress) -> None:
-        families: dict[int, list[Checkpoint]] = defaultdict(list)
-        for checkpoint in self.rescued.checkpoints:
-            families[checkpoint.family].append(checkpoint)
-        done = 0
-        for family, checkpoints in families.items():
-            progress(done, len(self.rescued.checkpoints))
-            digests = Digests()
-            await self._hash_segments(family, checkpoints, digests)
-            for checkpoint in checkpoints:
-                self.problems += (
-                    Problem(what, checkpoint.thread, checkpoint.id)
-                    for what in digests.check(checkpoint)
-                )
-            done += len(checkpoints)
-        progress(done, done)
+        async for thread in self._all(self.inspection.threads):
+            self.threads += thread.deleted_at is None
+        async for _ in self._all(self.inspection.entries):
+            pass  # reading an entry compares its checksum
+        total = await self.inspection.count_checkpoints()
+        progress(0, total)
+        async for portion in self._portions(self.inspection.checkpoints):
+            for family, found in groupby(portion, lambda c: c.family):
+                await self._check_family(family, list(found))
+            self.checkpoints += len(portion)
+            progress(self.checkpoints, max(total, self.checkpoints))
+        self.segments += len(self.digests.hashes)
+        unused = await self.inspection.count_segments() - self.segments
+        if unused > 0 and not self.problems:
+            text = f"{unused} segments are not used by any checkpoint"
+            self.problems.append(Problem(text))
 
-    async def _hash_segments(
-        self, family: int, checkpoints: Iterable[Checkpoint], digests: Digests
-    ) -> None:
-        """The hashes of a family's segments; damaged ones have none."""
+    async def _all(self, read: Read[R]) -> AsyncIterator[R]:
+        async for portion in self._portions(read):
+            for record in portion:
+                yield record
+
+    async def _portions(self, read: Read[R]) -> AsyncIterator[tuple[R, ...]]:
+        """The records of all portions; their damage becomes problems."""
+        after: Place | None = Place()
+        while after is not None:
+            portion = await read(after)
+            self.problems += map(Problem, portion.damage)
+            yield portion.records
+            after = portion.end
+
+    async def _check_family(self, family: int, checkpoints: list[Checkpoint]) -> None:
+        if family != self.family:
+            self.segments += len(self.digests.hashes)
+            self.family, self.digests, self.hashed = family, Digests(), []
+        await self._hash_segments(checkpoints)
+        for checkpoint in checkpoints:
+            await self._recall_parent(checkpoint)
+            self.problems += (
+                Problem(what, checkpoint.thread, checkpoint.id)
+                for what in self.digests.check(checkpoint)
+            )
+        self.digests.forget_all_but(CHUNK)
+
+    async def _recall_parent(self, checkpoint: Checkpoint) -> None:
+        """Have the parent at hand, also if it was checked long before."""
+        id_ = checkpoint.parent
+        if id_ is not None and not self.digests.knows(id_):
+            parent = await self.inspection.checkpoint(self.family, id_)
+            if parent is not None:
+                self.digests.recall(parent)
+
+    async def _hash_segments(self, checkpoints: Iterable[Checkpoint]) -> None:
+        """Hash the segments that are new in some checkpoints; damaged have no hash."""
         runs = merged(run for c in checkpoints for run in c.runs)
-        for part in divided(runs, CHUNK):
-            for segment in await self.inspection.segments(family, part):
+        for part in divided(subtract(runs, self.hashed), CHUNK):
+            for segment in await self.inspection.segments(self.family, part):
                 if segment is not None:
-                    await self._hash(segment, digests)
-        self.segments += len(digests.hashes)
+                    await self._hash(segment)
+        self.hashed = merged([*self.hashed, *runs])
 
-    async def _hash(self, segment: Segment, digests: Digests) -> None:
+    async def _hash(self, segment: Segment) -> None:
         try:
             [data] = await self.packer.unpack([segment])
         except HoldfastError as error:
             self.problems.append(Problem(str(error)))
             return
-        digests.add(segment.number, data)
+        self.digests.add(segment.number, data)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import Any, Generic, NamedTuple, TypeVar
 
+import orjson
+
 from holdfast._port import (
     Ancestors,
     Candidate,
@@ -14,14 +16,19 @@ from holdfast._port import (
     Entries,
     FamilyEntries,
     Key,
+    KindCount,
+    Kinds,
     LineLength,
     Marked,
     Matches,
     Moves,
     Query,
+    SavedIn,
     Saves,
     ThreadKey,
     Threads,
+    Total,
+    Totals,
     Weight,
     Weights,
 )
@@ -76,6 +83,9 @@ class Reads:
             Entries: self._entries,
             FamilyEntries: self._family_entries,
             Weights: self._weights,
+            Kinds: self._kinds,
+            SavedIn: self._saved_in,
+            Totals: self._totals,
         }
 
     def key(self, key: Key[Any]) -> Statement[Any]:
@@ -112,11 +122,7 @@ class Reads:
         return self._listing("ancestors", values, query.limit)
 
     def _line_length(self, query: LineLength) -> Statement[Page[int]]:
-        def convert(rows: list[Row]) -> Page[int]:
-            [(count,)] = rows
-            return Page((count,))
-
-        return Statement("line_length", {"thread": query.thread}, convert)
+        return Statement("line_length", {"thread": query.thread}, _number)
 
     def _saves(self, query: Saves) -> Statement[Page[Checkpoint]]:
         scope = "family" if query.thread is None else "thread"
@@ -259,6 +265,38 @@ class Reads:
             return Page(tuple(Weight(*row) for row in rows))
 
         return Statement("weights", {"limit": _or_latest(query.limit)}, convert)
+
+    # --- counts -----------------------------------------------------------------------
+
+    def _kinds(self, query: Kinds) -> Statement[Page[KindCount]]:
+        del query  # it has no conditions
+
+        def convert(rows: list[Row]) -> Page[KindCount]:
+            return Page(tuple(KindCount(*row) for row in rows))
+
+        return Statement("kinds", {}, convert)
+
+    def _saved_in(self, query: SavedIn) -> Statement[Page[int]]:
+        return Statement("saved_in", {"kind": query.kind}, _number)
+
+    def _totals(self, query: Totals) -> Statement[Page[Total]]:
+        def convert(rows: list[Row]) -> Page[Total]:
+            [(total, without)] = rows
+            names = orjson.loads(without) if without else ()
+            return Page((Total(total, tuple(names)),))
+
+        steps = [f"[{s}]" if isinstance(s, int) else f'."{s}"' for s in query.path]
+        values = {
+            "kind": query.kind,
+            "path": "$" + "".join(steps),
+            "steps": list(map(str, query.path)),
+        }
+        return Statement("totals", values, convert)
+
+
+def _number(rows: list[Row]) -> Page[int]:
+    [(count,)] = rows
+    return Page((count,))
 
 
 def _bounds(prefix: str) -> dict[str, Any]:

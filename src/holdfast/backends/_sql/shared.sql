@@ -31,7 +31,9 @@ order by t.changed desc
 
 -- name: narrowed_threads
 -- Of the four that begin with `by_` one is given. If it leaves few threads they are
--- sorted, otherwise it is faster to walk as `threads` does.
+-- sorted. Otherwise it is faster to walk as `threads` does: if n of N threads are left, a
+-- page needs N / n steps for each of its threads, of which one takes a quarter as long.
+-- A limit of 0 ends a part at once; PostgreSQL would start its workers for a condition.
 with narrow as (
     select family, number from hf.thread where owner = :by_owner
     union all
@@ -42,7 +44,18 @@ with narrow as (
     select family, number from hf.thread where name >= :by_name and name < :by_end
 ),
 found as materialized (
-    select count(*) > 3000 as is_much from (select 1 from narrow limit 3001) first
+    select 4 * count(*) * count(*) > (select max(number) from hf.thread)
+        * case when :limit > 1000 then 1000 else :limit end as is_much
+    from (
+        select 1 from hf.thread where owner = :by_owner
+        union all
+        select 1 from hf.thread where agent = :by_agent
+        union all
+        select 1 from hf.thread where kind = :by_kind
+        union all
+        select 1 from hf.thread where name >= :by_name and name < :by_end
+        limit 5000
+    ) first
 )
 select {t.thread_full}
 from (
@@ -51,7 +64,7 @@ from (
         join hf.thread m on m.family = narrow.family and m.number = narrow.number
         where not (select is_much from found) and m.changed < :after and {=listed}
         order by m.changed desc
-        limit {=unless_much}
+        limit case when (select is_much from found) then 0 else :limit end
     ) few
     union all
     select family, number from (
@@ -89,7 +102,7 @@ from (
         select family, number from hf.thread
         where (select is_short from found) and changed < :after and {=listed}
         order by changed desc
-        limit {=if_short}
+        limit case when (select is_short from found) then :limit else 0 end
     ) rest
 ) chosen
 join hf.thread_full t on t.thread_family = chosen.family and t.number = chosen.number
@@ -161,6 +174,25 @@ select count(*) from hf.thread where family = :family and deleted_at is null
 -- name: delete_family_checkpoints
 delete from hf.checkpoint where family = :family
 returning length(manifest) + length(runs) + length(metadata)
+
+-- name: kinds
+select kind, count(*) from hf.thread
+where deleted_at is null and head is not null
+group by kind
+
+-- name: saved_in
+select count(*) from hf.checkpoint
+where family in (select family from hf.thread where kind = :kind and head is not null)
+
+-- name: lost_heads
+select t.name from hf.thread t
+where t.number between :first and :last and t.head is not null
+    and not exists (
+        select 1 from hf.checkpoint c where c.family = t.family and c.seq = t.head)
+order by t.number
+
+-- name: count_checkpoints
+select count(*) from hf.checkpoint
 
 -- name: count_segments
 select count(*) from hf.segment

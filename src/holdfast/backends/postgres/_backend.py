@@ -42,6 +42,7 @@ from holdfast.backends.postgres._read import (
     read_changes,
     read_page,
     read_segments,
+    reads_all,
 )
 from holdfast.backends.postgres._retry import Attempts, RetryingSessions
 from holdfast.backends.postgres._session import Session
@@ -212,7 +213,8 @@ class PostgresBackend:
     async def scan(self, query: Query[R]) -> Page[R]:
         if isinstance(query, Outdated) and not self._can_index():
             return Page(())
-        return await self._sessions.use(lambda db: read_page(db, query))
+        limit = Limit.ANSWER if reads_all(query) else Limit.CALL
+        return await self._sessions.use(lambda db: read_page(db, query), limit)
 
     async def changes(self, after: int, limit: int, timeout: float) -> Page[Change]:
         in_one_view = self._is_borrowed

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from holdfast._port import (
     Candidates,
     Key,
+    Kinds,
     Outdated,
     OutdatedCount,
+    Pieces,
     Query,
+    SavedIn,
     Scattered,
-    Segments,
     SegmentsKey,
     StateKey,
     Stored,
+    Threads,
+    Totals,
+    Weights,
 )
 from holdfast._values.records import Change, Page, Run, Segment
 from holdfast.backends._sql.reads import Reads, Statement, to_changes
@@ -42,18 +48,43 @@ async def run(db: Statements, statement: Statement[T]) -> T:
 
 
 async def read_all(db: Statements, keys: Sequence[Key[Any]]) -> list[Any]:
-    """The records of some keys, ``None`` for a missing one."""
-    if len(keys) > 1 and all(isinstance(key, SegmentsKey) for key in keys):
-        return await _many_segments(db, cast("Sequence[SegmentsKey]", keys))
-    return [await read_one(db, key) for key in keys]
+    """The records of keys in the same order, ``None`` for a missing one."""
+    wanted = [key for key in keys if isinstance(key, SegmentsKey)]
+    pieces = iter(await _pieces(db, wanted) if wanted else ())
+    return [
+        next(pieces) if isinstance(key, SegmentsKey) else await read_one(db, key)
+        for key in keys
+    ]
+
+
+async def _pieces(db: Statements, keys: list[SegmentsKey]) -> list[Pieces | None]:
+    """All of them in one statement."""
+    runs = [(n, key.family, run) for n, key in enumerate(keys) for run in key.runs]
+    found = await db.rows(
+        "pieces",
+        places=int8s([place for place, _, _ in runs]),
+        families=int8s([family for _, family, _ in runs]),
+        firsts=int8s([run.first for _, _, run in runs]),
+        lasts=int8s([run.last for _, _, run in runs]),
+    )
+    rows: dict[int, list[Row]] = defaultdict(list)
+    for place, *row in found:
+        rows[place].append(tuple(row))
+    return [_complete_pieces(key, rows[n]) for n, key in enumerate(keys)]
+
+
+def _complete_pieces(key: SegmentsKey, rows: list[Row]) -> Pieces | None:
+    try:
+        segments = to_segments(rows, key.family)
+        return Pieces(tuple(_complete(key.family, key.runs, segments)))
+    except Corrupt:
+        return None
 
 
 async def read_one(db: Statements, key: Key[Any]) -> Any:
     """The record of a key, ``None`` if there is none."""
     if isinstance(key, StateKey):
         return await _state(db, key)
-    if isinstance(key, SegmentsKey):
-        return Segments(tuple(await read_segments(db, key.family, key.runs)))
     return await run(db, READS.key(key))
 
 
@@ -86,27 +117,6 @@ async def read_segments(
     return _complete(family, runs, to_segments(found, family))
 
 
-async def _many_segments(db: Statements, keys: Sequence[SegmentsKey]) -> list[Segments]:
-    """The segments of many families, by one statement."""
-    runs: list[tuple[int, Run]] = [
-        (place, run) for place, key in enumerate(keys) for run in key.runs
-    ]
-    rows = await db.rows(
-        "many_segments",
-        families=int8s([keys[place].family for place, _ in runs]),
-        firsts=int8s([run.first for _, run in runs]),
-        lasts=int8s([run.last for _, run in runs]),
-    )
-    found: dict[int, list[Row]] = {place: [] for place in range(len(keys))}
-    for row in rows:
-        place, _ = runs[int(row[0]) - 1]
-        found[place].append(row[1:])
-    return [
-        Segments(tuple(_complete(k.family, k.runs, to_segments(rows, k.family))))
-        for k, rows in zip(keys, found.values(), strict=True)
-    ]
-
-
 def _complete(
     family: int, runs: Sequence[Run], segments: list[Segment]
 ) -> list[Segment]:
@@ -114,6 +124,14 @@ def _complete(
     if found is None:
         raise Corrupt(f"family {family}", "segments are missing")
     return found
+
+
+def reads_all(query: Query[Any]) -> bool:
+    """Whether an answer may need all rows of a table, and so any amount of time."""
+    if isinstance(query, Threads):
+        return query.family is None and (bool(query.metadata) or query.limit is None)
+    whole = Kinds | Outdated | OutdatedCount | SavedIn | Scattered | Totals | Weights
+    return isinstance(query, whole)
 
 
 async def read_page(db: Statements, query: Query[Any]) -> Page[Any]:

@@ -16,13 +16,7 @@ and (:second::bytea is null
     or position(:second_d::bytea in metadata) > 0)
 
 -- part: if_much
--- The conditions are looked at once and are enough; a limit that the planner knows helps.
-:limit
-
--- part: unless_much
-:limit
-
--- part: if_short
+-- The condition is looked at once. A limit that the planner knows lets it walk.
 :limit
 
 -- name: around
@@ -376,12 +370,13 @@ from unnest(:firsts::bigint[], :lasts::bigint[]) with ordinality
 join hf.segment s on s.family = :family and s.number between r.first and r.last
 order by r.place, s.number
 
--- name: many_segments
--- Runs of several families.
+-- name: pieces
+-- As `segments`, of several families.
 select r.place, s.number, s.packing, s.data, s.checksum
-from unnest(:families::bigint[], :firsts::bigint[], :lasts::bigint[]) with ordinality
-    r (family, first, last, place)
+from unnest(:places::bigint[], :families::bigint[], :firsts::bigint[],
+    :lasts::bigint[]) with ordinality r (place, family, first, last, run)
 join hf.segment s on s.family = r.family and s.number between r.first and r.last
+order by r.run, s.number
 
 -- name: horizon
 -- A standby does not show the locks; a transaction that keeps its first view does not
@@ -530,17 +525,43 @@ from record r left join piece p on p.family = r.family
 order by stored desc, r.family
 limit :limit
 
+-- name: totals
+select coalesce(sum(found), 0)::bigint, json_agg(name) filter (where found is null)::text
+from (
+    select t.name,
+        (convert_from(c.manifest, 'UTF8')::json #>> :steps::text[])::bigint as found
+    from hf.thread t join hf.checkpoint c on c.family = t.family and c.seq = t.head
+    where t.kind = :kind
+) of_kind
+
 -- name: facts
-select
-    (select count(*) from hf.thread where deleted_at is null and head is not null),
-    (select count(*) from hf.checkpoint),
-    (select count(*) from hf.segment),
-    (select count(*) from hf.journal),
-    (select coalesce(sum(size), 0)::bigint from hf.checkpoint),
-    (select coalesce(sum(length(data)), 0)::bigint from hf.segment),
+-- One pass over each table.
+select t.threads, c.checkpoints, s.segments, j.entries, c.logical, s.stored,
     (select sum(pg_total_relation_size(c.oid))::bigint
         from pg_class c join pg_namespace n on n.oid = c.relnamespace
         where n.nspname = :schema and c.relkind = 'r')
+from (select count(*) as threads from hf.thread
+        where deleted_at is null and head is not null) t,
+    (select count(*) as checkpoints, coalesce(sum(size), 0)::bigint as logical
+        from hf.checkpoint) c,
+    (select count(*) as segments, coalesce(sum(length(data)), 0)::bigint as stored
+        from hf.segment) s,
+    (select count(*) as entries from hf.journal) j
+
+-- name: portion_of_threads
+select {thread} from hf.thread where number > :after order by number limit :limit
+
+-- name: portion_of_checkpoints
+select {checkpoint_full} from hf.checkpoint_full
+where (family, seq) > (:family, :after)
+order by family, seq
+limit :limit
+
+-- name: portion_of_entries
+select {entry} from hf.journal where seq > :after order by seq limit :limit
+
+-- name: names_of
+select number, name from hf.thread where number = any(:numbers::bigint[])
 
 -- name: rescue_threads
 select {thread} from hf.thread order by number

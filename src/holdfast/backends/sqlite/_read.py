@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import apsw
 import orjson
@@ -15,9 +15,9 @@ from holdfast._port import (
     Key,
     Outdated,
     OutdatedCount,
+    Pieces,
     Query,
     Scattered,
-    Segments,
     SegmentsKey,
     StateKey,
     Stored,
@@ -42,10 +42,39 @@ def run(db: apsw.Connection, statement: Statement[T]) -> T:
 
 
 def read_all(db: apsw.Connection, keys: Sequence[Key[Any]]) -> list[Any]:
-    """The records of some keys, ``None`` for a missing one."""
-    if len(keys) > 1 and all(isinstance(key, SegmentsKey) for key in keys):
-        return _many_segments(db, cast("Sequence[SegmentsKey]", keys))
-    return [read_one(db, key) for key in keys]
+    """The records of keys in the same order, ``None`` for a missing one."""
+    wanted = [key for key in keys if isinstance(key, SegmentsKey)]
+    pieces = iter(_pieces(db, wanted) if wanted else ())
+    return [
+        next(pieces) if isinstance(key, SegmentsKey) else read_one(db, key)
+        for key in keys
+    ]
+
+
+def _pieces(db: apsw.Connection, keys: list[SegmentsKey]) -> list[Pieces | None]:
+    """All of them in one statement."""
+    bounds = [
+        (key.family << 32 | run.first, key.family << 32 | run.last)
+        for key in keys
+        for run in key.runs
+    ]
+    found: dict[int, list[Row]] = {place: [] for place in range(len(bounds))}
+    for read in rows(db, "pieces", bounds=orjson.dumps(bounds).decode()):
+        found[read[0]].append(read[1:])
+    runs = iter(found.values())
+    return [_complete(key, islice(runs, len(key.runs))) for key in keys]
+
+
+def _complete(key: SegmentsKey, runs: Iterable[list[Row]]) -> Pieces | None:
+    segments: list[Segment] = []
+    try:
+        for (first, last), found in zip(key.runs, runs, strict=True):
+            if len(found) != last - first + 1:
+                return None
+            segments += to_segments(sorted(found), key.family)
+    except Corrupt:
+        return None
+    return Pieces(tuple(segments))
 
 
 def read_one(db: apsw.Connection, key: Key[Any]) -> Any:
@@ -53,8 +82,6 @@ def read_one(db: apsw.Connection, key: Key[Any]) -> Any:
     if isinstance(key, StateKey):
         with snapshot(db):
             return _state(db, key)
-    if isinstance(key, SegmentsKey):
-        return Segments(tuple(read_segments(db, key.family, key.runs)))
     return run(db, READS.key(key))
 
 
@@ -80,31 +107,6 @@ def read_segments(
             raise Corrupt(f"family {family}", f"segments {first}-{last} are short")
         found += to_segments(read, family)
     return found
-
-
-def _many_segments(db: apsw.Connection, keys: Sequence[SegmentsKey]) -> list[Segments]:
-    """The segments of many families, by one statement."""
-    bounds = [
-        (key.family << 32 | first, key.family << 32 | last)
-        for key in keys
-        for first, last in key.runs
-    ]
-    found: dict[int, list[Row]] = {place: [] for place in range(len(bounds))}
-    for read in rows(db, "many_segments", bounds=orjson.dumps(bounds).decode()):
-        found[read[0]].append(read[1:])
-    pieces = iter(zip(bounds, found.values(), strict=True))
-    return [_complete(key, islice(pieces, len(key.runs))) for key in keys]
-
-
-def _complete(
-    key: SegmentsKey, pieces: Iterable[tuple[tuple[int, int], list[Row]]]
-) -> Segments:
-    segments: list[Segment] = []
-    for (first, last), found in pieces:
-        if len(found) != last - first + 1:
-            raise Corrupt(f"family {key.family}", "segments are missing")
-        segments += to_segments(sorted(found), key.family)
-    return Segments(tuple(segments))
 
 
 def read_page(db: apsw.Connection, query: Query[Any]) -> Page[Any]:

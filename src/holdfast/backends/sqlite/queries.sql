@@ -12,15 +12,8 @@ and (:second is null
         and (instr(metadata, :second_c) > 0 or instr(metadata, :second_d) > 0)))
 
 -- part: if_much
--- A limit of 0 ends a statement at once. A condition with a subquery would be looked at
--- for every row.
+-- A condition with a subquery would be looked at for every row.
 case when (select is_much from found) then :limit else 0 end
-
--- part: unless_much
-case when (select is_much from found) then 0 else :limit end
-
--- part: if_short
-case when (select is_short from found) then :limit else 0 end
 
 -- name: next_seq
 select max(
@@ -192,8 +185,8 @@ where thread = :thread and checkpoint = :checkpoint and key = :key
 -- name: segments
 select key, packing, data, checksum from segment where key between ? and ? order by key
 
--- name: many_segments
--- In the order of the bounds, though nothing but this loop says so.
+-- name: pieces
+-- As `segments`, of several families.
 select b.key, s.key, s.packing, s.data, s.checksum
 from json_each(:bounds) b
 cross join segment s on s.key between b.value ->> 0 and b.value ->> 1
@@ -321,6 +314,29 @@ where m.seq between :first and :last
 order by m.seq
 limit :last - :first + 1
 
+-- name: keys_in_thread
+-- Of the index alone, whose pages have checksums.
+select family, thread, seq from checkpoint
+where family = :family and thread = :thread and seq > :after
+order by seq
+limit :limit
+
+-- name: keys_behind_thread
+select family, thread, seq from checkpoint
+where (family, thread) > (:family, :thread)
+order by family, thread, seq
+limit :limit
+
+-- name: checkpoints_by_seq
+select null, p.id, {c.checkpoint}
+from json_each(:keys) k
+join checkpoint c on c.seq = k.value
+left join checkpoint p on p.seq = c.parent
+order by k.key
+
+-- name: names_of
+select number, name from thread where number in (select value from json_each(:numbers))
+
 -- name: last_move
 select max(seq) from move
 
@@ -371,12 +387,22 @@ from record r left join piece p on p.family = r.family
 order by stored desc, r.family
 limit :limit
 
+-- name: totals
+select coalesce(sum(found), 0), json_group_array(name) filter (where found is null)
+from (
+    select t.name, json_extract(cast(c.manifest as text), :path) as found
+    from thread t join checkpoint c on c.seq = t.head
+    where t.kind = :kind
+)
+
 -- name: facts
-select
-    (select count(*) from thread where deleted_at is null and head is not null),
-    (select count(*) from checkpoint),
-    (select count(*) from segment),
-    (select count(*) from journal),
-    (select coalesce(sum(size), 0) from checkpoint),
-    (select coalesce(sum(length(data)), 0) from segment),
+-- One pass over each table.
+select t.threads, c.checkpoints, s.segments, j.entries, c.logical, s.stored,
     (select page_count * page_size from pragma_page_count(), pragma_page_size())
+from (select count(*) as threads from thread
+        where deleted_at is null and head is not null) t,
+    (select count(*) as checkpoints, coalesce(sum(size), 0) as logical
+        from checkpoint) c,
+    (select count(*) as segments, coalesce(sum(length(data)), 0) as stored
+        from segment) s,
+    (select count(*) as entries from journal) j
