@@ -91,9 +91,10 @@ class RestorePreview(msgspec.Struct, frozen=True, kw_only=True):
 
     ``agent_changed`` says whether the agent itself goes back. The others are ids of
     conversations: ``rewound`` go back to the checkpoint, ``revived`` were deleted and
-    exist again, ``removed`` were created after the checkpoint. ``effects`` are the tool
-    calls since the checkpoint that stay in force: the restored state does not show
-    them.
+    exist again, ``removed`` were created after the checkpoint. ``unsaved`` is the
+    number of messages that no checkpoint of a conversation has yet: they are passed
+    over, and those of removed conversations are lost. ``effects`` are the tool calls
+    since the checkpoint that stay in force: the restored state does not show them.
     """
 
     checkpoint: AgentCheckpoint
@@ -101,6 +102,7 @@ class RestorePreview(msgspec.Struct, frozen=True, kw_only=True):
     rewound: tuple[str, ...]
     revived: tuple[str, ...]
     removed: tuple[str, ...]
+    unsaved: int
     effects: tuple[Effect, ...]
 
 

@@ -213,6 +213,7 @@ class RestoredEffectTests(PaymentCases):
         self.store.agents.checkpoint("a", "before")
         pay(run, "call-1", "a1")
         run.save()
+        run.add(Message.user("not in a checkpoint yet"))
         talks.delete("gone")
         talks.create("late", agent="a")
         self.store.agents.save(Agent(id="a", name="changed"))
@@ -229,7 +230,7 @@ class RestoredEffectTests(PaymentCases):
             ("gone",),
             ("late",),
         )
-        assert preview.agent_changed
+        assert (preview.agent_changed, preview.unsaved) == (True, 1)
         assert [effect.arguments["ref"] for effect in preview.effects] == ["a1"]
 
     def test_a_dry_run_is_refused_where_the_restore_would_be(self) -> None:

@@ -16,7 +16,7 @@ from holdfast._engine.effects.line import line_of
 from holdfast._engine.threads.grants import GRANT
 from holdfast._engine.threads.journal import OF_THREAD
 from holdfast._engine.threads.load import load_any
-from holdfast._engine.threads.pending import find_pending
+from holdfast._engine.threads.pending import find_pending, unsaved_messages
 from holdfast._messages.attachments import whole
 from holdfast._messages.transcript import TranscriptCall, fields_of, open_calls
 from holdfast._port import Entries, FamilyEntries
@@ -25,7 +25,6 @@ from holdfast.effects import Effect
 from holdfast.views.documents import iso, plain
 from holdfast.views.effects import effect_document
 from holdfast.views.messages import message_documents
-from holdfast.views.waiting import unsaved_messages
 
 CONVERSATION = "conversation"
 

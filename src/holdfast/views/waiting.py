@@ -14,7 +14,7 @@ from holdfast._engine.effects.interrupted import interrupted
 from holdfast._engine.effects.line import Line
 from holdfast._engine.threads.drafts import read_values_of
 from holdfast._engine.threads.load import read_listed
-from holdfast._engine.threads.pending import Pending, find_pending
+from holdfast._engine.threads.pending import find_pending, unsaved_messages
 from holdfast._messages.transcript import fields_of
 from holdfast._port import Threads
 from holdfast._values.manifest import decode_manifest
@@ -92,18 +92,6 @@ def waiting_at(store: Store, place: Revision) -> ThreadWaits:
     if record is None or head is None or head.id != place.checkpoint.id:
         return NOTHING
     return waiting_of(store, record)
-
-
-def unsaved_messages(pending: Pending) -> tuple[int, list[dict[str, Any]]]:
-    """The messages that no checkpoint has yet, and the position of the first.
-
-    They stand after the messages of the head, or in the place of the last of them.
-    """
-    first = min((part.at for part in pending.parts), default=0)
-    found: list[dict[str, Any]] = []
-    for part in pending.parts:
-        found[part.at - first :] = part.messages
-    return first, found
 
 
 async def _paused_run(context: Context, head: Checkpoint) -> dict[str, Any] | None:

@@ -28,6 +28,7 @@ from holdfast._engine.records.agent_checkpoints import (
 )
 from holdfast._engine.records.agent_snapshots import head_of, pinned
 from holdfast._engine.threads import removal
+from holdfast._engine.threads.pending import find_pending, unsaved_messages
 from holdfast._port import (
     CheckpointKey,
     Details,
@@ -151,6 +152,7 @@ class _Restore:
     async def preview(self) -> RestorePreview:
         """What the restore does."""
         effects = await self._left_behind()
+        unsaved = await self._unsaved()
         own = agents.thread_of(self.threads.agent)
         return RestorePreview(
             checkpoint=described(self.checkpoint),
@@ -158,6 +160,7 @@ class _Restore:
             rewound=conversations_among(self.rewound),
             revived=conversations_among(self.revived),
             removed=conversations_among(record.id for record in self.removed),
+            unsaved=unsaved,
             effects=effects,
         )
 
@@ -192,6 +195,12 @@ class _Restore:
             for effect in await left_behind_by(self.context, record, target)
         }
         return tuple(sorted(found.values(), key=lambda effect: effect.seq))
+
+    async def _unsaved(self) -> int:
+        """How many messages after the heads of these threads no checkpoint has yet."""
+        threads = [*(record for record, _ in self.moved), *self.dropped]
+        pending = [await find_pending(self.context, record) for record in threads]
+        return sum(len(unsaved_messages(found)[1]) for found in pending)
 
     async def _moved_effects(self) -> list[Write]:
         """Writes that take the effects of threads to their pins, and back from them.
