@@ -93,8 +93,8 @@ class RestorePreview(msgspec.Struct, frozen=True, kw_only=True):
     conversations: ``rewound`` go back to the checkpoint, ``revived`` were deleted and
     exist again, ``removed`` were created after the checkpoint. ``unsaved`` is the
     number of messages that no checkpoint of a conversation has yet: they are passed
-    over, and those of removed conversations are lost. ``effects`` are the tool calls
-    since the checkpoint that stay in force: the restored state does not show them.
+    over. ``effects`` are the tool calls since the checkpoint that stay in force: the
+    restored state does not show them.
     """
 
     checkpoint: AgentCheckpoint

@@ -233,6 +233,38 @@ class RestoredEffectTests(PaymentCases):
         assert (preview.agent_changed, preview.unsaved) == (True, 1)
         assert [effect.arguments["ref"] for effect in preview.effects] == ["a1"]
 
+    def test_undoing_a_restore_brings_back_messages_that_no_checkpoint_has(
+        self,
+    ) -> None:
+        self.store.agents.save(Agent(id="a"))
+        unsaved = Message.user("not in a checkpoint yet")
+        first = self.asked(id_="first", agent="a")
+        self.store.agents.checkpoint("a", "before")
+        pay(first, "call-1", "a1")
+        later = self.asked(id_="later", agent="a")
+        pay(later, "call-2", "a2", to="eve")
+        for run in (first, later):
+            run.add(unsaved)
+        had = [len(run.messages) for run in (first, later)]
+
+        done = self.store.agents.restore("a", "before")
+        self.store.agents.restore("a", done.recovery)
+
+        again = [self.run(id_, agent="a") for id_ in ("first", "later")]
+        assert [len(run.messages) for run in again] == had
+        assert self.store.conversations.thread("later").effects(left_behind=True) == []
+
+    def test_a_conversation_without_a_checkpoint_is_left_alone(self) -> None:
+        self.store.agents.save(Agent(id="a"))
+        run = self.run(agent="a")
+        run.add(Message.user("not in a checkpoint yet"))
+        self.store.agents.checkpoint("a", "here")
+
+        done = self.store.agents.restore("a", "here")
+
+        assert (done.removed, done.unsaved) == ((), 0)
+        assert len(self.run(agent="a").messages) == 1
+
     def test_a_dry_run_is_refused_where_the_restore_would_be(self) -> None:
         self.store.agents.save(Agent(id="a"))
         self.store.conversations.create("c", agent="a")

@@ -9,6 +9,7 @@ from holdfast._engine.effects import ledger
 from holdfast._engine.effects.line import Line, line_of
 from holdfast._engine.threads.anchors import ANCHOR, EFFECT
 from holdfast._engine.threads.journal import OF_THREAD
+from holdfast._engine.threads.pending import PENDING
 from holdfast._port import Entries
 from holdfast._values.records import Checkpoint, Entry, ThreadRecord
 from holdfast.effects import Effect
@@ -34,9 +35,9 @@ async def left_behind_by(
 
 
 async def entries_of(context: Context, thread: str) -> list[Entry]:
-    """The part of the ledger that stands in the journal of a thread."""
+    """What the journal of a thread has of its calls, and after its last checkpoint."""
     found: list[Entry] = []
-    for prefix in (ledger.CALL, ledger.UNDO, EFFECT, ANCHOR):
+    for prefix in (ledger.CALL, ledger.UNDO, EFFECT, ANCHOR, PENDING):
         query = Entries(thread=thread, checkpoint=OF_THREAD, prefix=prefix)
         found += await context.backend.scan(query)
     return found

@@ -113,8 +113,12 @@ class _Restore:
         name = recovery_name(described(checkpoint))
         wanted = CheckpointRequest(kind=RECOVERY, name=name)
         self.writer = AgentCheckpointWriter(context, threads, wanted, read)
+        # A thread without a head is in no checkpoint, not even in the recovery: what
+        # a recorder got in it would be lost.
         self.removed = [
-            record for name, record in threads.living.items() if name not in snapshot
+            record
+            for name, record in threads.living.items()
+            if name not in snapshot and record.head is not None
         ]
         self.dropped = [*self.removed]
         self.rewound: list[str] = []
@@ -203,9 +207,10 @@ class _Restore:
         return sum(len(unsaved_messages(found)[1]) for found in pending)
 
     async def _moved_effects(self) -> list[Write]:
-        """Writes that take the effects of threads to their pins, and back from them.
+        """Writes that take what was recorded to the pins, and back from them.
 
-        A thread that is dropped may be revived, and must not repeat what it did.
+        A thread that is dropped may be revived. It must not repeat what it did, and has
+        its messages that no checkpoint has yet.
         """
         writes: list[Write] = []
         pins = self.writer.snapshot
