@@ -8,8 +8,7 @@ finds the call by its identity.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from hashlib import sha256
+from collections.abc import Mapping
 from typing import Any, Final, cast
 
 import msgspec
@@ -18,16 +17,14 @@ from holdfast._engine.context import Context
 from holdfast._engine.effects import ledger
 from holdfast._engine.effects.line import Line
 from holdfast._engine.threads import journal
-from holdfast._messages.transcript import TranscriptCall, answers_of, calls_of
+from holdfast._messages.transcript import TranscriptCall
 from holdfast._port import Start
-from holdfast._values.records import checked_name
 from holdfast.effects import Effect, Place, Policy
-from holdfast.errors import Conflict, Unstorable
+from holdfast.errors import Conflict
 
 INTERRUPTED: Final = "call_interrupted"
 HAPPENED: Final = "effect_happened"
 DENIED: Final = "effect_denied"
-LONGEST_ID: Final = 400
 LONGEST_ERROR: Final = 2_000
 
 
@@ -74,38 +71,6 @@ class JournaledCall(msgspec.Struct, frozen=True, kw_only=True):
     identity: str
     anchor: str | None
     has_new_arguments: bool = False
-
-
-def key_of(messages: Sequence[object], id_: str) -> str:
-    """The key of a call in the journal.
-
-    Some models use the same ids in every turn. The number of earlier answers to an id
-    distinguishes such calls.
-    """
-    position = position_of(messages, id_)
-    return key_after(count_answers(messages[:position], id_), id_)
-
-
-def position_of(messages: Sequence[object], id_: str) -> int | None:
-    """The position of the newest message that makes a call with an id."""
-    for position in reversed(range(len(messages))):
-        if any(call.id == id_ for call in calls_of(messages[position])):
-            return position
-    return None
-
-
-def count_answers(messages: Iterable[object], id_: str) -> int:
-    """How many results for an id messages have."""
-    return sum(answers_of(message).count(id_) for message in messages)
-
-
-def key_after(answers: int, id_: str) -> str:
-    """The key of a call that is made after some answers to its id."""
-    try:
-        name = checked_name(id_, longest=LONGEST_ID)
-    except Unstorable:
-        name = sha256(id_.encode(errors="surrogatepass")).hexdigest()
-    return f"{answers}:{name}"
 
 
 # --- what is known of a call ----------------------------------------------------------

@@ -16,7 +16,8 @@ import msgspec
 import orjson
 
 from holdfast._engine.context import Context
-from holdfast._engine.effects.line import Line, line_of
+from holdfast._engine.effects.line import Line
+from holdfast._engine.effects.lines import line_at, line_of
 from holdfast._engine.threads import journal
 from holdfast._engine.threads.anchors import EFFECT
 from holdfast._engine.threads.lineage import Reference, resolve_in
@@ -159,16 +160,30 @@ async def effects(
     point = await resolve_in(context, record, at) if record.head else None
     line = await line_of(context, record, point)
     found = await effects_of_family(context, record.family)
-    on_line = [await line.holds(context, effect.checkpoint) for effect in found]
-    wanted = [
-        effect
-        for effect, is_on_line in zip(found, on_line, strict=True)
-        if is_on_line is not left_behind
-    ]
+    chosen = off_line if left_behind else on_line
+    wanted = await chosen(context, found, line)
     if since is None:
         return wanted
-    earlier = Line(record.family, await resolve_in(context, record, since))
-    return [e for e in wanted if not await earlier.holds(context, e.checkpoint)]
+    earlier = line_at(record, await resolve_in(context, record, since))
+    return await off_line(context, wanted, earlier)
+
+
+async def on_line(
+    context: Context, effects: Iterable[Effect], line: Line
+) -> list[Effect]:
+    """Those of some effects that a line has."""
+    return [e for e in effects if await _has(context, line, e)]
+
+
+async def off_line(
+    context: Context, effects: Iterable[Effect], line: Line
+) -> list[Effect]:
+    """Those of some effects that a line does not have."""
+    return [e for e in effects if not await _has(context, line, e)]
+
+
+async def _has(context: Context, line: Line, effect: Effect) -> bool:
+    return await line.has(context, effect.thread, effect.key, effect.checkpoint)
 
 
 async def in_force_behind(context: Context, family: int, line: Line) -> list[Effect]:
@@ -193,10 +208,9 @@ async def held_by(
 ) -> set[Place]:
     """The places of the effects that a line has, by itself or taken over."""
     held: set[Place] = set()
-    for effect in effects:
-        if await line.has(context, effect.thread, effect.key, effect.checkpoint):
-            places = (effect.place, effect.replays, effect.settles)
-            held.update(place for place in places if place)
+    for effect in await on_line(context, effects, line):
+        places = (effect.place, effect.replays, effect.settles)
+        held.update(place for place in places if place)
     return held
 
 

@@ -1,16 +1,16 @@
 """The line: the chain of checkpoints from a point back to the first one.
 
 An effect belongs to the first checkpoint whose state has its call, its *anchor*. It is
-on a line if the anchor is, and otherwise was left behind.
+on a line if the anchor is, and otherwise was left behind. `lines` has which threads can
+lose a call in other ways as well.
 """
 
 from __future__ import annotations
 
 from holdfast._engine.context import Context
 from holdfast._engine.threads.anchors import successors
-from holdfast._engine.threads.pending import next_ids
 from holdfast._port import Ancestors, CheckpointKey
-from holdfast._values.records import Checkpoint, ThreadRecord
+from holdfast._values.records import Checkpoint
 
 
 class Line:
@@ -58,16 +58,3 @@ class Line:
             return False
         query = Ancestors(start=head, from_step=found.step, down_to_step=found.step)
         return [c.id for c in await context.backend.scan(query)] == [anchor]
-
-
-async def line_of(
-    context: Context, record: ThreadRecord, at: Checkpoint | None
-) -> Line:
-    """The line of a thread that ends at a checkpoint.
-
-    If that is the head, it goes on with what a recorder got and no checkpoint has yet.
-    """
-    head = record.head
-    is_head = (at and at.id) == (head and head.id)
-    following = await next_ids(context, record) if is_head else []
-    return Line(record.family, at, following[0] if following else None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any, cast
 
 import msgspec
@@ -22,22 +23,25 @@ from holdfast._engine.threads.drafts import (
 )
 from holdfast._engine.threads.lineage import Reference
 from holdfast._engine.threads.load import loaded, read_listed
+from holdfast._messages.item_calls import (
+    PAUSED_RUN,
+    SUMMARY,
+    Summary,
+    summary_after,
+    summary_without,
+)
+from holdfast._messages.tally import Tally
 from holdfast._messages.transcript import fields_of
 from holdfast._port import Start, ThreadKey
 from holdfast._values import codec
 from holdfast._values.list_tail import Tail
-from holdfast._values.records import UNSET, Checkpoint, ThreadRecord
+from holdfast._values.records import UNSET, Checkpoint, ThreadRecord, Unset
 from holdfast._values.reference import HEAD
-from holdfast.adapters.openai_agents._item_calls import (
-    SUMMARY,
-    Summary,
-    summary_after,
-)
 from holdfast.adapters.openai_agents._paused_run import (
     COMPACTION,
-    RUN,
     SessionChange,
     is_unanswered,
+    leaves_calls,
     next_run,
     run_after,
     without_answered,
@@ -95,7 +99,7 @@ class StoredItems(msgspec.Struct, frozen=True, kw_only=True):
 
     items: Items = []
     run: Mapping[str, Any] = {}
-    summary: Summary = Summary()
+    summary: Summary | None = None
     head: Checkpoint | None = None
     thread: ThreadRecord | None = None
 
@@ -110,7 +114,7 @@ async def present(context: Context, key: ConversationKey) -> StoredItems:
     state = found.values
     return StoredItems(
         items=cast("Items", state.get("messages", [])),
-        run=fields_of(state.get(RUN)),
+        run=fields_of(state.get(PAUSED_RUN)),
         summary=Summary.of(state.get(SUMMARY)),
         head=found.checkpoint,
         thread=found.thread,
@@ -131,8 +135,9 @@ async def find_run(context: Context, key: ConversationKey) -> Mapping[str, Any] 
     async def read(context: Context, record: ThreadRecord) -> Mapping[str, Any] | None:
         assert record.head is not None
         known = OpenedCheckpoint.of(record.head)
-        found = await read_values(context, known, (RUN, "counts"))
-        run, open_ = fields_of(found.get(RUN)), tally_of(found.get("counts")).open
+        found = await read_values(context, known, (PAUSED_RUN, "counts"))
+        run = fields_of(found.get(PAUSED_RUN))
+        open_ = tally_of(found.get("counts")).open
         return run if run and is_unanswered(run, open_) else None
 
     return await read_listed(context, record, read)
@@ -182,13 +187,13 @@ async def pop(
         if not popped:
             raise Untouched
         left = tally_of(before.get("counts")).messages - 1
-        summary = Summary.of(before.get(SUMMARY)).within(left)
-        values = run_after(before.get(RUN), popped, ())
-        return Ending(drop=1, values={**values, SUMMARY: summary.value})
+        summary = summary_without(Summary.of(before.get(SUMMARY)), popped, left)
+        values = run_after(before.get(PAUSED_RUN), popped, ())
+        return Ending(drop=1, values={**values, SUMMARY: _value(summary)})
 
     how = SessionChange(kind="pop", metadata=metadata)
     try:
-        await _save(context, key, EndingDraft((RUN, SUMMARY), decide), how)
+        await _save(context, key, EndingDraft((PAUSED_RUN, SUMMARY), decide), how)
     except Untouched:
         return None
     return cast("dict[str, Any]", popped[0])
@@ -275,17 +280,19 @@ def _adding(context: Context, wanted: SessionChange) -> AmendDraft:
     def longer(before: dict[str, Any] | None) -> Amendment:
         old = before or {}
         counted = tally_of(old.get("counts"))
-        added = without_answered(wanted, fields_of(old.get(RUN)), counted.open)
-        is_same_run = wanted.run is UNSET or (wanted.run is None and RUN not in old)
-        if not wanted.added and is_same_run:
+        added = without_answered(wanted, fields_of(old.get(PAUSED_RUN)), counted.open)
+        if not wanted.added and not wanted.changes_run(old.get(PAUSED_RUN)):
             raise Untouched
-        counted = counted.after(added)
+        before_it, counted = counted, counted.after(added)
         values: dict[str, object] = {} if before else {"created_at": now}
         values["counts"] = counts_of(counted)
         values |= next_run(wanted, counted.open, old)
+        open_ = (*before_it.open, *counted.open)
+        if SUMMARY not in old and leaves_calls(wanted, old.get(PAUSED_RUN), open_):
+            values[SUMMARY] = _value(Summary())
         return Amendment(values, ListsDraft({"messages": added}))
 
-    return AmendDraft(("counts", RUN), longer)
+    return AmendDraft(("counts", PAUSED_RUN, SUMMARY), longer)
 
 
 def _ending(wanted: SessionChange) -> EndingDraft:
@@ -296,9 +303,9 @@ def _ending(wanted: SessionChange) -> EndingDraft:
         if wanted.at is not None and counted.messages != wanted.at:
             raise Untouched
         values = next_run(wanted, tally(wanted.added).open, before)
-        values |= _summary(tail, wanted, counted.messages, before)
+        values[SUMMARY] = _value(_summary(tail, wanted, counted, before))
         if wanted.dropped is None:
-            if not counted.messages and not wanted.added and RUN not in before:
+            if not counted.messages and not wanted.added and PAUSED_RUN not in before:
                 raise Untouched
             return Ending(drop=None, added=wanted.added, values=values)
         if _text(tail.newest(len(wanted.dropped))) != _text(list(wanted.dropped)):
@@ -308,26 +315,33 @@ def _ending(wanted: SessionChange) -> EndingDraft:
             return Ending(drop=None, added=[*front, *wanted.added], values=values)
         return Ending(drop=len(wanted.dropped), added=wanted.added, values=values)
 
-    return EndingDraft((RUN, SUMMARY), decide)
+    return EndingDraft((PAUSED_RUN, SUMMARY), decide)
 
 
 def _summary(
-    tail: Tail, wanted: SessionChange, count: int, before: Mapping[str, Any]
-) -> dict[str, object]:
+    tail: Tail, wanted: SessionChange, counted: Tally, before: Mapping[str, Any]
+) -> Summary | None:
     """What a summary stands for after a change that drops items."""
-    if wanted.summary is not None:
-        return {SUMMARY: wanted.summary.value}
+    old, count = Summary.of(before.get(SUMMARY)), counted.messages
+    open_ = (*counted.open, *tally(wanted.added).open)
+    if old is None and leaves_calls(wanted, before.get(PAUSED_RUN), open_):
+        old = Summary()
+    if not isinstance(wanted.summary, Unset):
+        return wanted.summary or old
     dropped = count if wanted.dropped is None else len(wanted.dropped)
-    old, left = Summary.of(before.get(SUMMARY)), count - dropped
+    left = count - dropped
     if wanted.kind != COMPACTION:
-        return {SUMMARY: old.within(left).value}
+        return summary_without(old, islice(tail, dropped), left)
     stays = _unexpired(tail, wanted)
     expired = 0 if stays is None else left - len(stays)
     removed = tail.newest(dropped)
     if expired:
         removed += tail.newest(count)[:expired]
-    new = summary_after(old, removed, wanted.added, left - expired)
-    return {SUMMARY: new.value}
+    return summary_after(old, removed, wanted.added, left - expired)
+
+
+def _value(summary: Summary | None) -> object:
+    return UNSET if summary is None else summary.value
 
 
 def _text(items: list[object]) -> bytes:

@@ -15,16 +15,14 @@ import msgspec
 from agents import Agent, RunState
 from agents.exceptions import UserError
 
+from holdfast._messages.item_calls import PAUSED_RUN, Summary
 from holdfast._messages.transcript import answers_of, calls_of, fields_of, parts_of
 from holdfast._values.clock import uuid7
 from holdfast._values.records import UNSET, Unset
-from holdfast.adapters.openai_agents._item_calls import Summary
 from holdfast.errors import Conflict, FormatMismatch
 
 SDK = "openai-agents"
 _CALLS = frozenset({"call_id", "callId"})
-# The value of a conversation's state that is a paused run.
-RUN = "paused_run"
 # The kind of a checkpoint in which a summary replaces items.
 COMPACTION = "compaction"
 
@@ -74,12 +72,28 @@ class SessionChange(msgspec.Struct, frozen=True, kw_only=True):
     kind: str = "save"
     metadata: bytes = b""
     id: str | None = None
-    summary: Summary | None = None
+    summary: Summary | Unset | None = UNSET
 
     @property
     def only_adds(self) -> bool:
         """Whether the change does not depend on the stored items."""
         return self.dropped == () and self.expired is None
+
+    def changes_run(self, before: object) -> bool:
+        """Whether the run that was stored before is replaced or removed."""
+        if isinstance(self.run, Unset):
+            return False
+        return self.run is not None or bool(before)
+
+
+def leaves_calls(wanted: SessionChange, run: object, open_: Sequence[str]) -> bool:
+    """Whether a call may never get its result after a change.
+
+    A run is paused or given up, or something is said while calls are ``open_``. From
+    then on the items decide which calls the conversation has.
+    """
+    is_said = any("role" in item for item in wanted.added)
+    return wanted.changes_run(run) or bool(open_ and is_said)
 
 
 def next_run(
@@ -88,12 +102,12 @@ def next_run(
     """The paused run after a change; ``open_`` are the calls without an answer."""
     _refuse_second(wanted, before)
     if isinstance(wanted.run, Unset):
-        return run_after(before.get(RUN), wanted.dropped or (), wanted.added)
+        return run_after(before.get(PAUSED_RUN), wanted.dropped or (), wanted.added)
     if wanted.run is None:
-        return {RUN: UNSET}
+        return {PAUSED_RUN: UNSET}
     # The answer to one of these calls will remove the run.
     calls = sorted({*wanted.run["calls"], *open_})
-    return {RUN: {**wanted.run, "calls": calls, "open": list(open_)}}
+    return {PAUSED_RUN: {**wanted.run, "calls": calls, "open": list(open_)}}
 
 
 def is_unanswered(run: Mapping[str, Any], open_: Sequence[str]) -> bool:
@@ -119,7 +133,7 @@ def _refuse_second(wanted: SessionChange, before: Mapping[str, Any]) -> None:
     resumed = wanted.resumes
     if resumed is None or not resumed.is_answered_by(wanted.added):
         return
-    if fields_of(before.get(RUN)).get("id") != resumed.id:
+    if fields_of(before.get(PAUSED_RUN)).get("id") != resumed.id:
         raise resumed_by_another()
 
 
@@ -142,7 +156,7 @@ def run_after(
     """
     calls = set(cast("list[str]", fields_of(run).get("calls", [])))
     taken_back = {call.id for item in dropped for call in calls_of(item)}
-    return {RUN: UNSET} if calls & (answered(added) | taken_back) else {}
+    return {PAUSED_RUN: UNSET} if calls & (answered(added) | taken_back) else {}
 
 
 def answered(items: Sequence[object]) -> set[str]:

@@ -1,0 +1,132 @@
+"""The calls that the items of a session have, by their keys in the journal.
+
+The items of a session can be popped, cleared and summarized, and a paused run can be
+given up: none of that is a rewind. From the first such change on, the state of the
+conversation has a `Summary`, and its items decide which calls it has.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from holdfast._messages.call_keys import count_answers, key_after, position_of
+from holdfast._messages.transcript import answers_of, calls_of, fields_of
+
+# The values of a conversation's state that hold a summary and a paused run.
+SUMMARY: Final = "summarized_calls"
+PAUSED_RUN: Final = "paused_run"
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """What a compaction has replaced: the number of answers by the id of a call.
+
+    The first ``items`` are the summary. If one of them is removed, it stands for
+    nothing any more. A conversation whose calls were taken back has an empty one.
+    """
+
+    items: int = 0
+    answers: Mapping[str, int] = {}
+
+    @classmethod
+    def of(cls, value: object) -> Summary | None:
+        """A summary as it is stored, ``None`` if that is none."""
+        try:
+            return msgspec.convert(value, cls)
+        except msgspec.ValidationError:
+            return None
+
+    @property
+    def value(self) -> dict[str, Any]:
+        """As it is stored."""
+        return {"items": self.items, "answers": dict(self.answers)}
+
+    def within(self, count: int) -> Summary:
+        """What is left of it if only ``count`` items stay."""
+        return self if count >= self.items else Summary()
+
+
+class ItemCalls(msgspec.Struct, frozen=True, kw_only=True):
+    """The keys of the calls in some items.
+
+    ``made`` are all in order. ``answered`` are those with a result, here or in what a
+    summary stands for. ``open`` have none yet: nothing was said after them, or a paused
+    run waits for them.
+    """
+
+    made: tuple[str, ...]
+    answered: frozenset[str]
+    open: frozenset[str]
+
+
+def item_calls(
+    items: Iterable[object], summary: Summary | None, waiting: Iterable[object] = ()
+) -> ItemCalls:
+    """The calls in items, with those that were summarized before them.
+
+    ``waiting`` are the ids of calls that will get a result.
+    """
+    counts = Counter(summary.answers if summary else ())
+    answered = {key_after(n, id_) for id_ in counts for n in range(counts[id_])}
+    made: list[str] = []
+    current: dict[object, str] = {}
+    last: set[str] = set()
+    for item in items:
+        if "role" in fields_of(item):
+            last.clear()
+        for id_ in answers_of(item):
+            answered.add(current.pop(id_, key_after(counts[id_], id_)))
+            counts[id_] += 1
+        for call in calls_of(item):
+            current[call.id] = key_after(counts[call.id], call.id)
+            made.append(current[call.id])
+            last.add(current[call.id])
+    last |= {current[id_] for id_ in waiting if id_ in current}
+    return ItemCalls(
+        made=tuple(made), answered=frozenset(answered), open=frozenset(last - answered)
+    )
+
+
+def key_of(
+    items: Sequence[object], id_: str, summary: Summary | None, *, is_made: bool
+) -> str:
+    """The key of the last call with an id in items, or of one that follows them."""
+    end = position_of(items, id_) if is_made else None
+    before = summary.answers.get(id_, 0) if summary else 0
+    return key_after(count_answers(items[:end], id_) + before, id_)
+
+
+# --- changes --------------------------------------------------------------------------
+
+
+def summary_without(
+    before: Summary | None, removed: Iterable[object], stay: int
+) -> Summary | None:
+    """The summary after items behind those that ``stay`` were taken back."""
+    if before is not None:
+        return before.within(stay)
+    return Summary() if _have_calls(removed) else None
+
+
+def summary_after(
+    before: Summary | None,
+    removed: Sequence[object],
+    added: Sequence[object],
+    stay: int = 0,
+) -> Summary | None:
+    """The summary after a compaction replaced items behind those that ``stay``."""
+    if before is None and not _have_calls(removed):
+        return None
+    counts = Counter(before.answers if before else ())
+    counts.update(answer for item in removed for answer in answers_of(item))
+    counts.subtract(answer for item in added for answer in answers_of(item))
+    answers = {id_: count for id_, count in sorted(counts.items()) if count > 0}
+    size = stay + len(added)
+    return Summary(size, answers) if size else Summary()
+
+
+def _have_calls(items: Iterable[object]) -> bool:
+    return any(calls_of(item) or answers_of(item) for item in items)
