@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from holdfast._engine.context import Context
 from holdfast._engine.effects.line import Line
+from holdfast._engine.threads.anchors import successors
 from holdfast._engine.threads.drafts import read_values_of
 from holdfast._messages.item_calls import (
     PAUSED_RUN,
@@ -57,15 +58,25 @@ class TranscriptLine(Line):
         self, context: Context, now: ItemCalls, key: str, anchor: str
     ) -> bool:
         """Whether a call without a result here had none in its checkpoint either."""
+        first = await self._first_with(context, anchor)
+        before = await _calls_at(context, first) if first else None
+        if first and before and first.id == anchor and key not in before.made:
+            # Made by an agent that is itself a tool: the call of that agent is the
+            # last.
+            host = before.made[-1:]
+            return bool(host) and host[0] in now.answered | now.open
+        return key in now.open and not (before and key in before.answered)
+
+    async def _first_with(self, context: Context, anchor: str) -> Checkpoint | None:
+        """The anchor, or what stands for it on the line if it was removed."""
         assert self.head is not None
-        [found] = await context.backend.read([CheckpointKey(self.head.family, anchor)])
-        before = await _calls_at(context, found) if found else None
-        if before is None or key in before.made:
-            was_answered = before is not None and key in before.answered
-            return key in now.open and not was_answered
-        # Made by an agent that is itself a tool: the call of that agent is the last.
-        host = before.made[-1:]
-        return bool(host) and host[0] in now.answered | now.open
+        family = self.head.family
+        [found] = await context.backend.read([CheckpointKey(family, anchor)])
+        later = await successors(context, family, anchor) if found is None else ()
+        for id_ in later:
+            if await self.holds(context, id_):
+                [found] = await context.backend.read([CheckpointKey(family, id_)])
+        return found
 
 
 async def _calls_at(context: Context, checkpoint: Checkpoint, *more: str) -> ItemCalls:
