@@ -24,12 +24,14 @@ PAUSED_RUN: Final = "paused_run"
 class Summary(msgspec.Struct, frozen=True):
     """What a compaction has replaced: the number of answers by the id of a call.
 
-    The first ``items`` are the summary. If one of them is removed, it stands for
-    nothing any more. A conversation whose calls were taken back has an empty one.
+    The first ``items`` are the summary. If one of them is removed, only an earlier one
+    ``below`` it is left, or an empty one. A conversation whose calls were taken back
+    has an empty one too.
     """
 
     items: int = 0
     answers: Mapping[str, int] = {}
+    below: Summary | None = None
 
     @classmethod
     def of(cls, value: object) -> Summary | None:
@@ -42,11 +44,14 @@ class Summary(msgspec.Struct, frozen=True):
     @property
     def value(self) -> dict[str, Any]:
         """As it is stored."""
-        return {"items": self.items, "answers": dict(self.answers)}
+        below = {"below": self.below.value} if self.below else {}
+        return {"items": self.items, "answers": dict(self.answers), **below}
 
     def within(self, count: int) -> Summary:
         """What is left of it if only ``count`` items stay."""
-        return self if count >= self.items else Summary()
+        if count >= self.items:
+            return self
+        return self.below.within(count) if self.below else Summary()
 
 
 class ItemCalls(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,9 +80,10 @@ def item_calls(
     current: dict[object, str] = {}
     last: set[str] = set()
     for item in items:
-        if "role" in fields_of(item):
+        answers = answers_of(item)
+        if "role" in fields_of(item) and not answers:
             last.clear()
-        for id_ in answers_of(item):
+        for id_ in answers:
             answered.add(current.pop(id_, key_after(counts[id_], id_)))
             counts[id_] += 1
         for call in calls_of(item):
@@ -124,8 +130,9 @@ def summary_after(
     counts.update(answer for item in removed for answer in answers_of(item))
     counts.subtract(answer for item in added for answer in answers_of(item))
     answers = {id_: count for id_, count in sorted(counts.items()) if count > 0}
-    size = stay + len(added)
-    return Summary(size, answers) if size else Summary()
+    size, below = stay + len(added), before.within(stay) if before else None
+    below = below if below and below.answers else None
+    return Summary(size, answers, below) if size else Summary()
 
 
 def _have_calls(items: Iterable[object]) -> bool:

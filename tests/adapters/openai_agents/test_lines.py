@@ -114,6 +114,21 @@ def test_a_call_that_a_session_summarized_stays_on_the_line_of_its_thread(memory
     assert thread.effects(left_behind=True) == []
 
 
+def test_a_summary_stands_for_its_calls_when_a_later_one_is_popped(memory):
+    async def body():
+        session = HoldfastSession("chat", memory)
+        for ref in "ab":
+            await Bank().pay(session, wants(ref))
+            snapshot = await session._get_compaction_snapshot(3)
+            assert await snapshot.replace_suffix(0, [user(f"{ref} was paid.")])
+        await session.pop_item()
+
+    asyncio.run(body())
+
+    found = memory.conversations.thread("chat").effects()
+    assert [effect.call_id for effect in found] == ["call_a"]
+
+
 def test_a_restore_does_not_leave_behind_what_a_session_took_back_before(memory):
     memory.agents.save(holdfast.Agent(id="clerk"))
     session = HoldfastSession("chat", memory, agent="clerk")

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
@@ -172,7 +173,7 @@ async def change(
             if wanted.dropped is not None:
                 raise
         # The conversation is empty or does not exist: there is nothing to drop.
-        wanted = msgspec.structs.replace(wanted, dropped=())
+        wanted = replace(wanted, dropped=())
     return await _save(context, key, _adding(context, wanted), wanted)
 
 
@@ -255,7 +256,7 @@ async def _save(
         if key.owner is not None:
             record = await _admit(context, key)
             # Refuse a conversation of another owner that begins between read and save.
-            how = msgspec.structs.replace(how, expect=UNSET if record else None)
+            how = replace(how, expect=UNSET if record else None)
         try:
             return await save.save(context, key.thread, draft, how)
         except Conflict as conflict:
@@ -337,6 +338,8 @@ def _summary(
     removed = tail.newest(dropped)
     if expired:
         removed += tail.newest(count)[:expired]
+        # Its items are not the first ones any more; the new one stands for its calls.
+        old = old and replace(old, items=count, below=None)
     return summary_after(old, removed, wanted.added, left - expired)
 
 
