@@ -61,7 +61,8 @@ class JournaledCall(msgspec.Struct, frozen=True, kw_only=True):
 
     ``anchor`` is the id of the first checkpoint that has the call, ``identity`` what it
     shares with calls that mean the same effect. With ``has_new_arguments`` the call may
-    be repeated with other arguments of the same identity.
+    be repeated with other arguments of the same identity. ``in_items`` means that a
+    session makes the call, whose items can be taken back.
     """
 
     thread: str
@@ -71,6 +72,21 @@ class JournaledCall(msgspec.Struct, frozen=True, kw_only=True):
     identity: str
     anchor: str | None
     has_new_arguments: bool = False
+    in_items: bool = False
+
+
+class _Begun(msgspec.Struct, frozen=True):
+    """An attempt at a call, as a line is asked for it."""
+
+    thread: str
+    key: str
+    checkpoint: str | None
+    in_items: bool
+
+    @classmethod
+    def of(cls, thread: str, key: str, begun: Mapping[str, Any]) -> _Begun:
+        """The attempt that an entry is made of."""
+        return cls(thread, key, begun.get("anchor"), begun.get("in_items", False))
 
 
 # --- what is known of a call ----------------------------------------------------------
@@ -87,7 +103,7 @@ async def find_status(
         if begun is None:
             break
         found = msgspec.structs.replace(found, last=attempt)
-        if await line.has(context, thread, key, begun.get("anchor")):
+        if await line.has(context, _Begun.of(thread, key, begun)):
             ended = await _entry(context, thread, ledger.end_key(key, attempt))
             status = CallStatus(attempt=attempt, last=attempt, begun=begun, ended=ended)
             happened = ledger.place_in(begun, "replays") or (thread, key, attempt)
@@ -235,12 +251,17 @@ def _begun(made: JournaledCall) -> dict[str, Any]:
         "name": call.name,
         "arguments": ledger.digest(call),
         "given": call.arguments,
-        "anchor": made.anchor,
+        **_anchored(made),
     }
 
 
 def _index(made: JournaledCall) -> dict[str, Any]:
-    return {"anchor": made.anchor, "arguments": ledger.digest(made.call)}
+    return {**_anchored(made), "arguments": ledger.digest(made.call)}
+
+
+def _anchored(made: JournaledCall) -> dict[str, Any]:
+    in_items = {"in_items": True} if made.in_items else {}
+    return {"anchor": made.anchor, **in_items}
 
 
 async def _take_over(

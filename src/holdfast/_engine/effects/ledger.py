@@ -114,6 +114,7 @@ def _effect(place: tuple[str, str, int], parts: dict[str, Entry]) -> Effect:
         error=ended.get("error"),
         at=entry.recorded_at,
         checkpoint=begun.get("anchor"),
+        in_items=begun.get("in_items", False),
         replays=place_in(begun, "replays"),
         settles=place_in(begun, "settles"),
         undone=_value(parts.get("undo:end")).get("status") == COMPLETED,
@@ -172,18 +173,14 @@ async def on_line(
     context: Context, effects: Iterable[Effect], line: Line
 ) -> list[Effect]:
     """Those of some effects that a line has."""
-    return [e for e in effects if await _has(context, line, e)]
+    return [e for e in effects if await line.has(context, e)]
 
 
 async def off_line(
     context: Context, effects: Iterable[Effect], line: Line
 ) -> list[Effect]:
     """Those of some effects that a line does not have."""
-    return [e for e in effects if not await _has(context, line, e)]
-
-
-async def _has(context: Context, line: Line, effect: Effect) -> bool:
-    return await line.has(context, effect.thread, effect.key, effect.checkpoint)
+    return [e for e in effects if not await line.has(context, e)]
 
 
 async def in_force_behind(context: Context, family: int, line: Line) -> list[Effect]:
@@ -247,7 +244,8 @@ class _Indexed(msgspec.Struct, frozen=True):
     thread: str
     key: str
     attempt: int
-    anchor: str | None
+    checkpoint: str | None
+    in_items: bool
     arguments: str
     replays: Place | None
     settles: Place | None
@@ -270,7 +268,7 @@ async def find_earlier(
     behind: list[_Indexed] = []
     taken: set[Place | None] = set()
     for row in rows:
-        if not await line.has(context, row.thread, row.key, row.anchor):
+        if not await line.has(context, row):
             behind.append(row)
             continue
         taken |= {row.replays, row.settles}
@@ -322,6 +320,7 @@ def _indexed(entry: Entry) -> _Indexed | None:
         matched[2],
         int(matched[1]),
         value["anchor"],
+        value.get("in_items", False),
         value["arguments"],
         place_in(value, "replays"),
         place_in(value, "settles"),

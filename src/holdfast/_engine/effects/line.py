@@ -7,10 +7,28 @@ lose a call in other ways as well.
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from holdfast._engine.context import Context
 from holdfast._engine.threads.anchors import successors
 from holdfast._port import Ancestors, CheckpointKey
 from holdfast._values.records import Checkpoint
+
+
+class PlacedCall(Protocol):
+    """A call with its place in a journal; ``checkpoint`` is its anchor.
+
+    ``in_items`` means that it was made in the items of a session.
+    """
+
+    @property
+    def thread(self) -> str: ...
+    @property
+    def key(self) -> str: ...
+    @property
+    def checkpoint(self) -> str | None: ...
+    @property
+    def in_items(self) -> bool: ...
 
 
 class Line:
@@ -30,12 +48,12 @@ class Line:
         self.family, self.head, self.next_id = family, head, next_id
         self._known: dict[str, bool] = {} if known is None else known
 
-    async def has(
-        self, context: Context, thread: str, key: str, anchor: str | None
-    ) -> bool:
-        """Whether a call is on the line, by its place in a journal and its anchor."""
-        del thread, key  # for lines that can lose a call without leaving its checkpoint
-        return await self.holds(context, anchor)
+    async def has(self, context: Context, call: PlacedCall) -> bool:
+        """Whether a call is on the line.
+
+        Some lines can lose a call without leaving its checkpoint.
+        """
+        return await self.holds(context, call.checkpoint)
 
     async def holds(self, context: Context, anchor: str | None) -> bool:
         """Whether an anchor is on the line; calls of older versions have none."""

@@ -38,6 +38,8 @@ def line_at(
     """The line of a thread that ends at a checkpoint, with the id saved next on it."""
     if record.kind == langgraph_form.KIND:
         return GraphLine(record.family, at)
-    if record.kind == _CONVERSATION and at and SUMMARY in decode_manifest(at).values:
-        return TranscriptLine(record.family, at, next_id)
+    if record.kind == _CONVERSATION and at is not None:
+        # A session that took items back may have taken calls of a recorder back too.
+        by_items = SUMMARY in decode_manifest(at).values
+        return TranscriptLine(record.family, at, next_id, by_items=by_items)
     return Line(record.family, at, next_id)

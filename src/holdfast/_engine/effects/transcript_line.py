@@ -1,4 +1,4 @@
-"""The line of a conversation whose items decide which calls it has.
+"""The line of a conversation, in which a session may have made or taken back calls.
 
 Items of a session can be popped and cleared, which is no rewind of its thread: the
 checkpoint that had a call stays an ancestor. The effect of such a call was left behind
@@ -8,7 +8,7 @@ all the same. A call that a compaction has summarized was not.
 from __future__ import annotations
 
 from holdfast._engine.context import Context
-from holdfast._engine.effects.line import Line
+from holdfast._engine.effects.line import Line, PlacedCall
 from holdfast._engine.threads.anchors import successors
 from holdfast._engine.threads.drafts import read_values_of
 from holdfast._messages.item_calls import (
@@ -24,9 +24,10 @@ from holdfast._values.records import Checkpoint
 
 
 class TranscriptLine(Line):
-    """The line that ends at a checkpoint with some calls in its items.
+    """The line that ends at a checkpoint of a conversation.
 
-    ``calls`` are those in the items, if they are known already.
+    The items decide about the calls that a session made, and with ``by_items`` about
+    all. ``calls`` are those in the items, if they are known already.
     """
 
     def __init__(
@@ -34,20 +35,22 @@ class TranscriptLine(Line):
         family: int | None,
         head: Checkpoint | None,
         next_id: str | None,
+        *,
+        by_items: bool,
         calls: ItemCalls | None = None,
     ) -> None:
         super().__init__(family, head, next_id)
-        self._calls = calls
+        self._by_items, self._calls = by_items, calls
 
-    async def has(
-        self, context: Context, thread: str, key: str, anchor: str | None
-    ) -> bool:
+    async def has(self, context: Context, call: PlacedCall) -> bool:
         """Whether a call is on the line, and was not taken back."""
-        del thread  # all calls of a conversation are in its own
+        key, anchor = call.key, call.checkpoint
         if anchor is None or anchor == self.next_id:
             return True
         if not await self.holds(context, anchor):
             return False
+        if not (call.in_items or self._by_items):
+            return True
         if self._calls is None:
             assert self.head is not None
             self._calls = await _calls_at(context, self.head, PAUSED_RUN)

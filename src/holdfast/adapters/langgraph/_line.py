@@ -8,6 +8,7 @@ import msgspec
 
 from holdfast._engine.context import Context
 from holdfast._engine.effects.graph_line import GraphLine, begins_after
+from holdfast._engine.effects.line import PlacedCall
 from holdfast._values.records import Checkpoint
 from holdfast.adapters.langgraph._call_site import task_of
 from holdfast.adapters.langgraph._get import find_checkpoint, find_thread
@@ -29,15 +30,13 @@ class CallLine(GraphLine):
         super().__init__(family, head, at_end, goes_on=goes_on)
         self._inner = inner
 
-    async def has(
-        self, context: Context, thread: str, key: str, anchor: str | None
-    ) -> bool:
-        if not await self.holds(context, anchor):
+    async def has(self, context: Context, call: PlacedCall) -> bool:
+        if not await self.holds(context, call.checkpoint):
             return False
         inner = self._inner
-        if inner is None or anchor != inner.around:
+        if inner is None or call.checkpoint != inner.around:
             return True
-        return await inner.has_call(context, thread, key)
+        return await inner.has_call(context, call.thread, call.key)
 
 
 class InnerLine(msgspec.Struct, frozen=True, kw_only=True):

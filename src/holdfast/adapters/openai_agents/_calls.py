@@ -160,16 +160,17 @@ def _journaled(
         call=call,
         identity=tool.identity(call.name, arguments),
         anchor=found.head.id if found.head and is_stored else asked.next_id,
+        in_items=True,
     )
 
 
 def _line(asked: SessionCall, current: StoredItems) -> Line:
     family = current.thread.family if current.thread else None
-    if current.summary is None:
-        return Line(family, current.head, asked.next_id)
     waiting: set[str] = {asked.call.id, *current.run.get("calls", ())}
     made = item_calls(current.items, current.summary, waiting)
-    return TranscriptLine(family, current.head, asked.next_id, made)
+    return TranscriptLine(
+        family, current.head, asked.next_id, by_items=True, calls=made
+    )
 
 
 def _policy(asked: SessionCall, found: StoredItems) -> Policy:

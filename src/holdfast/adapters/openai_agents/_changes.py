@@ -31,7 +31,6 @@ from holdfast._messages.item_calls import (
     summary_after,
     summary_without,
 )
-from holdfast._messages.tally import Tally
 from holdfast._messages.transcript import fields_of
 from holdfast._port import Start, ThreadKey
 from holdfast._values import codec
@@ -42,7 +41,6 @@ from holdfast.adapters.openai_agents._paused_run import (
     COMPACTION,
     SessionChange,
     is_unanswered,
-    leaves_calls,
     next_run,
     run_after,
     without_answered,
@@ -282,18 +280,17 @@ def _adding(context: Context, wanted: SessionChange) -> AmendDraft:
         old = before or {}
         counted = tally_of(old.get("counts"))
         added = without_answered(wanted, fields_of(old.get(PAUSED_RUN)), counted.open)
-        if not wanted.added and not wanted.changes_run(old.get(PAUSED_RUN)):
+        has_run = PAUSED_RUN in old
+        is_same_run = wanted.run is UNSET or (wanted.run is None and not has_run)
+        if not wanted.added and is_same_run:
             raise Untouched
-        before_it, counted = counted, counted.after(added)
+        counted = counted.after(added)
         values: dict[str, object] = {} if before else {"created_at": now}
         values["counts"] = counts_of(counted)
         values |= next_run(wanted, counted.open, old)
-        open_ = (*before_it.open, *counted.open)
-        if SUMMARY not in old and leaves_calls(wanted, old.get(PAUSED_RUN), open_):
-            values[SUMMARY] = _value(Summary())
         return Amendment(values, ListsDraft({"messages": added}))
 
-    return AmendDraft(("counts", PAUSED_RUN, SUMMARY), longer)
+    return AmendDraft(("counts", PAUSED_RUN), longer)
 
 
 def _ending(wanted: SessionChange) -> EndingDraft:
@@ -304,7 +301,7 @@ def _ending(wanted: SessionChange) -> EndingDraft:
         if wanted.at is not None and counted.messages != wanted.at:
             raise Untouched
         values = next_run(wanted, tally(wanted.added).open, before)
-        values[SUMMARY] = _value(_summary(tail, wanted, counted, before))
+        values[SUMMARY] = _value(_summary(tail, wanted, counted.messages, before))
         if wanted.dropped is None:
             if not counted.messages and not wanted.added and PAUSED_RUN not in before:
                 raise Untouched
@@ -320,15 +317,12 @@ def _ending(wanted: SessionChange) -> EndingDraft:
 
 
 def _summary(
-    tail: Tail, wanted: SessionChange, counted: Tally, before: Mapping[str, Any]
+    tail: Tail, wanted: SessionChange, count: int, before: Mapping[str, Any]
 ) -> Summary | None:
     """What a summary stands for after a change that drops items."""
-    old, count = Summary.of(before.get(SUMMARY)), counted.messages
-    open_ = (*counted.open, *tally(wanted.added).open)
-    if old is None and leaves_calls(wanted, before.get(PAUSED_RUN), open_):
-        old = Summary()
     if not isinstance(wanted.summary, Unset):
-        return wanted.summary or old
+        return wanted.summary
+    old = Summary.of(before.get(SUMMARY))
     dropped = count if wanted.dropped is None else len(wanted.dropped)
     left = count - dropped
     if wanted.kind != COMPACTION:

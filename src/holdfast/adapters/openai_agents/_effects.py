@@ -66,6 +66,7 @@ def _journaled(effect: Effect, key: ConversationKey) -> JournaledCall:
         call=call,
         identity=UNDECLARED.identity(effect.tool, effect.arguments),
         anchor=effect.checkpoint,
+        in_items=effect.in_items,
     )
 
 

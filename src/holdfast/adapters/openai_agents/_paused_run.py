@@ -79,22 +79,6 @@ class SessionChange(msgspec.Struct, frozen=True, kw_only=True):
         """Whether the change does not depend on the stored items."""
         return self.dropped == () and self.expired is None
 
-    def changes_run(self, before: object) -> bool:
-        """Whether the run that was stored before is replaced or removed."""
-        if isinstance(self.run, Unset):
-            return False
-        return self.run is not None or bool(before)
-
-
-def leaves_calls(wanted: SessionChange, run: object, open_: Sequence[str]) -> bool:
-    """Whether a call may never get its result after a change.
-
-    A run is paused or given up, or something is said while calls are ``open_``. From
-    then on the items decide which calls the conversation has.
-    """
-    is_said = any("role" in item for item in wanted.added)
-    return wanted.changes_run(run) or bool(open_ and is_said)
-
 
 def next_run(
     wanted: SessionChange, open_: Sequence[str], before: Mapping[str, Any]

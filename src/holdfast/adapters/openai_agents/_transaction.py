@@ -10,12 +10,7 @@ from holdfast._messages.transcript import answers_of, calls_of
 from holdfast._values.clock import uuid7
 from holdfast._values.records import UNSET, Unset
 from holdfast.adapters.openai_agents._changes import Items, StoredItems
-from holdfast.adapters.openai_agents._paused_run import (
-    ResumedRun,
-    SessionChange,
-    leaves_calls,
-)
-from holdfast.conversations import tally
+from holdfast.adapters.openai_agents._paused_run import ResumedRun, SessionChange
 
 # Reads the last items that are stored, or all.
 Read = Callable[[int | None], Awaitable[Items]]
@@ -95,10 +90,7 @@ class PendingChanges:
             return self.summary
         removed = stored.items if self.is_cleared else self.dropped
         stay = len(stored.items) - len(removed)
-        found = summary_without(stored.summary, removed, stay)
-        open_ = tally([*stored.items, *self.added]).open
-        leaves = leaves_calls(self.change(None), stored.run, open_)
-        return Summary() if found is None and leaves else found
+        return summary_without(stored.summary, removed, stay)
 
     def change(self, resumes: ResumedRun | None) -> SessionChange:
         """All changes as one."""
