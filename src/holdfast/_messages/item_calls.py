@@ -58,13 +58,14 @@ class ItemCalls(msgspec.Struct, frozen=True, kw_only=True):
     """The keys of the calls in some items.
 
     ``made`` are all in order. ``answered`` are those with a result, here or in what a
-    summary stands for. ``open`` have none yet: nothing was said after them, or a paused
-    run waits for them.
+    summary stands for. Of the others, ``last`` are those after which nothing was said,
+    and for those in ``awaited`` a paused run waits.
     """
 
     made: tuple[str, ...]
     answered: frozenset[str]
-    open: frozenset[str]
+    last: frozenset[str]
+    awaited: frozenset[str]
 
 
 def item_calls(
@@ -90,9 +91,12 @@ def item_calls(
             current[call.id] = key_after(counts[call.id], call.id)
             made.append(current[call.id])
             last.add(current[call.id])
-    last |= {current[id_] for id_ in waiting if id_ in current}
+    awaited = {current[id_] for id_ in waiting if id_ in current}
     return ItemCalls(
-        made=tuple(made), answered=frozenset(answered), open=frozenset(last - answered)
+        made=tuple(made),
+        answered=frozenset(answered),
+        last=frozenset(last - answered),
+        awaited=frozenset(awaited - answered),
     )
 
 

@@ -101,6 +101,37 @@ def test_a_call_of_a_run_that_was_given_up_is_left_behind_for_everyone(memory):
     assert [e.call_id for e in thread.effects(left_behind=True)] == ["call_a"]
 
 
+def test_a_call_that_another_program_took_out_of_the_items_is_left_behind(memory):
+    bank, session = Bank(), HoldfastSession("chat", memory)
+    asyncio.run(bank.pay(session, wants("a")))
+    conversation = memory.conversations.load("chat")
+    del conversation.messages[1:]
+    memory.conversations.save(conversation)
+    listed = memory.conversations.thread("chat").effects()
+
+    asyncio.run(bank.pay(session, wants("b")))
+
+    assert listed == []
+    assert bank.paid == ["a"]
+
+
+def test_a_call_of_a_recorder_that_a_session_took_back_is_left_behind(memory):
+    run = memory.conversations.recorder("chat", tools={"pay": lambda to: f"paid {to}"})
+    function = {"name": "pay", "arguments": '{"to": "bob"}'}
+    asked = {"id": "call_a", "type": "function", "function": function}
+    run.add(user("Pay Bob."))
+    run.llm_response({"role": "assistant", "content": None, "tool_calls": [asked]})
+    run.tool_result("call_a", run.call("call_a"))
+    thread = memory.conversations.thread("chat")
+    before = thread.effects()
+
+    asyncio.run(popped(HoldfastSession("chat", memory)))
+
+    assert [e.call_id for e in before] == ["call_a"]
+    assert thread.effects() == []
+    assert thread.effects(left_behind=True) == before
+
+
 def test_a_call_that_a_session_summarized_stays_on_the_line_of_its_thread(memory):
     async def body():
         session = HoldfastSession("chat", memory)

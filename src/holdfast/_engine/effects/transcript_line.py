@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from holdfast._engine.context import Context
 from holdfast._engine.effects.line import Line, PlacedCall
-from holdfast._engine.threads.anchors import successors
 from holdfast._engine.threads.drafts import read_values_of
 from holdfast._messages.item_calls import (
     PAUSED_RUN,
@@ -61,25 +60,17 @@ class TranscriptLine(Line):
         self, context: Context, now: ItemCalls, key: str, anchor: str
     ) -> bool:
         """Whether a call without a result here had none in its checkpoint either."""
-        first = await self._first_with(context, anchor)
-        before = await _calls_at(context, first) if first else None
-        if first and before and first.id == anchor and key not in before.made:
-            # Made by an agent that is itself a tool: the call of that agent is the
-            # last.
-            host = before.made[-1:]
-            return bool(host) and host[0] in now.answered | now.open
-        return key in now.open and not (before and key in before.answered)
-
-    async def _first_with(self, context: Context, anchor: str) -> Checkpoint | None:
-        """The anchor, or what stands for it on the line if it was removed."""
         assert self.head is not None
-        family = self.head.family
-        [found] = await context.backend.read([CheckpointKey(family, anchor)])
-        later = await successors(context, family, anchor) if found is None else ()
-        for id_ in later:
-            if await self.holds(context, id_):
-                [found] = await context.backend.read([CheckpointKey(family, id_)])
-        return found
+        [found] = await context.backend.read([CheckpointKey(self.head.family, anchor)])
+        if found is None:
+            # It may have had one, unless a run still waits for it.
+            return key in now.awaited
+        before, open_ = await _calls_at(context, found), now.last | now.awaited
+        if key in before.made:
+            return key in open_ and key not in before.answered
+        # Made by an agent that is itself a tool: the call of that agent is the last.
+        host = before.made[-1:]
+        return bool(host) and host[0] in now.answered | open_
 
 
 async def _calls_at(context: Context, checkpoint: Checkpoint, *more: str) -> ItemCalls:
