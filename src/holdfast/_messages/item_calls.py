@@ -1,8 +1,8 @@
 """The calls that the items of a session have, by their keys in the journal.
 
-The items of a session can be popped, cleared and summarized, and a paused run can be
-given up: none of that is a rewind. From the first such change on, the state of the
-conversation has a `Summary`, and its items decide which calls it has.
+The items of a session can be popped, cleared and summarized, which is no rewind. From
+the first such change of items with calls on, the state of the conversation has a
+`Summary`, and the items decide about all its calls, also those of a recorder.
 """
 
 from __future__ import annotations
