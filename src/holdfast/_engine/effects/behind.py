@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from holdfast._engine.context import Context
 from holdfast._engine.effects import ledger
-from holdfast._engine.effects.line import Line, line_of
+from holdfast._engine.effects.lines import line_at, line_of
 from holdfast._engine.threads.anchors import ANCHOR, EFFECT
 from holdfast._engine.threads.journal import OF_THREAD
 from holdfast._engine.threads.pending import PENDING
@@ -23,14 +23,13 @@ async def left_behind_by(
     Without a target the thread is removed: what it shares with others stays theirs.
     """
     found = await ledger.effects_of_family(context, record.family)
+    if target is None:
+        found = [effect for effect in found if effect.thread == record.id]
     now = await line_of(context, record, record.head)
-    then = Line(record.family, target)
-    behind: list[Effect] = []
-    for effect in found:
-        is_own = target is not None or effect.thread == record.id
-        if is_own and await now.holds(context, effect.checkpoint):
-            is_kept = target and await then.holds(context, effect.checkpoint)
-            behind += [] if is_kept else [effect]
+    behind = await ledger.on_line(context, found, now)
+    if target is not None:
+        then = line_at(record, target)
+        behind = await ledger.off_line(context, behind, then)
     return in_force(behind)
 
 

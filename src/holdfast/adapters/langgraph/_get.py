@@ -14,13 +14,12 @@ from holdfast._engine.context import Context
 from holdfast._engine.threads.copy_thread import journal_of
 from holdfast._engine.threads.lineage import is_visible
 from holdfast._engine.threads.load import loaded, state_of
+from holdfast._messages.langgraph_form import FRAME, KIND
 from holdfast._port import CheckpointKey, Entries, ThreadKey
 from holdfast._values.records import Checkpoint, Entry, ThreadRecord
 from holdfast._values.reference import HEAD
 from holdfast.adapters.langgraph._draft import PARENT, VERSIONS, unframed
 from holdfast.adapters.langgraph._namespace import (
-    FRAME,
-    KIND,
     Namespace,
     channel_of,
     id_in,
