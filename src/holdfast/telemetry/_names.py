@@ -46,8 +46,10 @@ NAMES: dict[object, str] = {
     storage.secure: "checkpoint",
     transfer.export_archive: "export_to",
 }
-# What operations work on, by the beginning of the module that has them.
-COLLECTIONS = {
+# What operations work on, by the beginning of the module that has them; the first
+# that fits counts.
+COLLECTIONS: dict[str, str | None] = {
+    "holdfast._engine.threads.listing": None,
     "holdfast._engine.threads.": "thread",
     "holdfast._engine.effects.": "thread",
     "holdfast._engine.recorder.": "conversation",
