@@ -8,7 +8,7 @@ from typing import Any
 
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import Span
@@ -31,7 +31,7 @@ class Exported:
         with self.tracers.get_tracer("program").start_as_current_span(name) as span:
             yield span
 
-    def spans(self, name: str = "") -> list[ReadableSpan]:
+    def spans(self, name: str = "") -> list[Any]:
         """The spans of stores whose operation has a name, in the order they ended."""
         return [
             span
@@ -40,7 +40,7 @@ class Exported:
             and name in ("", span.attributes["db.operation.name"])
         ]
 
-    def span(self, name: str) -> ReadableSpan:
+    def span(self, name: str) -> Any:
         """The only span of an operation."""
         [found] = self.spans(name)
         return found

@@ -19,9 +19,10 @@ CONVENTIONS = "https://opentelemetry.io/schemas/1.37.0"
 
 
 class Telemetry:
-    """Where spans and metrics go; by default to the program's global providers.
+    """Where spans and metrics go: to ``tracer_provider`` and ``meter_provider``.
 
-    It can be used for any number of stores.
+    By default these are the program's global providers, also if they are set later. One
+    telemetry can be used for any number of stores.
     """
 
     def __init__(
