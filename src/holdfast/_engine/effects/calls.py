@@ -17,7 +17,7 @@ import msgspec
 from holdfast._engine.context import Context
 from holdfast._engine.effects import ledger
 from holdfast._engine.effects.line import Line
-from holdfast._engine.threads import journal
+from holdfast._engine.threads import journal, pending
 from holdfast._messages.transcript import TranscriptCall, answers_of, calls_of
 from holdfast._port import Start
 from holdfast._values.records import checked_name
@@ -178,7 +178,14 @@ async def permit(
     if found is None or again:
         return Permission(attempt, found.effect.place if found else None)
     _refuse_earlier(made, found, policy)
-    return await _take_over(context, made, attempt, found.effect, found.effect.result)
+    effect = found.effect
+    taken = await _take_over(context, made, attempt, effect, effect.result)
+    # Looked up after the entries: of two workers, of which one takes an effect over and
+    # the other one undoes it, at least one finds the entry of the other.
+    if await ledger.is_being_undone(context, effect.replays or effect.place):
+        await _withdraw(context, made, attempt)
+        raise _undoing(made, found)
+    return taken
 
 
 def _refuse_other(made: JournaledCall, status: CallStatus) -> None:
@@ -220,6 +227,16 @@ def _interrupted(
         f"{what} began, here or elsewhere, and did not end: it may or may not have"
         " taken effect. Look, then pass again=True to make it once more, or record its"
         f" result with resolve({call.id!r}, result)",
+        code=INTERRUPTED,
+        thread=made.thread,
+    )
+
+
+def _undoing(made: JournaledCall, earlier: ledger.Earlier) -> Conflict:
+    return Conflict(
+        f"{earlier.effect} is being undone, or its undoing was interrupted: it may or"
+        " may not be in force. Look, then pass again=True to make the call, or record"
+        f" the result with resolve({made.call.id!r}, result)",
         code=INTERRUPTED,
         thread=made.thread,
     )
@@ -293,6 +310,16 @@ async def _take_over(
     }
     in_force = await _record(context, made.thread, made.start, values)
     return Permission(attempt, is_completed=True, result=in_force[end]["result"])
+
+
+async def _withdraw(context: Context, made: JournaledCall, attempt: int) -> None:
+    """Forget that this line has taken over an earlier effect."""
+    keys = (
+        ledger.begin_key(made.key, attempt),
+        ledger.end_key(made.key, attempt),
+        ledger.effect_key(made, attempt),
+    )
+    await pending.forget(context, made.thread, keys)
 
 
 async def complete(
