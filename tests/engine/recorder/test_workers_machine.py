@@ -15,15 +15,12 @@ from dataclasses import dataclass, field
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 import holdfast
 from holdfast import Conflict, Retention
-from holdfast.messages import AnyMessage
 from holdfast.strategy import after_reply, after_tool_batch, never
-from support.effort import QUICK, THOROUGH
 
 PEOPLE = ("bob", "eve")
 THREADS = ("main", "fork")
@@ -190,6 +187,12 @@ class Workers(RuleBasedStateMachine):
             for payment in self.payments_of(self.fresh(name).messages)
         }
 
+    def recorded(self) -> list[str]:
+        """The receipts that the ledger has."""
+        thread = self.observer.conversations.thread("main")
+        found = [*thread.effects(), *thread.effects(left_behind=True)]
+        return [e.result for e in found if e.status == "completed" and not e.replays]
+
     def fresh(self, name: str) -> Any:
         return self.observer.conversations.recorder(name, tools=self.tools())
 
@@ -341,8 +344,11 @@ class Workers(RuleBasedStateMachine):
         for call in worker.run.interrupted():
             [payment] = [p for p in self.holds[call.id] if not p.is_known][-1:]
             if payment.happened:
-                self.write(worker, worker.run.resolve, call.id, payment.receipt)
-                payment.is_known = True
+                is_done = self.write(
+                    worker, worker.run.resolve, call.id, payment.receipt
+                )
+                # A worker that lost the race is refused before or after the journal.
+                payment.is_known = is_done or payment.receipt in self.recorded()
             elif not payment.is_running:
                 self.again(worker, call.id, payment)
 

@@ -77,10 +77,11 @@ class LoadRequest(msgspec.Struct, frozen=True, kw_only=True):
         What another recorder has added meanwhile is not for this one to discard, unless
         it goes back.
         """
-        if not found.keys or self.at != HEAD:
-            return bool(found.keys)
+        if self.at != HEAD:
+            return True
         is_known = set(found.keys) <= set(self.known_keys)
-        return self.discard and is_known and found.parts[-1].next_id == self.known_id
+        ids = {part.next_id for part in found.parts[-1:]}
+        return self.discard and is_known and ids == {self.known_id}
 
 
 class LoadedConversation(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,14 +116,16 @@ async def load(context: Context, request: LoadRequest) -> LoadedConversation | N
     if request.owner is not None and record.owner != request.owner:
         raise conversations.missing(request.id)
     found = await pending.find_pending(context, record)
-    forgets = request.forgets(found)
-    if forgets:
-        await pending.forget(context, record.id, found.keys)
-        found = replace(found, parts=(), keys=())
+    gone = found.keys if request.forgets(found) else ()
     if request.at != HEAD:
         await moves.rewind(context, record.id, request.at)
         record = await context.get_thread(record.id)
-    return await _loaded(context, record, found, forgets=forgets)
+        # What was recorded there before does not belong to the checkpoint either.
+        gone += (await pending.find_pending(context, record)).keys
+    if gone:
+        await pending.forget(context, record.id, tuple(dict.fromkeys(gone)))
+        found = await pending.find_pending(context, record)
+    return await _loaded(context, record, found, forgets=bool(gone))
 
 
 async def _loaded(
