@@ -87,6 +87,23 @@ class Worker:
     is_busy: bool = False
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """How a step ended: with a result, refused with a code, or by a kill."""
+
+    how: str
+    result: Any = None
+
+
+def outcome(step: Any, *arguments: Any, **named: Any) -> Outcome:
+    try:
+        return Outcome("returned", step(*arguments, **named))
+    except Conflict as conflict:
+        return Outcome("refused", conflict.code)
+    except Killed:
+        return Outcome("died")
+
+
 @dataclass
 class Plan:
     """What happens while a tool or an undo runs."""
@@ -143,8 +160,8 @@ class Workers(RuleBasedStateMachine):
             if plan.dies != "before":
                 payment.happened = True
             self.meanwhile(plan.after)
+            payment.is_running = False
             if plan.dies:
-                payment.is_running = False
                 raise Killed
             return payment.receipt
 
@@ -203,7 +220,8 @@ class Workers(RuleBasedStateMachine):
         same = [p for p in self.payments if p.to == to and p.is_in_force]
         behind = [p for p in same if p not in mine]
         for payment in (*own[-1:], *behind[:1]):
-            if payment.is_known and not payment.is_undoing:
+            # A worker that lost its line does not know that its own call is undone.
+            if payment.is_known and (own or not payment.is_undoing):
                 return "return", payment.receipt
             return "refuse", "call_interrupted"
         return "run", ""
@@ -222,15 +240,13 @@ class Workers(RuleBasedStateMachine):
     def write(self, worker: Worker, step: Any, *arguments: Any, **named: Any) -> bool:
         """A step that writes; it may be refused only if others wrote since."""
         before = self.versions[worker.name]
-        try:
-            step(*arguments, **named)
-        except Conflict as conflict:
-            assert conflict.code == "transcript_moved"
-            assert worker.seen != before, "refused, and no other worker wrote"
-            return False
-        else:
+        ended = outcome(step, *arguments, **named)
+        if ended.how == "returned":
             self.is_written(worker, before)
             return True
+        assert ended == Outcome("refused", "transcript_moved")
+        assert worker.seen != before, "refused, and no other worker wrote"
+        return False
 
     def is_written(self, worker: Worker, before: int) -> None:
         if worker.seen == self.versions[worker.name] == before:
@@ -261,38 +277,35 @@ class Workers(RuleBasedStateMachine):
             return
         call, to = open_[0].id, open_[0].arguments["to"]
         kind, expected = self.expected(worker, call, to)
-        count = len(self.payments)
+        made = len(self.payments)
         # The first call of a worker claims what another one has recorded.
         before = self.versions[worker.name]
         self.is_written(worker, before)
-        self.plans, worker.is_busy = [plan], True
-        try:
-            result = worker.run.call(call)
-        except Killed:
-            assert kind == "run"
-            worker.is_busy = False
-            self.open(worker, STRATEGIES[1])
-        except Conflict as conflict:
-            assert len(self.payments) == count, "refused after it ran"
-            if conflict.code == "transcript_moved":
-                assert worker.seen != before + 1
-            else:
-                assert (kind, expected) == ("refuse", conflict.code)
-                worker.results[call] = "refused"
+        ended = self.during(worker, plan, worker.run.call, call)
+        if kind == "run" and ended.how != "refused":
+            payment = self.payments[made]
+            payment.is_known |= ended.how == "returned"
+            expected = payment.receipt
         else:
-            if kind == "run":
-                payment = self.holds[call][-1]
-                assert self.payments[count] is payment
-                payment.is_known, payment.is_running = True, False
-                expected = payment.receipt
-            else:
-                assert kind == "return"
-                assert len(self.payments) == count, "ran although it was done"
-            assert result == expected
-            self.take(call, result)
-            worker.results[call] = result
-        finally:
-            worker.is_busy, self.plans = False, []
+            assert len(self.payments) == made, "ran although it must not"
+        if ended == Outcome("refused", "transcript_moved"):
+            assert worker.seen != before + 1, "refused, and no other worker wrote"
+        elif ended.how == "refused":
+            assert (kind, expected) == ("refuse", ended.result)
+            worker.results[call] = "refused"
+        elif ended.how == "returned":
+            assert ended.result == expected
+            self.take(call, expected)
+            worker.results[call] = expected
+
+    def during(self, worker: Worker, plan: Plan, step: Any, *arguments: Any) -> Outcome:
+        """A step that runs a tool or an undo, in which others act."""
+        self.plans, worker.is_busy = [plan], True
+        ended = outcome(step, *arguments)
+        self.plans, worker.is_busy = [], False
+        if ended.how == "died":
+            self.open(worker, STRATEGIES[1])
+        return ended
 
     def take(self, call: str, receipt: str) -> None:
         """A call has a payment now, its own or that of another call."""
@@ -358,7 +371,7 @@ class Workers(RuleBasedStateMachine):
         self.write(worker, worker.run.call, call, again=True)
         worker.is_busy = False
         for made in self.payments[count:]:
-            made.is_known, made.is_running = True, False
+            made.is_known = True
             payment.is_settled = True
 
     def to_compensate(self, worker: Worker, which: int) -> None:
@@ -373,19 +386,12 @@ class Workers(RuleBasedStateMachine):
             for p in self.payments
             if p.is_known and p.is_in_force and not p.is_undoing and p not in held
         }
-        self.plans, worker.is_busy = [plan], True
-        try:
-            found = worker.run.compensate()
-        except Killed:
-            worker.is_busy = False
-            self.open(worker, STRATEGIES[1])
-        else:
-            undone = {effect.result for effect in found.undone}
+        ended = self.during(worker, plan, worker.run.compensate)
+        if ended.how == "returned":
+            undone = {effect.result for effect in ended.result.undone}
             assert undone <= due
             assert undone == due or plan.before or plan.after
-            assert found.kept == ()
-        finally:
-            worker.is_busy, self.plans = False, []
+            assert ended.result.kept == ()
 
     # --- rules ------------------------------------------------------------------------
 

@@ -178,14 +178,7 @@ async def permit(
     if found is None or again:
         return Permission(attempt, found.effect.place if found else None)
     _refuse_earlier(made, found, policy)
-    effect = found.effect
-    taken = await _take_over(context, made, attempt, effect, effect.result)
-    # Looked up after the entries: of two workers, of which one takes an effect over and
-    # the other one undoes it, at least one finds the entry of the other.
-    if await ledger.is_being_undone(context, effect.replays or effect.place):
-        await _withdraw(context, made, attempt)
-        raise _undoing(made, found)
-    return taken
+    return await _take_over_unless_undone(context, made, attempt, found.effect)
 
 
 def _refuse_other(made: JournaledCall, status: CallStatus) -> None:
@@ -232,11 +225,13 @@ def _interrupted(
     )
 
 
-def _undoing(made: JournaledCall, earlier: ledger.Earlier) -> Conflict:
+def _undoing(made: JournaledCall) -> Conflict:
+    call = made.call
     return Conflict(
-        f"{earlier.effect} is being undone, or its undoing was interrupted: it may or"
-        " may not be in force. Look, then pass again=True to make the call, or record"
-        f" the result with resolve({made.call.id!r}, result)",
+        f"what call {call.id!r} of {call.name!r} means was done before and is being"
+        " undone, or its undoing was interrupted: it may or may not be in force. Look,"
+        " then pass again=True to make the call, or record the result with"
+        f" resolve({call.id!r}, result)",
         code=INTERRUPTED,
         thread=made.thread,
     )
@@ -310,6 +305,18 @@ async def _take_over(
     }
     in_force = await _record(context, made.thread, made.start, values)
     return Permission(attempt, is_completed=True, result=in_force[end]["result"])
+
+
+async def _take_over_unless_undone(
+    context: Context, made: JournaledCall, attempt: int, effect: Effect
+) -> Permission:
+    taken = await _take_over(context, made, attempt, effect, effect.result)
+    # Looked up after the entries: of two workers, of which one takes an effect over and
+    # the other one undoes it, at least one finds the entry of the other.
+    if await ledger.is_being_undone(context, effect.replays or effect.place):
+        await _withdraw(context, made, attempt)
+        raise _undoing(made)
+    return taken
 
 
 async def _withdraw(context: Context, made: JournaledCall, attempt: int) -> None:
