@@ -547,6 +547,8 @@ class Recording:
         self.rewrite = self.has_unsaved = False
         self.tried = None
         self.unkept, self.kept_keys, self.obsolete = None, (), ()
+        if self.checkpoint is None or checkpoint.parent != self.checkpoint.id:
+            self.verdicts = {}  # others moved the head to one with the same messages
         self.before, self.checkpoint = transcript_of(checkpoint), checkpoint
         self.next_id, self.claimed_id = self.new_id(), None
         self.saved_at = checkpoint.saved_at
