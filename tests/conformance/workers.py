@@ -99,21 +99,6 @@ class SeveralWorkersTests(PaymentCases):
         run.add({"role": "user", "content": "again"})
         assert [m["content"] for m in self.run().messages][1:] == ["again"]
 
-    def test_an_effect_taken_over_meanwhile_is_not_undone(self) -> None:
-        run = self.paid(tools=self.bank.tools(undo=self.another_pays))
-        pay(run, "call-2", "a2", to="eve")
-        run.save()
-        run.resume(at="label:asked")
-
-        found = run.compensate()
-
-        assert [effect.call_id for effect in found.undone] == ["call-2"]
-        assert self.bank.cancelled == ["a2"]
-
-    def another_pays(self, effect: holdfast.Effect) -> None:
-        assert pay(self.run(), "call-3", "a3") == {"receipt": "a1"}
-        self.bank.cancel(effect)
-
     def test_an_effect_is_not_taken_over_while_it_is_undone(self) -> None:
         run = self.paid(tools=self.bank.tools(undo=self.die))
         run.resume(at="label:asked")
