@@ -502,5 +502,5 @@ def unanswered(messages: Iterable[Any]) -> set[str]:
 
 
 TestWorkers = Workers.TestCase
-# An example takes ten times as long as one of the machine with one worker a thread.
+# An example takes five times as long as one of the machine with one worker a thread.
 TestWorkers.settings = settings(max_examples=max(5, settings().max_examples // 3))
