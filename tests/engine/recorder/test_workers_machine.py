@@ -255,6 +255,9 @@ class Workers(RuleBasedStateMachine):
         assert worker.seen != before, "refused, and no other worker wrote"
         return False
 
+    def is_current(self, worker: Worker) -> bool:
+        return worker.seen == self.versions[worker.name]
+
     def is_written(self, worker: Worker, before: int) -> None:
         if worker.seen == self.versions[worker.name] == before:
             worker.seen += 1
@@ -367,7 +370,8 @@ class Workers(RuleBasedStateMachine):
                 )
                 # A worker that lost the race is refused before or after the journal.
                 payment.is_known = is_done or payment.receipt in self.recorded()
-            elif not payment.is_running:
+            elif not payment.is_running and self.is_current(worker):
+                # Of a worker that lost, the new attempt may belong to its line only.
                 self.again(worker, call.id, payment)
 
     def again(self, worker: Worker, call: str, payment: Payment) -> None:
