@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from holdfast._engine.context import Context
 from holdfast._engine.effects import ledger
-from holdfast._engine.threads.anchors import ANCHOR, EFFECT
+from holdfast._engine.threads.anchors import ANCHOR, EFFECT, anchor_of
 from holdfast._engine.threads.load import load
 from holdfast._engine.threads.pending import find_pending
 from holdfast._messages.transcript import fields_of, open_calls, parts_of
@@ -28,12 +28,15 @@ async def expired(context: Context, family: int, before: int) -> list[Write]:
     old = _old(found, before, await _waiting(context, family))
     if not old:
         return []
-    staying = {(e.thread, e.checkpoint) for e in found if e not in old}
     keys: dict[str, list[str]] = defaultdict(list)
     for effect in old:
         keys[effect.thread] += _keys(effect)
-        if effect.checkpoint and (effect.thread, effect.checkpoint) not in staying:
-            keys[effect.thread].append(ANCHOR + effect.checkpoint)
+    staying = {effect.checkpoint for effect in found if effect not in old}
+    for entry in await context.backend.scan(
+        FamilyEntries(family=family, prefix=ANCHOR)
+    ):
+        if anchor_of(entry.key) not in staying:
+            keys[entry.thread].append(entry.key)
     for thread, key in await _indexed(context, family, {e.place for e in old}):
         keys[thread].append(key)
     at = context.clock()
