@@ -82,7 +82,6 @@ async def anchors_moved(context: Context, plan: FamilyPlan) -> list[Write]:
 async def _anchors(context: Context, family: int) -> list[tuple[str, str, list[str]]]:
     """Threads with effects, the anchors of these, and the checkpoints they mean."""
     found: set[tuple[str, str]] = set()
-    later: dict[str, list[str]] = defaultdict(list)
     for entry in await context.backend.scan(
         FamilyEntries(family=family, prefix=EFFECT)
     ):
@@ -91,16 +90,23 @@ async def _anchors(context: Context, family: int) -> list[tuple[str, str, list[s
             found.add((entry.thread, anchor))
     if not found:
         return []
-    for entry in await context.backend.scan(
-        FamilyEntries(family=family, prefix=ANCHOR)
-    ):
-        later[anchor_of(entry.key)] += cast("list[str]", entry.value)
+    later = successors_in(
+        await context.backend.scan(FamilyEntries(family=family, prefix=ANCHOR))
+    )
     return [
-        (thread, anchor, _reached(anchor, later)) for (thread, anchor) in sorted(found)
+        (thread, anchor, reached(anchor, later)) for (thread, anchor) in sorted(found)
     ]
 
 
-def _reached(anchor: str, later: Mapping[str, list[str]]) -> list[str]:
+def successors_in(entries: Iterable[Entry]) -> dict[str, list[str]]:
+    """The successors that entries name, by anchor."""
+    later: dict[str, list[str]] = defaultdict(list)
+    for entry in entries:
+        later[anchor_of(entry.key)] += cast("list[str]", entry.value)
+    return later
+
+
+def reached(anchor: str, later: Mapping[str, list[str]]) -> list[str]:
     """An anchor, its successors, and theirs."""
     found = [anchor]
     for id_ in found:
