@@ -65,6 +65,15 @@ class Line:
             self._known[anchor] = is_found or await self._follows(context, anchor)
         return self._known[anchor]
 
+    async def is_ahead(self, context: Context, anchor: str) -> bool:
+        """Whether the calls of an anchor are in what is saved next."""
+        if anchor == self.next_id:
+            return True
+        if self.next_id is None or self.family is None:
+            return False
+        later = await successors(context, self.family, anchor)
+        return any([await self.is_ahead(context, successor) for successor in later])
+
     async def _follows(self, context: Context, anchor: str) -> bool:
         """Whether the line has a checkpoint that has the calls of another one."""
         if self.family is None:

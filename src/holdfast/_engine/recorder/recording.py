@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from holdfast._engine.effects.calls import JournaledCall
 from holdfast._engine.effects.line import Line
+from holdfast._engine.effects.lines import conversation_line
 from holdfast._engine.recorder.note import note_about
 from holdfast._engine.recorder.storage import (
     Batch,
@@ -385,11 +386,11 @@ class Recording:
     @property
     def line(self) -> Line:
         """The line that this recording continues."""
-        family = self.record.family if self.record else None
-        if self.checkpoint is not None:
-            family = self.checkpoint.family
         next_id = self.unclaimed or self.next_id
-        return Line(family, self.checkpoint, next_id, self.verdicts)
+        if self.checkpoint is not None:
+            return conversation_line(self.checkpoint, next_id, self.verdicts)
+        family = self.record.family if self.record else None
+        return Line(family, None, next_id, self.verdicts)
 
     def policy(self, tool: Declaration) -> Policy:
         """What happens to a call that means an effect which was left behind."""

@@ -13,6 +13,7 @@ from holdfast._engine.context import Context
 from holdfast._engine.effects import ledger
 from holdfast._engine.effects.calls import find_status
 from holdfast._engine.effects.line import Line
+from holdfast._engine.effects.lines import line_at
 from holdfast._engine.records import agent_checkpoints as pins
 from holdfast._engine.records import agents, conversations
 from holdfast._engine.records.conversations import thread_of
@@ -144,7 +145,7 @@ async def _loaded(
         messages[part.at :] = part.messages
         run = part.run
     next_id = found.parts[-1].next_id if found.parts else None
-    line = Line(record.family, checkpoint, next_id)
+    line = line_at(record, checkpoint, next_id)
     results, unknown = await _outcomes(context, record.id, messages, line)
     return LoadedConversation(
         messages=messages,
