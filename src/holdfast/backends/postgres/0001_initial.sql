@@ -434,6 +434,9 @@ begin
     where d.name = of_name
     order by d.deleted_at is not null, d.number desc
     limit 1;
+    if not found then
+        return;
+    end if;
     return query select t.* from hf.thread_full t
     where t.thread_family = of_family and t.number = of_number;
 end $$;
@@ -442,8 +445,8 @@ end $$;
 create function hf.has_checkpoint(of_family bigint, of_id text) returns boolean
 language plpgsql stable as $$
 begin
-    return exists (
-        select 1 from hf.checkpoint c where c.family = of_family and c.id = of_id);
+    perform from hf.checkpoint c where c.family = of_family and c.id = of_id;
+    return found;
 end $$;
 
 -- A living thread with its head, and the segments of the head unless it is known: run by
@@ -461,6 +464,9 @@ declare
 begin
     select d.family, d.number into of_family, of_number from hf.directory d
     where d.name = of_name and d.deleted_at is null;
+    if not found then
+        return null;
+    end if;
     select t.*, s.numbers, s.packings, s.pieces, s.checksums into result
     from hf.thread_full t
     left join lateral (
@@ -498,6 +504,9 @@ begin
     if of_name is not null then
         select d.family, d.number into of_family, of_number from hf.directory d
         where d.name = of_name and d.deleted_at is null;
+        if not found then
+            return;
+        end if;
     end if;
     return query
     with recursive line (seq, depth) as (
@@ -529,24 +538,27 @@ language plpgsql stable as $$
 declare
     of_family bigint;
     of_number bigint;
+    result bigint;
 begin
     select d.family, d.number into of_family, of_number from hf.directory d
     where d.name = of_name and d.deleted_at is null;
-    return (
-        with recursive line (seq) as (
-            select t.head from hf.thread t
-            where t.family = of_family and t.number = of_number
-                and t.head is not null
-            union all
-            select c.parent
-            from line cross join lateral (
-                select c.parent from hf.checkpoint c
-                where c.family = of_family and c.seq = line.seq
-                offset 0
-            ) c
-            where c.parent is not null
-        )
-        select count(*) from line);
+    if not found then
+        return 0;
+    end if;
+    with recursive line (seq) as (
+        select t.head from hf.thread t
+        where t.family = of_family and t.number = of_number and t.head is not null
+        union all
+        select c.parent
+        from line cross join lateral (
+            select c.parent from hf.checkpoint c
+            where c.family = of_family and c.seq = line.seq
+            offset 0
+        ) c
+        where c.parent is not null
+    )
+    select count(*) into result from line;
+    return result;
 end $$;
 
 -- The log of a thread. The newest of both kinds: each has to be looked at only as far as
@@ -560,6 +572,9 @@ declare
 begin
     select d.family, d.number into of_family, of_number from hf.directory d
     where d.name = of_name and d.deleted_at is null;
+    if not found then
+        return;
+    end if;
     return query
     (select c.seq, 'save', c.parent_id, c.id, c.saved_at
     from hf.checkpoint c
@@ -590,6 +605,9 @@ declare
 begin
     select d.family, d.number into of_family, of_number from hf.directory d
     where d.name = of_name and d.deleted_at is null;
+    if not found then
+        return;
+    end if;
     if of_checkpoint is null then
         return query select j.* from hf.journal j
         where j.family = of_family and j.thread = of_number
@@ -613,34 +631,45 @@ end $$;
 
 -- Distributes the tables over the servers of Citus: what belongs to a family by its
 -- number, the directory by names, and the small tables as a whole to each. For a store
--- without partitions that has nothing in it, or that nobody uses meanwhile.
+-- without partitions that nobody uses meanwhile.
 create function hf.distribute() returns void
 language plpgsql as $$
 begin
     perform set_config('citus.multi_shard_modify_mode', 'sequential', true);
     perform create_distributed_table('hf.thread', 'family', colocate_with => 'none');
-    perform create_distributed_table(name, 'family', colocate_with => 'hf.thread')
-    from unnest(array['hf.checkpoint', 'hf.segment', 'hf.journal', 'hf.move']) name;
+    perform hf.distribute_with_threads(
+        array['hf.checkpoint', 'hf.segment', 'hf.journal', 'hf.move']);
     perform create_distributed_table('hf.directory', 'name', colocate_with => 'none');
     perform create_reference_table('hf.setting');
     perform create_reference_table('hf.migration');
-    if to_regclass('hf.search_thread') is not null then
+    if to_regclass('hf.search_stretch') is not null then
         perform hf.distribute_search();
     end if;
 end $$;
 
--- The tables for searching, made by the first search, follow the threads. They are
--- filled in the same transaction: one connection to each server makes and fills them.
+create function hf.distribute_with_threads(tables regclass[]) returns void
+language plpgsql as $$
+declare
+    of_table regclass;
+begin
+    foreach of_table in array tables loop
+        perform create_distributed_table(
+            of_table, 'family', colocate_with => 'hf.thread');
+    end loop;
+end $$;
+
+-- The tables for searching, which the first search makes, are distributed if the threads
+-- are. The same transaction fills them, so one connection to each server has to do both.
 create function hf.distribute_search() returns void
 language plpgsql as $$
 begin
-    if to_regclass('pg_catalog.pg_dist_partition') is null then
+    if to_regclass('pg_dist_partition') is null then
         return;
     end if;
-    if exists (select 1 from pg_dist_partition where logicalrelid = 'hf.thread'::regclass)
-    then
+    perform from pg_dist_partition p where p.logicalrelid = 'hf.thread'::regclass;
+    if found then
         perform set_config('citus.multi_shard_modify_mode', 'sequential', true);
-        perform create_distributed_table(name, 'family', colocate_with => 'hf.thread')
-        from unnest(array['hf.search_thread', 'hf.search_stretch']) name;
+        perform hf.distribute_with_threads(
+            array['hf.search_thread', 'hf.search_stretch']);
     end if;
 end $$;
