@@ -51,7 +51,7 @@ class Relation(NamedTuple):
 
 
 class Condition(NamedTuple):
-    """What has to be true of the rows of some tables: an outer join keeps the others."""
+    """What is true of the rows of some tables; an outer join keeps rows of others."""
 
     node: ast.Node
     tables: frozenset[str]
@@ -88,15 +88,25 @@ def locks_rows(sql: str) -> bool:
     return any(isinstance(node, ast.LockingClause) for node in _nodes(raw.stmt))
 
 
-def is_joined_by_key(select: str) -> bool:
-    """Whether all tables of a query are joined by the column they are distributed by."""
-    [raw] = pglast.parse_sql(select)
-    level = _level(raw.stmt)
-    assert level is not None
-    first, *_ = level.relations
-    known = {first.key}
-    _spread(known, _pairs(level, frozenset()), {r.key for r in level.relations})
-    return len(known) == len(level.relations)
+def is_recursive(sql: str) -> bool:
+    """Whether a statement goes from row to row, which only one shard can do."""
+    [raw] = pglast.parse_sql(sql)
+    nodes = _nodes(raw.stmt)
+    return any(isinstance(n, ast.WithClause) and n.recursive for n in nodes)
+
+
+def is_joined_by_key(sql: str) -> bool:
+    """Whether tables are joined by the column only that they are distributed by."""
+    [raw] = pglast.parse_sql(sql)
+    levels = [level for node in _nodes(raw.stmt) if (level := _level(node))]
+    return all(map(_are_joined, levels))
+
+
+def _are_joined(level: Level) -> bool:
+    keys = {relation.key for relation in level.relations}
+    known = {relation.key for relation in level.relations[:1]}
+    _spread(known, _pairs(level, frozenset()), keys)
+    return known == keys
 
 
 # --- the inside of functions ----------------------------------------------------------
@@ -245,9 +255,7 @@ def _equal_sides(node: ast.Node) -> list[tuple[ast.Node, ast.Node]]:
     return [(node.lexpr, node.rexpr), (node.rexpr, node.lexpr)]
 
 
-def _column(
-    node: ast.Node, level: Level, variables: frozenset[str]
-) -> Column | None:
+def _column(node: ast.Node, level: Level, variables: frozenset[str]) -> Column | None:
     """A column of a table of this level."""
     match _names(node):
         case [alias, column] if alias in {r.alias for r in level.relations}:
