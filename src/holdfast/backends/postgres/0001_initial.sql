@@ -1,10 +1,11 @@
 -- A Holdfast store in one PostgreSQL schema, format 1. `hf` stands for that schema.
 --
 -- Everything of a family, a thread and all its forks, carries the family's number as the
--- first column of its key, and every statement of the hot path says which family it is
--- about: the tables can be partitioned or distributed by it. `directory` leads from names
--- to families and is written when a thread begins or ends; `setting` and `migration` are
--- small and the same everywhere. No foreign keys, no triggers, no uniqueness across
+-- first column of its key, and every statement but those about the whole store says which
+-- family it is about, by a value that is known before it is planned: the tables can be
+-- partitioned or distributed by it. `directory` leads from names to families and is
+-- written when a thread begins or ends; no statement joins it with the other tables.
+-- `setting` and `migration` are small and the same everywhere. No foreign keys, no triggers, no uniqueness across
 -- families but that of living names.
 --
 -- Sequence numbers are taken inside the transaction that uses them, after the advisory
@@ -307,7 +308,8 @@ declare
     of_number bigint;
 begin
     if not anew then
-        perform from hf.directory d where d.name = of_name and d.deleted_at is not null;
+        perform 1 from hf.directory d
+        where d.name = of_name and d.deleted_at is not null;
         if found then
             return null;
         end if;
@@ -370,7 +372,7 @@ begin
     result := array[place.family, place.number];
     for i in 1 .. cardinality(keys) loop
         if family_wide then
-            perform from hf.thread t
+            perform 1 from hf.thread t
             join hf.journal j on j.family = t.family and j.thread = t.number
             where t.family = place.family and t.deleted_at is null
                 and j.checkpoint = checkpoints[i] and j.key = keys[i];
@@ -445,7 +447,7 @@ end $$;
 create function hf.has_checkpoint(of_family bigint, of_id text) returns boolean
 language plpgsql stable as $$
 begin
-    perform from hf.checkpoint c where c.family = of_family and c.id = of_id;
+    perform 1 from hf.checkpoint c where c.family = of_family and c.id = of_id;
     return found;
 end $$;
 
@@ -666,7 +668,7 @@ begin
     if to_regclass('pg_dist_partition') is null then
         return;
     end if;
-    perform from pg_dist_partition p where p.logicalrelid = 'hf.thread'::regclass;
+    perform 1 from pg_dist_partition p where p.logicalrelid = 'hf.thread'::regclass;
     if found then
         perform set_config('citus.multi_shard_modify_mode', 'sequential', true);
         perform hf.distribute_with_threads(
