@@ -210,7 +210,7 @@ HOT = {
 def _shape(sql):
     """A statement without its parameters, constants and comments."""
     plain = re.sub(r"--.*", "", sql)
-    plain = re.sub(r"%\(\w+\)s|\$\d+|'[^']*'|\b\d+\b", "?", plain)
+    plain = re.sub(r"%\(\w+\)s|\$\d+|'[^']*'|\b(?:\d+|null|true|false)\b", "?", plain)
     return re.sub(r"\s+", " ", plain).strip()
 
 
