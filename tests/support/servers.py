@@ -8,7 +8,6 @@ import functools
 import importlib.util
 import os
 import pwd
-import re
 import shutil
 import signal
 import socket
@@ -21,12 +20,10 @@ import psycopg
 import pytest
 
 from support.effort import QUICK
-from support.folders import DOCS
 
 # Instead of a server of our own; it must let us create databases and roles.
 GIVEN = os.environ.get("HOLDFAST_TEST_POSTGRES")
 USERS = ("postgres", "nobody")
-PAGE = DOCS / "postgres.md"
 # Safe enough for tests that do not cut the power, and much faster.
 RELAXED = {
     "fsync": "off",
@@ -233,19 +230,6 @@ def server(binaries: Path, settings: dict[str, str] | None = None):
 def drop_schema(url: str, schema: str) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"drop schema if exists {schema} cascade")
-
-
-def has_citus(url: str) -> bool:
-    with psycopg.connect(url, autocommit=True) as connection:
-        asked = "select 1 from pg_extension where extname = 'citus'"
-        return bool(connection.execute(asked).fetchall())
-
-
-def apply_recipe(url: str, schema: str) -> None:
-    """Distribute the tables of a store as docs/postgres.md says."""
-    [recipe] = re.findall(r"```sql\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(recipe.replace("support.", f"{schema}."))
 
 
 class Emptied:

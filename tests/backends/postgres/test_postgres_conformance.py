@@ -10,7 +10,7 @@ import pytest
 import holdfast
 from conformance import ConformanceTests
 from holdfast.testing import blocking
-from support import servers
+from support import citus, servers
 
 # Every server that is there and both doors are tried, but not each server with each
 # door: it would take as long again and has never found anything more.
@@ -24,8 +24,8 @@ def emptied(server):
     """
     url, name = servers.shared(server), f"test_{uuid.uuid4().hex}"
     holdfast.open(url, schema=name).close()
-    if servers.has_citus(url):
-        servers.apply_recipe(url, name)
+    if citus.is_there(url):
+        citus.apply_recipe(url, name)
     return contextlib.closing(servers.Emptied(url, name))
 
 

@@ -10,7 +10,7 @@ import pytest
 from holdfast.backends._sql.statements import SHARED, named_statements
 from holdfast.backends.postgres._migrations import prepared, split
 from holdfast.backends.postgres._statements import text_of
-from support import databases, servers, shards
+from support import citus, databases, servers, shards
 
 # These read or change more than one family, for the reason beside them.
 EVERYWHERE = {
@@ -83,7 +83,7 @@ def test_every_statement_inside_a_function_leads_to_one_shard():
 
     wrong = [(name, sql) for name, sql, own in inside if shards.problems(sql, own)]
 
-    assert wrong == []
+    assert [(name, sql) for name, sql in wrong if name not in EVERYWHERE] == []
     touched = {name for name, sql, _ in inside if re.search(r"hf\.thread", sql)}
     assert {"save", "record", "state", "ancestors", "settle"} <= touched
 
@@ -244,20 +244,20 @@ def _search(store):
 def test_the_recipe_distributes_every_table_by_what_its_statements_name(
     place, searched
 ):
-    with place.open() as store, databases.place(place.url) as citus:
-        citus.run(f"create schema {citus.schema}")
-        citus.run(STAND_IN)
-        path = f"?options=-csearch_path%3D{citus.schema},public"
+    with place.open() as store, databases.place(place.url) as extension:
+        extension.run(f"create schema {extension.schema}")
+        extension.run(STAND_IN)
+        path = f"?options=-csearch_path%3D{extension.schema},public"
         distributed = databases.Place(place.url + path, place.schema)
         if searched == "before":
             assert _search(store) == 1
 
-        servers.apply_recipe(distributed.url, place.schema)
+        citus.apply_recipe(distributed.url, place.schema)
 
         if searched == "after":
             with distributed.open() as other:
                 assert _search(other) == 1
-        found = citus.run(
+        found = extension.run(
             "select logicalrelid::oid, partkey, colocate_with from hf.pg_dist_partition"
         )
         tables = dict(
@@ -282,4 +282,4 @@ def test_a_server_without_citus_says_so(place):
     place.open().close()
 
     with pytest.raises(psycopg.errors.UndefinedFunction):
-        servers.apply_recipe(place.url, place.schema)
+        citus.apply_recipe(place.url, place.schema)
