@@ -57,7 +57,7 @@ format: $(VENV)/tests-ready ## repair style and formatting
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-reference: $(VENV)/run-ready ## write docs/cli.md and docs/api.md from the code
+reference: $(VENV)/tests-ready ## write docs/cli.md and docs/api.md from the code
 	$(BIN)/python -m holdfast.cli._reference docs/cli.md
 	$(BIN)/python docs/reference.py docs/api.md
 

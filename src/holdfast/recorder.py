@@ -168,7 +168,7 @@ class Recorder(_Properties):
     ) -> None:
         self._recording = _new_recording(runner.context, id, options)
         # A runner without threads: over a blocking backend it never suspends.
-        awaited = AsyncRunner(runner.context)
+        awaited = runner.without_threads()
         self._steps = Steps(self._recording, awaited, ThreadLock(), plain_result)
         self.resume()
 

@@ -7,7 +7,8 @@ from typing import Any, TypeAlias, cast
 
 from holdfast._engine.context import Context
 from holdfast._engine.effects import ledger
-from holdfast._engine.effects.line import Line, line_of
+from holdfast._engine.effects.line import Line
+from holdfast._engine.effects.lines import line_of
 from holdfast._engine.threads import journal, pending
 from holdfast._port import NEW_THREAD, Threads
 from holdfast._values.records import PIN

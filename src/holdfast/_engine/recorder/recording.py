@@ -12,12 +12,7 @@ from typing import Any, TypeAlias, cast
 import msgspec
 from msgspec.structs import replace
 
-from holdfast._engine.effects.calls import (
-    JournaledCall,
-    count_answers,
-    key_after,
-    position_of,
-)
+from holdfast._engine.effects.calls import JournaledCall
 from holdfast._engine.effects.line import Line
 from holdfast._engine.recorder.note import note_about
 from holdfast._engine.recorder.storage import (
@@ -31,6 +26,7 @@ from holdfast._engine.records.conversations import KIND, thread_of
 from holdfast._engine.threads import save
 from holdfast._engine.threads.pending import NewPart, Part
 from holdfast._messages.attachments import Stored
+from holdfast._messages.call_keys import count_answers, key_after, position_of
 from holdfast._messages.dialects import (
     INTERRUPTED,
     NOT_MADE,

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
 from holdfast._engine.effects import ledger
-from holdfast._engine.effects.calls import find_status, key_of
+from holdfast._engine.effects.calls import find_status
 from holdfast._engine.effects.line import Line
 from holdfast._engine.records import agent_checkpoints as pins
 from holdfast._engine.records import agents, conversations
@@ -29,6 +29,7 @@ from holdfast._engine.threads.load import loaded
 from holdfast._engine.threads.pending import NewPart, Pending
 from holdfast._engine.threads.references import head_moves
 from holdfast._messages.attachments import Stored, kept, whole
+from holdfast._messages.call_keys import key_of
 from holdfast._messages.tally import Tally
 from holdfast._messages.transcript import open_calls
 from holdfast._port import CheckpointKey, Start

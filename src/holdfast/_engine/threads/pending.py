@@ -82,6 +82,18 @@ async def find_pending(context: Context, record: ThreadRecord) -> Pending:
     return Pending(tuple(parts), tuple(lost), tuple(keys), tuple(obsolete))
 
 
+def unsaved_messages(pending: Pending) -> tuple[int, list[dict[str, Any]]]:
+    """The messages that no checkpoint has yet, and the position of the first.
+
+    They stand after the messages of the head, or in the place of the last of them.
+    """
+    first = min((part.at for part in pending.parts), default=0)
+    found: list[dict[str, Any]] = []
+    for part in pending.parts:
+        found[part.at - first :] = part.messages
+    return first, found
+
+
 async def next_ids(context: Context, record: ThreadRecord) -> list[str]:
     """The ids that the next checkpoint of a thread may get."""
     pending = await find_pending(context, record)

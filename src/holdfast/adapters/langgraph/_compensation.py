@@ -8,10 +8,10 @@ from typing import Any
 
 from holdfast._engine.context import Context
 from holdfast._engine.effects import undo
+from holdfast._engine.effects.lines import line_of
 from holdfast._engine.effects.undo import Finish, Run
 from holdfast.adapters.langgraph._declarations import declaration_of
 from holdfast.adapters.langgraph._get import find_thread
-from holdfast.adapters.langgraph._line import GraphLine, origin_of
 from holdfast.adapters.langgraph._namespace import Namespace
 from holdfast.effects import UNDECLARED, Compensation, Effect
 from holdfast.errors import Unsupported
@@ -32,8 +32,7 @@ async def _to_undo(context: Context, namespace: Namespace) -> list[Effect]:
     record = await find_thread(context, namespace)
     if record is None or record.head is None or record.deleted_at is not None:
         return []
-    origin = await origin_of(context, record.head)
-    line = GraphLine(record.family, record.head, {origin.id})
+    line = await line_of(context, record, record.head)
     return await undo.to_undo(context, record.id, line)
 
 
