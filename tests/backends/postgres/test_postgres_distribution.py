@@ -7,9 +7,8 @@ import re
 import psycopg
 import pytest
 
-from holdfast.backends._sql.statements import SHARED, named_statements
 from holdfast.backends.postgres._migrations import prepared, split
-from holdfast.backends.postgres._statements import text_of
+from holdfast.backends.postgres._statements import statements, text_of
 from support import citus, databases, servers, shards
 
 # These read or change more than one family, for the reason beside them.
@@ -39,7 +38,8 @@ EVERYWHERE = {
     "candidates": "a search",
 }
 REFUSED = {"save_each"}
-PARAMETER = re.compile(r"(?<!:):(\w+)")
+FILES = ("shared.sql", "queries.sql", "search.sql")
+PARAMETER = re.compile(r"%\((\w+)\)s")
 
 
 def _numbered(sql):
@@ -48,11 +48,10 @@ def _numbered(sql):
     return PARAMETER.sub(lambda found: f"${names.index(found[1]) + 1}", sql)
 
 
-STATEMENTS = {
-    name: _numbered(sql)
-    for file in (SHARED, "queries.sql", "search.sql")
-    for name, sql in named_statements(text_of(file)).items()
+TEXTS = {
+    name: sql.decode() for file in FILES for name, sql in statements("hf", file).items()
 }
+STATEMENTS = {name: _numbered(sql) for name, sql in TEXTS.items()}
 SCHEMA = split(prepared(text_of("0001_initial.sql"), None))
 FUNCTIONS = {
     re.findall(r"hf\.(\w+)", sql)[0]: sql
@@ -201,10 +200,7 @@ def _plans(place, sql, values):
 
 @pytest.mark.parametrize("name", READS)
 def test_the_planner_leaves_out_every_part_but_one(divided, name):
-    text = named_statements(text_of("queries.sql"))[name]
-    sql = PARAMETER.sub(r"%(\1)s", text)
-
-    plans = _plans(divided, sql, READS[name])
+    plans = _plans(divided, TEXTS[name], READS[name])
 
     parts = set(
         re.findall(r" on (?:thread|checkpoint|segment|journal|move)_(\d)", plans)
