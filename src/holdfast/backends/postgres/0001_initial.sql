@@ -416,6 +416,51 @@ begin
         and t.number = (select min(o.number) from hf.thread o where o.family = of_family);
 end $$;
 
+-- Removes the rows of threads that were deleted before a time. All families are asked
+-- which these are; each row is then locked and removed by its family, because one statement
+-- cannot lock rows of several shards. What another transaction holds is left to a later
+-- prune: that transaction may hold more, and wait for this one.
+create function hf.forget_tombstones(before bigint) returns void
+language plpgsql as $$
+declare
+    old record;
+begin
+    for old in
+        select t.family, t.number, t.name from hf.thread t
+        where t.deleted_at < before and not exists (
+            select 1 from hf.checkpoint c
+            where c.family = t.family and c.thread = t.number)
+    loop
+        perform 1 from hf.thread t where t.family = old.family and t.number = old.number
+        for update skip locked;
+        if found then
+            delete from hf.thread t
+            where t.family = old.family and t.number = old.number;
+            delete from hf.directory d
+            where d.name = old.name and d.number = old.number;
+        end if;
+    end loop;
+end $$;
+
+-- Removes the moves of threads whose rows are gone, likewise.
+create function hf.forget_moves() returns void
+language plpgsql as $$
+declare
+    old record;
+begin
+    for old in
+        select m.family, m.seq from hf.move m
+        where not exists (
+            select 1 from hf.thread t where t.family = m.family and t.number = m.thread)
+    loop
+        perform 1 from hf.move m where m.family = old.family and m.seq = old.seq
+        for update skip locked;
+        if found then
+            delete from hf.move m where m.family = old.family and m.seq = old.seq;
+        end if;
+    end loop;
+end $$;
+
 -- The reads that begin with a name. Each asks the directory which family the name leads
 -- to, and gives this family to every table that it reads then. A join with the directory
 -- would do the same on one server. Where the tables are distributed it is refused, or asks

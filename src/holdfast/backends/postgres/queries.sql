@@ -370,20 +370,10 @@ select distinct thread from hf.checkpoint
 where family = :family and seq = any(:doomed::bigint[])
 
 -- name: forget_tombstones
-with gone as (
-    delete from hf.thread t
-    where t.deleted_at < :before and not exists (
-        select 1 from hf.checkpoint c
-        where c.family = t.family and c.thread = t.number)
-    returning t.name, t.number
-)
-delete from hf.directory d using gone
-where d.name = gone.name and d.number = gone.number
+select hf.forget_tombstones(:before)
 
 -- name: forget_moves
-delete from hf.move m
-where not exists (
-    select 1 from hf.thread t where t.family = m.family and t.number = m.thread)
+select hf.forget_moves()
 
 -- name: weights
 with record as (
