@@ -86,18 +86,27 @@ class AgentSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     conversations: tuple[Summary, ...]
 
 
-class Restored(msgspec.Struct, frozen=True, kw_only=True):
-    """What a restore did; restoring ``recovery`` undoes it.
+class RestorePreview(msgspec.Struct, frozen=True, kw_only=True):
+    """What a restore changes.
 
-    The ids of conversations: ``rewound`` were moved back to the checkpoint, ``revived``
-    had been deleted and exist again, ``removed`` were created after the checkpoint.
-    ``effects`` are the tool calls since the checkpoint that stay in force: the restored
-    state does not show them.
+    ``agent_changed`` says whether the agent itself goes back. The others are ids of
+    conversations: ``rewound`` go back to the checkpoint, ``revived`` were deleted and
+    exist again, ``removed`` were created after the checkpoint. ``unsaved`` is the
+    number of messages that no checkpoint of a conversation has yet: they are passed
+    over. ``effects`` are the tool calls since the checkpoint that stay in force: the
+    restored state does not show them.
     """
 
     checkpoint: AgentCheckpoint
-    recovery: AgentCheckpoint
+    agent_changed: bool
     rewound: tuple[str, ...]
     revived: tuple[str, ...]
     removed: tuple[str, ...]
-    effects: tuple[Effect, ...] = ()
+    unsaved: int
+    effects: tuple[Effect, ...]
+
+
+class Restored(RestorePreview, frozen=True, kw_only=True):
+    """What a restore changed; restoring ``recovery`` undoes it."""
+
+    recovery: AgentCheckpoint

@@ -45,9 +45,11 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
 
     ``status`` is ``unknown`` if the call began and its end was never recorded.
     ``checkpoint`` is the id of the first checkpoint whose state has the call, which may
-    not be saved yet. A call that took over the effect of another has that one's `place`
-    as ``replays``; one that was made knowingly although another may have taken effect
-    has it as ``settles``. ``at`` is the time of its beginning in microseconds UTC.
+    not be saved yet. With ``in_items`` a session made the call, which can take it back
+    without leaving that checkpoint. A call that took over the effect of another has
+    that one's `place` as ``replays``; one that was made knowingly although another may
+    have taken effect has it as ``settles``. ``at`` is the time of its beginning in
+    microseconds UTC.
     """
 
     thread: str
@@ -59,6 +61,7 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
     at: int
     checkpoint: str | None = None
+    in_items: bool = False
     replays: Place | None = None
     settles: Place | None = None
     undone: bool = False

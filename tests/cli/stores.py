@@ -137,6 +137,29 @@ def make_trip(path: Path) -> None:
         store.thread("quiet").save({"n": 1})
 
 
+def make_agent(path: Path) -> None:
+    """An agent with checkpoints; since the first it did something of everything."""
+    with opened(path) as store:
+        agent = store.agents.save(holdfast.Agent(id="planner", name="Planner"))
+        on_duty: Any = {"agent": "planner", "tools": {"pay": pay}}
+        run = store.conversations.recorder("trip-7", **on_duty)
+        run.add(said("user", "Two nights in Lyon, please"))
+        run.save()
+        store.conversations.create("old-plans", agent="planner")
+        store.agents.checkpoint("planner", "before-paying", description="all agreed")
+        run.llm_response(asked("c1", "pay", to="Astoria", amount=240))
+        run.tool_result("c1", run.call("c1"))
+        store.agents.checkpoint("planner", kind="automatic")
+        run.add(said("user", "And the train?"))
+        store.conversations.delete("old-plans")
+        run = store.conversations.recorder("train", **on_duty)
+        run.llm_response(asked("c2", "pay", to="railway", amount=88))
+        run.tool_result("c2", run.call("c2"))
+        agent.set_state("mood", "busy")
+        store.agents.save(agent)
+        store.agents.save(holdfast.Agent(id="idle"))
+
+
 def book(hotel: str, nights: int) -> dict[str, object]:
     return {"booking": f"{hotel}-{nights}"}
 

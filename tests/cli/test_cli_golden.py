@@ -22,6 +22,7 @@ MAKERS = {
     "effects.txt": stores.make_trip,
     "hostile.txt": stores.make_hostile,
     "journal.txt": stores.make_trip,
+    "restore.txt": stores.make_agent,
     "search.txt": stores.make_travel,
     "waiting.txt": stores.make_trip,
 }

@@ -121,8 +121,22 @@ def test_completion_offers_what_the_store_has(tmp_path, monkeypatch, capsys):
     assert complete(monkeypatch, capsys, "show", "fix-policy@l") == [
         "fix-policy@label:golden"
     ]
-    assert complete(monkeypatch, capsys, "re") == ["reflog", "rewind", "redo"]
+    commands = complete(monkeypatch, capsys, "re")
+    assert commands == ["reflog", "rewind", "restore", "redo"]
     assert "--graph" in complete(monkeypatch, capsys, "log", "--")
+
+
+def test_completion_offers_agents_and_their_checkpoints(tmp_path, monkeypatch, capsys):
+    stores.make_agent(tmp_path / "agents.db")
+    monkeypatch.chdir(tmp_path)
+    with holdfast.open("agents.db") as store:
+        store.agents.restore("planner", "before-paying")
+
+    assert complete(monkeypatch, capsys, "restore", "p") == ["planner"]
+    names = complete(monkeypatch, capsys, "restore", "planner", "''")
+    assert names == ["automatic", "before-paying", "@3", "@2", "@1"]
+    assert complete(monkeypatch, capsys, "restore", "planner", "b") == names[1:2]
+    assert complete(monkeypatch, capsys, "restore", "nobody", "b") == []
 
 
 def test_completion_says_nothing_where_there_is_no_store(tmp_path, monkeypatch, capsys):

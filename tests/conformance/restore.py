@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from conformance.effects import PaymentCases
-from holdfast.agents import Agent, AgentCheckpoint
+from holdfast.agents import Agent, AgentCheckpoint, RestorePreview
 from holdfast.errors import Conflict, NotFound
 from holdfast.messages import Message
 from holdfast.testing._cases import AgentCases
@@ -25,6 +25,7 @@ class RestoredRecordTests(AgentCases):
         done = self.store.agents.restore("a", made)
 
         assert (done.rewound, done.revived, done.removed) == ((), (), ())
+        assert not done.agent_changed
         assert self.world() == before
         assert len(self.store.conversations.thread("one").moves()) == moves
 
@@ -203,6 +204,78 @@ class RestoredEffectTests(PaymentCases):
             ("conversation:later", "a2", "completed"),
         ]
         assert self.store.agents.restore("a", done.recovery).effects == ()
+
+    def test_a_dry_run_answers_as_the_restore_does_and_changes_nothing(self) -> None:
+        talks = self.store.conversations
+        self.store.agents.save(Agent(id="a"))
+        run = self.asked(agent="a")
+        talks.create("gone", agent="a")
+        self.store.agents.checkpoint("a", "before")
+        pay(run, "call-1", "a1")
+        run.save()
+        run.add(Message.user("not in a checkpoint yet"))
+        talks.delete("gone")
+        talks.create("late", agent="a")
+        self.store.agents.save(Agent(id="a", name="changed"))
+        feed = self.store.changes().cursor
+
+        preview = self.store.agents.restore("a", "before", dry_run=True)
+
+        assert self.store.changes().cursor == feed
+        done = self.store.agents.restore("a", "before")
+        told = {name: getattr(done, name) for name in RestorePreview.__struct_fields__}
+        assert preview == RestorePreview(**told)
+        assert (preview.rewound, preview.revived, preview.removed) == (
+            ("c",),
+            ("gone",),
+            ("late",),
+        )
+        assert (preview.agent_changed, preview.unsaved) == (True, 1)
+        assert [effect.arguments["ref"] for effect in preview.effects] == ["a1"]
+
+    def test_undoing_a_restore_brings_back_messages_that_no_checkpoint_has(
+        self,
+    ) -> None:
+        self.store.agents.save(Agent(id="a"))
+        unsaved = Message.user("not in a checkpoint yet")
+        first = self.asked(id_="first", agent="a")
+        self.store.agents.checkpoint("a", "before")
+        pay(first, "call-1", "a1")
+        later = self.asked(id_="later", agent="a")
+        pay(later, "call-2", "a2", to="eve")
+        for run in (first, later):
+            run.add(unsaved)
+        had = [len(run.messages) for run in (first, later)]
+
+        done = self.store.agents.restore("a", "before")
+        self.store.agents.restore("a", done.recovery)
+
+        again = [self.run(id_, agent="a") for id_ in ("first", "later")]
+        assert [len(run.messages) for run in again] == had
+        assert self.store.conversations.thread("later").effects(left_behind=True) == []
+
+    def test_a_conversation_without_a_checkpoint_is_left_alone(self) -> None:
+        self.store.agents.save(Agent(id="a"))
+        run = self.run(agent="a")
+        run.add(Message.user("not in a checkpoint yet"))
+        self.store.agents.checkpoint("a", "here")
+
+        done = self.store.agents.restore("a", "here")
+
+        assert (done.removed, done.unsaved) == ((), 0)
+        assert len(self.run(agent="a").messages) == 1
+
+    def test_a_dry_run_is_refused_where_the_restore_would_be(self) -> None:
+        self.store.agents.save(Agent(id="a"))
+        self.store.conversations.create("c", agent="a")
+        made = self.store.agents.checkpoint("a")
+        self.store.conversations.delete("c")
+        self.store.conversations.create("c", agent="b")
+
+        with raises(Conflict, "foreign"):
+            self.store.agents.restore("a", made, dry_run=True)
+        with raises(NotFound):
+            self.store.agents.restore("a", "other", dry_run=True)
 
     def test_a_restore_tells_calls_whose_outcome_is_unknown_and_none_that_failed(
         self,

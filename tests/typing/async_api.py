@@ -24,7 +24,7 @@ from holdfast._api.runner import AsyncRunner
 from holdfast._engine.context import Context
 from holdfast._engine.threads.blame import Blame
 from holdfast._values.records import Change, Move, ThreadRecord
-from holdfast.agents import AgentCheckpoint, Restored
+from holdfast.agents import AgentCheckpoint, Restored, RestorePreview
 from holdfast.conversations import Summary
 from holdfast.diff import Diff
 
@@ -109,6 +109,8 @@ async def records(store: AsyncStore) -> None:
     assert_type(await store.agents.find("a"), Agent | None)
     assert_type(await store.agents.checkpoint("a", keep=3), AgentCheckpoint)
     assert_type(await store.agents.restore("a", "name"), Restored)
+    preview = await store.agents.restore("a", "name", dry_run=True)
+    assert_type(preview, RestorePreview)
     assert_type(await store.conversations.create(title="t"), Conversation)
     assert_type(await store.conversations.add("c", Message.user("hi")), Checkpoint)
     assert_type(await store.conversations.list(tag="t", limit=5), Page[Summary])

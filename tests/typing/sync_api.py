@@ -24,7 +24,7 @@ from holdfast._api.runner import Runner
 from holdfast._engine.context import Context
 from holdfast._engine.threads.blame import Blame
 from holdfast._values.records import Change, Move, ThreadRecord
-from holdfast.agents import AgentCheckpoint, Restored
+from holdfast.agents import AgentCheckpoint, Restored, RestorePreview
 from holdfast.conversations import Summary
 from holdfast.diff import Diff
 from holdfast.messages import (
@@ -113,6 +113,8 @@ def records(store: Store) -> None:
     assert_type(store.agents.find("a"), Agent | None)
     assert_type(store.agents.checkpoint("a", keep=3), AgentCheckpoint)
     assert_type(store.agents.restore("a", "name"), Restored)
+    preview = store.agents.restore("a", "name", dry_run=True)
+    assert_type(preview, RestorePreview)
     chat = assert_type(store.conversations.create(title="t"), Conversation)
     assert_type(chat.to_openai(), list[Any])
     assert_type(to_openai_responses(chat.context_window(100)), list[Any])

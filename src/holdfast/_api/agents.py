@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, ExitStack
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal, overload
 
 from holdfast._api import autosave
 from holdfast._api.autosave import AsyncAutoCheckpoints, AutoCheckpoints, OnError
@@ -24,7 +24,14 @@ from holdfast._messages.repair import How
 from holdfast._port import Start
 from holdfast._values.records import Page
 from holdfast._values.reference import HEAD
-from holdfast.agents import MANUAL, Agent, AgentCheckpoint, AgentSnapshot, Restored
+from holdfast.agents import (
+    MANUAL,
+    Agent,
+    AgentCheckpoint,
+    AgentSnapshot,
+    Restored,
+    RestorePreview,
+)
 from holdfast.conversations import Conversation
 
 FIVE_MINUTES = timedelta(minutes=5)
@@ -146,14 +153,32 @@ class Agents:
             agent_snapshots.load_conversation, agent_id, checkpoint, id, repair=repair
         )
 
-    def restore(self, agent_id: str, checkpoint: AgentCheckpoint | str) -> Restored:
+    @overload
+    def restore(
+        self,
+        agent_id: str,
+        checkpoint: AgentCheckpoint | str,
+        *,
+        dry_run: Literal[False] = False,
+    ) -> Restored: ...
+    @overload
+    def restore(
+        self, agent_id: str, checkpoint: AgentCheckpoint | str, *, dry_run: bool
+    ) -> RestorePreview: ...
+    def restore(
+        self, agent_id: str, checkpoint: AgentCheckpoint | str, *, dry_run: bool = False
+    ) -> RestorePreview:
         """Put an agent and its conversations back to a checkpoint, all or nothing.
 
         Everything is verified first, and the present state is kept as a recovery
         checkpoint: restoring that one undoes this. Conversations that were made later
         are deleted, and deleted ones are restored. The checkpoint is given as a record,
-        an id, the beginning of an id, or a name.
+        an id, the beginning of an id, or a name. With ``dry_run`` nothing is written:
+        the answer is the `RestorePreview` of what would change, also in a store that is
+        open for reading only.
         """
+        if dry_run:
+            return self._runner.run(restore.preview, agent_id, checkpoint)
         return self._runner.run(restore.restore, agent_id, checkpoint)
 
     def delete_checkpoint(
@@ -275,9 +300,23 @@ class AsyncAgents:
             agent_snapshots.load_conversation, agent_id, checkpoint, id, repair=repair
         )
 
+    @overload
     async def restore(
-        self, agent_id: str, checkpoint: AgentCheckpoint | str
-    ) -> Restored:
+        self,
+        agent_id: str,
+        checkpoint: AgentCheckpoint | str,
+        *,
+        dry_run: Literal[False] = False,
+    ) -> Restored: ...
+    @overload
+    async def restore(
+        self, agent_id: str, checkpoint: AgentCheckpoint | str, *, dry_run: bool
+    ) -> RestorePreview: ...
+    async def restore(
+        self, agent_id: str, checkpoint: AgentCheckpoint | str, *, dry_run: bool = False
+    ) -> RestorePreview:
+        if dry_run:
+            return await self._runner.run(restore.preview, agent_id, checkpoint)
         return await self._runner.run(restore.restore, agent_id, checkpoint)
 
     async def delete_checkpoint(

@@ -15,6 +15,8 @@ from click.shell_completion import CompletionItem
 
 import holdfast
 from holdfast._api.store import Store
+from holdfast._engine.records import agents
+from holdfast._engine.records.agent_checkpoints import thread_of
 from holdfast.cli._invocation import Invocation
 
 LIMIT_SECONDS = 0.05
@@ -81,6 +83,37 @@ def _marked(store: Store, name: str) -> Iterator[str]:
         yield f"{name}@{checkpoint.step}"
 
 
+def _agents(store: Store, prefix: str) -> Iterator[str]:
+    found = store.threads(kind=agents.KIND, prefix=agents.PREFIX + prefix, limit=MOST)
+    return (record.id.removeprefix(agents.PREFIX) for record in found)
+
+
+class AgentCheckpointCompletion(TextParameter):
+    """A checkpoint of the agent that is named before it on the line."""
+
+    name = "checkpoint"
+
+    def shell_complete(
+        self,
+        ctx: click.Context,
+        param: click.Parameter,  # noqa: ARG002 - click's
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        thread = thread_of(ctx.params["agent"])
+        return _complete(ctx, lambda store: _checkpoints(store, thread, incomplete))
+
+
+def _checkpoints(store: Store, thread: str, incomplete: str) -> Iterator[str]:
+    """The names and steps of the newest checkpoints of an agent."""
+    found = store.thread(thread).history(MOST)
+    # A shell would take a name with a space for two words.
+    names = dict.fromkeys(c.label for c in found if c.label and " " not in c.label)
+    texts = (*names, *(f"@{checkpoint.step}" for checkpoint in found))
+    return (text for text in texts if text.startswith(incomplete))
+
+
 THREAD = StoreCompletion("thread", _threads)
+AGENT = StoreCompletion("agent", _agents)
+AGENT_CHECKPOINT = AgentCheckpointCompletion()
 # A checkpoint, as `holdfast.cli._resolve` reads it.
 REFERENCE = StoreCompletion("reference", _references)

@@ -41,17 +41,26 @@ def _remarks(effect: Effect) -> Iterator[Span]:
         yield "  undone", "faint"
 
 
-def behind_lines(out: Output, behind: Sequence[Effect], listing: str) -> Iterator[Line]:
+def behind_lines(
+    out: Output,
+    behind: Sequence[Effect],
+    listing: str | None,
+    *,
+    of_thread: bool = False,
+) -> Iterator[Line]:
     """How many effects a move leaves behind, and the newest of them.
 
-    ``listing`` are the arguments with which `holdfast effects` lists all.
+    ``listing`` is the command that lists all; without one, all are given. With
+    ``of_thread`` each has the name of its thread.
     """
     if not behind:
         return
     stay = "stays" if len(behind) == 1 else "stay"
     yield ((f"  {counted(len(behind), 'effect')} {stay} behind:", "bad"),)
-    for effect in behind[-MOST:]:
-        yield out.fitted((("    ", ""), *effect_line(out, effect)))
-    if len(behind) > MOST:
-        earlier = f"and {len(behind) - MOST} earlier: holdfast effects {listing}"
+    shown = behind if listing is None else behind[-MOST:]
+    for effect in shown:
+        thread = (f"{effect.thread}  ", "faint") if of_thread else ("", "")
+        yield out.fitted((("    ", ""), thread, *effect_line(out, effect)))
+    if len(behind) > len(shown):
+        earlier = f"and {len(behind) - len(shown)} earlier: {listing}"
         yield ((f"    {earlier}", "faint"),)

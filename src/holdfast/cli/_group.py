@@ -15,7 +15,7 @@ SECTIONS = {
         "log", "show", "diff", "threads", "effects", "journal", "reflog", "search",
         "blame", "bisect",
     ),
-    "Change": ("fork", "rewind", "undo", "redo", "tag", "label"),
+    "Change": ("fork", "rewind", "restore", "undo", "redo", "tag", "label"),
     "Keep": (
         "stats", "verify", "prune", "compact", "backup", "export", "import", "doctor",
     ),

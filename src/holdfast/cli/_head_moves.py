@@ -50,12 +50,13 @@ def print_move(
         "left_behind": [effect_document(effect) for effect in behind],
     }
     arrow = cli.out.glyphs.arrow
+    listing = f"holdfast effects {thread.id} --left-behind"
     cli.out.done(
         "moved/1",
         document,
         (thread.id, "name"),
         (f"  {kind} {step(store, thread, old)} {arrow} @{new.step}", ""),
-        more=behind_lines(cli.out, behind, f"{thread.id} --left-behind"),
+        more=behind_lines(cli.out, behind, listing),
     )
 
 

@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
 import click
@@ -14,6 +15,7 @@ import click
 from holdfast._api.store import Store
 from holdfast._api.thread import Thread
 from holdfast._engine.context import Context
+from holdfast._engine.records import agent_checkpoints, agents
 from holdfast._values.records import Checkpoint, ThreadRecord
 from holdfast._values.reference import HEAD
 from holdfast.errors import NotFound
@@ -145,6 +147,36 @@ def _empty() -> NotFound:
 
 def _unknown(store: Store, name: str) -> NotFound:
     names = [record.id for record in store.threads()]
-    near = get_close_matches(name, names, n=1)
-    hint = f"did you mean {near[0]}?" if near else "holdfast threads lists them all"
+    hint = _hint(name, names, "holdfast threads lists them all")
     return NotFound(f"there is no thread or checkpoint {name}; {hint}", thread=name)
+
+
+def _hint(name: str, names: Iterable[str], otherwise: str) -> str:
+    near = get_close_matches(name, list(names), n=1)
+    return f"did you mean {near[0]}?" if near else otherwise
+
+
+# --- agents ---------------------------------------------------------------------------
+
+
+def check_agent(store: Store, name: str) -> None:
+    """Refuse the name of an agent that does not exist and has no checkpoints."""
+    if store.agents.thread(name).about or store.agents.checkpoints(name, limit=1):
+        return
+    known = (record.agent or "" for record in store.threads(kind=agents.KIND))
+    hint = _hint(name, known, "holdfast threads --kind agent lists them all")
+    raise NotFound(f"there is no agent {name}; {hint}", thread=agents.thread_of(name))
+
+
+def checkpoint_of_agent(store: Store, agent: str, text: str) -> Checkpoint:
+    """The checkpoint of an agent that a text means: a name, an id or a step."""
+    try:
+        return store.runner.run(agent_checkpoints.find, agent, text)
+    except NotFound as error:
+        if error.matches:
+            raise
+        names = (checkpoint.name for checkpoint in store.agents.checkpoints(agent))
+        listing = shlex.join(["holdfast", "restore", agent])
+        hint = _hint(text, names, f"{listing} lists them")
+        message = f"agent {agent} has no checkpoint {text}; {hint}"
+        raise NotFound(message, thread=error.thread, reference=text) from None

@@ -10,14 +10,15 @@ import msgspec
 
 from holdfast._engine.context import Context
 from holdfast._engine.effects import ledger
-from holdfast._engine.effects.calls import find_status, key_of
+from holdfast._engine.effects.calls import find_status
 from holdfast._engine.effects.ledger import is_in_force
-from holdfast._engine.effects.line import line_of
+from holdfast._engine.effects.lines import line_of
 from holdfast._engine.threads.grants import GRANT
 from holdfast._engine.threads.journal import OF_THREAD
 from holdfast._engine.threads.load import load_any
-from holdfast._engine.threads.pending import find_pending
+from holdfast._engine.threads.pending import find_pending, unsaved_messages
 from holdfast._messages.attachments import whole
+from holdfast._messages.call_keys import key_of
 from holdfast._messages.transcript import TranscriptCall, fields_of, open_calls
 from holdfast._port import Entries, FamilyEntries
 from holdfast._values.records import Entry, ThreadRecord
@@ -25,7 +26,6 @@ from holdfast.effects import Effect
 from holdfast.views.documents import iso, plain
 from holdfast.views.effects import effect_document
 from holdfast.views.messages import message_documents
-from holdfast.views.waiting import unsaved_messages
 
 CONVERSATION = "conversation"
 

@@ -14,9 +14,8 @@ from typing import Any, cast
 import msgspec
 
 from holdfast._api.thread import Thread
+from holdfast._messages.langgraph_form import KIND, TaskEntry, task_entry
 from holdfast._values.records import ThreadRecord
-
-KIND = "langgraph"
 
 _INTERRUPT = "__interrupt__"
 # How the path of a task begins that is named by its node.
@@ -45,9 +44,10 @@ def waiting(thread: Thread, record: ThreadRecord) -> list[Waiting]:
     if record.kind != KIND or record.head is None:
         return []
     tasks: dict[str, list[tuple[str, str, Any]]] = defaultdict(list)
-    for key, entry in thread.journal(checkpoint=record.head).items():
-        _, _, task = key.partition(" ")
-        tasks[task] += _writes(entry)
+    for key, value in thread.journal(checkpoint=record.head).items():
+        entry = task_entry(key, value)
+        if entry is not None:  # a caller may record there too
+            tasks[entry.task] += _writes(entry)
     open_tasks = [
         writes
         for writes in tasks.values()
@@ -60,11 +60,11 @@ def waiting(thread: Thread, record: ThreadRecord) -> list[Waiting]:
     ]
 
 
-def _writes(entry: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+def _writes(entry: TaskEntry) -> Iterator[tuple[str, str, Any]]:
     """The task's path, the channel and the value of each write of an entry."""
-    for write in cast("list[Any]", entry["writes"]):
+    for write in entry.writes:
         if write is not None:
-            yield str(entry.get("path", "")), write[0], write[1]
+            yield entry.path, *write
 
 
 def _path(writes: list[tuple[str, str, Any]]) -> str:

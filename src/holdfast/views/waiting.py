@@ -11,10 +11,11 @@ from msgspec.structs import replace
 from holdfast._api.store import Store
 from holdfast._engine.context import Context
 from holdfast._engine.effects.interrupted import interrupted
-from holdfast._engine.effects.line import Line
+from holdfast._engine.effects.lines import line_at
 from holdfast._engine.threads.drafts import read_values_of
 from holdfast._engine.threads.load import read_listed
-from holdfast._engine.threads.pending import Pending, find_pending
+from holdfast._engine.threads.pending import find_pending, unsaved_messages
+from holdfast._messages.item_calls import PAUSED_RUN
 from holdfast._messages.transcript import fields_of
 from holdfast._port import Threads
 from holdfast._values.manifest import decode_manifest
@@ -25,9 +26,6 @@ from holdfast.views.documents import plain, thread_document
 from holdfast.views.effects import effect_document
 from holdfast.views.langgraph_interrupts import Waiting as Interrupt
 from holdfast.views.references import Revision
-
-# The value of a conversation that the adapter for OpenAI Agents keeps a run in.
-PAUSED_RUN = "paused_run"
 
 
 class ThreadWaits(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,8 +59,8 @@ def waiting_of(store: Store, record: ThreadRecord) -> ThreadWaits:
 
 async def _in_journal(context: Context, record: ThreadRecord) -> ThreadWaits:
     pending = await find_pending(context, record)
-    next_id = pending.parts[0].next_id if pending.parts else None
-    line = Line(record.family, record.head, next_id)
+    next_id = pending.parts[-1].next_id if pending.parts else None
+    line = line_at(record, record.head, next_id)
     return ThreadWaits(
         calls=tuple(await interrupted(context, record.id, line)),
         unsaved=len(unsaved_messages(pending)[1]),
@@ -92,18 +90,6 @@ def waiting_at(store: Store, place: Revision) -> ThreadWaits:
     if record is None or head is None or head.id != place.checkpoint.id:
         return NOTHING
     return waiting_of(store, record)
-
-
-def unsaved_messages(pending: Pending) -> tuple[int, list[dict[str, Any]]]:
-    """The messages that no checkpoint has yet, and the position of the first.
-
-    They stand after the messages of the head, or in the place of the last of them.
-    """
-    first = min((part.at for part in pending.parts), default=0)
-    found: list[dict[str, Any]] = []
-    for part in pending.parts:
-        found[part.at - first :] = part.messages
-    return first, found
 
 
 async def _paused_run(context: Context, head: Checkpoint) -> dict[str, Any] | None:

@@ -11,6 +11,7 @@ if not hasattr(langgraph.runtime, "RunControl"):
     collect_ignore = [
         "test_decisions.py",
         "test_killed.py",
+        "test_lines.py",
         "test_once.py",
         "test_random_histories.py",
     ]

@@ -137,6 +137,9 @@ class History:
         messages = self.graph.get_state(self.here).values.get("messages", [])
         shown = [m.content for m in messages if isinstance(m, ToolMessage)]
         assert {f"paid {n}" for n in self.paid} >= set(shown)
+        listed = self.store.thread(self.name).effects()
+        made = {e.arguments["amount"] for e in listed if e.status == "completed"}
+        assert {f"paid {n}" for n in made} == set(shown)
 
 
 class NestedHistory(History):

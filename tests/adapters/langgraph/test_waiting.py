@@ -57,6 +57,21 @@ def test_of_several_sent_tasks_the_answered_one_waits_no_more():
         assert [w.value for w in open_questions(store)] == ["a", "c"]
 
 
+def test_what_a_caller_recorded_on_a_checkpoint_is_no_question():
+    with holdfast.open(":memory:") as store:
+        graph = asking().compile(checkpointer=HoldfastSaver(store))
+        graph.invoke({"log": []}, thread("t"))
+        at = store.thread("t").get()
+        for key, value in {"note": "seen", "0 note": {"writes": [1]}}.items():
+            store.thread("t").record(key, value, checkpoint=at)
+
+        [asked] = open_questions(store)
+        graph.invoke(Command(resume="yes"), thread("t"))
+
+        assert asked.value == "May I?"
+        assert store.thread("t").load()["log"] == ["before", "yes", "after"]
+
+
 def test_other_threads_wait_for_nothing():
     with holdfast.open(":memory:") as store:
         store.thread("plain").save({"log": []})

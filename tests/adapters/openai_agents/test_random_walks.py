@@ -50,6 +50,16 @@ class Walk:
             self.log.append(action.__name__)
             await action()
             assert self.made == self.expected, self.log
+            await self.check_listing()
+
+    async def check_listing(self):
+        """The thread lists as its own what the items tell of, and nothing else."""
+        thread = self.store.conversations.thread(self.session.session_id)
+        if thread.about is None:
+            return
+        listed = Counter(effect.arguments["to"] for effect in thread.effects())
+        told = {to: await self.known(to) for to in PEOPLE}
+        assert {to: listed[to] for to in PEOPLE} == told, self.log
 
     @property
     def made(self):

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 
 from holdfast._engine.context import Context
 from holdfast._engine.effects import ledger
-from holdfast._engine.effects.line import Line, line_of
+from holdfast._engine.effects.lines import line_at, line_of
 from holdfast._engine.threads.anchors import ANCHOR, EFFECT
 from holdfast._engine.threads.journal import OF_THREAD
+from holdfast._engine.threads.pending import PENDING
 from holdfast._port import Entries
 from holdfast._values.records import Checkpoint, Entry, ThreadRecord
 from holdfast.effects import Effect
@@ -22,21 +23,20 @@ async def left_behind_by(
     Without a target the thread is removed: what it shares with others stays theirs.
     """
     found = await ledger.effects_of_family(context, record.family)
+    if target is None:
+        found = [effect for effect in found if effect.thread == record.id]
     now = await line_of(context, record, record.head)
-    then = Line(record.family, target)
-    behind: list[Effect] = []
-    for effect in found:
-        is_own = target is not None or effect.thread == record.id
-        if is_own and await now.holds(context, effect.checkpoint):
-            is_kept = target and await then.holds(context, effect.checkpoint)
-            behind += [] if is_kept else [effect]
+    behind = await ledger.on_line(context, found, now)
+    if target is not None:
+        then = line_at(record, target)
+        behind = await ledger.off_line(context, behind, then)
     return in_force(behind)
 
 
 async def entries_of(context: Context, thread: str) -> list[Entry]:
-    """The part of the ledger that stands in the journal of a thread."""
+    """What the journal of a thread has of its calls, and after its last checkpoint."""
     found: list[Entry] = []
-    for prefix in (ledger.CALL, ledger.UNDO, EFFECT, ANCHOR):
+    for prefix in (ledger.CALL, ledger.UNDO, EFFECT, ANCHOR, PENDING):
         query = Entries(thread=thread, checkpoint=OF_THREAD, prefix=prefix)
         found += await context.backend.scan(query)
     return found

@@ -8,8 +8,7 @@ finds the call by its identity.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from hashlib import sha256
+from collections.abc import Mapping
 from typing import Any, Final, cast
 
 import msgspec
@@ -17,17 +16,15 @@ import msgspec
 from holdfast._engine.context import Context
 from holdfast._engine.effects import ledger
 from holdfast._engine.effects.line import Line
-from holdfast._engine.threads import journal
-from holdfast._messages.transcript import TranscriptCall, answers_of, calls_of
+from holdfast._engine.threads import journal, pending
+from holdfast._messages.transcript import TranscriptCall
 from holdfast._port import Start
-from holdfast._values.records import checked_name
 from holdfast.effects import Effect, Place, Policy
-from holdfast.errors import Conflict, Unstorable
+from holdfast.errors import Conflict
 
 INTERRUPTED: Final = "call_interrupted"
 HAPPENED: Final = "effect_happened"
 DENIED: Final = "effect_denied"
-LONGEST_ID: Final = 400
 LONGEST_ERROR: Final = 2_000
 
 
@@ -64,7 +61,8 @@ class JournaledCall(msgspec.Struct, frozen=True, kw_only=True):
 
     ``anchor`` is the id of the first checkpoint that has the call, ``identity`` what it
     shares with calls that mean the same effect. With ``has_new_arguments`` the call may
-    be repeated with other arguments of the same identity.
+    be repeated with other arguments of the same identity. ``in_items`` means that a
+    session makes the call, whose items can be taken back.
     """
 
     thread: str
@@ -74,38 +72,21 @@ class JournaledCall(msgspec.Struct, frozen=True, kw_only=True):
     identity: str
     anchor: str | None
     has_new_arguments: bool = False
+    in_items: bool = False
 
 
-def key_of(messages: Sequence[object], id_: str) -> str:
-    """The key of a call in the journal.
+class _Begun(msgspec.Struct, frozen=True):
+    """An attempt at a call, as a line is asked for it."""
 
-    Some models use the same ids in every turn. The number of earlier answers to an id
-    distinguishes such calls.
-    """
-    position = position_of(messages, id_)
-    return key_after(count_answers(messages[:position], id_), id_)
+    thread: str
+    key: str
+    checkpoint: str | None
+    in_items: bool
 
-
-def position_of(messages: Sequence[object], id_: str) -> int | None:
-    """The position of the newest message that makes a call with an id."""
-    for position in reversed(range(len(messages))):
-        if any(call.id == id_ for call in calls_of(messages[position])):
-            return position
-    return None
-
-
-def count_answers(messages: Iterable[object], id_: str) -> int:
-    """How many results for an id messages have."""
-    return sum(answers_of(message).count(id_) for message in messages)
-
-
-def key_after(answers: int, id_: str) -> str:
-    """The key of a call that is made after some answers to its id."""
-    try:
-        name = checked_name(id_, longest=LONGEST_ID)
-    except Unstorable:
-        name = sha256(id_.encode(errors="surrogatepass")).hexdigest()
-    return f"{answers}:{name}"
+    @classmethod
+    def of(cls, thread: str, key: str, begun: Mapping[str, Any]) -> _Begun:
+        """The attempt that an entry is made of."""
+        return cls(thread, key, begun.get("anchor"), begun.get("in_items", False))
 
 
 # --- what is known of a call ----------------------------------------------------------
@@ -122,7 +103,7 @@ async def find_status(
         if begun is None:
             break
         found = msgspec.structs.replace(found, last=attempt)
-        if await line.has(context, thread, key, begun.get("anchor")):
+        if await line.has(context, _Begun.of(thread, key, begun)):
             ended = await _entry(context, thread, ledger.end_key(key, attempt))
             status = CallStatus(attempt=attempt, last=attempt, begun=begun, ended=ended)
             happened = ledger.place_in(begun, "replays") or (thread, key, attempt)
@@ -178,7 +159,7 @@ async def permit(
     if found is None or again:
         return Permission(attempt, found.effect.place if found else None)
     _refuse_earlier(made, found, policy)
-    return await _take_over(context, made, attempt, found.effect, found.effect.result)
+    return await _take_over_unless_undone(context, made, attempt, found.effect)
 
 
 def _refuse_other(made: JournaledCall, status: CallStatus) -> None:
@@ -220,6 +201,18 @@ def _interrupted(
         f"{what} began, here or elsewhere, and did not end: it may or may not have"
         " taken effect. Look, then pass again=True to make it once more, or record its"
         f" result with resolve({call.id!r}, result)",
+        code=INTERRUPTED,
+        thread=made.thread,
+    )
+
+
+def _undoing(made: JournaledCall) -> Conflict:
+    call = made.call
+    return Conflict(
+        f"what call {call.id!r} of {call.name!r} means was done before and is being"
+        " undone, or its undoing was interrupted: it may or may not be in force. Look,"
+        " then pass again=True to make the call, or record the result with"
+        f" resolve({call.id!r}, result)",
         code=INTERRUPTED,
         thread=made.thread,
     )
@@ -270,12 +263,17 @@ def _begun(made: JournaledCall) -> dict[str, Any]:
         "name": call.name,
         "arguments": ledger.digest(call),
         "given": call.arguments,
-        "anchor": made.anchor,
+        **_anchored(made),
     }
 
 
 def _index(made: JournaledCall) -> dict[str, Any]:
-    return {"anchor": made.anchor, "arguments": ledger.digest(made.call)}
+    return {**_anchored(made), "arguments": ledger.digest(made.call)}
+
+
+def _anchored(made: JournaledCall) -> dict[str, Any]:
+    in_items = {"in_items": True} if made.in_items else {}
+    return {"anchor": made.anchor, **in_items}
 
 
 async def _take_over(
@@ -293,6 +291,28 @@ async def _take_over(
     }
     in_force = await _record(context, made.thread, made.start, values)
     return Permission(attempt, is_completed=True, result=in_force[end]["result"])
+
+
+async def _take_over_unless_undone(
+    context: Context, made: JournaledCall, attempt: int, effect: Effect
+) -> Permission:
+    taken = await _take_over(context, made, attempt, effect, effect.result)
+    # Looked up after the entries: of two workers, of which one takes an effect over and
+    # the other one undoes it, at least one finds the entry of the other.
+    if await ledger.is_being_undone(context, effect.replays or effect.place):
+        await _withdraw(context, made, attempt)
+        raise _undoing(made)
+    return taken
+
+
+async def _withdraw(context: Context, made: JournaledCall, attempt: int) -> None:
+    """Forget that this line has taken over an earlier effect."""
+    keys = (
+        ledger.begin_key(made.key, attempt),
+        ledger.end_key(made.key, attempt),
+        ledger.effect_key(made, attempt),
+    )
+    await pending.forget(context, made.thread, keys)
 
 
 async def complete(

@@ -28,7 +28,7 @@ async def interrupted(context: Context, thread: str, line: Line) -> list[Effect]
         before = last.get(effect.key)
         if before and before.status == "completed" and not before.undone:
             continue
-        if await line.has(context, thread, effect.key, effect.checkpoint):
+        if await line.has(context, effect):
             last[effect.key] = effect
     return [effect for effect in last.values() if effect.status == "unknown"]
 

@@ -16,7 +16,8 @@ import msgspec
 import orjson
 
 from holdfast._engine.context import Context
-from holdfast._engine.effects.line import Line, line_of
+from holdfast._engine.effects.line import Line
+from holdfast._engine.effects.lines import line_at, line_of
 from holdfast._engine.threads import journal
 from holdfast._engine.threads.anchors import EFFECT
 from holdfast._engine.threads.lineage import Reference, resolve_in
@@ -113,6 +114,7 @@ def _effect(place: tuple[str, str, int], parts: dict[str, Entry]) -> Effect:
         error=ended.get("error"),
         at=entry.recorded_at,
         checkpoint=begun.get("anchor"),
+        in_items=begun.get("in_items", False),
         replays=place_in(begun, "replays"),
         settles=place_in(begun, "settles"),
         undone=_value(parts.get("undo:end")).get("status") == COMPLETED,
@@ -159,16 +161,26 @@ async def effects(
     point = await resolve_in(context, record, at) if record.head else None
     line = await line_of(context, record, point)
     found = await effects_of_family(context, record.family)
-    on_line = [await line.holds(context, effect.checkpoint) for effect in found]
-    wanted = [
-        effect
-        for effect, is_on_line in zip(found, on_line, strict=True)
-        if is_on_line is not left_behind
-    ]
+    chosen = off_line if left_behind else on_line
+    wanted = await chosen(context, found, line)
     if since is None:
         return wanted
-    earlier = Line(record.family, await resolve_in(context, record, since))
-    return [e for e in wanted if not await earlier.holds(context, e.checkpoint)]
+    earlier = line_at(record, await resolve_in(context, record, since))
+    return await off_line(context, wanted, earlier)
+
+
+async def on_line(
+    context: Context, effects: Iterable[Effect], line: Line
+) -> list[Effect]:
+    """Those of some effects that a line has."""
+    return [e for e in effects if await line.has(context, e)]
+
+
+async def off_line(
+    context: Context, effects: Iterable[Effect], line: Line
+) -> list[Effect]:
+    """Those of some effects that a line does not have."""
+    return [e for e in effects if not await line.has(context, e)]
 
 
 async def in_force_behind(context: Context, family: int, line: Line) -> list[Effect]:
@@ -193,18 +205,25 @@ async def held_by(
 ) -> set[Place]:
     """The places of the effects that a line has, by itself or taken over."""
     held: set[Place] = set()
-    for effect in effects:
-        if await line.has(context, effect.thread, effect.key, effect.checkpoint):
-            places = (effect.place, effect.replays, effect.settles)
-            held.update(place for place in places if place)
+    for effect in await on_line(context, effects, line):
+        places = (effect.place, effect.replays, effect.settles)
+        held.update(place for place in places if place)
     return held
 
 
 async def is_undone(context: Context, place: Place) -> bool:
     """Whether the effect at a place was undone."""
+    return _value(await _undo_entry(context, place, "end")).get("status") == COMPLETED
+
+
+async def is_being_undone(context: Context, place: Place) -> bool:
+    """Whether it was begun to undo the effect at a place, with or without an end."""
+    return await _undo_entry(context, place, "begin") is not None
+
+
+async def _undo_entry(context: Context, place: Place, when: str) -> Entry | None:
     thread, key, attempt = place
-    ended = await journal.find_entry(context, thread, f"{UNDO}{attempt}:end:{key}")
-    return _value(ended).get("status") == COMPLETED
+    return await journal.find_entry(context, thread, f"{UNDO}{attempt}:{when}:{key}")
 
 
 def shown_time(effect: Effect) -> str:
@@ -233,7 +252,8 @@ class _Indexed(msgspec.Struct, frozen=True):
     thread: str
     key: str
     attempt: int
-    anchor: str | None
+    checkpoint: str | None
+    in_items: bool
     arguments: str
     replays: Place | None
     settles: Place | None
@@ -256,7 +276,7 @@ async def find_earlier(
     behind: list[_Indexed] = []
     taken: set[Place | None] = set()
     for row in rows:
-        if not await line.has(context, row.thread, row.key, row.anchor):
+        if not await line.has(context, row):
             behind.append(row)
             continue
         taken |= {row.replays, row.settles}
@@ -308,6 +328,7 @@ def _indexed(entry: Entry) -> _Indexed | None:
         matched[2],
         int(matched[1]),
         value["anchor"],
+        value.get("in_items", False),
         value["arguments"],
         place_in(value, "replays"),
         place_in(value, "settles"),

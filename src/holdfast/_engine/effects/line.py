@@ -1,16 +1,34 @@
 """The line: the chain of checkpoints from a point back to the first one.
 
 An effect belongs to the first checkpoint whose state has its call, its *anchor*. It is
-on a line if the anchor is, and otherwise was left behind.
+on a line if the anchor is, and otherwise was left behind. `lines` has which threads can
+lose a call in other ways as well.
 """
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from holdfast._engine.context import Context
 from holdfast._engine.threads.anchors import successors
-from holdfast._engine.threads.pending import next_ids
 from holdfast._port import Ancestors, CheckpointKey
-from holdfast._values.records import Checkpoint, ThreadRecord
+from holdfast._values.records import Checkpoint
+
+
+class PlacedCall(Protocol):
+    """A call with its place in a journal; ``checkpoint`` is its anchor.
+
+    ``in_items`` means that it was made in the items of a session.
+    """
+
+    @property
+    def thread(self) -> str: ...
+    @property
+    def key(self) -> str: ...
+    @property
+    def checkpoint(self) -> str | None: ...
+    @property
+    def in_items(self) -> bool: ...
 
 
 class Line:
@@ -30,44 +48,44 @@ class Line:
         self.family, self.head, self.next_id = family, head, next_id
         self._known: dict[str, bool] = {} if known is None else known
 
-    async def has(
-        self, context: Context, thread: str, key: str, anchor: str | None
-    ) -> bool:
-        """Whether a call is on the line, by its place in a journal and its anchor."""
-        del thread, key  # for lines that can lose a call without leaving its checkpoint
-        return await self.holds(context, anchor)
+    async def has(self, context: Context, call: PlacedCall) -> bool:
+        """Whether a call is on the line.
+
+        Some lines can lose a call without leaving its checkpoint.
+        """
+        return await self.holds(context, call.checkpoint)
 
     async def holds(self, context: Context, anchor: str | None) -> bool:
         """Whether an anchor is on the line; calls of older versions have none."""
         if anchor is None or anchor == self.next_id:
             return True
-        if self.head is None:
-            return False
         if anchor not in self._known:
-            self._known[anchor] = await self._find(context, self.head, anchor)
+            head = self.head
+            is_found = head is not None and await self._find(context, head, anchor)
+            self._known[anchor] = is_found or await self._follows(context, anchor)
         return self._known[anchor]
+
+    async def is_ahead(self, context: Context, anchor: str) -> bool:
+        """Whether the calls of an anchor are in what is saved next."""
+        if anchor == self.next_id:
+            return True
+        if self.next_id is None or self.family is None:
+            return False
+        later = await successors(context, self.family, anchor)
+        return any([await self.is_ahead(context, successor) for successor in later])
+
+    async def _follows(self, context: Context, anchor: str) -> bool:
+        """Whether the line has a checkpoint that has the calls of another one."""
+        if self.family is None:
+            return False
+        later = await successors(context, self.family, anchor)
+        return any([await self.holds(context, successor) for successor in later])
 
     async def _find(self, context: Context, head: Checkpoint, anchor: str) -> bool:
         if anchor == head.id:
             return True
         [found] = await context.backend.read([CheckpointKey(head.family, anchor)])
-        if found is None:
-            later = await successors(context, head.family, anchor)
-            return any([await self.holds(context, successor) for successor in later])
-        if found.step >= head.step:
+        if found is None or found.step >= head.step:
             return False
         query = Ancestors(start=head, from_step=found.step, down_to_step=found.step)
         return [c.id for c in await context.backend.scan(query)] == [anchor]
-
-
-async def line_of(
-    context: Context, record: ThreadRecord, at: Checkpoint | None
-) -> Line:
-    """The line of a thread that ends at a checkpoint.
-
-    If that is the head, it goes on with what a recorder got and no checkpoint has yet.
-    """
-    head = record.head
-    is_head = (at and at.id) == (head and head.id)
-    following = await next_ids(context, record) if is_head else []
-    return Line(record.family, at, following[0] if following else None)

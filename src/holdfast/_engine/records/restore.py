@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from holdfast._engine.context import Context
 from holdfast._engine.effects.behind import entries_of, left_behind_by
@@ -28,6 +28,7 @@ from holdfast._engine.records.agent_checkpoints import (
 )
 from holdfast._engine.records.agent_snapshots import head_of, pinned
 from holdfast._engine.threads import removal
+from holdfast._engine.threads.pending import find_pending, unsaved_messages
 from holdfast._port import (
     CheckpointKey,
     Details,
@@ -42,7 +43,13 @@ from holdfast._port import (
 )
 from holdfast._port.removal import plan_removal
 from holdfast._values.records import PIN, UNSET, Checkpoint, ThreadRecord
-from holdfast.agents import AUTOMATIC, RECOVERY, AgentCheckpoint, Restored
+from holdfast.agents import (
+    AUTOMATIC,
+    RECOVERY,
+    AgentCheckpoint,
+    Restored,
+    RestorePreview,
+)
 from holdfast.effects import Effect
 from holdfast.errors import Conflict, HoldfastError, NotFound, Unstorable
 
@@ -54,14 +61,40 @@ async def restore(
     read: set[int] = set()
 
     async def attempt() -> Restored:
-        checkpoint = await find(context, agent, wanted)
-        snapshot = await snapshot_of(context, checkpoint)
-        threads = await threads_of_agent(context, agent)
-        plan = _Restore(context, threads, checkpoint, snapshot, read)
-        await plan.check()
-        return await plan.run()
+        return await (await _planned(context, agent, wanted, read)).run()
 
     return await removal.until_current(attempt)
+
+
+async def preview(
+    context: Context, agent: str, wanted: AgentCheckpoint | str
+) -> RestorePreview:
+    """What `restore` would do, from the same plan; nothing is written."""
+    read: set[int] = set()
+
+    async def attempt() -> RestorePreview:
+        return await (await _planned(context, agent, wanted, read)).preview()
+
+    return await removal.until_current(attempt)
+
+
+async def _planned(
+    context: Context, agent: str, wanted: AgentCheckpoint | str, read: set[int]
+) -> _Restore:
+    """The restore of an agent as it is now; everything it needs can be read."""
+    checkpoint = await find(context, agent, wanted)
+    snapshot = await snapshot_of(context, checkpoint)
+    threads = await threads_of_agent(context, agent)
+    plan = _Restore(context, threads, checkpoint, snapshot, read)
+    await plan.check()
+    plan.find_changes()
+    return plan
+
+
+def recovery_name(restored: AgentCheckpoint) -> str:
+    """The name of the recovery checkpoint that restoring a checkpoint makes."""
+    name = f"before restoring {restored.name}"
+    return name.encode()[:200].decode(errors="ignore")
 
 
 class _Restore:
@@ -77,13 +110,25 @@ class _Restore:
     ) -> None:
         self.context, self.threads = context, threads
         self.checkpoint, self.snapshot, self.read = checkpoint, snapshot, read
+        name = recovery_name(described(checkpoint))
+        wanted = CheckpointRequest(kind=RECOVERY, name=name)
+        self.writer = AgentCheckpointWriter(context, threads, wanted, read)
+        # A thread without a head is in no checkpoint, not even in the recovery: what
+        # a recorder got in it would be lost.
         self.removed = [
-            record for name, record in threads.living.items() if name not in snapshot
+            record
+            for name, record in threads.living.items()
+            if name not in snapshot and record.head is not None
         ]
+        self.dropped = [*self.removed]
         self.rewound: list[str] = []
         self.revived: list[str] = []
         # The threads whose heads move, and where to.
         self.moved: list[tuple[ThreadRecord, Checkpoint]] = []
+        # The writes that bring threads back, and those that create them again.
+        self.turns: list[Write] = []
+        self.starts: list[Write] = []
+        self.pins: list[Write] = []
 
     async def check(self) -> None:
         """Check that everything can be read, before anything is changed."""
@@ -91,6 +136,7 @@ class _Restore:
             await check(self.context, self._target(name), self.read)
             if name not in self.threads.living:
                 await self._refuse_foreign(name)
+        self.pins = await self.writer.pins()
 
     async def _refuse_foreign(self, name: str) -> None:
         record = await self.context.find_thread(name)
@@ -107,44 +153,46 @@ class _Restore:
     def _target(self, name: str) -> Checkpoint:
         return head_of(self._pinned(name))
 
+    async def preview(self) -> RestorePreview:
+        """What the restore does."""
+        effects = await self._left_behind()
+        unsaved = await self._unsaved()
+        own = agents.thread_of(self.threads.agent)
+        return RestorePreview(
+            checkpoint=described(self.checkpoint),
+            agent_changed=own in (*self.rewound, *self.revived),
+            rewound=conversations_among(self.rewound),
+            revived=conversations_among(self.revived),
+            removed=conversations_among(record.id for record in self.removed),
+            unsaved=unsaved,
+            effects=effects,
+        )
+
     async def run(self) -> Restored:
         """Save the recovery checkpoint and make all changes, in one transaction."""
-        turns, starts, replaced = self._changes()
-        dropped = (*self.removed, *replaced)
-        name = f"before restoring {described(self.checkpoint).name}"
-        wanted = CheckpointRequest(kind=RECOVERY, name=_shortened(name))
-        writer = AgentCheckpointWriter(self.context, self.threads, wanted, self.read)
-        pins = await writer.pins()
-        behind = await self._left_behind(dropped)
-        effects = await self._moved_effects(dropped, writer.snapshot)
+        told = await self.preview()
+        effects = await self._moved_effects()
 
         async def commit(write: Write) -> Receipt:
             plan = Prune(
                 at=self.context.clock(),
-                first=(*pins, write, *turns),
-                threads=dropped,
-                then=(*starts, *effects),
+                first=(*self.pins, write, *self.turns),
+                threads=tuple(self.dropped),
+                then=(*self.starts, *effects),
             )
             await removal.carry_out(self.context, plan)
             assert write.checkpoint is not None
             return await self._receipt(write.checkpoint.id)
 
-        recovery = await writer.save(commit)
-        for thread in (*self.snapshot, *(record.id for record in dropped)):
+        recovery = await self.writer.save(commit)
+        for thread in (*self.snapshot, *(record.id for record in self.dropped)):
             self.context.cache.take(thread)
-        return Restored(
-            checkpoint=described(self.checkpoint),
-            recovery=recovery,
-            rewound=conversations_among(self.rewound),
-            revived=conversations_among(self.revived),
-            removed=conversations_among(record.id for record in self.removed),
-            effects=behind,
-        )
+        return Restored(recovery=recovery, **asdict(told))
 
-    async def _left_behind(self, dropped: Iterable[ThreadRecord]) -> tuple[Effect, ...]:
+    async def _left_behind(self) -> tuple[Effect, ...]:
         """The effects that the threads have now and will not have, oldest first."""
         moves: list[tuple[ThreadRecord, Checkpoint | None]] = [*self.moved]
-        moves += [(record, None) for record in dropped]
+        moves += [(record, None) for record in self.dropped]
         found = {
             effect.place: effect
             for record, target in moves
@@ -152,15 +200,21 @@ class _Restore:
         }
         return tuple(sorted(found.values(), key=lambda effect: effect.seq))
 
-    async def _moved_effects(
-        self, dropped: Iterable[ThreadRecord], pins: Mapping[str, str]
-    ) -> list[Write]:
-        """Writes that take the effects of threads to their pins, and back from them.
+    async def _unsaved(self) -> int:
+        """How many messages after the heads of these threads no checkpoint has yet."""
+        threads = [*(record for record, _ in self.moved), *self.dropped]
+        pending = [await find_pending(self.context, record) for record in threads]
+        return sum(len(unsaved_messages(found)[1]) for found in pending)
 
-        A thread that is dropped may be revived, and must not repeat what it did.
+    async def _moved_effects(self) -> list[Write]:
+        """Writes that take what was recorded to the pins, and back from them.
+
+        A thread that is dropped may be revived. It must not repeat what it did, and has
+        its messages that no checkpoint has yet.
         """
         writes: list[Write] = []
-        for record in dropped:
+        pins = self.writer.snapshot
+        for record in self.dropped:
             if record.id in pins:
                 writes += await self._carried(record.id, pins[record.id])
         for name in self.revived:
@@ -188,26 +242,20 @@ class _Restore:
             raise NotFound(f"checkpoint {id_!r} was removed meanwhile; restore again")
         return Receipt(saved.seq, saved.family, saved.thread_number)
 
-    def _changes(
-        self,
-    ) -> tuple[tuple[Write, ...], tuple[Write, ...], tuple[ThreadRecord, ...]]:
-        """Writes that move heads, writes that create threads, and threads to drop.
+    def find_changes(self) -> None:
+        """Find the heads to move, the threads to create and the threads to drop.
 
         A thread whose pin is in another family was deleted and created again: it is
         dropped, and created from its pin.
         """
-        turns: list[Write] = []
-        starts: list[Write] = []
-        replaced: list[ThreadRecord] = []
         for name in self.snapshot:
             record, target = self.threads.living.get(name), self._target(name)
             if record is not None and record.family == target.family:
-                turns += self._turns(record, self._pinned(name))
+                self.turns += self._turns(record, self._pinned(name))
                 continue
             if record is not None:
-                replaced.append(record)
-            starts.append(self._revival(name))
-        return tuple(turns), tuple(starts), tuple(replaced)
+                self.dropped.append(record)
+            self.starts.append(self._revival(name))
 
     def _turns(self, record: ThreadRecord, pin: ThreadRecord) -> list[Write]:
         """Writes that bring a thread back to its pin, none if nothing changed."""
@@ -238,10 +286,6 @@ class _Restore:
             anew=True,
         )
         return Write(thread=name, at=self.context.clock(), expect=None, start=start)
-
-
-def _shortened(name: str) -> str:
-    return name.encode()[:200].decode(errors="ignore")
 
 
 # --- deleting -------------------------------------------------------------------------

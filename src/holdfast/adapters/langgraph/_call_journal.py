@@ -14,6 +14,7 @@ import msgspec
 from holdfast._engine.context import Context
 from holdfast._engine.effects import calls, ledger
 from holdfast._engine.effects.calls import JournaledCall, Permission
+from holdfast._engine.effects.graph_line import origin_of
 from holdfast._engine.effects.line import Line
 from holdfast._engine.threads import grants
 from holdfast._messages.transcript import TranscriptCall
@@ -21,7 +22,7 @@ from holdfast._port import NEW_THREAD
 from holdfast._values.records import Checkpoint, ThreadRecord
 from holdfast.adapters.langgraph._call_site import CallSite
 from holdfast.adapters.langgraph._get import find_checkpoint, find_thread
-from holdfast.adapters.langgraph._line import GraphLine, InnerLine, origin_of
+from holdfast.adapters.langgraph._line import CallLine, InnerLine
 from holdfast.adapters.langgraph._namespace import Namespace
 from holdfast.adapters.langgraph._put import deleted
 from holdfast.adapters.langgraph._runner import SaverRunner
@@ -206,7 +207,7 @@ async def _saved(
 ) -> tuple[JournaledCall, Line]:
     origin = await origin_of(context, head) if call.is_replayable else head
     call.site.run.own.add(origin.id)
-    line = GraphLine(head.family, head, {origin.id}, inner=_inner(call.site))
+    line = CallLine(head.family, head, {origin.id}, inner=_inner(call.site))
     return call.journaled(origin.id), line
 
 
@@ -225,7 +226,7 @@ async def _unsaved(
     run.unsaved[site.checkpoint] = None
     family = record.family if record else None
     ours = {*run.own, *run.unsaved}
-    line = GraphLine(family, base, ours, goes_on=True, inner=_inner(site))
+    line = CallLine(family, base, ours, goes_on=True, inner=_inner(site))
     return call.journaled(site.checkpoint), line
 
 

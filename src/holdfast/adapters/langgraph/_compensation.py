@@ -8,10 +8,10 @@ from typing import Any
 
 from holdfast._engine.context import Context
 from holdfast._engine.effects import undo
+from holdfast._engine.effects.lines import line_of
 from holdfast._engine.effects.undo import Finish, Run
 from holdfast.adapters.langgraph._declarations import declaration_of
 from holdfast.adapters.langgraph._get import find_thread
-from holdfast.adapters.langgraph._line import GraphLine, origin_of
 from holdfast.adapters.langgraph._namespace import Namespace
 from holdfast.effects import UNDECLARED, Compensation, Effect
 from holdfast.errors import Unsupported
@@ -22,9 +22,11 @@ async def compensate(
 ) -> Compensation:
     """Undo what was left behind, newest first, with the ``undo`` of each tool."""
     declared = {_name(tool): declaration_of(tool) for tool in tools}
-    found = await run(_to_undo, namespace)
     return await undo.undo_all(
-        found, lambda tool: declared.get(tool, UNDECLARED), run, finish
+        lambda: run(_to_undo, namespace),
+        lambda tool: declared.get(tool, UNDECLARED),
+        run,
+        finish,
     )
 
 
@@ -32,8 +34,7 @@ async def _to_undo(context: Context, namespace: Namespace) -> list[Effect]:
     record = await find_thread(context, namespace)
     if record is None or record.head is None or record.deleted_at is not None:
         return []
-    origin = await origin_of(context, record.head)
-    line = GraphLine(record.family, record.head, {origin.id})
+    line = await line_of(context, record, record.head)
     return await undo.to_undo(context, record.id, line)
 
 

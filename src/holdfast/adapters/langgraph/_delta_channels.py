@@ -16,6 +16,7 @@ from langchain_core.runnables import RunnableConfig
 from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
 from holdfast._engine.threads.drafts import read_values
+from holdfast._messages.langgraph_form import FRAME
 from holdfast._port import Ancestors
 from holdfast._values.records import Checkpoint
 from holdfast.adapters.langgraph._draft import PARENT
@@ -28,7 +29,6 @@ from holdfast.adapters.langgraph._get import (
     parent_of,
 )
 from holdfast.adapters.langgraph._namespace import (
-    FRAME,
     channel_name,
     id_in,
     namespace_of,

@@ -22,9 +22,10 @@ from holdfast._engine.threads.drafts import (
     put_text,
     read_values,
 )
+from holdfast._messages.langgraph_form import FRAME
 from holdfast._values import codec
 from holdfast._values.rope import Blocks
-from holdfast.adapters.langgraph._namespace import FRAME, channel_name
+from holdfast.adapters.langgraph._namespace import channel_name
 from holdfast.adapters.langgraph._types import Types
 
 VERSIONS, SEEN, UPDATED = "versions", "seen", "updated"

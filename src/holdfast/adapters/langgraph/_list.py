@@ -16,6 +16,7 @@ from langgraph.checkpoint.base import CheckpointTuple
 
 from holdfast._engine.context import Context
 from holdfast._engine.threads.lineage import inherited
+from holdfast._messages.langgraph_form import KIND
 from holdfast._port import Ancestors, Saves, Threads
 from holdfast._values.records import Checkpoint, ThreadRecord
 from holdfast.adapters.langgraph._filter import has_items
@@ -27,7 +28,6 @@ from holdfast.adapters.langgraph._get import (
     tuple_of,
 )
 from holdfast.adapters.langgraph._namespace import (
-    KIND,
     Namespace,
     given,
     id_in,

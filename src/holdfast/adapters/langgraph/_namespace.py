@@ -17,12 +17,9 @@ from uuid import UUID
 import msgspec
 from langchain_core.runnables import RunnableConfig
 
+from holdfast._messages.langgraph_form import FRAME, KIND
 from holdfast._port import Start
 from holdfast._values.records import LONGEST_NAME, ThreadRecord, encode_metadata
-
-KIND = "langgraph"
-# The value of a state that is not a channel: the rest of a LangGraph checkpoint.
-FRAME = "__checkpoint__"
 
 _DIGEST = 32
 _LONGEST_THREAD = 300

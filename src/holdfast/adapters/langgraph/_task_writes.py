@@ -8,13 +8,14 @@ such as errors and interrupts, are entries of their own and are replaced.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import WRITES_IDX_MAP, PendingWrite
 from msgspec.structs import replace
 
+from holdfast._messages.langgraph_form import SEPARATOR, task_entry
 from holdfast._values import codec
 from holdfast._values.records import Entry, checked_name
 from holdfast._values.reference import checked_id
@@ -26,8 +27,6 @@ from holdfast.adapters.langgraph._namespace import (
     unescaped,
 )
 from holdfast.adapters.langgraph._types import Types
-
-_SEPARATOR = " "
 
 # A channel and its value.
 _Write = tuple[str, Any]
@@ -76,7 +75,7 @@ class TaskWrites(msgspec.Struct, frozen=True):
         return replace(self, writes=left)
 
     def _key(self, index: int) -> str:
-        name = f"{index}{_SEPARATOR}{escaped(self.task)}"
+        name = f"{index}{SEPARATOR}{escaped(self.task)}"
         return checked_name(name, "task id")
 
     def _value(self, writes: Sequence[_Write | None]) -> dict[str, Any]:
@@ -129,11 +128,11 @@ def written(entries: Sequence[Entry]) -> list[StoredWrite]:
 
 
 def _written(entry: Entry) -> list[StoredWrite]:
-    start, _, task = entry.key.partition(_SEPARATOR)
-    about = cast("dict[str, Any]", entry.value)
-    path = about.get("path", "")
+    found = task_entry(entry.key, entry.value)
+    if found is None:  # a caller recorded it
+        return []
     return [
-        StoredWrite(path, unescaped(task), int(start) + n, *write)
-        for n, write in enumerate(about["writes"])
+        StoredWrite(found.path, unescaped(found.task), found.index + n, *write)
+        for n, write in enumerate(found.writes)
         if write is not None
     ]

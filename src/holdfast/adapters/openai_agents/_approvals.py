@@ -9,6 +9,7 @@ from typing import Any
 from holdfast._engine.context import Context
 from holdfast._engine.effects import ledger
 from holdfast._engine.threads import grants
+from holdfast._messages.item_calls import key_of
 from holdfast._messages.transcript import fields_of, parts_of
 from holdfast._port import FamilyEntries
 from holdfast.adapters.openai_agents._changes import (
@@ -16,7 +17,6 @@ from holdfast.adapters.openai_agents._changes import (
     StoredItems,
     present,
 )
-from holdfast.adapters.openai_agents._item_calls import key_of
 from holdfast.errors import Conflict
 
 USED = "approval_used"

@@ -10,6 +10,9 @@ from agents.models.fake_id import FAKE_RESPONSES_ID
 from holdfast._engine.context import Context
 from holdfast._engine.effects import calls, ledger
 from holdfast._engine.effects.calls import JournaledCall, Permission
+from holdfast._engine.effects.line import Line
+from holdfast._engine.effects.transcript_line import TranscriptLine
+from holdfast._messages.item_calls import item_calls, key_of
 from holdfast._messages.transcript import (
     TranscriptCall,
     calls_of,
@@ -28,8 +31,6 @@ from holdfast.adapters.openai_agents._changes import (
     StoredItems,
     present,
 )
-from holdfast.adapters.openai_agents._item_calls import item_calls, key_of
-from holdfast.adapters.openai_agents._line import SessionLine
 from holdfast.adapters.openai_agents._paused_run import ResumedRun, resumed_by_another
 from holdfast.adapters.openai_agents._transaction import PendingChanges
 from holdfast.effects import UNDECLARED, Declaration, Effect, Policy
@@ -159,16 +160,17 @@ def _journaled(
         call=call,
         identity=tool.identity(call.name, arguments),
         anchor=found.head.id if found.head and is_stored else asked.next_id,
+        in_items=True,
     )
 
 
-def _line(asked: SessionCall, current: StoredItems) -> SessionLine:
-    items, summary = current.items, current.summary
-    waiting: set[str] = {asked.call.id, *current.run.get("calls", ())}
-    keys = {key_of(items, id_, summary, is_made=True) for id_ in waiting}
+def _line(asked: SessionCall, current: StoredItems) -> Line:
     family = current.thread.family if current.thread else None
-    calls_now = item_calls(items, summary)
-    return SessionLine(family, current.head, asked.next_id, calls_now, frozenset(keys))
+    waiting: set[str] = {asked.call.id, *current.run.get("calls", ())}
+    made = item_calls(current.items, current.summary, waiting)
+    return TranscriptLine(
+        family, current.head, asked.next_id, by_items=True, calls=made
+    )
 
 
 def _policy(asked: SessionCall, found: StoredItems) -> Policy:
@@ -188,7 +190,7 @@ async def _use_approval(context: Context, asked: SessionCall) -> bool:
     return asked.grant is None or await consume(context, asked.key, asked.grant)
 
 
-async def _has_failed(context: Context, made: JournaledCall, line: SessionLine) -> bool:
+async def _has_failed(context: Context, made: JournaledCall, line: Line) -> bool:
     """Whether the call raised before: then it has used its approval itself."""
     before = await calls.find_status(context, made.thread, made.key, line)
     return before.ended is not None and before.ended.get("error") != USED
@@ -198,7 +200,7 @@ async def _has_failed(context: Context, made: JournaledCall, line: SessionLine) 
 
 
 async def _advised(
-    context: Context, made: JournaledCall, line: SessionLine, conflict: Conflict
+    context: Context, made: JournaledCall, line: Line, conflict: Conflict
 ) -> Conflict:
     """A refusal that says what to do in terms of a session."""
     if conflict.code not in {calls.INTERRUPTED, calls.HAPPENED}:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
@@ -22,20 +24,21 @@ from holdfast._engine.threads.drafts import (
 )
 from holdfast._engine.threads.lineage import Reference
 from holdfast._engine.threads.load import loaded, read_listed
+from holdfast._messages.item_calls import (
+    PAUSED_RUN,
+    SUMMARY,
+    Summary,
+    summary_after,
+    summary_without,
+)
 from holdfast._messages.transcript import fields_of
 from holdfast._port import Start, ThreadKey
 from holdfast._values import codec
 from holdfast._values.list_tail import Tail
-from holdfast._values.records import UNSET, Checkpoint, ThreadRecord
+from holdfast._values.records import UNSET, Checkpoint, ThreadRecord, Unset
 from holdfast._values.reference import HEAD
-from holdfast.adapters.openai_agents._item_calls import (
-    SUMMARY,
-    Summary,
-    summary_after,
-)
 from holdfast.adapters.openai_agents._paused_run import (
     COMPACTION,
-    RUN,
     SessionChange,
     is_unanswered,
     next_run,
@@ -95,7 +98,7 @@ class StoredItems(msgspec.Struct, frozen=True, kw_only=True):
 
     items: Items = []
     run: Mapping[str, Any] = {}
-    summary: Summary = Summary()
+    summary: Summary | None = None
     head: Checkpoint | None = None
     thread: ThreadRecord | None = None
 
@@ -110,7 +113,7 @@ async def present(context: Context, key: ConversationKey) -> StoredItems:
     state = found.values
     return StoredItems(
         items=cast("Items", state.get("messages", [])),
-        run=fields_of(state.get(RUN)),
+        run=fields_of(state.get(PAUSED_RUN)),
         summary=Summary.of(state.get(SUMMARY)),
         head=found.checkpoint,
         thread=found.thread,
@@ -131,8 +134,9 @@ async def find_run(context: Context, key: ConversationKey) -> Mapping[str, Any] 
     async def read(context: Context, record: ThreadRecord) -> Mapping[str, Any] | None:
         assert record.head is not None
         known = OpenedCheckpoint.of(record.head)
-        found = await read_values(context, known, (RUN, "counts"))
-        run, open_ = fields_of(found.get(RUN)), tally_of(found.get("counts")).open
+        found = await read_values(context, known, (PAUSED_RUN, "counts"))
+        run = fields_of(found.get(PAUSED_RUN))
+        open_ = tally_of(found.get("counts")).open
         return run if run and is_unanswered(run, open_) else None
 
     return await read_listed(context, record, read)
@@ -167,7 +171,7 @@ async def change(
             if wanted.dropped is not None:
                 raise
         # The conversation is empty or does not exist: there is nothing to drop.
-        wanted = msgspec.structs.replace(wanted, dropped=())
+        wanted = replace(wanted, dropped=())
     return await _save(context, key, _adding(context, wanted), wanted)
 
 
@@ -182,13 +186,13 @@ async def pop(
         if not popped:
             raise Untouched
         left = tally_of(before.get("counts")).messages - 1
-        summary = Summary.of(before.get(SUMMARY)).within(left)
-        values = run_after(before.get(RUN), popped, ())
-        return Ending(drop=1, values={**values, SUMMARY: summary.value})
+        summary = summary_without(Summary.of(before.get(SUMMARY)), popped, left)
+        values = run_after(before.get(PAUSED_RUN), popped, ())
+        return Ending(drop=1, values={**values, SUMMARY: _value(summary)})
 
     how = SessionChange(kind="pop", metadata=metadata)
     try:
-        await _save(context, key, EndingDraft((RUN, SUMMARY), decide), how)
+        await _save(context, key, EndingDraft((PAUSED_RUN, SUMMARY), decide), how)
     except Untouched:
         return None
     return cast("dict[str, Any]", popped[0])
@@ -250,7 +254,7 @@ async def _save(
         if key.owner is not None:
             record = await _admit(context, key)
             # Refuse a conversation of another owner that begins between read and save.
-            how = msgspec.structs.replace(how, expect=UNSET if record else None)
+            how = replace(how, expect=UNSET if record else None)
         try:
             return await save.save(context, key.thread, draft, how)
         except Conflict as conflict:
@@ -275,8 +279,9 @@ def _adding(context: Context, wanted: SessionChange) -> AmendDraft:
     def longer(before: dict[str, Any] | None) -> Amendment:
         old = before or {}
         counted = tally_of(old.get("counts"))
-        added = without_answered(wanted, fields_of(old.get(RUN)), counted.open)
-        is_same_run = wanted.run is UNSET or (wanted.run is None and RUN not in old)
+        added = without_answered(wanted, fields_of(old.get(PAUSED_RUN)), counted.open)
+        has_run = PAUSED_RUN in old
+        is_same_run = wanted.run is UNSET or (wanted.run is None and not has_run)
         if not wanted.added and is_same_run:
             raise Untouched
         counted = counted.after(added)
@@ -285,7 +290,7 @@ def _adding(context: Context, wanted: SessionChange) -> AmendDraft:
         values |= next_run(wanted, counted.open, old)
         return Amendment(values, ListsDraft({"messages": added}))
 
-    return AmendDraft(("counts", RUN), longer)
+    return AmendDraft(("counts", PAUSED_RUN), longer)
 
 
 def _ending(wanted: SessionChange) -> EndingDraft:
@@ -296,9 +301,9 @@ def _ending(wanted: SessionChange) -> EndingDraft:
         if wanted.at is not None and counted.messages != wanted.at:
             raise Untouched
         values = next_run(wanted, tally(wanted.added).open, before)
-        values |= _summary(tail, wanted, counted.messages, before)
+        values[SUMMARY] = _value(_summary(tail, wanted, counted.messages, before))
         if wanted.dropped is None:
-            if not counted.messages and not wanted.added and RUN not in before:
+            if not counted.messages and not wanted.added and PAUSED_RUN not in before:
                 raise Untouched
             return Ending(drop=None, added=wanted.added, values=values)
         if _text(tail.newest(len(wanted.dropped))) != _text(list(wanted.dropped)):
@@ -308,26 +313,32 @@ def _ending(wanted: SessionChange) -> EndingDraft:
             return Ending(drop=None, added=[*front, *wanted.added], values=values)
         return Ending(drop=len(wanted.dropped), added=wanted.added, values=values)
 
-    return EndingDraft((RUN, SUMMARY), decide)
+    return EndingDraft((PAUSED_RUN, SUMMARY), decide)
 
 
 def _summary(
     tail: Tail, wanted: SessionChange, count: int, before: Mapping[str, Any]
-) -> dict[str, object]:
+) -> Summary | None:
     """What a summary stands for after a change that drops items."""
-    if wanted.summary is not None:
-        return {SUMMARY: wanted.summary.value}
+    if not isinstance(wanted.summary, Unset):
+        return wanted.summary
+    old = Summary.of(before.get(SUMMARY))
     dropped = count if wanted.dropped is None else len(wanted.dropped)
-    old, left = Summary.of(before.get(SUMMARY)), count - dropped
+    left = count - dropped
     if wanted.kind != COMPACTION:
-        return {SUMMARY: old.within(left).value}
+        return summary_without(old, islice(tail, dropped), left)
     stays = _unexpired(tail, wanted)
     expired = 0 if stays is None else left - len(stays)
     removed = tail.newest(dropped)
     if expired:
         removed += tail.newest(count)[:expired]
-    new = summary_after(old, removed, wanted.added, left - expired)
-    return {SUMMARY: new.value}
+        # Its items are not the first ones any more; the new one stands for its calls.
+        old = old and replace(old, items=count, below=None)
+    return summary_after(old, removed, wanted.added, left - expired)
+
+
+def _value(summary: Summary | None) -> object:
+    return UNSET if summary is None else summary.value
 
 
 def _text(items: list[object]) -> bytes:

@@ -11,49 +11,41 @@ import msgspec
 from holdfast._engine.context import Context
 from holdfast._engine.effects import calls, ledger, undo
 from holdfast._engine.effects.calls import JournaledCall
+from holdfast._engine.effects.lines import line_of
 from holdfast._messages.transcript import TranscriptCall
-from holdfast.adapters.openai_agents._changes import ConversationKey, present
-from holdfast.adapters.openai_agents._item_calls import item_calls
-from holdfast.adapters.openai_agents._line import SessionLine
+from holdfast._values.records import ThreadRecord
+from holdfast.adapters.openai_agents._changes import ConversationKey, admit
 from holdfast.adapters.openai_agents._runner import SessionRunner
 from holdfast.effects import UNDECLARED, Compensation, Declaration, Effect
 from holdfast.errors import NotFound
 
 
-async def current_line(context: Context, key: ConversationKey) -> SessionLine | None:
-    """The line of a session as it is stored, ``None`` if there is no session."""
-    found = await present(context, key)
-    if found.thread is None:
-        return None
-    now = item_calls(found.items, found.summary)
-    return SessionLine(found.thread.family, found.head, "", now)
+async def _find(context: Context, key: ConversationKey) -> ThreadRecord | None:
+    """The thread of a session, ``None`` if there is none."""
+    await admit(context, key)
+    return await context.find_thread(key.thread)
 
 
 async def effects(
     context: Context, key: ConversationKey, *, left_behind: bool
 ) -> list[Effect]:
-    """The effects on the line of a session, or those of its family that are not."""
-    line = await current_line(context, key)
-    if line is None or line.family is None:
+    """The effects on the line of a session, or those in force that are not."""
+    record = await _find(context, key)
+    if record is None:
         return []
-    found = await ledger.effects_of_family(context, line.family)
-    if left_behind:
-        return await ledger.in_force_behind(context, line.family, line)
-    return [e for e in found if await line.has(context, e.thread, e.key, e.checkpoint)]
+    if not left_behind:
+        return await ledger.effects(context, record.id)
+    line = await line_of(context, record, record.head)
+    return await ledger.in_force_behind(context, record.family, line)
 
 
 async def resolve(
     context: Context, key: ConversationKey, call: str, result: object
 ) -> Any:
     """Record what a call returned whose outcome is unknown."""
-    line = await current_line(context, key)
-    family = line.family if line else None
-    found = [] if family is None else await ledger.effects_of_family(context, family)
-    unknown = [
-        effect
-        for effect in found
-        if effect.call_id == call and effect.status == "unknown"
-    ]
+    record = await _find(context, key)
+    found = await ledger.effects_of_family(context, record.family) if record else []
+    unknown = [e for e in found if e.call_id == call and e.status == "unknown"]
     if not unknown:
         raise NotFound(
             f"session {key.id!r} has no call {call!r} that began and did not end; see"
@@ -74,6 +66,7 @@ def _journaled(effect: Effect, key: ConversationKey) -> JournaledCall:
         call=call,
         identity=UNDECLARED.identity(effect.tool, effect.arguments),
         anchor=effect.checkpoint,
+        in_items=effect.in_items,
     )
 
 
@@ -82,8 +75,11 @@ def _journaled(effect: Effect, key: ConversationKey) -> JournaledCall:
 
 async def to_undo(context: Context, key: ConversationKey) -> list[Effect]:
     """The effects that no session of the family has any more, newest first."""
-    line = await current_line(context, key)
-    return [] if line is None else await undo.to_undo(context, key.thread, line)
+    record = await _find(context, key)
+    if record is None:
+        return []
+    line = await line_of(context, record, record.head)
+    return await undo.to_undo(context, record.id, line)
 
 
 class Undoing(msgspec.Struct, frozen=True):
@@ -94,8 +90,12 @@ class Undoing(msgspec.Struct, frozen=True):
 
     async def compensate(self, key: ConversationKey) -> Compensation:
         """Undo what was left behind."""
-        found = await self.runner.read(to_undo, key)
-        return await undo.undo_all(found, self._declared, self.runner.save, _awaited)
+        return await undo.undo_all(
+            lambda: self.runner.read(to_undo, key),
+            self._declared,
+            self.runner.save,
+            _awaited,
+        )
 
     def _declared(self, tool: str) -> Declaration:
         return self.tools.get(tool, UNDECLARED)

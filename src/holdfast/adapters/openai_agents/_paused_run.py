@@ -15,16 +15,14 @@ import msgspec
 from agents import Agent, RunState
 from agents.exceptions import UserError
 
+from holdfast._messages.item_calls import PAUSED_RUN, Summary
 from holdfast._messages.transcript import answers_of, calls_of, fields_of, parts_of
 from holdfast._values.clock import uuid7
 from holdfast._values.records import UNSET, Unset
-from holdfast.adapters.openai_agents._item_calls import Summary
 from holdfast.errors import Conflict, FormatMismatch
 
 SDK = "openai-agents"
 _CALLS = frozenset({"call_id", "callId"})
-# The value of a conversation's state that is a paused run.
-RUN = "paused_run"
 # The kind of a checkpoint in which a summary replaces items.
 COMPACTION = "compaction"
 
@@ -74,7 +72,7 @@ class SessionChange(msgspec.Struct, frozen=True, kw_only=True):
     kind: str = "save"
     metadata: bytes = b""
     id: str | None = None
-    summary: Summary | None = None
+    summary: Summary | Unset | None = UNSET
 
     @property
     def only_adds(self) -> bool:
@@ -88,12 +86,12 @@ def next_run(
     """The paused run after a change; ``open_`` are the calls without an answer."""
     _refuse_second(wanted, before)
     if isinstance(wanted.run, Unset):
-        return run_after(before.get(RUN), wanted.dropped or (), wanted.added)
+        return run_after(before.get(PAUSED_RUN), wanted.dropped or (), wanted.added)
     if wanted.run is None:
-        return {RUN: UNSET}
+        return {PAUSED_RUN: UNSET}
     # The answer to one of these calls will remove the run.
     calls = sorted({*wanted.run["calls"], *open_})
-    return {RUN: {**wanted.run, "calls": calls, "open": list(open_)}}
+    return {PAUSED_RUN: {**wanted.run, "calls": calls, "open": list(open_)}}
 
 
 def is_unanswered(run: Mapping[str, Any], open_: Sequence[str]) -> bool:
@@ -119,7 +117,7 @@ def _refuse_second(wanted: SessionChange, before: Mapping[str, Any]) -> None:
     resumed = wanted.resumes
     if resumed is None or not resumed.is_answered_by(wanted.added):
         return
-    if fields_of(before.get(RUN)).get("id") != resumed.id:
+    if fields_of(before.get(PAUSED_RUN)).get("id") != resumed.id:
         raise resumed_by_another()
 
 
@@ -142,7 +140,7 @@ def run_after(
     """
     calls = set(cast("list[str]", fields_of(run).get("calls", [])))
     taken_back = {call.id for item in dropped for call in calls_of(item)}
-    return {RUN: UNSET} if calls & (answered(added) | taken_back) else {}
+    return {PAUSED_RUN: UNSET} if calls & (answered(added) | taken_back) else {}
 
 
 def answered(items: Sequence[object]) -> set[str]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from holdfast._messages.item_calls import Summary, summary_after, summary_without
 from holdfast._messages.transcript import answers_of, calls_of
 from holdfast._values.clock import uuid7
 from holdfast._values.records import UNSET, Unset
 from holdfast.adapters.openai_agents._changes import Items, StoredItems
-from holdfast.adapters.openai_agents._item_calls import Summary, summary_after
 from holdfast.adapters.openai_agents._paused_run import ResumedRun, SessionChange
 
 # Reads the last items that are stored, or all.
@@ -25,8 +25,8 @@ class PendingChanges:
         self.added: Items = []
         self.run: Mapping[str, Any] | Unset | None = UNSET
         self.metadata = b""
-        # What a summary stands for, if all items were dropped.
-        self.summary: Summary | None = None
+        # What a summary stands for, if all items were replaced.
+        self.summary: Summary | Unset | None = UNSET
         # The id of the checkpoint that will have all of it.
         self.id = uuid7()
 
@@ -57,7 +57,7 @@ class PendingChanges:
 
     def _taken_back(self, popped: dict[str, Any]) -> dict[str, Any]:
         """An item; calls that were made before it was taken back are left behind."""
-        if self.summary is not None:
+        if isinstance(self.summary, Summary):
             self.summary = self.summary.within(len(self.added))
         if calls_of(popped) or answers_of(popped):
             self.id = uuid7()
@@ -66,7 +66,7 @@ class PendingChanges:
     def clear(self) -> None:
         """Drop all items, and the run."""
         self.is_cleared, self.dropped, self.added, self.run = True, [], [], None
-        self.summary, self.id = Summary(), uuid7()
+        self.summary, self.id = UNSET, uuid7()
 
     async def replace(self, items: Items, stored: StoredItems) -> None:
         """Drop all items for a summary of them."""
@@ -84,11 +84,13 @@ class PendingChanges:
 
         return await self.items(None, read)
 
-    def summary_of(self, stored: StoredItems) -> Summary:
+    def summary_of(self, stored: StoredItems) -> Summary | None:
         """What a summary will stand for after the transaction."""
-        if self.summary is not None:
+        if not isinstance(self.summary, Unset):
             return self.summary
-        return stored.summary.within(len(stored.items) - len(self.dropped))
+        removed = stored.items if self.is_cleared else self.dropped
+        stay = len(stored.items) - len(removed)
+        return summary_without(stored.summary, removed, stay)
 
     def change(self, resumes: ResumedRun | None) -> SessionChange:
         """All changes as one."""

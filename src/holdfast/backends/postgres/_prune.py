@@ -122,10 +122,10 @@ class PostgresPrune(PruneCounts):
         await self._write(plan.then)
 
     async def _forget(self, before: int) -> None:
-        forgotten = await self.db.rows("forget_tombstones", before=before)
-        if forgotten:
+        [(last,)] = await self.db.rows("forget_tombstones", before=before)
+        if last is not None:
             # The search index may still have what only the tombstones told it to drop.
-            await _search.reset(self.db, max(changed for (changed,) in forgotten))
+            await _search.reset(self.db, last)
         await self.db.rows("forget_moves")
 
     async def _write(self, writes: tuple[Write, ...]) -> None:

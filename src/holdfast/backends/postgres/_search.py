@@ -27,7 +27,7 @@ from holdfast.backends._sql.stale import (
     to_gone,
     to_stale,
 )
-from holdfast.backends.postgres._arrays import int8s, texts
+from holdfast.backends.postgres._arrays import Int8s, int8s, texts
 from holdfast.backends.postgres._rows import CODEC
 from holdfast.backends.postgres._statements import Statements, checked_schema
 
@@ -174,6 +174,7 @@ async def create(db: Statements, schema: str) -> None:
     await db.rows("create_thread_table")
     await db.rows("create_thread_index")
     await db.rows("create_stretch_table")
+    await db.rows("distribute")
     [(home,)] = await db.rows("extension_schema")
     checked_schema(home)
     await db.run(
@@ -193,51 +194,60 @@ async def write(db: Statements, batch: IndexBatch) -> None:
 
 
 async def _write_threads(db: Statements, updates: Sequence[Indexing]) -> None:
-    known = await _known(db, [update.number for update in updates])
-    marked: dict[int, Indexed] = {}
-    dropped: list[int] = []
+    numbers = int8s([update.number for update in updates])
+    families: dict[int, int] = dict(await db.rows("families_of", threads=numbers))
+    known = await _known(db, numbers)
+    changed: dict[int, Indexed] = {}
     stretches: list[tuple[int, Stretch, str]] = []
     for update in updates:
         thread, becomes = update.number, update.becomes or Indexed()
-        # Another caller may have indexed the thread, or merged its stretches.
-        if known.get(thread, Indexed()) != update.found:
+        # Another caller may have indexed the thread, or merged its stretches; or it is
+        # gone, and so is what was indexed of it.
+        if known.get(thread, Indexed()) != update.found or thread not in families:
             continue
         known[thread] = becomes
         kept = len(becomes.stretches) - len(update.texts)
+        place = {"family": families[thread], "thread": thread}
         for stretch in update.found.stretches[kept : kept + 1]:
-            await db.rows("drop_stretches", thread=thread, first=stretch.first)
+            await db.rows("drop_stretches", first=stretch.first, **place)
         if update.becomes is None:
-            dropped.append(thread)
-        else:
-            marked[thread] = becomes
+            await db.rows("drop_thread", **place)
+            continue
+        changed[thread] = becomes
         new = zip(becomes.stretches[kept:], update.texts, strict=True)
         stretches += ((thread, stretch, text) for stretch, text in new)
-    await _insert(db, marked, stretches)
-    if dropped:
-        await db.rows("drop_threads", threads=int8s(dropped))
+    await _mark(db, families, changed)
+    await _insert(db, families, stretches)
 
 
-async def _known(db: Statements, numbers: Sequence[int]) -> dict[int, Indexed]:
-    found = await db.rows("indexed", threads=int8s(numbers))
+async def _known(db: Statements, numbers: Int8s) -> dict[int, Indexed]:
+    found = await db.rows("indexed", threads=numbers)
     stretches = await _stretches(db, [thread for thread, _, _ in found])
     return {n: Indexed(was, form, stretches.get(n, ())) for n, was, form in found}
 
 
-async def _insert(
-    db: Statements,
-    marked: Mapping[int, Indexed],
-    stretches: Sequence[tuple[int, Stretch, str]],
+async def _mark(
+    db: Statements, families: Mapping[int, int], changed: Mapping[int, Indexed]
 ) -> None:
-    if marked:
+    if changed:
         await db.rows(
             "mark_threads",
-            threads=int8s([*marked]),
-            changed=int8s([indexed.changed for indexed in marked.values()]),
-            forms=int8s([indexed.form for indexed in marked.values()]),
+            families=int8s([families[thread] for thread in changed]),
+            threads=int8s([*changed]),
+            changed=int8s([indexed.changed for indexed in changed.values()]),
+            forms=int8s([indexed.form for indexed in changed.values()]),
         )
+
+
+async def _insert(
+    db: Statements,
+    families: Mapping[int, int],
+    stretches: Sequence[tuple[int, Stretch, str]],
+) -> None:
     if stretches:
         await db.rows(
             "insert_stretches",
+            families=int8s([families[thread] for thread, _, _ in stretches]),
             threads=int8s([thread for thread, _, _ in stretches]),
             firsts=int8s([stretch.first for _, stretch, _ in stretches]),
             lasts=int8s([stretch.last for _, stretch, _ in stretches]),

@@ -4,9 +4,10 @@
 -- Neighbouring texts of a thread, prepared by the operations, are one row of
 -- `search_stretch`, with a pg_trgm index over them; `search_thread` says at which
 -- `changed` a thread was indexed. A thread of another `changed` or `form` is not indexed
--- as it is; a search reads its state instead. Both belong to a family as all else does; a thread that is gone is still found by its number.
--- The one row of `search_state` says up to which change all threads are indexed as they
--- are. Whoever writes to the index locks it.
+-- as it is; a search reads its state instead. Both belong to a family as all else does,
+-- and are written with the family's number; a thread that is gone is still found by its
+-- own. The one row of `search_state` says up to which change all threads are indexed as
+-- they are. Whoever writes to the index locks it.
 
 -- name: exists
 select to_regclass('hf.search_stretch') is not null
@@ -53,6 +54,10 @@ create table if not exists hf.search_stretch (
     primary key (family, thread, first)
 )
 
+-- name: distribute
+-- Before the index over the texts is made, which is then made on every shard.
+select hf.distribute_search()
+
 -- name: position
 select form, position from hf.search_state
 
@@ -67,6 +72,12 @@ update hf.search_state set form = :form, position = :position
 -- name: reset_position
 update hf.search_state set position = 0 where position < :before
 
+-- name: families_of
+-- Of threads that are there, or that are gone and still indexed.
+select number, family from hf.thread where number = any(:threads::bigint[])
+union
+select thread, family from hf.search_thread where thread = any(:threads::bigint[])
+
 -- name: indexed
 select thread, changed, form from hf.search_thread where thread = any(:threads::bigint[])
 
@@ -78,28 +89,26 @@ where i.thread = any(:threads::bigint[])
 order by s.thread, s.first
 
 -- name: drop_stretches
-delete from hf.search_stretch s using hf.search_thread i
-where i.thread = :thread and s.family = i.family and s.thread = i.thread
-    and s.first >= :first
+delete from hf.search_stretch
+where family = :family and thread = :thread and first >= :first
 
--- name: drop_threads
-delete from hf.search_thread where thread = any(:threads::bigint[])
+-- name: drop_thread
+delete from hf.search_thread where family = :family and thread = :thread
 
 -- name: mark_threads
 insert into hf.search_thread (family, thread, changed, form)
-select t.family, t.number, w.changed, w.form
-from unnest(:threads::bigint[], :changed::bigint[], :forms::bigint[])
-    w (thread, changed, form)
-join hf.thread t on t.number = w.thread
+select w.family, w.thread, w.changed, w.form
+from unnest(:families::bigint[], :threads::bigint[], :changed::bigint[],
+    :forms::bigint[]) w (family, thread, changed, form)
 on conflict (family, thread) do update
 set changed = excluded.changed, form = excluded.form
 
 -- name: insert_stretches
 insert into hf.search_stretch (family, thread, first, last, size, hash, text)
-select i.family, i.thread, w.first, w.last, w.size, w.hash, w.text
-from unnest(:threads::bigint[], :firsts::bigint[], :lasts::bigint[], :sizes::bigint[],
-    :hashes::bigint[], :texts::text[]) w (thread, first, last, size, hash, text)
-join hf.search_thread i on i.thread = w.thread
+select w.family, w.thread, w.first, w.last, w.size, w.hash, w.text
+from unnest(:families::bigint[], :threads::bigint[], :firsts::bigint[],
+    :lasts::bigint[], :sizes::bigint[], :hashes::bigint[], :texts::text[])
+    w (family, thread, first, last, size, hash, text)
 
 -- part: outdated
 -- A thread that changed after a number is not indexed as it is, or gone and still there.
@@ -150,7 +159,7 @@ with chosen as materialized (
 select coalesce(i.changed, -1), coalesce(i.form, 0), {t.thread_full}
 from chosen c
 join hf.thread_full t on t.thread_family = c.family and t.number = c.number
-left join hf.search_thread i on i.family = c.family and i.thread = c.number
+left join hf.search_thread i on i.family = t.thread_family and i.thread = t.number
 order by t.number
 
 -- name: frequency

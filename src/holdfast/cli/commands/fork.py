@@ -73,9 +73,8 @@ def command(
         state = _state(store, target, ref) if values else {}
         origin = shown_reference(store, target.checkpoint, target.thread)
         behind = left_behind_by_fork(target.thread, target.checkpoint)
-        more = behind_lines(
-            cli.out, behind, f"{target.thread.id} --since {target.checkpoint.id}"
-        )
+        since = f"{target.thread.id} --since {target.checkpoint.id}"
+        more = behind_lines(cli.out, behind, f"holdfast effects {since}")
         left = {"left_behind": [effect_document(effect) for effect in behind]}
         if dry_run:
             said: Line = (("would fork ", ""), (name, "name"), (f" from {origin}", ""))

@@ -71,7 +71,8 @@ def _lines(
         text = f"  {counted(preview.unsaved, 'message')} not in a checkpoint yet"
         yield ((f"{text}, passed over", "bad"),)
     since = new.id if preview.steps is None else f"@{new.step}"
-    yield from behind_lines(out, preview.behind, f"{name} --since {since}")
+    listing = f"holdfast effects {name} --since {since}"
+    yield from behind_lines(out, preview.behind, listing)
     if hard:
         yield (("what was saved after it is deleted; this cannot be undone", "bad"),)
     else:

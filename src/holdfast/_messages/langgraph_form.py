@@ -1,0 +1,49 @@
+"""How the adapter for LangGraph stores threads, for readers without LangGraph."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import msgspec
+
+from holdfast._messages.transcript import fields_of, parts_of
+
+# The kind of the threads.
+KIND: Final = "langgraph"
+# The value of a state that is not a channel: the rest of a LangGraph checkpoint.
+FRAME: Final = "__checkpoint__"
+
+# Between the index of the first write of a task and its id, in the key of an entry.
+SEPARATOR: Final = " "
+_KEY = re.compile(rf"(-?\d+){SEPARATOR}(.*)", re.DOTALL)
+# The parts of a write.
+_WRITE = 2
+
+
+class TaskEntry(msgspec.Struct, frozen=True):
+    """Writes of a task, from an entry in the journal of the checkpoint it worked on.
+
+    ``index`` is that of the first write, ``task`` the escaped id of the task. Writes
+    that another entry has are ``None``.
+    """
+
+    index: int
+    task: str
+    path: str
+    writes: list[tuple[str, Any] | None]
+
+
+def task_entry(key: str, value: object) -> TaskEntry | None:
+    """An entry of a checkpoint, ``None`` if it is not LangGraph's but a caller's."""
+    named, fields = _KEY.fullmatch(key), fields_of(value)
+    if named is None or "writes" not in fields:
+        return None
+    writes = [_write(write) for write in parts_of(fields["writes"])]
+    return TaskEntry(int(named[1]), named[2], str(fields.get("path", "")), writes)
+
+
+def _write(value: object) -> tuple[str, Any] | None:
+    """A channel and its value."""
+    parts = parts_of(value)
+    return (str(parts[0]), parts[1]) if len(parts) == _WRITE else None
