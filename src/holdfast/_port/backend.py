@@ -74,11 +74,13 @@ class Place(NamedTuple):
 class Portion(msgspec.Struct, Generic[R], frozen=True):
     """Some of a store's records, and what of them cannot be read.
 
-    ``end`` is where the next portion begins, ``None`` after the last one.
+    ``lost`` are the sequence numbers of checkpoints that are damaged. ``end`` is where
+    the next portion begins, ``None`` after the last one.
     """
 
     records: tuple[R, ...]
     damage: tuple[str, ...]
+    lost: tuple[int, ...]
     end: Place | None
 
 
@@ -104,12 +106,18 @@ class Inspection(Protocol):
         """A portion of the journal entries."""
         ...
 
+    async def headed_by(self, lost: Sequence[int]) -> list[str]:
+        """The names of the threads whose heads have one of these numbers."""
+        ...
+
     async def checkpoint(self, family: int, id_: str) -> Checkpoint | None:
         """A checkpoint by its id, ``None`` if it is missing or damaged."""
         ...
 
-    async def segments(self, family: int, run: Run) -> list[Segment | None]:
-        """The segments of a run, ``None`` for what is missing or damaged."""
+    async def segments(
+        self, wanted: Sequence[tuple[int, Run]]
+    ) -> list[list[Segment | None]]:
+        """The segments of runs of families, ``None`` for what is missing or damaged."""
         ...
 
     async def count_checkpoints(self) -> int:

@@ -236,7 +236,13 @@ class _ContentInspection:
     def _portion(self, portion: Portion[R]) -> Portion[R]:
         damage = [*portion.damage]
         records = tuple(self._decoded(portion.records, damage))
-        return Portion(records, tuple(damage), portion.end)
+        lost = _numbers(portion.records) - _numbers(records)
+        return Portion(
+            records, tuple(damage), (*portion.lost, *sorted(lost)), portion.end
+        )
+
+    async def headed_by(self, lost: Sequence[int]) -> list[str]:
+        return await self._inspection.headed_by(lost)
 
     def _decoded(self, records: Iterable[R], damage: list[str]) -> Iterator[R]:
         for record in records:
@@ -257,9 +263,13 @@ class _ContentInspection:
             damage.append(str(error))
             return replace(thread, head=head, encoded_metadata=b"")
 
-    async def segments(self, family: int, run: Run) -> list[Segment | None]:
-        found = await self._inspection.segments(family, run)
-        return [segment and self._segment(segment) for segment in found]
+    async def segments(
+        self, wanted: Sequence[tuple[int, Run]]
+    ) -> list[list[Segment | None]]:
+        found = await self._inspection.segments(wanted)
+        return [
+            [segment and self._segment(segment) for segment in run] for run in found
+        ]
 
     def _segment(self, segment: Segment) -> Segment | None:
         try:
@@ -275,6 +285,10 @@ class _ContentInspection:
 
     async def close(self) -> None:
         await self._inspection.close()
+
+
+def _numbers(records: Iterable[object]) -> set[int]:
+    return {record.seq for record in records if isinstance(record, Checkpoint)}
 
 
 # --- records with their content converted, in either direction ------------------------

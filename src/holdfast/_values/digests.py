@@ -12,7 +12,7 @@ from holdfast._values.rope import Rope, chain_of
 from holdfast.errors import HoldfastError
 
 # Hashes in a block, and bytes of a hash.
-BLOCK, SIZE = 256, 32
+BLOCK, SIZE = 32, 32
 
 
 class SegmentHashes:
@@ -70,8 +70,9 @@ class Digests:
 
     def forget_all_but(self, count: int) -> None:
         """Keep only the checkpoints that were checked last."""
-        for id_ in list(self._checked)[:-count]:
-            del self._checked[id_]
+        if len(self._checked) > count:
+            for id_ in list(self._checked)[:-count]:
+                del self._checked[id_]
 
     def check(self, checkpoint: Checkpoint) -> list[str]:
         """What is wrong with a checkpoint."""

@@ -107,7 +107,7 @@ class _Salvage:
     async def _text(self, checkpoint: Checkpoint, name: str, rope: Rope) -> bytes:
         parts: list[bytes] = []
         for run in rope.runs:
-            segments = await self.inspection.segments(checkpoint.family, run)
+            [segments] = await self.inspection.segments([(checkpoint.family, run)])
             whole = [segment for segment in segments if segment is not None]
             if len(whole) < len(segments):
                 raise Corrupt(f"the value {name!r}", "some of its segments are lost")

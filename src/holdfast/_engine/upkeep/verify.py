@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from itertools import groupby
 from typing import TypeAlias, TypeVar
 
@@ -80,6 +80,24 @@ async def verify(
     )
 
 
+class _Family:
+    """A family whose checkpoints are being checked, and what is hashed of it."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.digests = Digests()
+        self.hashed: list[Run] = []
+
+    def unhashed(self, checkpoints: Iterable[Checkpoint]) -> Iterator[Run]:
+        """The runs of checkpoints that were not given before."""
+        runs = merged(run for c in checkpoints for run in c.runs)
+        if not self.hashed:  # most families are small: do no more than is needed
+            self.hashed = runs
+            return divided(runs, CHUNK)
+        before, self.hashed = self.hashed, merged([*self.hashed, *runs])
+        return divided(subtract(runs, before), CHUNK)
+
+
 class _Check:
     """Reads everything in portions, and recomputes every digest."""
 
@@ -88,31 +106,29 @@ class _Check:
     ) -> None:
         self.inspection, self.packer, self.problems = inspection, packer, problems
         self.threads = self.checkpoints = self.segments = 0
-        # The family whose checkpoints are being checked, and what is hashed of it.
-        self.family, self.digests, self.hashed = 0, Digests(), list[Run]()
+        self.lost: list[int] = []
+        # A family may go on in the next portion.
+        self.last = _Family(0)
 
     async def run(self, progress: Progress) -> None:
-        async for thread in self._all(self.inspection.threads):
-            self.threads += thread.deleted_at is None
-        async for _ in self._all(self.inspection.entries):
+        async for threads in self._portions(self.inspection.threads):
+            self.threads += sum(thread.deleted_at is None for thread in threads)
+        async for _ in self._portions(self.inspection.entries):
             pass  # reading an entry compares its checksum
         total = await self.inspection.count_checkpoints()
         progress(0, total)
-        async for portion in self._portions(self.inspection.checkpoints):
-            for family, found in groupby(portion, lambda c: c.family):
-                await self._check_family(family, list(found))
-            self.checkpoints += len(portion)
+        async for checkpoints in self._portions(self.inspection.checkpoints):
+            await self._check(checkpoints)
+            self.checkpoints += len(checkpoints)
             progress(self.checkpoints, max(total, self.checkpoints))
-        self.segments += len(self.digests.hashes)
+        for name in await self.inspection.headed_by(self.lost) if self.lost else ():
+            text = f"the head of thread {name!r} is damaged or missing"
+            self.problems.append(Problem(text))
+        self.segments += len(self.last.digests.hashes)
         unused = await self.inspection.count_segments() - self.segments
         if unused > 0 and not self.problems:
             text = f"{unused} segments are not used by any checkpoint"
             self.problems.append(Problem(text))
-
-    async def _all(self, read: Read[R]) -> AsyncIterator[R]:
-        async for portion in self._portions(read):
-            for record in portion:
-                yield record
 
     async def _portions(self, read: Read[R]) -> AsyncIterator[tuple[R, ...]]:
         """The records of all portions; their damage becomes problems."""
@@ -120,43 +136,85 @@ class _Check:
         while after is not None:
             portion = await read(after)
             self.problems += map(Problem, portion.damage)
+            self.lost += portion.lost
             yield portion.records
             after = portion.end
 
-    async def _check_family(self, family: int, checkpoints: list[Checkpoint]) -> None:
-        if family != self.family:
-            self.segments += len(self.digests.hashes)
-            self.family, self.digests, self.hashed = family, Digests(), []
-        await self._hash_segments(checkpoints)
-        for checkpoint in checkpoints:
-            await self._recall_parent(checkpoint)
-            self.problems += (
-                Problem(what, checkpoint.thread, checkpoint.id)
-                for what in self.digests.check(checkpoint)
-            )
-        self.digests.forget_all_but(CHUNK)
+    async def _check(self, portion: Iterable[Checkpoint]) -> None:
+        before = self.last
+        groups: list[tuple[_Family, list[Checkpoint]]] = []
+        for number, found in groupby(portion, lambda c: c.family):
+            if number != self.last.number:
+                self.last = _Family(number)
+            groups.append((self.last, list(found)))
+        await self._hash_segments(groups)
+        for family, checkpoints in groups:
+            await self._check_digests(family, checkpoints)
+        for family in {before, *(family for family, _ in groups)} - {self.last}:
+            self.segments += len(family.digests.hashes)
 
-    async def _recall_parent(self, checkpoint: Checkpoint) -> None:
-        """Have the parent at hand, also if it was checked long before."""
-        id_ = checkpoint.parent
-        if id_ is not None and not self.digests.knows(id_):
-            parent = await self.inspection.checkpoint(self.family, id_)
-            if parent is not None:
-                self.digests.recall(parent)
+    async def _hash_segments(
+        self, groups: Iterable[tuple[_Family, list[Checkpoint]]]
+    ) -> None:
+        """Hash what is new in some checkpoints, many segments in one request."""
+        wanted = [
+            (family, run)
+            for family, checkpoints in groups
+            for run in family.unhashed(checkpoints)
+        ]
+        for part in _parts(wanted):
+            runs = [(family.number, run) for family, run in part]
+            found = await self.inspection.segments(runs)
+            segments = [
+                (family.digests, segment)
+                for (family, _), run in zip(part, found, strict=True)
+                for segment in run
+                if segment is not None
+            ]
+            await self._hash(segments)
 
-    async def _hash_segments(self, checkpoints: Iterable[Checkpoint]) -> None:
-        """Hash the segments that are new in some checkpoints; damaged have no hash."""
-        runs = merged(run for c in checkpoints for run in c.runs)
-        for part in divided(subtract(runs, self.hashed), CHUNK):
-            for segment in await self.inspection.segments(self.family, part):
-                if segment is not None:
-                    await self._hash(segment)
-        self.hashed = merged([*self.hashed, *runs])
-
-    async def _hash(self, segment: Segment) -> None:
+    async def _hash(self, segments: list[tuple[Digests, Segment]]) -> None:
         try:
-            [data] = await self.packer.unpack([segment])
+            unpacked = await self.packer.unpack([segment for _, segment in segments])
         except HoldfastError as error:
-            self.problems.append(Problem(str(error)))
+            if len(segments) == 1:
+                self.problems.append(Problem(str(error)))
+                return
+            for one in segments:  # most of them are sound
+                await self._hash([one])
             return
-        self.digests.add(segment.number, data)
+        for (digests, segment), data in zip(segments, unpacked, strict=True):
+            digests.add(segment.number, data)
+
+    async def _check_digests(
+        self, family: _Family, checkpoints: Iterable[Checkpoint]
+    ) -> None:
+        digests = family.digests
+        for checkpoint in checkpoints:
+            if checkpoint.parent is not None and not digests.knows(checkpoint.parent):
+                # It was checked long before, or comes later, or is lost.
+                await self._recall(family, checkpoint.parent)
+            self.problems += [
+                Problem(what, checkpoint.thread, checkpoint.id)
+                for what in digests.check(checkpoint)
+            ]
+        digests.forget_all_but(CHUNK)
+
+    async def _recall(self, family: _Family, parent: str) -> None:
+        found = await self.inspection.checkpoint(family.number, parent)
+        if found is not None:
+            family.digests.recall(found)
+
+
+def _parts(wanted: list[tuple[_Family, Run]]) -> Iterator[list[tuple[_Family, Run]]]:
+    """Parts that have about as many segments as one request should bring."""
+    part: list[tuple[_Family, Run]] = []
+    left = CHUNK
+    for family, run in wanted:
+        part.append((family, run))
+        left -= run.last - run.first + 1
+        if left <= 0:
+            yield part
+            part, left = [], CHUNK
+    if part:
+        yield part

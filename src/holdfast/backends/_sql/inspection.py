@@ -39,6 +39,8 @@ class Rescue:
         self._fetch = fetch
         self._names: dict[int, str] = {}
         self.damage: list[str] = []
+        # The numbers of checkpoints that are damaged.
+        self.lost: list[int] = []
 
     async def records(self) -> Rescued:
         """Every record that can still be read."""
@@ -69,7 +71,12 @@ class Rescue:
     ) -> tuple[Checkpoint, ...]:
         """The checkpoints of some rows; ``names`` are the numbers of their threads."""
         self._names = dict(names)
-        return self._all(rows, self._checkpoint)
+        found = self._all(rows, self._checkpoint)
+        if len(found) < len(rows):
+            sound = {checkpoint.seq for checkpoint in found}
+            numbers = (CheckpointRow._make(row).seq for row in rows)
+            self.lost += [number for number in numbers if number not in sound]
+        return found
 
     def entries(self, rows: Sequence[Row], names: Iterable[Row]) -> tuple[Entry, ...]:
         """The journal entries of some rows."""
@@ -78,9 +85,10 @@ class Rescue:
 
     def portion(self, records: tuple[T, ...], end: Place | None) -> Portion[T]:
         """Records with the damage that was noted since the portion before."""
-        damage = tuple(self.damage)
+        damage, lost = tuple(self.damage), tuple(self.lost)
         self.damage.clear()
-        return Portion(records, damage, end)
+        self.lost.clear()
+        return Portion(records, damage, lost, end)
 
     # --- records ----------------------------------------------------------------------
 

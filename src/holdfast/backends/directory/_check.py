@@ -48,11 +48,16 @@ class FolderInspection:
     async def entries(self, after: Place) -> Portion[Entry]:
         return await self._index.entries(after)
 
+    async def headed_by(self, lost: Sequence[int]) -> list[str]:
+        return await self._index.headed_by(lost)
+
     async def checkpoint(self, family: int, id_: str) -> Checkpoint | None:
         return await self._index.checkpoint(family, id_)
 
-    async def segments(self, family: int, run: Run) -> list[Segment | None]:
-        return await self._index.segments(family, run)
+    async def segments(
+        self, wanted: Sequence[tuple[int, Run]]
+    ) -> list[list[Segment | None]]:
+        return await self._index.segments(wanted)
 
     async def count_checkpoints(self) -> int:
         return await self._index.count_checkpoints()

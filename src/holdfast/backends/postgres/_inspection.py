@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -20,7 +21,7 @@ from holdfast.backends._sql.reads import LATEST
 from holdfast.backends._sql.rows import CheckpointRow, EntryRow, Row, ThreadRow
 from holdfast.backends.postgres._arrays import int8s
 from holdfast.backends.postgres._errors import Lost, broken
-from holdfast.backends.postgres._rows import CODEC
+from holdfast.backends.postgres._rows import CODEC, piece_values
 from holdfast.backends.postgres._statements import Statements
 from holdfast.errors import Corrupt
 
@@ -71,6 +72,10 @@ class PostgresInspection:
         end = _end(found, lambda row: Place(number=row[ENTRY_SEQ]))
         return self._rescue.portion(self._rescue.entries(found, names), end)
 
+    async def headed_by(self, lost: Sequence[int]) -> list[str]:
+        found = await self._rows("headed_by", lost=int8s(lost))
+        return [name for (name,) in found]
+
     async def checkpoint(self, family: int, id_: str) -> Checkpoint | None:
         found = await self._rows("checkpoint_by_id", family=family, id=id_)
         try:
@@ -81,10 +86,17 @@ class PostgresInspection:
     async def _names(self, numbers: set[int]) -> list[Row]:
         return await self._rows("names_of", numbers=int8s([*numbers]))
 
-    async def segments(self, family: int, run: Run) -> list[Segment | None]:
-        values = {"firsts": int8s([run.first]), "lasts": int8s([run.last])}
-        found = await self._rows("segments", family=family, **values)
-        return sound_segments(found, family, run)
+    async def segments(
+        self, wanted: Sequence[tuple[int, Run]]
+    ) -> list[list[Segment | None]]:
+        found = await self._rows("pieces", **piece_values(wanted))
+        rows: dict[int, list[Row]] = defaultdict(list)
+        for place, *row in found:
+            rows[place].append(tuple(row))
+        return [
+            sound_segments(rows[place], family, run)
+            for place, (family, run) in enumerate(wanted)
+        ]
 
     async def count_checkpoints(self) -> int:
         [(count,)] = await self._rows("count_checkpoints")

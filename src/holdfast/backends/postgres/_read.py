@@ -30,7 +30,7 @@ from holdfast.backends._sql.reads import Reads, Statement, to_changes
 from holdfast.backends._sql.rows import COLUMNS, Row, to_segments
 from holdfast.backends.postgres import _search
 from holdfast.backends.postgres._arrays import int8s
-from holdfast.backends.postgres._rows import CODEC, in_order
+from holdfast.backends.postgres._rows import CODEC, in_order, piece_values
 from holdfast.backends.postgres._statements import Statements
 from holdfast.errors import Corrupt, Unsupported
 
@@ -59,17 +59,11 @@ async def read_all(db: Statements, keys: Sequence[Key[Any]]) -> list[Any]:
 
 async def _pieces(db: Statements, keys: list[SegmentsKey]) -> list[Pieces | None]:
     """All of them in one statement."""
-    runs = [(n, key.family, run) for n, key in enumerate(keys) for run in key.runs]
-    found = await db.rows(
-        "pieces",
-        places=int8s([place for place, _, _ in runs]),
-        families=int8s([family for _, family, _ in runs]),
-        firsts=int8s([run.first for _, _, run in runs]),
-        lasts=int8s([run.last for _, _, run in runs]),
-    )
+    wanted = [(n, (key.family, run)) for n, key in enumerate(keys) for run in key.runs]
+    found = await db.rows("pieces", **piece_values([run for _, run in wanted]))
     rows: dict[int, list[Row]] = defaultdict(list)
     for place, *row in found:
-        rows[place].append(tuple(row))
+        rows[wanted[place][0]].append(tuple(row))
     return [_complete_pieces(key, rows[n]) for n, key in enumerate(keys)]
 
 

@@ -278,9 +278,9 @@ order by r.place, s.number
 -- As `segments`, of several families.
 select r.place, s.number, s.packing, s.data, s.checksum
 from unnest(:places::bigint[], :families::bigint[], :firsts::bigint[],
-    :lasts::bigint[]) with ordinality r (place, family, first, last, run)
+    :lasts::bigint[]) r (place, family, first, last)
 join hf.segment s on s.family = r.family and s.number between r.first and r.last
-order by r.run, s.number
+order by r.place, s.number
 
 -- name: horizon
 -- A standby does not show the locks; a transaction that keeps its first view does not
@@ -452,6 +452,9 @@ limit :limit
 
 -- name: portion_of_entries
 select {entry} from hf.journal where seq > :after order by seq limit :limit
+
+-- name: headed_by
+select name from hf.thread where head = any(:lost::bigint[])
 
 -- name: names_of
 select number, name from hf.thread where number = any(:numbers::bigint[])

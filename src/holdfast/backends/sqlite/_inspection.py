@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import apsw
 
@@ -74,6 +74,13 @@ class SqliteInspection:
                 pass  # it notes what cannot be read
         return self._rescue.portion(entries, end)
 
+    async def headed_by(self, lost: Sequence[int]) -> list[str]:
+        try:
+            found = rows(self._db, "headed_by", lost=json.dumps([*lost]))
+        except apsw.Error:
+            return []
+        return [name for (name,) in found]
+
     async def checkpoint(self, family: int, id_: str) -> Checkpoint | None:
         try:
             [row] = rows(self._db, "checkpoint_by_id", family=family, id=id_)
@@ -114,12 +121,18 @@ class SqliteInspection:
         except (apsw.Error, UnicodeDecodeError) as error:
             if len(keys) == 1:
                 self._rescue.damage.append(f"rescue_checkpoints {keys[0]}: {error}")
+                self._rescue.lost += keys
                 return []
         middle = len(keys) // 2
         lower = self._checkpoint_rows(keys[:middle])
         return lower + self._checkpoint_rows(keys[middle:])
 
-    async def segments(self, family: int, run: Run) -> list[Segment | None]:
+    async def segments(
+        self, wanted: Sequence[tuple[int, Run]]
+    ) -> list[list[Segment | None]]:
+        return [self._segments(family, run) for family, run in wanted]
+
+    def _segments(self, family: int, run: Run) -> list[Segment | None]:
         first, last = family << 32 | run.first, family << 32 | run.last
         found = self._rows_between("rescue_segments", first, last)
         return sound_segments(found, family, run)

@@ -334,6 +334,9 @@ join checkpoint c on c.seq = k.value
 left join checkpoint p on p.seq = c.parent
 order by k.key
 
+-- name: headed_by
+select name from thread where head in (select value from json_each(:lost))
+
 -- name: names_of
 select number, name from thread where number in (select value from json_each(:numbers))
 
