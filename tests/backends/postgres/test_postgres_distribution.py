@@ -33,6 +33,7 @@ EVERYWHERE = {
     "portion_of_entries": "verify",
     "names_of": "verify",
     "lost_heads": "verify",
+    "headed_by": "verify",
     "count_segments": "verify",
     "rescue_threads": "verify",
     "rescue_checkpoints": "verify",
