@@ -47,6 +47,7 @@ EVERYWHERE = {
     "insert_stretches": "threads of several families",
     "outdated": "a search",
     "outdated_count": "a search",
+    "is_outdated": "a search",
     "frequency": "a search",
     "gone": "a search",
     "scattered": "a search",

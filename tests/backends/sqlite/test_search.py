@@ -185,7 +185,7 @@ def test_nothing_is_written_while_nothing_has_changed(memory):
 
 
 def test_a_search_for_one_owner_indexes_what_the_others_have_too(memory):
-    """Otherwise nobody knew up to which change the index is complete."""
+    """Otherwise the index would not be complete up to any change."""
     memory.conversations.create("a", owner="me", messages=[user("text")])
     memory.conversations.create("b", owner="you", messages=[user("text")])
     memory.thread("c", kind="chat").save({"messages": [user("text")]})

@@ -260,10 +260,11 @@ async def _insert(
 async def _advance(db: Statements, batch: IndexBatch, up_to: int) -> None:
     """Count the index as complete up to a change, if it is."""
     after = await _position(db, batch.form)
-    about = {"form": batch.form, "without": batch.without, "limit": 1}
-    if up_to <= after or await db.rows("outdated", after=after, up_to=up_to, **about):
+    about = {"form": batch.form, "without": batch.without}
+    if up_to <= after:
         return
-    await db.rows("set_position", form=batch.form, position=up_to)
+    if await db.row("is_outdated", after=after, up_to=up_to, **about) == (False,):
+        await db.rows("set_position", form=batch.form, position=up_to)
 
 
 async def reset(db: Statements, before: int = LATEST) -> None:

@@ -7,7 +7,7 @@
 -- as it is; a search reads its state instead. Both belong to a family as all else does,
 -- and are written with the family's number; a thread that is gone is still found by its
 -- own. The one row of `search_state` says up to which change all threads are indexed as
--- they are. Whoever writes to the index locks it.
+-- they are; a transaction that writes to the index locks it.
 
 -- name: exists
 select to_regclass('hf.search_stretch') is not null
@@ -130,6 +130,13 @@ select coalesce(s.was, -1), coalesce(s.form, 0), {t.thread_full}
 from stale s
 join hf.thread_full t on t.thread_family = s.family and t.number = s.number
 order by t.changed
+
+-- name: is_outdated
+select exists (
+    select 1
+    from hf.thread t
+    left join hf.search_thread i on i.family = t.family and i.thread = t.number
+    where {=outdated} and t.changed <= :up_to)
 
 -- name: outdated_count
 select count(*)

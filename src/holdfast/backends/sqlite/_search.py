@@ -291,10 +291,11 @@ def _drop_stretches(
 def _advance(db: apsw.Connection, batch: IndexBatch, up_to: int) -> None:
     """Count the index as complete up to a change, if it is."""
     after = _position(db, batch.form)
-    about = {"form": batch.form, "without": batch.without, "limit": 1}
-    if up_to <= after or rows(db, "outdated", after=after, up_to=up_to, **about):
+    about = {"form": batch.form, "without": batch.without}
+    if up_to <= after:
         return
-    rows(db, "set_position", form=batch.form, position=up_to)
+    if rows(db, "is_outdated", after=after, up_to=up_to, **about) == [(0,)]:
+        rows(db, "set_position", form=batch.form, position=up_to)
 
 
 def reset_search(db: apsw.Connection, before: int = LATEST) -> None:

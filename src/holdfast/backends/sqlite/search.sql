@@ -122,6 +122,12 @@ select coalesce(s.was, -1), coalesce(s.form, 0), {t.thread_full}
 from stale s join thread_full t on t.number = s.number
 order by t.changed
 
+-- name: is_outdated
+select exists (
+    select 1
+    from thread t left join search_thread i on i.thread = t.number
+    where {=outdated} and t.changed <= :up_to)
+
 -- name: outdated_count
 select count(*)
 from thread t left join search_thread i on i.thread = t.number
