@@ -338,6 +338,14 @@ where t.family = :family and t.deleted_at is null and j.checkpoint = ''
     and j.key >= :first and j.key < :last
 order by j.seq
 
+-- name: own_entries
+select t.name, {j.entry}
+from hf.thread t
+join hf.journal j on j.family = t.family and j.thread = t.number
+where t.name = any(:names::text[]) and t.deleted_at is null and j.checkpoint = ''
+    and j.key >= :first and j.key < :last
+order by j.seq
+
 -- name: entry_in_family
 -- hot
 select t.name, {j.entry}
