@@ -533,12 +533,14 @@ order by stored desc, r.family
 limit :limit
 
 -- name: totals
+-- `offset 0` lets parallel workers read the manifests, not the one that adds up.
 select coalesce(sum(found), 0)::bigint, json_agg(name) filter (where found is null)::text
 from (
     select t.name,
         (convert_from(c.manifest, 'UTF8')::json #>> :steps::text[])::bigint as found
     from hf.thread t join hf.checkpoint c on c.family = t.family and c.seq = t.head
     where t.kind = :kind
+    offset 0
 ) of_kind
 
 -- name: facts
