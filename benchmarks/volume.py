@@ -102,13 +102,12 @@ class Subject:
     def row(self, work: str, measure: Callable[[], Row]) -> None:
         """Add a row; what cannot be measured is a row too."""
         print(f"  {self.name}: {work} …", end=" ", flush=True)
-        start = time.monotonic()
         try:
             row = measure()
         except subprocess.SubprocessError as error:
             row = failed(f"{self.name}: {work}", _reason(error))
         self.bench.rows.append(row)
-        print(f"{time.monotonic() - start:.0f} s", flush=True)
+        print(f"{row.measured} ({row.ratio:.2f} x) {row.verdict}", flush=True)
 
     def flat(self, work: str, call: str, few: str, limit: float = 1.2) -> None:
         """A row for a call that must not take longer in the large store."""

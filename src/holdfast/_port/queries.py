@@ -138,6 +138,16 @@ class FamilyEntries(Query[Entry], frozen=True, kw_only=True):
     prefix: str
 
 
+class OwnEntries(Query[Entry], frozen=True, kw_only=True):
+    """What several threads recorded on themselves, by the beginning of keys.
+
+    Oldest first; nothing of deleted threads.
+    """
+
+    threads: tuple[str, ...]
+    prefix: str
+
+
 class Stale(msgspec.Struct, frozen=True):
     """A thread that is not indexed as it is, and what the index has of it.
 

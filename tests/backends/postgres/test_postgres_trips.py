@@ -19,6 +19,7 @@ import holdfast.backends.postgres
 from holdfast.backends import UNSET, Entry, Write
 from holdfast.backends.postgres._statements import statements, text_of
 from holdfast.testing._bridge import finished
+from holdfast.views.waiting import all_waiting
 from support import databases, servers
 from support.stores import backend_of
 
@@ -65,6 +66,7 @@ class Meter:
     """Counts what a store's only connection does."""
 
     def __init__(self, store, address):
+        self.address = address
         self._pool = backend_of(store)._connections._pool
         self._admin = psycopg.connect(address, autocommit=True)
         self._admin.execute("create extension if not exists pg_stat_statements")
@@ -206,6 +208,26 @@ def test_a_page_is_two_statements_however_many_records_it_has(listing, records, 
         assert len(LISTINGS[listing](records)) == 5
 
     assert meter.of(lambda: LISTINGS[listing](records)) == (2, 2)
+
+
+def test_what_the_threads_of_a_page_wait_for_takes_as_many_statements_as_for_two(
+    records, store, meter
+):
+    # The views are of a store that blocks, on either door to the same rows.
+    schema = backend_of(store)._schema
+    with holdfast.open(
+        meter.address, schema=schema, pool=(1, 1), read_only=True
+    ) as reading:
+        meter._pool = backend_of(reading)._connections._pool
+        page = reading.threads(limit=None)
+        assert len(page) > 10
+        all_waiting(reading, page)
+
+        counts = [
+            meter.of(lambda n=n: all_waiting(reading, page[:n]))[0] for n in (2, 10)
+        ]
+
+    assert counts == [2, 2]
 
 
 def test_a_thread_that_is_saved_often_keeps_its_place_in_all_indexes(store, address):

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar, cast
 
 from msgspec.structs import replace
 
 from holdfast._engine.context import Context
-from holdfast._port import Backend, SegmentsKey
+from holdfast._engine.threads.journal import OF_THREAD
+from holdfast._port import Backend, Entries, OwnEntries, Query, SegmentsKey
 from holdfast._port.layer import Layer
 from holdfast._values.codec import encode
 from holdfast._values.manifest import decode_manifest
-from holdfast._values.records import Checkpoint, Run, Segment, ThreadRecord
+from holdfast._values.records import (
+    Checkpoint,
+    Entry,
+    Page,
+    Run,
+    Segment,
+    ThreadRecord,
+)
 from holdfast._values.rope import Rope
+
+R = TypeVar("R")
 
 # What is read in advance of one page, in bytes.
 LARGEST = 16 << 20
@@ -30,6 +41,43 @@ class _Prefetched(Layer):
     async def segments(self, family: int, runs: Sequence[Run]) -> list[Segment]:
         found = self._pieces.get((family, tuple(runs)))
         return await super().segments(family, runs) if found is None else found
+
+
+class _WithEntries(Layer):
+    """A backend of which some threads' own entries have been read already."""
+
+    def __init__(self, backend: Backend, found: dict[Entries, list[Entry]]) -> None:
+        super().__init__(backend)
+        self._found = found
+
+    async def scan(self, query: Query[R]) -> Page[R]:
+        found = self._found.get(query) if isinstance(query, Entries) else None
+        if found is None:
+            return await super().scan(query)
+        # They are the records that this query asks for.
+        return cast("Page[R]", Page(tuple(found)))
+
+
+async def with_entries(
+    context: Context, threads: Iterable[ThreadRecord], *prefixes: str
+) -> Context:
+    """A context that has at hand what some threads recorded on themselves."""
+    names = tuple(thread.id for thread in threads)
+    if len(names) <= 1:
+        return context
+    found: dict[Entries, list[Entry]] = {}
+    for prefix in prefixes:
+        for name in names:
+            found[_entries_of(name, prefix)] = []
+        for entry in await context.backend.scan(
+            OwnEntries(threads=names, prefix=prefix)
+        ):
+            found[_entries_of(entry.thread, prefix)].append(entry)
+    return replace(context, backend=_WithEntries(context.backend, found))
+
+
+def _entries_of(thread: str, prefix: str) -> Entries:
+    return Entries(thread=thread, checkpoint=OF_THREAD, prefix=prefix)
 
 
 async def prefetched(

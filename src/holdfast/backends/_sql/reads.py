@@ -22,6 +22,7 @@ from holdfast._port import (
     Marked,
     Matches,
     Moves,
+    OwnEntries,
     Query,
     SavedIn,
     Saves,
@@ -82,6 +83,7 @@ class Reads:
             Moves: self._moves,
             Entries: self._entries,
             FamilyEntries: self._family_entries,
+            OwnEntries: self._own_entries,
             Weights: self._weights,
             Kinds: self._kinds,
             SavedIn: self._saved_in,
@@ -254,11 +256,16 @@ class Reads:
 
     def _family_entries(self, query: FamilyEntries) -> Statement[Page[Entry]]:
         values = {"family": query.family, **_bounds(query.prefix)}
+        return Statement("family_entries", values, self._named_entries)
 
-        def convert(rows: list[Row]) -> Page[Entry]:
-            return Page(tuple(self._codec.entry(row[1:], row[0]) for row in rows))
+    def _own_entries(self, query: OwnEntries) -> Statement[Page[Entry]]:
+        names = list(query.threads)
+        values = {"names": names, "names_json": orjson.dumps(names).decode()}
+        values |= _bounds(query.prefix)
+        return Statement("own_entries", values, self._named_entries)
 
-        return Statement("family_entries", values, convert)
+    def _named_entries(self, rows: list[Row]) -> Page[Entry]:
+        return Page(tuple(self._codec.entry(row[1:], row[0]) for row in rows))
 
     def _weights(self, query: Weights) -> Statement[Page[Weight]]:
         def convert(rows: list[Row]) -> Page[Weight]:

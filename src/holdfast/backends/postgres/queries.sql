@@ -246,6 +246,14 @@ where t.family = :family and t.deleted_at is null and j.checkpoint = ''
     and j.key >= :first and j.key < :last
 order by j.seq
 
+-- name: own_entries
+select t.name, {j.entry}
+from hf.thread t
+join hf.journal j on j.family = t.family and j.thread = t.number
+where t.name = any(:names::text[]) and t.deleted_at is null and j.checkpoint = ''
+    and j.key >= :first and j.key < :last
+order by j.seq
+
 -- name: entry_in_family
 -- hot
 select t.name, {j.entry}
@@ -419,12 +427,14 @@ order by stored desc, r.family
 limit :limit
 
 -- name: totals
+-- `offset 0` lets parallel workers read the manifests, not the one that adds up.
 select coalesce(sum(found), 0)::bigint, json_agg(name) filter (where found is null)::text
 from (
     select t.name,
         (convert_from(c.manifest, 'UTF8')::json #>> :steps::text[])::bigint as found
     from hf.thread t join hf.checkpoint c on c.family = t.family and c.seq = t.head
     where t.kind = :kind
+    offset 0
 ) of_kind
 
 -- name: facts

@@ -163,6 +163,14 @@ where t.family = :family and t.deleted_at is null
     and j.checkpoint = '' and j.key >= :first and j.key < :last
 order by j.seq
 
+-- name: own_entries
+select t.name, {j.entry}
+from json_each(:names_json) wanted
+cross join thread t on t.name = wanted.value and t.deleted_at is null
+cross join journal j on j.thread = t.number
+where j.checkpoint = '' and j.key >= :first and j.key < :last
+order by j.seq
+
 -- name: entry_in_family
 select t.name, {j.entry}
 from thread t cross join journal j on j.thread = t.number
