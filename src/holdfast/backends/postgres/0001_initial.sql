@@ -216,6 +216,37 @@ begin
     return array[least(last, lowest - 1), lowest];
 end $$;
 
+-- Locks the threads of a transaction of several changes until it ends, all at once and
+-- always in one order: by family and number. Whoever locks them one by one, in the order
+-- of its changes, can meet another that comes from the other side. `names` are the
+-- threads that are changed; of the families in `whole` every thread is held, so that
+-- none of their checkpoints is removed; from those in `thinned` the transaction removes
+-- checkpoints or threads.
+create function hf.hold(names text[], whole bigint[], thinned bigint[]) returns void
+language plpgsql as $$
+declare
+    place record;
+begin
+    for place in
+        select f.family, array_agg(f.number) as numbers
+        from (
+            select d.family, d.number from hf.directory d
+            where d.name = any(names) and d.deleted_at is null
+            union all select w.family, null from unnest(whole || thinned) w (family)
+        ) f
+        group by f.family order by f.family
+    loop
+        if place.family = any(thinned) then
+            perform from hf.thread t where t.family = place.family
+            order by t.number for update;
+        else
+            perform from hf.thread t where t.family = place.family
+                and (place.family = any(whole) or t.number = any(place.numbers))
+            order by t.number for no key update;
+        end if;
+    end loop;
+end $$;
+
 -- The hot path: a save on the head that is expected, in one call. Without a family it is
 -- the first of its thread, which is made if need be: `begin_` says how. Gives the sequence
 -- number and the thread's family and number, nothing if the head is another.

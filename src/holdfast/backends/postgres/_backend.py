@@ -232,7 +232,8 @@ class PostgresBackend:
         async def catch_up(db: Statements) -> None:
             async with db.transaction():
                 await _search.create(db, self._schema)
-                for update in updates:
+                # In one order, as others may index the same threads at once.
+                for update in sorted(updates, key=lambda update: update.number):
                     await _search.write(db, update)
 
         await self._sessions.use(catch_up, Limit.STATEMENT)

@@ -10,6 +10,7 @@ from holdfast._values.records import Run, ThreadRecord
 from holdfast.backends._sql.conflicts import stale_plan
 from holdfast.backends._sql.rows import Row
 from holdfast.backends.postgres._arrays import int8s, texts
+from holdfast.backends.postgres._locks import hold_threads, in_order_of_names
 from holdfast.backends.postgres._outcome import Trace
 from holdfast.backends.postgres._statements import Statements
 from holdfast.backends.postgres._write import Durable, PostgresWrite, rewrite
@@ -109,8 +110,9 @@ class PostgresPrune(PruneCounts):
         """Remove everything the plan names."""
         plan = self.plan
         families = {t.family for t in plan.threads} | {f.family for f in plan.families}
-        for number in sorted(families):
-            await self.db.rows("lock_family", family=number)
+        writes = (*plan.first, *plan.then)
+        if families or writes:
+            await hold_threads(self.db, writes, families)
         await self._write(plan.first)
         for thread in plan.threads:
             await self._drop_thread(thread)
@@ -122,8 +124,8 @@ class PostgresPrune(PruneCounts):
         await self._write(plan.then)
 
     async def _write(self, writes: tuple[Write, ...]) -> None:
-        for write in writes:
-            await PostgresWrite(self.db, write, self.durable).receipt()
+        for place in in_order_of_names(writes):
+            await PostgresWrite(self.db, writes[place], self.durable).receipt()
 
     async def _drop_thread(self, thread: ThreadRecord) -> None:
         place = {"family": thread.family, "number": thread.number}

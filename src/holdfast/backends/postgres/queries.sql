@@ -88,6 +88,7 @@ cut as (
         :pieces::bytea[], :checksums::bigint[])
         s (owner, number, packing, data, checksum)
     join moved m on m.place = s.owner
+    order by m.family, s.number
 )
 select place, seq, family, number from moved
 
@@ -128,14 +129,14 @@ select number from hf.thread where family = :family order by number for key shar
 select number from hf.thread
 where family = :family and name = :name and deleted_at is null
     and head is not distinct from :head::bigint
-for share
+for no key update
 
 -- name: hold_checkpoint
 -- Transactions that change a checkpoint wait for one another.
 select seq from hf.checkpoint where family = :family and seq = :seq for update
 
--- name: lock_family
-select number from hf.thread where family = :family order by number for update
+-- name: hold
+select hf.hold(:names::text[], :whole::bigint[], :thinned::bigint[])
 
 -- name: insert_entry
 -- hot
@@ -466,20 +467,31 @@ select distinct thread from hf.checkpoint
 where family = :family and seq = any(:doomed::bigint[])
 
 -- name: forget_tombstones
-with gone as (
-    delete from hf.thread t
+-- What another transaction holds is left to a later prune: it may hold more, and wait
+-- for us.
+with old as materialized (
+    select t.family, t.number from hf.thread t
     where t.deleted_at < :before and not exists (
         select 1 from hf.checkpoint c
         where c.family = t.family and c.thread = t.number)
+    for update skip locked
+),
+gone as (
+    delete from hf.thread t using old
+    where t.family = old.family and t.number = old.number
     returning t.name, t.number
 )
 delete from hf.directory d using gone
 where d.name = gone.name and d.number = gone.number
 
 -- name: forget_moves
-delete from hf.move m
-where not exists (
-    select 1 from hf.thread t where t.family = m.family and t.number = m.thread)
+with old as materialized (
+    select m.family, m.seq from hf.move m
+    where not exists (
+        select 1 from hf.thread t where t.family = m.family and t.number = m.thread)
+    for update skip locked
+)
+delete from hf.move m using old where m.family = old.family and m.seq = old.seq
 
 -- name: weights
 with record as (
