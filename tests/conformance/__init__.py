@@ -53,6 +53,7 @@ from conformance.retention import (
     LimitedPruneTests,
     PolicyTests,
     PrunedBranchTests,
+    PrunedInPartsTests,
 )
 from conformance.saves import RepeatedAppendTests, SavedStateTests, UnchangedSaveTests
 from conformance.search import (
@@ -95,6 +96,7 @@ class ThreadTests(
     PolicyTests,
     LimitedPruneTests,
     PrunedBranchTests,
+    PrunedInPartsTests,
     HousekeepingTests,
     RecordedValueTests,
     CompressedValueTests,

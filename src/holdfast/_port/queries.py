@@ -200,3 +200,39 @@ class Weights(Query[Weight], frozen=True, kw_only=True):
     """The families with the most stored bytes, heaviest first."""
 
     limit: int | None = None
+
+
+class FamilySize(msgspec.Struct, frozen=True):
+    """A family and how many checkpoints it has."""
+
+    family: int
+    checkpoints: int
+
+
+class Surplus(Query[FamilySize], frozen=True, kw_only=True):
+    """The families in which a prune may find checkpoints to remove, by number.
+
+    Such a family has a living thread with more than ``more_than`` checkpoints of its
+    own, the oldest of them saved before ``saved_before`` if that is given, or it has
+    checkpoints of a deleted thread. A thread whose only checkpoint is its head does not
+    count. It is no mistake to give more. At most ``limit`` threads are looked at, and
+    then the rest of the last one's family; the cursor is the last family looked at,
+    ``None`` at the end.
+    """
+
+    limit: int
+    more_than: int = 0
+    saved_before: int | None = None
+    after: int = 0
+
+
+class FamilyThreads(Query[ThreadRecord], frozen=True):
+    """All threads of some families, tombstones included, by number."""
+
+    families: tuple[int, ...]
+
+
+class FamilySaves(Query[Checkpoint], frozen=True):
+    """All checkpoints of some families, oldest first."""
+
+    families: tuple[int, ...]

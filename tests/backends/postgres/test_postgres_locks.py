@@ -160,3 +160,36 @@ def test_a_crowd_that_does_everything_to_one_family_waits_in_no_circle(place):
         assert problems_of(store) == []
         tags = sorted(t for root in roots for t in store.get(root.id).tags)
         assert tags == sorted(f"{a}:{b}" for a in range(6) for b in range(rounds))
+
+
+def test_a_prune_takes_one_lock_for_all_that_it_removes(place):
+    """The server has room for some thousand advisory locks, for all its clients."""
+    with place.open() as store, place.connect() as connection:
+        for n in range(20):
+            store.thread(f"t{n}").save({"n": 0})
+            store.thread(f"t{n}").save({"n": 1})
+
+        store.using(connection).prune(Retention(last=1))
+
+        [(locks,)] = connection.execute(
+            "select count(*) from pg_locks"
+            " where locktype = 'advisory' and pid = pg_backend_pid()"
+        )
+    assert locks == 1
+
+
+def test_others_save_between_the_transactions_of_a_prune(place):
+    with place.open() as store, place.open(busy_timeout=1) as rival:
+        for n in range(70):
+            store.thread(f"t{n}").save({"n": 0})
+            store.thread(f"t{n}").save({"n": 1})
+
+        def save(done, _of):
+            rival.thread("t0").save({"done": done})
+            rival.thread("t69").save({"done": done})
+
+        store.prune(Retention(last=1), progress=save)
+
+        assert store.thread("t0").load() == store.thread("t69").load() == {"done": 70}
+        assert store.thread("t69").step == 4
+        assert problems_of(store) == []

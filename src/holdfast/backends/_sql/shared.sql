@@ -130,3 +130,38 @@ select value from hf.setting where name = :name
 
 -- name: insert_setting
 insert into hf.setting (name, value) values (:name, :value) on conflict (name) do nothing
+
+-- name: families_end
+select family from hf.thread where family > :after order by family limit 1 offset :limit - 1
+
+-- name: surplus
+select g.family, cast(sum(g.saved) as bigint)
+from (
+    select family, thread, count(*) as saved, max(seq) as newest
+    from hf.checkpoint
+    where family > :after and family <= :last
+    group by family, thread
+) g
+left join hf.thread t
+    on t.family = g.family and t.number = g.thread and t.deleted_at is null
+group by g.family
+having max(case when t.number is null then 1 when g.saved <= :more_than then 0
+    when g.saved = 1 and g.newest = t.head then 0 else 1 end) = 1
+order by g.family
+
+-- name: aged_surplus
+select g.family, cast(sum(g.saved) as bigint)
+from (
+    select family, thread, count(*) as saved, max(seq) as newest,
+        min(saved_at) as oldest
+    from hf.checkpoint
+    where family > :after and family <= :last
+    group by family, thread
+) g
+left join hf.thread t
+    on t.family = g.family and t.number = g.thread and t.deleted_at is null
+group by g.family
+having max(case when t.number is null then 1 when g.saved <= :more_than then 0
+    when g.oldest >= :saved_before then 0
+    when g.saved = 1 and g.newest = t.head then 0 else 1 end) = 1
+order by g.family

@@ -158,7 +158,8 @@ from hf.checkpoint;
 --
 -- Before it takes one it locks, until it ends, the lowest it could get: whoever reads the
 -- feed sees by the locks up to where no number can still turn up. The lock is shared and
--- never waits.
+-- never waits. One is enough for all its numbers, and the server has room for few: a
+-- setting that ends with the transaction says that it has one.
 --
 -- `durable` is for this transaction only: a session may not be ours alone. Somebody who
 -- wants more than the local disk, or all standbys, has set it up so and is left alone. It
@@ -172,6 +173,10 @@ declare
     low bigint;
     done boolean;
 begin
+    if current_setting('holdfast.entered', true) = 'hf.seq' then
+        return nextval('hf.seq');
+    end if;
+    done := set_config('holdfast.entered', 'hf.seq', true) is null;
     select s.last_value + s.is_called::int into low from hf.seq s;
     done := pg_advisory_xact_lock_shared(hf.lock_key(low)) is null;
     if durable is null then

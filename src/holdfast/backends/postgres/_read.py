@@ -16,6 +16,7 @@ from holdfast._port import (
     Scattered,
     StateKey,
     Stored,
+    Surplus,
 )
 from holdfast._values.records import Change, Page, Run, Segment
 from holdfast.backends._sql.reads import Reads, Statement, to_changes
@@ -28,7 +29,7 @@ from holdfast.errors import Corrupt, Unsupported
 
 T = TypeVar("T")
 
-READS = Reads(CODEC)
+READS = Reads(CODEC, int8s)
 SEES_WHAT_IS_NEW = frozenset({"read committed", "read uncommitted"})
 # Of the statement ``state``, those of the thread and its head.
 THREAD_COLUMNS = len(COLUMNS["thread_full"])
@@ -96,6 +97,9 @@ async def read_page(db: Statements, query: Query[Any]) -> Page[Any]:
         return await _search.read_outdated(db, query)
     if isinstance(query, Scattered):
         return await _search.read_scattered(db, query)
+    if isinstance(query, Surplus):
+        last = await run(db, READS.families_end(query))
+        return await run(db, READS.surplus(query, last))
     return await run(db, READS.page(query))
 
 

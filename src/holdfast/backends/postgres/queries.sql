@@ -376,6 +376,16 @@ where m.seq > :after and m.seq <= :last
 order by 1
 limit :limit
 
+-- name: threads_of_families
+select {thread_full} from hf.thread_full
+where thread_family = any(:families::bigint[])
+order by number
+
+-- name: saves_of_families
+select {checkpoint_full} from hf.checkpoint_full
+where family = any(:families::bigint[])
+order by seq
+
 -- name: plan_is_stale
 select exists (
     select 1 from hf.thread

@@ -187,6 +187,16 @@ where m.seq > :after
 order by 1
 limit :limit
 
+-- name: threads_of_families
+select {thread_full} from thread_full
+where thread_family in (select value from json_each(:families))
+order by number
+
+-- name: saves_of_families
+select {checkpoint_full} from checkpoint_full
+where family in (select value from json_each(:families))
+order by seq
+
 -- name: plan_is_stale
 select exists (
     select 1 from thread
