@@ -135,33 +135,33 @@ insert into hf.setting (name, value) values (:name, :value) on conflict (name) d
 select family from hf.thread where family > :after order by family limit 1 offset :limit - 1
 
 -- name: surplus
-select g.family, cast(sum(g.saved) as bigint)
+select counted.family, cast(sum(counted.saved) as bigint)
 from (
     select family, thread, count(*) as saved, max(seq) as newest
     from hf.checkpoint
     where family > :after and family <= :last
     group by family, thread
-) g
+) counted
 left join hf.thread t
-    on t.family = g.family and t.number = g.thread and t.deleted_at is null
-group by g.family
-having max(case when t.number is null then 1 when g.saved <= :more_than then 0
-    when g.saved = 1 and g.newest = t.head then 0 else 1 end) = 1
-order by g.family
+    on t.family = counted.family and t.number = counted.thread and t.deleted_at is null
+group by counted.family
+having max(case when t.number is null then 1 when counted.saved <= :more_than then 0
+    when counted.saved = 1 and counted.newest = t.head then 0 else 1 end) = 1
+order by counted.family
 
 -- name: aged_surplus
-select g.family, cast(sum(g.saved) as bigint)
+select counted.family, cast(sum(counted.saved) as bigint)
 from (
     select family, thread, count(*) as saved, max(seq) as newest,
         min(saved_at) as oldest
     from hf.checkpoint
     where family > :after and family <= :last
     group by family, thread
-) g
+) counted
 left join hf.thread t
-    on t.family = g.family and t.number = g.thread and t.deleted_at is null
-group by g.family
-having max(case when t.number is null then 1 when g.saved <= :more_than then 0
-    when g.oldest >= :saved_before then 0
-    when g.saved = 1 and g.newest = t.head then 0 else 1 end) = 1
-order by g.family
+    on t.family = counted.family and t.number = counted.thread and t.deleted_at is null
+group by counted.family
+having max(case when t.number is null then 1 when counted.saved <= :more_than then 0
+    when counted.oldest >= :saved_before then 0
+    when counted.saved = 1 and counted.newest = t.head then 0 else 1 end) = 1
+order by counted.family
