@@ -2,6 +2,9 @@
 -- Parameters are always bound. What is marked "hot" must name the family it is about.
 -- `_sql/statements.py` explains the notation.
 
+-- name: server
+select current_setting('server_version_num')::bigint, version()
+
 -- name: around
 -- The last tells whether pg_trgm is there, or could be made.
 select pg_backend_pid(), current_setting('server_encoding'),
