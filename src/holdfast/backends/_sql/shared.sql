@@ -115,13 +115,6 @@ update hf.thread set owner = :owner where family = :family and number = :number
 -- name: set_metadata
 update hf.thread set metadata = :metadata where family = :family and number = :number
 
--- name: living_threads
-select count(*) from hf.thread where family = :family and deleted_at is null
-
--- name: delete_family_checkpoints
-delete from hf.checkpoint where family = :family
-returning length(manifest) + length(runs) + length(metadata)
-
 -- name: count_segments
 select count(*) from hf.segment
 

@@ -431,3 +431,105 @@ begin
     end if;
     return result;
 end $$;
+
+-- Removes checkpoints of a family, with what is recorded on them and with the segments in
+-- the runs from `firsts` to `lasts`, in one call. Leaves a move in every thread that
+-- loses some. Gives the number of the last one, and how many checkpoints, segments and
+-- bytes went.
+create function hf.thin(
+    durable boolean, of_family bigint, at bigint, ids text[], doomed bigint[],
+    firsts bigint[], lasts bigint[]
+) returns bigint[]
+language plpgsql as $$
+declare
+    place record;
+    logged bigint;
+    freed record;
+    result bigint[];
+begin
+    delete from hf.journal j where j.family = of_family and j.checkpoint = any(ids);
+    delete from hf.move m
+    where m.family = of_family and (m.source = any(doomed) or m.target = any(doomed));
+    for place in
+        select distinct c.thread from hf.checkpoint c
+        where c.family = of_family and c.seq = any(doomed)
+    loop
+        logged := hf.enter(durable);
+        insert into hf.move (family, seq, thread, kind, moved_at)
+        values (of_family, logged, place.thread, 'prune', at);
+    end loop;
+    with gone as (
+        delete from hf.checkpoint c where c.family = of_family and c.seq = any(doomed)
+        returning length(c.manifest) + octet_length(c.runs) + length(c.metadata) as size
+    )
+    select count(*) as number, coalesce(sum(g.size), 0)::bigint as bytes into freed
+    from gone g;
+    result := array[logged, freed.number, 0, freed.bytes];
+    for i in 1 .. cardinality(firsts) loop
+        with gone as (
+            delete from hf.segment s
+            where s.family = of_family and s.number between firsts[i] and lasts[i]
+            returning length(s.data) as size
+        )
+        select count(*) as number, coalesce(sum(g.size), 0)::bigint as bytes into freed
+        from gone g;
+        result[3] := result[3] + freed.number;
+        result[4] := result[4] + freed.bytes;
+    end loop;
+    return result;
+end $$;
+
+-- Leaves a tombstone of a thread that has not changed, and removes its family with its
+-- last one, in one call. Gives the number of the move that says so, and how many
+-- checkpoints, segments and bytes went; nothing if the thread has changed.
+create function hf.bury_thread(
+    durable boolean, of_family bigint, of_number bigint, of_name text, known bigint,
+    at bigint
+) returns bigint[]
+language plpgsql as $$
+declare
+    logged bigint := hf.enter(durable);
+    freed bigint[];
+begin
+    update hf.thread t
+    set deleted_at = at, changed = logged, updated_at = at, head = null, owner = null,
+        agent = null, metadata = ''
+    where t.family = of_family and t.number = of_number and t.deleted_at is null
+        and t.changed = known;
+    if not found then
+        return null;
+    end if;
+    update hf.directory d set deleted_at = at
+    where d.name = of_name and d.number = of_number;
+    delete from hf.journal j where j.family = of_family and j.thread = of_number;
+    delete from hf.move m where m.family = of_family and m.thread = of_number;
+    insert into hf.move (family, seq, thread, kind, moved_at)
+    values (of_family, logged, of_number, 'delete', at);
+    perform from hf.thread t where t.family = of_family and t.deleted_at is null;
+    if found then
+        return array[logged, 0, 0, 0];
+    end if;
+    return logged || hf.drop_family(of_family);
+end $$;
+
+-- Removes all checkpoints and segments of a family; gives how many and their bytes.
+create function hf.drop_family(of_family bigint) returns bigint[]
+language plpgsql as $$
+declare
+    saved record;
+    pieces record;
+begin
+    with gone as (
+        delete from hf.checkpoint c where c.family = of_family
+        returning length(c.manifest) + octet_length(c.runs) + length(c.metadata) as size
+    )
+    select count(*) as number, coalesce(sum(g.size), 0)::bigint as bytes into saved
+    from gone g;
+    with gone as (
+        delete from hf.segment s where s.family = of_family
+        returning length(s.data) as size
+    )
+    select count(*) as number, coalesce(sum(g.size), 0)::bigint as bytes into pieces
+    from gone g;
+    return array[saved.number, pieces.number, saved.bytes + pieces.bytes];
+end $$;

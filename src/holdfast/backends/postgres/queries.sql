@@ -413,25 +413,6 @@ select exists (
     where family = :family and seq = any(:adopters::bigint[])
 ) <> cardinality(:adopters::bigint[])
 
--- name: delete_checkpoints
-delete from hf.checkpoint where family = :family and seq = any(:doomed::bigint[])
-returning length(manifest) + octet_length(runs) + length(metadata)
-
--- name: delete_checkpoint_entries
-delete from hf.journal where family = :family and checkpoint = any(:ids::text[])
-
--- name: delete_checkpoint_moves
-delete from hf.move
-where family = :family and (source = any(:doomed::bigint[]) or target = any(:doomed::bigint[]))
-
--- name: delete_segments
-with gone as (
-    delete from hf.segment
-    where family = :family and number between :first and :last
-    returning length(data) as size
-)
-select count(*), coalesce(sum(size), 0)::bigint from gone
-
 -- name: measure_threads
 -- How many of some threads are as they were, and how many others are in the family.
 select
@@ -457,27 +438,12 @@ from hf.checkpoint where family = :family and seq = any(:doomed::bigint[])
 select count(*), coalesce(sum(length(data)), 0)::bigint from hf.segment
 where family = :family and number between :first and :last
 
+-- name: thin
+select hf.thin(:durable, :family, :at, :ids::text[], :doomed::bigint[], :firsts::bigint[],
+    :lasts::bigint[])
+
 -- name: bury_thread
-update hf.thread
-set deleted_at = :at, changed = :seq, updated_at = :at, head = null,
-    owner = null, agent = null, metadata = ''
-where family = :family and number = :number and deleted_at is null
-    and changed = :changed
-returning number
-
--- name: leave_directory
-update hf.directory set deleted_at = :at
-where name = :name and number = :number
-
--- name: delete_thread_entries
-delete from hf.journal where family = :family and thread = :number
-
--- name: delete_thread_moves
-delete from hf.move where family = :family and thread = :number
-
--- name: threads_of
-select distinct thread from hf.checkpoint
-where family = :family and seq = any(:doomed::bigint[])
+select hf.bury_thread(:durable, :family, :number, :name, :changed, :at)
 
 -- name: forget_tombstones
 -- What another transaction holds is left to a later prune: it may hold more, and wait

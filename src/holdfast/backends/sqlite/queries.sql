@@ -245,6 +245,13 @@ where key between :first and :last
 -- name: delete_segments
 delete from segment where key between :first and :last
 
+-- name: living_threads
+select count(*) from thread where family = :family and deleted_at is null
+
+-- name: delete_family_checkpoints
+delete from checkpoint where family = :family
+returning length(manifest) + length(runs) + length(metadata)
+
 -- name: bury_thread
 update thread
 set deleted_at = :at, changed = :seq, updated_at = :at, head = null, owner = null,
