@@ -26,7 +26,7 @@ from holdfast._values.records import Checkpoint, Page, ThreadRecord
 from holdfast.retention import Retention, ThreadRules, checkpoints_to_remove
 
 # So many threads are looked at by one query for families, and so many read by one page.
-LOOKED_AT, READ = 100_000, 2_000
+LOOKED_AT, READ = 100_000, 10_000
 # One transaction is about no more families, and reads no more checkpoints unless one
 # family has more: others can write in between, and memory stays small.
 FAMILIES, CHECKPOINTS = 64, 5_000
