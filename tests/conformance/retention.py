@@ -361,7 +361,7 @@ class PrunedInPartsTests(Cases):
     """A prune of more threads than go into one transaction."""
 
     def many_threads(self) -> list[str]:
-        names = [f"{n}" for n in range(70)]
+        names = [f"{n}" for n in range(36)]
         for name in names:
             self.filled(2, name)
         return names
@@ -384,7 +384,7 @@ class PrunedInPartsTests(Cases):
         assert pruned == dry
         assert pruned.checkpoints == len(names)
         # Counted once for the share that it may remove, and then removed.
-        assert told == [(64, 140), (70, 140), (134, 140), (140, 140)]
+        assert told == [(32, 72), (36, 72), (68, 72), (72, 72)]
         assert self.checkpoint_count() == len(names)
 
     def test_what_a_killed_prune_left_the_next_one_removes(self) -> None:

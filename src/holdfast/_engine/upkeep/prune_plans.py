@@ -29,7 +29,7 @@ from holdfast.retention import Retention, ThreadRules, checkpoints_to_remove
 LOOKED_AT, READ = 100_000, 10_000
 # One transaction is about no more families, and reads no more checkpoints unless one
 # family has more: others can write in between, and memory stays small.
-FAMILIES, CHECKPOINTS = 64, 5_000
+FAMILIES, CHECKPOINTS = 32, 5_000
 
 
 class PrunePlans:
