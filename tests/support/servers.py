@@ -20,6 +20,7 @@ import psycopg
 import pytest
 
 from support.effort import QUICK
+from support.server_logs import LOGS
 
 # Instead of a server of our own; it must let us create databases and roles.
 GIVEN = os.environ.get("HOLDFAST_TEST_POSTGRES")
@@ -77,6 +78,7 @@ class Server:
         )
         if self.user is not None:
             shutil.chown(self.folder, self.user)
+        LOGS.watch(self.log)
 
     @property
     def url(self) -> str:
@@ -85,6 +87,10 @@ class Server:
     @property
     def data(self) -> Path:
         return self.folder / "data"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "log"
 
     @property
     def process(self) -> int:
@@ -120,9 +126,8 @@ class Server:
             **self.settings,
         }
         options = " ".join(f"-c {name}='{value}'" for name, value in given.items())
-        log = str(self.folder / "log")
         self.run(
-            "pg_ctl", f"--pgdata={self.data}", "--wait", f"--log={log}",
+            "pg_ctl", f"--pgdata={self.data}", "--wait", f"--log={self.log}",
             f"--options={options}", "start",
         )  # fmt: skip
 
@@ -165,6 +170,7 @@ class Server:
     def remove(self) -> None:
         with contextlib.suppress(RuntimeError):
             self.stop()
+        LOGS.leave(self.log)
         shutil.rmtree(self.folder, ignore_errors=True)
         self.janitor.communicate()
 

@@ -202,16 +202,24 @@ class Store:
         owner: str | None = None,
         prefix: str | None = None,
         dry_run: bool = False,
+        progress: Progress | None = None,
     ) -> Pruned:
-        """Remove what a policy does not keep, in one transaction.
+        """Remove what a policy does not keep.
 
         ``thread``, ``agent`` (whom it works for), ``owner`` and ``prefix`` (of the
         name) limit it to the threads that match all of them: what was saved in other
         threads stays, and so do the checkpoints at which they were forked. With
         ``dry_run`` nothing is removed; the counts say what would be.
+
+        It takes one short transaction after the other, so that others can write in
+        between. If it is interrupted, what is done stays done, the store is whole, and
+        the next prune goes on. ``progress`` is called with how many threads with their
+        forks are done, of how many that may need it.
         """
         scope = PruneScope(thread=thread, agent=agent, owner=owner, prefix=prefix)
-        return self.runner.run(prune.prune, policy, scope, dry_run=dry_run)
+        return self.runner.run(
+            prune.prune, policy, scope, dry_run=dry_run, progress=progress
+        )
 
     def compact(self) -> None:
         """Return the space of removed data to the file system."""
@@ -421,9 +429,12 @@ class AsyncStore:
         owner: str | None = None,
         prefix: str | None = None,
         dry_run: bool = False,
+        progress: Progress | None = None,
     ) -> Pruned:
         scope = PruneScope(thread=thread, agent=agent, owner=owner, prefix=prefix)
-        return await self.runner.run(prune.prune, policy, scope, dry_run=dry_run)
+        return await self.runner.run(
+            prune.prune, policy, scope, dry_run=dry_run, progress=progress
+        )
 
     async def compact(self) -> None:
         return await self.runner.run(index.compact)

@@ -92,6 +92,14 @@ class Pruned(msgspec.Struct, frozen=True):
     segments: int = 0
     bytes: int = 0
 
+    def __add__(self, other: Pruned) -> Pruned:
+        return Pruned(
+            self.threads + other.threads,
+            self.checkpoints + other.checkpoints,
+            self.segments + other.segments,
+            self.bytes + other.bytes,
+        )
+
 
 class Adoption(msgspec.Struct, frozen=True, kw_only=True):
     """Records of one family of another store, with their numbers.

@@ -273,3 +273,39 @@ class Totals(Query[Total], frozen=True, kw_only=True):
 
     kind: str
     path: tuple[str | int, ...]
+
+
+class FamilySize(msgspec.Struct, frozen=True):
+    """A family and how many checkpoints it has."""
+
+    family: int
+    checkpoints: int
+
+
+class Surplus(Query[FamilySize], frozen=True, kw_only=True):
+    """The families in which a prune may find checkpoints to remove, by number.
+
+    Such a family has a living thread with more than ``more_than`` checkpoints of its
+    own, the oldest of them saved before ``saved_before`` if that is given, or it has
+    checkpoints of a deleted thread. A thread whose only checkpoint is its head does not
+    count. It is no mistake to give more. At most ``limit`` threads are looked at, and
+    then the rest of the last one's family; the cursor is the last family looked at,
+    ``None`` at the end.
+    """
+
+    limit: int
+    more_than: int = 0
+    saved_before: int | None = None
+    after: int = 0
+
+
+class FamilyThreads(Query[ThreadRecord], frozen=True):
+    """All threads of some families, tombstones included, by number."""
+
+    families: tuple[int, ...]
+
+
+class FamilySaves(Query[Checkpoint], frozen=True):
+    """All checkpoints of some families, oldest first."""
+
+    families: tuple[int, ...]

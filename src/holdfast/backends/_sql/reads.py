@@ -15,6 +15,9 @@ from holdfast._port import (
     CheckpointKey,
     Entries,
     FamilyEntries,
+    FamilySaves,
+    FamilySize,
+    FamilyThreads,
     Key,
     KindCount,
     Kinds,
@@ -26,6 +29,7 @@ from holdfast._port import (
     Query,
     SavedIn,
     Saves,
+    Surplus,
     ThreadKey,
     Threads,
     Total,
@@ -69,10 +73,16 @@ class Statement(NamedTuple, Generic[T]):
 
 
 class Reads:
-    """Statements for the keys and queries of which each needs only one."""
+    """Statements for the keys and queries of which each needs only one.
 
-    def __init__(self, codec: RowCodec) -> None:
+    ``numbers`` makes several numbers one parameter, as the dialect takes it.
+    """
+
+    def __init__(
+        self, codec: RowCodec, numbers: Callable[[Sequence[int]], Any]
+    ) -> None:
         self._codec = codec
+        self._numbers = numbers
         self._pages: dict[type[Query[Any]], Callable[[Any], Statement[Page[Any]]]] = {
             Ancestors: self._ancestors,
             LineLength: self._line_length,
@@ -88,6 +98,8 @@ class Reads:
             Kinds: self._kinds,
             SavedIn: self._saved_in,
             Totals: self._totals,
+            FamilyThreads: self._family_threads,
+            FamilySaves: self._family_saves,
         }
 
     def key(self, key: Key[Any]) -> Statement[Any]:
@@ -299,6 +311,44 @@ class Reads:
             "steps": list(map(str, query.path)),
         }
         return Statement("totals", values, convert)
+
+    # --- several families -------------------------------------------------------------
+
+    def families_end(self, query: Surplus) -> Statement[int | None]:
+        """Gives the last family of a page, ``None`` if the page is the last."""
+
+        def convert(rows: list[Row]) -> int | None:
+            return rows[0][0] if rows else None
+
+        values = {"after": query.after, "limit": query.limit}
+        return Statement("families_end", values, convert)
+
+    def surplus(self, query: Surplus, last: int | None) -> Statement[Page[FamilySize]]:
+        """Gives the families of a page up to its last."""
+        values = {
+            "after": query.after,
+            "last": _or_latest(last),
+            "more_than": query.more_than,
+            "saved_before": query.saved_before,
+        }
+        # Without the age, the smallest index is enough.
+        name = "surplus" if query.saved_before is None else "aged_surplus"
+
+        def convert(rows: list[Row]) -> Page[FamilySize]:
+            return Page(tuple(FamilySize(*row) for row in rows), last)
+
+        return Statement(name, values, convert)
+
+    def _family_threads(self, query: FamilyThreads) -> Statement[Page[ThreadRecord]]:
+        def convert(rows: list[Row]) -> Page[ThreadRecord]:
+            return Page(tuple(map(self._codec.thread, rows)))
+
+        values = {"families": self._numbers(query.families)}
+        return Statement("threads_of_families", values, convert)
+
+    def _family_saves(self, query: FamilySaves) -> Statement[Page[Checkpoint]]:
+        values = {"families": self._numbers(query.families)}
+        return self._listing("saves_of_families", values, None)
 
 
 def _number(rows: list[Row]) -> Page[int]:

@@ -168,13 +168,6 @@ update hf.thread set owner = :owner where family = :family and number = :number
 -- name: set_metadata
 update hf.thread set metadata = :metadata where family = :family and number = :number
 
--- name: living_threads
-select count(*) from hf.thread where family = :family and deleted_at is null
-
--- name: delete_family_checkpoints
-delete from hf.checkpoint where family = :family
-returning length(manifest) + length(runs) + length(metadata)
-
 -- name: kinds
 select kind, count(*) from hf.thread
 where deleted_at is null and head is not null
@@ -202,3 +195,38 @@ select value from hf.setting where name = :name
 
 -- name: insert_setting
 insert into hf.setting (name, value) values (:name, :value) on conflict (name) do nothing
+
+-- name: families_end
+select family from hf.thread where family > :after order by family limit 1 offset :limit - 1
+
+-- name: surplus
+select counted.family, cast(sum(counted.saved) as bigint)
+from (
+    select family, thread, count(*) as saved, max(seq) as newest
+    from hf.checkpoint
+    where family > :after and family <= :last
+    group by family, thread
+) counted
+left join hf.thread t
+    on t.family = counted.family and t.number = counted.thread and t.deleted_at is null
+group by counted.family
+having max(case when t.number is null then 1 when counted.saved <= :more_than then 0
+    when counted.saved = 1 and counted.newest = t.head then 0 else 1 end) = 1
+order by counted.family
+
+-- name: aged_surplus
+select counted.family, cast(sum(counted.saved) as bigint)
+from (
+    select family, thread, count(*) as saved, max(seq) as newest,
+        min(saved_at) as oldest
+    from hf.checkpoint
+    where family > :after and family <= :last
+    group by family, thread
+) counted
+left join hf.thread t
+    on t.family = counted.family and t.number = counted.thread and t.deleted_at is null
+group by counted.family
+having max(case when t.number is null then 1 when counted.saved <= :more_than then 0
+    when counted.oldest >= :saved_before then 0
+    when counted.saved = 1 and counted.newest = t.head then 0 else 1 end) = 1
+order by counted.family

@@ -13,11 +13,14 @@ from holdfast._port import (
     CheckpointKey,
     Entries,
     FamilyEntries,
+    FamilySaves,
+    FamilyThreads,
     Key,
     LineLength,
     Marked,
     Matches,
     Moves,
+    Prune,
     Query,
     Saves,
     SegmentsKey,
@@ -30,6 +33,7 @@ from holdfast._values.records import Checkpoint
 from holdfast.backends.directory import _catalog
 from holdfast.backends.directory._folder import Folder
 from holdfast.backends.directory._sync import Families
+from holdfast.backends.sqlite import Subject
 from holdfast.errors import Corrupt
 
 GONE = -1  # no checkpoint has this number
@@ -87,9 +91,25 @@ def of_query(query: Query[Any]) -> FolderScope:
         return thread(query.thread)
     if isinstance(query, FamilyEntries):
         return family(query.family)
+    if isinstance(query, FamilySaves | FamilyThreads):
+        return FolderScope(families=frozenset(query.families))
     if isinstance(query, Saves | Marked | Matches | Threads):
         return EVERYTHING if query.family is None else family(query.family)
     return EVERYTHING
+
+
+def of_change(subject: Subject) -> FolderScope:
+    """The scope of a change."""
+    if subject is None:
+        return EVERYTHING
+    if not isinstance(subject, Prune):
+        return of_writes(subject)
+    if subject.forget_before is not None:
+        return EVERYTHING  # a tombstone can be anywhere
+    families = {family.family for family in subject.families}
+    families |= {thread.family for thread in subject.threads}
+    writes = of_writes((*subject.first, *subject.then))
+    return writes | FolderScope(families=frozenset(families))
 
 
 def of_writes(writes: Iterable[Write]) -> FolderScope:

@@ -45,6 +45,7 @@ from holdfast.backends.postgres._read import (
     reads_all,
 )
 from holdfast.backends.postgres._retry import Attempts, RetryingSessions
+from holdfast.backends.postgres._server import refusal
 from holdfast.backends.postgres._session import Session
 from holdfast.backends.postgres._settings import Pooler, Settings
 from holdfast.backends.postgres._statements import (
@@ -105,7 +106,12 @@ class PostgresBackend:
             self.abilities = ABILITIES | {"search"}
 
     async def _examine(self, session: Session) -> bool:
-        """Find out about poolers and the encoding; whether search is possible."""
+        """Find out about the server and poolers; whether search is possible."""
+        # By itself: another server may not understand the next one.
+        [(number, version)] = await session.rows(self._statements["server"], {})
+        refused = refusal(number, version)
+        if refused is not None:
+            raise Unsupported(refused)
         [found] = await session.rows(self._statements["around"], {})
         process, encoding, can_search = found
         # A pooler reports another process than the one that runs the statement.

@@ -21,6 +21,7 @@ from holdfast._port import (
     SegmentsKey,
     StateKey,
     Stored,
+    Surplus,
     Threads,
     Totals,
     Weights,
@@ -36,7 +37,7 @@ from holdfast.errors import Corrupt, Unsupported
 
 T = TypeVar("T")
 
-READS = Reads(CODEC)
+READS = Reads(CODEC, int8s)
 SEES_WHAT_IS_NEW = frozenset({"read committed", "read uncommitted"})
 # Of the statement ``state``, those of the thread and its head.
 THREAD_COLUMNS = len(COLUMNS["thread_full"])
@@ -131,11 +132,7 @@ def reads_all(query: Query[Any]) -> bool:
 async def read_page(db: Statements, query: Query[Any]) -> Page[Any]:
     """One page of a listing; its cursor is the sequence number to go on from."""
     if isinstance(query, Candidates):
-        if await _search.exists(db):
-            found = await _search.read_candidates(db, query)
-            if found is not None:
-                return found
-        return await run(db, READS.candidates(query))
+        return await _candidates(db, query)
     if isinstance(query, Outdated):
         last, _ = await _horizon(db, in_one_view=False)
         return await _search.read_outdated(db, query, last)
@@ -143,7 +140,18 @@ async def read_page(db: Statements, query: Query[Any]) -> Page[Any]:
         return await _search.count_outdated(db, query)
     if isinstance(query, Scattered):
         return await _search.read_scattered(db, query)
+    if isinstance(query, Surplus):
+        end = await run(db, READS.families_end(query))
+        return await run(db, READS.surplus(query, end))
     return await run(db, READS.page(query))
+
+
+async def _candidates(db: Statements, query: Candidates) -> Page[Any]:
+    if await _search.exists(db):
+        found = await _search.read_candidates(db, query)
+        if found is not None:
+            return found
+    return await run(db, READS.candidates(query))
 
 
 class FeedPage(msgspec.Struct, frozen=True):

@@ -19,6 +19,9 @@ and (:second::bytea is null
 -- The condition is looked at once. A limit that the planner knows lets it walk.
 :limit
 
+-- name: server
+select current_setting('server_version_num')::bigint, version()
+
 -- name: around
 -- The last tells whether pg_trgm is there, or could be made.
 select pg_backend_pid(), current_setting('server_encoding'),
@@ -105,6 +108,7 @@ cut as (
         :pieces::bytea[], :checksums::bigint[])
         s (owner, number, packing, data, checksum)
     join moved m on m.place = s.owner
+    order by m.family, s.number
 )
 select place, seq, family, number from moved
 
@@ -145,14 +149,14 @@ select number from hf.thread where family = :family order by number for key shar
 select number from hf.thread
 where family = :family and name = :name and deleted_at is null
     and head is not distinct from :head::bigint
-for share
+for no key update
 
 -- name: hold_checkpoint
 -- Transactions that change a checkpoint wait for one another.
 select seq from hf.checkpoint where family = :family and seq = :seq for update
 
--- name: lock_family
-select number from hf.thread where family = :family order by number for update
+-- name: hold
+select hf.hold(:names::text[], :whole::bigint[], :thinned::bigint[])
 
 -- name: insert_entry
 -- hot
@@ -312,6 +316,16 @@ where m.seq > :after and m.seq <= :last
 order by 1
 limit :limit
 
+-- name: threads_of_families
+select {thread_full} from hf.thread_full
+where thread_family = any(:families::bigint[])
+order by number
+
+-- name: saves_of_families
+select {checkpoint_full} from hf.checkpoint_full
+where family = any(:families::bigint[])
+order by seq
+
 -- name: plan_is_stale
 select exists (
     select 1 from hf.thread
@@ -335,25 +349,6 @@ select exists (
     select count(*) from hf.checkpoint
     where family = :family and seq = any(:adopters::bigint[])
 ) <> cardinality(:adopters::bigint[])
-
--- name: delete_checkpoints
-delete from hf.checkpoint where family = :family and seq = any(:doomed::bigint[])
-returning length(manifest) + octet_length(runs) + length(metadata)
-
--- name: delete_checkpoint_entries
-delete from hf.journal where family = :family and checkpoint = any(:ids::text[])
-
--- name: delete_checkpoint_moves
-delete from hf.move
-where family = :family and (source = any(:doomed::bigint[]) or target = any(:doomed::bigint[]))
-
--- name: delete_segments
-with gone as (
-    delete from hf.segment
-    where family = :family and number between :first and :last
-    returning length(data) as size
-)
-select count(*), coalesce(sum(size), 0)::bigint from gone
 
 -- name: measure_threads
 -- How many of some threads are as they were, and how many others are in the family.
@@ -380,27 +375,12 @@ from hf.checkpoint where family = :family and seq = any(:doomed::bigint[])
 select count(*), coalesce(sum(length(data)), 0)::bigint from hf.segment
 where family = :family and number between :first and :last
 
+-- name: thin
+select hf.thin(:durable, :family, :at, :ids::text[], :doomed::bigint[], :firsts::bigint[],
+    :lasts::bigint[])
+
 -- name: bury_thread
-update hf.thread
-set deleted_at = :at, changed = :seq, updated_at = :at, head = null,
-    owner = null, agent = null, metadata = ''
-where family = :family and number = :number and deleted_at is null
-    and changed = :changed
-returning number
-
--- name: leave_directory
-update hf.directory set deleted_at = :at
-where name = :name and number = :number
-
--- name: delete_thread_entries
-delete from hf.journal where family = :family and thread = :number
-
--- name: delete_thread_moves
-delete from hf.move where family = :family and thread = :number
-
--- name: threads_of
-select distinct thread from hf.checkpoint
-where family = :family and seq = any(:doomed::bigint[])
+select hf.bury_thread(:durable, :family, :number, :name, :changed, :at)
 
 -- name: forget_tombstones
 select hf.forget_tombstones(:before)

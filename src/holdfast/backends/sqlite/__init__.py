@@ -18,7 +18,7 @@ from holdfast.backends.sqlite._connection import (
     translation,
 )
 from holdfast.backends.sqlite._database import Database
-from holdfast.backends.sqlite._hooks import PAGE, Hooks
+from holdfast.backends.sqlite._hooks import PAGE, Hooks, Subject
 from holdfast.backends.sqlite._search import reset_search
 from holdfast.backends.sqlite._writer_queue import LockFile
 
@@ -30,6 +30,7 @@ __all__ = [
     "Hooks",
     "LockFile",
     "SqliteBackend",
+    "Subject",
     "check_whole",
     "connect",
     "page_checksums",

@@ -38,7 +38,7 @@ from holdfast.backends.sqlite._connection import (
 )
 from holdfast.backends.sqlite._database import Database
 from holdfast.backends.sqlite._group_commit import CommitQueue
-from holdfast.backends.sqlite._hooks import FileHooks, Hooks
+from holdfast.backends.sqlite._hooks import FileHooks, Hooks, Subject
 from holdfast.backends.sqlite._maintenance import (
     check_file,
     copy_file,
@@ -163,7 +163,7 @@ class SqliteBackend:
             return pruned
 
         try:
-            return self._change(carry_out)
+            return self._change(carry_out, plan)
         except _DryRun as counted:
             return counted.pruned
 
@@ -185,14 +185,16 @@ class SqliteBackend:
     async def admit(self, admission: Admission) -> None:
         self._change(lambda db: admit(db, admission))
 
-    def _change(self, work: Callable[[apsw.Connection], R]) -> R:
+    def _change(
+        self, work: Callable[[apsw.Connection], R], subject: Subject = None
+    ) -> R:
         """Do work in a transaction."""
 
         def change(db: apsw.Connection) -> R:
             with self._hooks.transaction(db):
                 return work(db)
 
-        return self._exclusively(change)
+        return self._exclusively(change, subject)
 
     async def compact(self) -> None:
         await self.mend()

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator
 from typing import TypeVar
 
 import apsw
 
-from holdfast._port import Write
 from holdfast.backends.sqlite._connection import MEMORY, connect
-from holdfast.backends.sqlite._hooks import Hooks
+from holdfast.backends.sqlite._hooks import Hooks, Subject
 from holdfast.backends.sqlite._inspection import SqliteInspection
 from holdfast.backends.sqlite._reader_pool import ReaderPool
 from holdfast.errors import Busy, Closed
@@ -94,12 +93,9 @@ class Database:
     def exclusively(
         self,
         work: Callable[[apsw.Connection], R],
-        writes: Iterable[Write] | None = None,
+        subject: Subject = None,
     ) -> R:
-        """Do work with the writing connection, alone among threads and processes.
-
-        ``writes`` are those of a commit, ``None`` for any other change.
-        """
+        """Do work with the writing connection, alone among threads and processes."""
         # No context manager: Ctrl-C could arrive while it exits, before it unlocks.
         if not self.lock.acquire(timeout=self.busy_timeout):
             path = self.hooks.path
@@ -110,7 +106,7 @@ class Database:
                 # lock, which an interrupted transaction still has.
                 self.make_idle()
                 with self.hooks.queue:
-                    self.hooks.before_write(self, writes)
+                    self.hooks.before_write(self, subject)
                     return work(self._writer or self.writer)
         finally:
             self.lock.release()

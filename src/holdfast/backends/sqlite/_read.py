@@ -21,6 +21,7 @@ from holdfast._port import (
     SegmentsKey,
     StateKey,
     Stored,
+    Surplus,
 )
 from holdfast._values.records import Change, Page, Run, Segment
 from holdfast.backends._sql.reads import Reads, Statement, to_changes
@@ -33,7 +34,7 @@ from holdfast.errors import Corrupt
 
 T = TypeVar("T")
 
-READS = Reads(CODEC)
+READS = Reads(CODEC, lambda numbers: orjson.dumps(numbers).decode())
 
 
 def run(db: apsw.Connection, statement: Statement[T]) -> T:
@@ -119,6 +120,9 @@ def read_page(db: apsw.Connection, query: Query[Any]) -> Page[Any]:
         return _search.count_outdated(db, query)
     if isinstance(query, Scattered):
         return _search.read_scattered(db, query)
+    if isinstance(query, Surplus):
+        with snapshot(db):
+            return run(db, READS.surplus(query, run(db, READS.families_end(query))))
     return run(db, READS.page(query))
 
 

@@ -216,6 +216,16 @@ where m.seq > :after
 order by 1
 limit :limit
 
+-- name: threads_of_families
+select {thread_full} from thread_full
+where thread_family in (select value from json_each(:families))
+order by number
+
+-- name: saves_of_families
+select {checkpoint_full} from checkpoint_full
+where family in (select value from json_each(:families))
+order by seq
+
 -- name: plan_is_stale
 select exists (
     select 1 from thread
@@ -263,6 +273,13 @@ where key between :first and :last
 
 -- name: delete_segments
 delete from segment where key between :first and :last
+
+-- name: living_threads
+select count(*) from thread where family = :family and deleted_at is null
+
+-- name: delete_family_checkpoints
+delete from checkpoint where family = :family
+returning length(manifest) + length(runs) + length(metadata)
 
 -- name: bury_thread
 update thread
