@@ -33,6 +33,7 @@ class Packer:
         self._compress = compress
         self._samples: list[bytes] = []
         self._dictionary: Any = None
+        self._digested: Any = None
         if compress:
             _zstd()
 
@@ -67,9 +68,9 @@ class Packer:
         return _unpacked(segments, self._dictionary)
 
     def _packing(self) -> Callable[[Segment], Segment]:
-        dictionary = self._dictionary  # read once: another thread may set it meanwhile
-        packing = ALONE if dictionary is None else WITH_DICTIONARY
-        compressor = _zstd().ZstdCompressor(level=LEVEL, dict_data=dictionary)
+        digested = self._digested_dictionary()
+        packing = ALONE if digested is None else WITH_DICTIONARY
+        compressor = _zstd().ZstdCompressor(level=LEVEL, dict_data=digested)
 
         def packed(segment: Segment) -> Segment:
             if len(segment.data) < SMALLEST:
@@ -93,19 +94,24 @@ class Packer:
         # The first process to store a dictionary decides for all, and for good.
         decided = await self._backend.setting(_SETTING, trained)
         assert decided is not None
-        self._use(decided)
+        self._dictionary = _zstd().ZstdCompressionDict(decided)
 
     async def _stored_dictionary(self) -> Any:
         stored = await self._backend.setting(_SETTING)
         if stored is not None:
-            self._use(stored)
+            self._dictionary = _zstd().ZstdCompressionDict(stored)
         return self._dictionary
 
-    def _use(self, dictionary: bytes) -> None:
-        made = _zstd().ZstdCompressionDict(dictionary)
-        if self._compress:
-            made.precompute_compress(level=LEVEL)
-        self._dictionary = made
+    def _digested_dictionary(self) -> Any:
+        """The dictionary for compressing; to digest it takes as long as a small save.
+
+        A copy, because other threads may be reading with the dictionary.
+        """
+        if self._digested is None and self._dictionary is not None:
+            digested = _zstd().ZstdCompressionDict(self._dictionary.as_bytes())
+            digested.precompute_compress(level=LEVEL)
+            self._digested = digested
+        return self._digested
 
 
 _SETTING = f"zstd dictionary {WITH_DICTIONARY}"
