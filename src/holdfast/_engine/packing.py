@@ -65,7 +65,7 @@ class Packer:
             await self._stored_dictionary()
             if self._dictionary is None:
                 raise Corrupt("the compression dictionary", "it is missing")
-        return _unpacked(segments, self._dictionary)
+        return _unpacked(segments, packings, self._dictionary)
 
     def _packing(self) -> Callable[[Segment], Segment]:
         digested = self._digested_dictionary()
@@ -117,18 +117,19 @@ class Packer:
 _SETTING = f"zstd dictionary {WITH_DICTIONARY}"
 
 
-def _unpacked(segments: Sequence[Segment], dictionary: Any) -> list[bytes]:
+def _unpacked(
+    segments: Sequence[Segment], packings: set[int], dictionary: Any
+) -> list[bytes]:
     """The bytes of segments, by one decompressor for all that are packed alike.
 
     To make a decompressor takes longer than to decompress a message with it. One must
     not be shared by threads, so that each read has its own.
     """
     zstd = _zstd()
-    unpack: dict[int, Callable[[bytes], bytes]] = {
-        PLAIN: bytes,  # gives the same object back
-        ALONE: zstd.ZstdDecompressor().decompress,
-        WITH_DICTIONARY: zstd.ZstdDecompressor(dict_data=dictionary).decompress,
-    }
+    unpack: dict[int, Callable[[bytes], bytes]] = {PLAIN: bytes}  # the same object
+    for packing, used in ((ALONE, None), (WITH_DICTIONARY, dictionary)):
+        if packing in packings:
+            unpack[packing] = zstd.ZstdDecompressor(dict_data=used).decompress
     parts: list[bytes] = []
     try:
         parts += (unpack[segment.packing](segment.data) for segment in segments)

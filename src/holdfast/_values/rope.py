@@ -318,10 +318,14 @@ def _assemble(assembly: _Assembly, pieces: list[Piece], text: bytes) -> Spliced:
 
 
 def _push(body: Body, data: bytes, *, as_list: bool) -> None:
+    text = body.text
     if as_list:
-        body.text[-1:] = b",%b]" % data if body.sizes else b"%b]" % data
+        # The closing bracket gives way to a comma.
+        text[-1:] = b"," if body.sizes else b""
+        text += data
+        text += b"]"
     else:
-        body.text += data
+        text += data
     body.sizes.append(len(data))
 
 

@@ -29,7 +29,7 @@ from holdfast.conversations import counts_of, tally, tally_of
 from holdfast.errors import Corrupt
 
 MESSAGES = "messages"
-# How many segments are read first when only the end of a long list is needed.
+# How many segments are read first, at most, when only the end of a list is needed.
 SOME_SEGMENTS = 16
 
 
@@ -71,7 +71,8 @@ async def newest_of(
     value = known.manifest.values.get(MESSAGES, b"[]")
     if not isinstance(value, Rope) or MESSAGES in known.bodies:
         return (await tail_of(context, known)).newest(count)
-    size = SOME_SEGMENTS
+    # Most segments are turns, which have two messages or more.
+    size = min(max(count, 0) // 2 + 1, SOME_SEGMENTS)
     while True:
         # Not put into the cache, which has whole values only.
         runs = last_runs(value.runs, 0, size)
