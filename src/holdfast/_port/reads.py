@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -28,7 +29,7 @@ class Stored(msgspec.Struct, frozen=True):
     """
 
     thread: ThreadRecord
-    segments: tuple[Segment, ...] | None
+    segments: Sequence[Segment] | None
 
 
 class StateKey(Key[Stored], frozen=True):

@@ -20,7 +20,6 @@ from holdfast._values.rope import (
     Spliced,
     append,
     is_list,
-    joined,
     read_body,
     splice,
     write,
@@ -263,7 +262,7 @@ async def read_values(
         value = known.manifest.values.get(name)
         if isinstance(value, Rope):
             body = await context.body(known, name, value)
-            found[name] = codec.decode(joined(body, as_list=value.is_list))
+            found[name] = codec.decode(body.text)
         elif value is not None:
             found[name] = codec.decode(value)
     return found

@@ -107,6 +107,7 @@ class SqliteBackend:
         self.database = Database(
             self._hooks, busy_timeout=busy_timeout, vfs=vfs or page_checksums()
         )
+        self._read = self.database.read
         self._reading = self.database.reading
         self._exclusively = self.database.exclusively
         self._commits = CommitQueue(self.database)
@@ -210,18 +211,15 @@ class SqliteBackend:
     # --- reading ----------------------------------------------------------------------
 
     async def read(self, keys: Sequence[Key[R]]) -> list[R | None]:
-        with self._reading() as db:
-            return read_all(db, keys)
+        return self._read(lambda db: read_all(db, keys))
 
     async def segments(self, family: int, runs: Sequence[Run]) -> list[Segment]:
-        with self._reading() as db:
-            return read_segments(db, family, runs)
+        return self._read(lambda db: read_segments(db, family, runs))
 
     async def scan(self, query: Query[R]) -> Page[R]:
         if isinstance(query, Outdated) and self._read_only:
             return Page(())
-        with self._reading() as db:
-            return read_page(db, query)
+        return self._read(lambda db: read_page(db, query))
 
     async def changes(self, after: int, limit: int, timeout: float) -> Page[Change]:
         deadline = time.monotonic() + timeout
@@ -238,8 +236,7 @@ class SqliteBackend:
     async def setting(self, name: str, value: bytes | None = None) -> bytes | None:
         if value is not None:
             self._change(lambda db: rows(db, "insert_setting", name=name, value=value))
-        with self._reading() as db:
-            found = rows(db, "setting", name=name)
+        found = self._read(lambda db: rows(db, "setting", name=name))
         return found[0][0] if found else None
 
     async def facts(self) -> Facts:

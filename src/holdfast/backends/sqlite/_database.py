@@ -113,6 +113,26 @@ class Database:
 
     # --- reading ----------------------------------------------------------------------
 
+    def read(self, work: Callable[[apsw.Connection], R]) -> R:
+        """Do one short read.
+
+        The first ones have the writing connection while it is idle: a program with one
+        thread needs no other. Opening one takes as long as reading 200 kB.
+        """
+        if (
+            self._writer is None
+            or not self._readers.is_empty
+            or not self.lock.acquire(blocking=False)
+        ):
+            with self.reading() as db:
+                return work(db)
+        try:
+            with self.hooks.errors():
+                self.make_idle()
+                return work(self._writer or self.writer)
+        finally:
+            self.lock.release()
+
     @contextlib.contextmanager
     def reading(self) -> Generator[apsw.Connection]:
         """A connection for one short read."""

@@ -22,6 +22,7 @@ from holdfast._port import (
     StateKey,
     Stored,
     Surplus,
+    ThreadKey,
 )
 from holdfast._values.records import Change, Page, Run, Segment
 from holdfast.backends._sql.reads import Reads, Statement, to_changes
@@ -83,6 +84,11 @@ def read_one(db: apsw.Connection, key: Key[Any]) -> Any:
     if isinstance(key, StateKey):
         with snapshot(db):
             return _state(db, key)
+    if isinstance(key, ThreadKey):
+        # SQLite plans the statement that also finds tombstones anew for each name.
+        found = row(db, "living_thread", name=key.name)
+        found = found or row(db, "thread_by_name", name=key.name)
+        return CODEC.thread(found) if found else None
     return run(db, READS.key(key))
 
 
@@ -93,7 +99,7 @@ def _state(db: apsw.Connection, key: StateKey) -> Stored | None:
         return None
     if thread.head.seq == key.known:
         return Stored(thread, None)
-    return Stored(thread, tuple(read_segments(db, thread.family, thread.head.runs)))
+    return Stored(thread, read_segments(db, thread.family, thread.head.runs))
 
 
 def read_segments(

@@ -34,8 +34,9 @@ from holdfast.errors import Conflict
 
 def next_seq(db: apsw.Connection) -> int:
     """The number of the next change."""
-    [(seq,)] = rows(db, "next_seq")
-    return int(seq)
+    found: list[Row] = db.execute(QUERIES["next_seq"]).fetchall()
+    number: int = found[0][0]
+    return number
 
 
 class SqliteWrite:

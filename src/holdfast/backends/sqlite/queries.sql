@@ -76,8 +76,14 @@ where number = coalesce(
     (select max(number) from thread where name = :name and deleted_at is not null))
 
 -- name: living_thread
-select {thread_full} from thread_full
-where number = (select number from thread where name = :name and deleted_at is null)
+-- `thread_full` written out, which the first load of a connection plans in half the
+-- time. By number: SQLite would plan a condition on the name anew for each name.
+select {t.thread}, o.name, p.id, {c.checkpoint}
+from thread t
+left join checkpoint c on c.seq = t.head
+left join thread o on o.number = c.thread
+left join checkpoint p on p.seq = c.parent
+where t.number = (select number from thread where name = :name and deleted_at is null)
 
 -- name: live_thread
 select number, family from thread where name = :name and deleted_at is null
