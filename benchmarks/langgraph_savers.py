@@ -100,19 +100,19 @@ def _measure(
     with bench.place() as folder:
         path = os.path.join(folder, "chat.db")
         with opened(path) as (saver, _):
-            talk = _Talk(saver)
+            talk = Talk(saver)
             for _ in range(turns):
                 talk.turn(CHAT)
         measured.size = disk_size(path)
         with opened(path) as (saver, encoder):
-            measured.load = timed(partial(saver.get_tuple, _config(CHAT)))
-            _compare(measured, _Talk(saver), _timed_puts(saver, encoder))
-            found = saver.get_tuple(_config(CHAT)).checkpoint["channel_values"]
+            measured.load = timed(partial(saver.get_tuple, config_of(CHAT)))
+            _compare(measured, Talk(saver), _timed_puts(saver, encoder))
+            found = saver.get_tuple(config_of(CHAT)).checkpoint["channel_values"]
             assert len(found["messages"]) == 2 * (turns + 2 * EDGE)
     return measured
 
 
-def _compare(measured: Measured, talk: _Talk, puts: list[tuple[float, float]]) -> None:
+def _compare(measured: Measured, talk: Talk, puts: list[tuple[float, float]]) -> None:
     """More turns of a conversation, in turns with the first ones of others."""
     for number in range(EDGE):
         measured.turns.append(talk.turn(CHAT))
@@ -125,14 +125,16 @@ def _compare(measured: Measured, talk: _Talk, puts: list[tuple[float, float]]) -
         measured.last += puts
 
 
-class _Talk:
-    def __init__(self, saver: Any) -> None:
+class Talk:
+    """A graph of one scripted node, and a user who talks to it."""
+
+    def __init__(self, saver: Any, schema: Any = MessagesState) -> None:
         self._writer = Writer(1)
-        builder = StateGraph(MessagesState)
+        builder = StateGraph(schema)
         builder.add_node("model", lambda _: self._answer())
         builder.add_edge(START, "model")
         builder.add_edge("model", END)
-        self._app = builder.compile(checkpointer=saver)
+        self.app = builder.compile(checkpointer=saver)
 
     def _answer(self) -> dict[str, Any]:
         return {"messages": [AIMessage(self._writer.text(ASSISTANT_SIZE))]}
@@ -140,7 +142,7 @@ class _Talk:
     def turn(self, thread: str, **options: Any) -> float:
         """Seconds for one turn."""
         said: Any = {"messages": [HumanMessage(self._writer.text(USER_SIZE))]}
-        return timed(partial(self._app.invoke, said, _config(thread), **options))
+        return timed(partial(self.app.invoke, said, config_of(thread), **options))
 
 
 def _timed_puts(saver: Any, encoder: tuple[Any, str]) -> list[tuple[float, float]]:
@@ -168,5 +170,5 @@ def _timed_puts(saver: Any, encoder: tuple[Any, str]) -> list[tuple[float, float
     return puts
 
 
-def _config(thread: str) -> Any:
+def config_of(thread: str) -> Any:
     return {"configurable": {"thread_id": thread}}

@@ -47,7 +47,7 @@ LEVELS = {"full": "on", "normal": "off"}
 
 def postgres(bench: Bench) -> None:
     """Everything there is to measure on a server."""
-    with _server() as url:
+    with private_server() as url:
         for durability in reversed(DURABILITIES):
             _append(bench, url, durability)
         _load(bench, url)
@@ -57,8 +57,9 @@ def postgres(bench: Bench) -> None:
 
 
 @contextlib.contextmanager
-def _server() -> Iterator[str]:
-    servers = import_module("tests.servers")
+def private_server() -> Iterator[str]:
+    """The address of a server that syncs every commit; gone afterwards."""
+    servers = import_module("support.servers")
     with servers.server(servers.NEWEST, SERIOUS) as server:
         yield server.url
 
@@ -349,7 +350,7 @@ def _through(url: str, store: str, make: Callable[[str], Any], count: int) -> Se
         store=f"PostgreSQL, {store}",
         turns=len(samples),
         raw=raw,
-        disk=_relations(url, recorder.schema),
+        disk=relations_size(url, recorder.schema),
         first=median(samples[:20]),
         last=median(samples[-20:]),
         p50=median(samples),
@@ -357,7 +358,7 @@ def _through(url: str, store: str, make: Callable[[str], Any], count: int) -> Se
     )
 
 
-def _relations(url: str, schema: str) -> int:
+def relations_size(url: str, schema: str) -> int:
     """The bytes of all tables of a schema with what belongs to them."""
     with _connect(url) as admin:
         [(size,)] = admin.execute(
