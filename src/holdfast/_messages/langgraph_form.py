@@ -13,6 +13,9 @@ from holdfast._messages.transcript import fields_of, parts_of
 KIND: Final = "langgraph"
 # The value of a state that is not a channel: the rest of a LangGraph checkpoint.
 FRAME: Final = "__checkpoint__"
+# The id of LangGraph's parent, only where that is not the parent in the store. A value
+# of its own, so that the line of a checkpoint is found without reading frames.
+PARENT: Final = "__checkpoint__parent"
 
 # Between the index of the first write of a task and its id, in the key of an entry.
 SEPARATOR: Final = " "

@@ -7,7 +7,7 @@ checkpoint's ``runs``, because backends have to know which segments are in use.
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from hashlib import sha256
 
 import msgspec
@@ -72,9 +72,20 @@ def decode_manifest(checkpoint: Checkpoint) -> Manifest:
     try:
         return _decoded(checkpoint)
     except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise Corrupt(
-            f"the manifest of checkpoint {checkpoint.id!r}", str(error)
-        ) from None
+        raise _damaged(checkpoint, error) from None
+
+
+def value_names(checkpoint: Checkpoint) -> Collection[str]:
+    """The names of the values of a checkpoint; much faster than its manifest."""
+    try:
+        decoded = orjson.loads(checkpoint.manifest)
+        return (decoded.get("mapping") or decoded.get("single") or {}).keys()
+    except (ValueError, AttributeError) as error:
+        raise _damaged(checkpoint, error) from None
+
+
+def _damaged(checkpoint: Checkpoint, error: Exception) -> Corrupt:
+    return Corrupt(f"the manifest of checkpoint {checkpoint.id!r}", str(error))
 
 
 def _decoded(checkpoint: Checkpoint) -> Manifest:

@@ -319,7 +319,7 @@ def test_no_hot_statement_scans_a_table(name, schema, address):
     sql = HOT[name].replace("hf.", f"{schema}.")
     named = set(re.findall(r"%\((\w+)\)s", sql))
     values = {n: 1 if n in NUMBERS else "x" for n in named}
-    values |= {"firsts": [1], "lasts": [2], "durable": True}
+    values |= {"firsts": [1], "lasts": [2], "durable": True, "checkpoints": "[]"}
     values |= {n: [] for n in named if n.startswith("all_") or n in ARRAYS}
     if name.startswith(("entry", "insert_entry")):
         values |= {"thread": 1, "value": b"", "checksum": 1}

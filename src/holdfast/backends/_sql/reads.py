@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar
 
+import orjson
+
 from holdfast._port import (
     Ancestors,
     Candidate,
     Candidates,
+    CheckpointEntries,
     CheckpointKey,
     Entries,
     FamilyEntries,
@@ -61,6 +64,7 @@ class Reads:
             Moves: self._moves,
             Entries: self._entries,
             FamilyEntries: self._family_entries,
+            CheckpointEntries: self._checkpoint_entries,
             Weights: self._weights,
         }
 
@@ -236,6 +240,20 @@ class Reads:
             return Page(tuple(self._codec.entry(row[1:], row[0]) for row in rows))
 
         return Statement("family_entries", values, convert)
+
+    def _checkpoint_entries(self, query: CheckpointEntries) -> Statement[Page[Entry]]:
+        thread = query.thread
+        values = {
+            "family": thread.family,
+            "number": thread.number,
+            "name": thread.id,
+            "checkpoints": orjson.dumps(query.checkpoints).decode(),
+        }
+
+        def convert(rows: list[Row]) -> Page[Entry]:
+            return Page(tuple([self._codec.entry(row, thread.id) for row in rows]))
+
+        return Statement("checkpoint_entries", values, convert)
 
     def _weights(self, query: Weights) -> Statement[Page[Weight]]:
         def convert(rows: list[Row]) -> Page[Weight]:
