@@ -86,6 +86,15 @@ class Journals:
                 return thread if thread.deleted_at is None else None
         raise AssertionError  # the origins of a thread end
 
+    async def of_each(
+        self, checkpoints: Sequence[Checkpoint]
+    ) -> list[ThreadRecord | None]:
+        """The threads whose journals have the entries of checkpoints."""
+        own = self._threads[0]
+        if own is not None and own.forked_from is None and own.deleted_at is None:
+            return [own] * len(checkpoints)
+        return [await self.of(checkpoint) for checkpoint in checkpoints]
+
     async def _thread(self, depth: int) -> ThreadRecord | None:
         """The thread itself, its origin, the origin of that, and so on."""
         if depth == len(self._threads):

@@ -7,18 +7,16 @@ while a later one needs them.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, cast
 
-import msgspec
 from langchain_core.runnables import RunnableConfig
 
 from holdfast._engine.context import Context
 from holdfast._engine.threads.drafts import read_values_of
 from holdfast._messages.langgraph_form import PARENT
 from holdfast._port import Ancestors
-from holdfast._values.manifest import value_names
+from holdfast._values.manifest import has_value
 from holdfast._values.records import Checkpoint
 from holdfast.adapters.langgraph._get import (
     GraphCheckpoint,
@@ -40,9 +38,10 @@ from holdfast.errors import NotFound
 COUNTERS = "counters_since_delta_snapshot"
 # So many ancestors are read at once: if LangGraph did not count them, and at most.
 PAGE, MOST = 50, 1000
+_NONE: Final[frozenset[str]] = frozenset()
 
 
-class _Source(msgspec.Struct, frozen=True):
+class _Source(NamedTuple):
     """A checkpoint that delta channels are computed from.
 
     ``written`` are the channels whose writes on it count, and of these ``stored`` the
@@ -54,6 +53,16 @@ class _Source(msgspec.Struct, frozen=True):
     stored: frozenset[str]
 
 
+class _Sources(NamedTuple):
+    """What channels are computed from, newest first.
+
+    ``lost`` are the channels of which more is needed that was removed.
+    """
+
+    found: list[_Source]
+    lost: frozenset[str]
+
+
 async def history(
     context: Context, types: Types, config: RunnableConfig, channels: Sequence[str]
 ) -> dict[str, Any]:
@@ -62,12 +71,14 @@ async def history(
     if target is None:
         return {channel: {"writes": []} for channel in channels}
     sources = await _sources(context, target, channels)
-    found: dict[str, Any] = {channel: {"writes": []} for channel in channels}
+    writes: dict[str, list[Any]] = {channel: [] for channel in channels}
     for write in await _writes(context, target, sources):
-        found[write.channel]["writes"].append(write.revived(types))
-    for source in sources:
-        for channel, value in (await _stored(context, source)).items():
-            found[channel]["seed"] = types.revive(value)
+        writes[write.channel].append(write.revived(types))
+    found: dict[str, Any] = {c: {"writes": listed} for c, listed in writes.items()}
+    for source in sources.found:
+        if source.stored:
+            for channel, value in (await _stored(context, source)).items():
+                found[channel]["seed"] = types.revive(value)
     return found
 
 
@@ -79,58 +90,72 @@ async def check(context: Context, target: GraphCheckpoint) -> None:
 
 async def needed(context: Context, found: GraphCheckpoint) -> set[str]:
     """The ids of the checkpoints from which delta channels are computed."""
-    sources = _walk(context, found, counted(found.checkpoint))
-    return {source.checkpoint.id async for source in sources if source}
+    sources = await _sources(context, found, counted(found.checkpoint))
+    return {source.checkpoint.id for source in sources.found}
 
 
 async def _sources(
     context: Context, target: GraphCheckpoint, channels: Iterable[str]
-) -> list[_Source]:
-    """The checkpoints from which channels are computed, newest first."""
-    found: list[_Source] = []
-    waiting = frozenset(channels)
-    async for source in _walk(context, target, waiting):
-        if source is None:
-            _refuse_gap(target, waiting)
-        else:
-            found.append(source)
-            waiting = source.written - source.stored
-    return found
+) -> _Sources:
+    """The ancestors of a checkpoint, by LangGraph's parents."""
+    climb = _Climb(channels)
+    current = target.checkpoint
+    steps = _steps(current, climb.waiting)
+    while climb.waiting:
+        parent = await _parent_of(context, current)
+        if parent is None:
+            is_root = current.link is None or has_value(current, PARENT)
+            return _Sources(climb.found, _NONE if is_root else climb.waiting)
+        line: Sequence[Checkpoint] = ()
+        if parent == current.parent:
+            query = Ancestors(start=current, skip=1, limit=steps)
+            line = await context.backend.scan(query)
+        if not line or line[0].id != parent:
+            other = await find_checkpoint(context, target.thread, parent)
+            if other is None:
+                return _Sources(climb.found, climb.waiting)
+            line = (other,)
+        current = climb.along(line)
+    return _Sources(climb.found, _NONE)
 
 
-async def _walk(
-    context: Context, target: GraphCheckpoint, channels: Iterable[str]
-) -> AsyncIterator[_Source | None]:
-    """The ancestors of a checkpoint until all channels have a stored value.
+class _Climb:
+    """The ancestors so far, and the channels of which none has a stored value."""
 
-    Ends with ``None`` where a checkpoint was removed.
-    """
-    waiting = frozenset(channels)
-    if not waiting:
-        return
-    async for above in ancestors(context, target, _steps(target.checkpoint, waiting)):
-        if above is None:
-            yield None
-            return
-        names = value_names(above)
-        stored = frozenset(c for c in waiting if channel_name(c) in names)
-        yield _Source(above, waiting, stored)
-        waiting -= stored
-        if not waiting:
-            return
+    def __init__(self, channels: Iterable[str]) -> None:
+        self.found: list[_Source] = []
+        self.waiting = frozenset(channels)
+
+    def along(self, line: Iterable[Checkpoint]) -> Checkpoint:
+        """Add checkpoints up to one that LangGraph has another parent for; that one."""
+        for checkpoint in line:
+            waiting, stored = self.waiting, _NONE
+            for channel in waiting:
+                if has_value(checkpoint, channel_name(channel)):
+                    stored |= {channel}
+            self.found.append(_Source(checkpoint, waiting, stored))
+            if stored:
+                self.waiting = waiting - stored
+            is_last = checkpoint.link is not None or has_value(checkpoint, PARENT)
+            if is_last or not self.waiting:
+                break
+        return self.found[-1].checkpoint
 
 
 async def _writes(
-    context: Context, target: GraphCheckpoint, sources: Sequence[_Source]
+    context: Context, target: GraphCheckpoint, sources: _Sources
 ) -> list[StoredWrite]:
     """What tasks wrote to channels, in the order in which LangGraph applies it."""
-    checkpoints = [source.checkpoint for source in sources]
+    _refuse_gap(target, sources.lost)
+    checkpoints = [source.checkpoint for source in sources.found]
     journals = await entries_on_each(context, target.thread, checkpoints)
     found: list[StoredWrite] = []
-    for source, entries in zip(reversed(sources), reversed(journals), strict=True):
+    oldest_first = zip(reversed(sources.found), reversed(journals), strict=True)
+    for source, entries in oldest_first:
         if entries is None:
             _refuse_gap(target, source.written)
-        found += [w for w in written(entries or ()) if w.channel in source.written]
+        elif entries:
+            found += [w for w in written(entries) if w.channel in source.written]
     return found
 
 
@@ -147,42 +172,14 @@ async def _target(context: Context, config: RunnableConfig) -> GraphCheckpoint |
 
 async def _stored(context: Context, source: _Source) -> dict[str, Any]:
     """The values of channels that a checkpoint has stored."""
-    if not source.stored:
-        return {}
     names = {channel_name(channel): channel for channel in source.stored}
     found = await read_values_of(context, source.checkpoint, *names)
     return {names[name]: value for name, value in found.items()}
 
 
-async def ancestors(
-    context: Context, found: GraphCheckpoint, steps: int
-) -> AsyncIterator[Checkpoint | None]:
-    """The ancestors of a checkpoint by LangGraph's parents, newest first.
-
-    Ends with ``None`` where a checkpoint was removed. Reads ``steps`` of them at once.
-    """
-    current = found.checkpoint
-    line: deque[Checkpoint] = deque()
-    while (parent := await _parent_of(context, current)) is not None:
-        if not line and current.parent == parent:
-            query = Ancestors(start=current, skip=1, limit=steps)
-            line += await context.backend.scan(query)
-        if line and line[0].id == parent:
-            current = line.popleft()
-        else:
-            line.clear()
-            other = await find_checkpoint(context, found.thread, parent)
-            if other is None:
-                yield None
-                return
-            current = other
-        yield current
-    if current.link is not None and PARENT not in value_names(current):
-        yield None
-
-
 async def _parent_of(context: Context, checkpoint: Checkpoint) -> str | None:
-    if PARENT not in value_names(checkpoint):
+    """The id of LangGraph's parent of a checkpoint, if it was not removed."""
+    if not has_value(checkpoint, PARENT):
         return stored_parent(checkpoint)
     found = await read_values_of(context, checkpoint, PARENT)
     return cast("str | None", found[PARENT])

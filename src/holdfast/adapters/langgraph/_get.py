@@ -185,8 +185,7 @@ async def entries_on_each(
     context: Context, thread: ThreadRecord, checkpoints: Sequence[Checkpoint]
 ) -> list[list[Entry] | None]:
     """The journals of checkpoints that a thread can see, ``None`` for a removed one."""
-    journals = Journals(context, thread)
-    threads = [await journals.of(checkpoint) for checkpoint in checkpoints]
+    threads = await Journals(context, thread).of_each(checkpoints)
     asked: dict[int, tuple[ThreadRecord, list[str]]] = {}
     for checkpoint, journal in zip(checkpoints, threads, strict=True):
         if journal is not None:

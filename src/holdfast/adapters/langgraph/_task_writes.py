@@ -119,6 +119,8 @@ class StoredWrite(msgspec.Struct, frozen=True):
 
 def written(entries: Sequence[Entry]) -> list[StoredWrite]:
     """The writes of a checkpoint, in the order in which LangGraph applies them."""
+    if len(entries) == 1:
+        return _written(entries[0])
     found: dict[tuple[str, int], StoredWrite] = {}
     for entry in entries:
         for write in _written(entry):
