@@ -42,11 +42,13 @@ def task_entry(key: str, value: object) -> TaskEntry | None:
     named, fields = _KEY.fullmatch(key), fields_of(value)
     if named is None or "writes" not in fields:
         return None
-    writes = [_write(write) for write in parts_of(fields["writes"])]
+    found = fields["writes"]
+    writes = [*map(_write, found)] if type(found) is list else []
     return TaskEntry(int(named[1]), named[2], str(fields.get("path", "")), writes)
 
 
 def _write(value: object) -> tuple[str, Any] | None:
     """A channel and its value."""
-    parts = parts_of(value)
-    return (str(parts[0]), parts[1]) if len(parts) == _WRITE else None
+    if type(value) is list and len(value) == _WRITE:
+        return str(value[0]), value[1]
+    return None

@@ -133,8 +133,9 @@ def _written(entry: Entry) -> list[StoredWrite]:
     found = task_entry(entry.key, entry.value)
     if found is None:  # a caller recorded it
         return []
+    path, task = found.path, unescaped(found.task)
     return [
-        StoredWrite(found.path, unescaped(found.task), found.index + n, *write)
-        for n, write in enumerate(found.writes)
+        StoredWrite(path, task, index, *write)
+        for index, write in enumerate(found.writes, found.index)
         if write is not None
     ]
