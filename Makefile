@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 RUN = $(BIN)/python
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help quick test thorough coverage demo bench lint types mypy pyright check format reference clean
+.PHONY: help quick test conformance thorough coverage demo bench lint types mypy pyright check format reference clean
 
 help: ## list what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -16,6 +16,9 @@ quick: $(VENV)/tests-ready ## the tests that need no killed process, server or f
 
 test: $(VENV)/ready ## run all tests
 	$(RUN) -m pytest -n 3 --dist worksteal -q
+
+conformance: $(VENV)/ready ## the rules of a store on your server: HOLDFAST_TEST_POSTGRES=postgresql://…
+	$(BIN)/python -m pytest -n 2 -q tests/backends/postgres/test_postgres_conformance.py
 
 thorough: $(VENV)/ready ## every combination of call, place and breakdown, and servers that fail
 	HOLDFAST_THOROUGH=1 HOLDFAST_CRASH_ROUNDS=1000 HOLDFAST_BITROT_FLIPS=1000 \
@@ -54,7 +57,7 @@ format: $(VENV)/tests-ready ## repair style and formatting
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-reference: $(VENV)/run-ready ## write docs/cli.md and docs/api.md from the code
+reference: $(VENV)/tests-ready ## write docs/cli.md and docs/api.md from the code
 	$(BIN)/python -m holdfast.cli._reference docs/cli.md
 	$(BIN)/python docs/reference.py docs/api.md
 

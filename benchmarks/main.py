@@ -29,6 +29,7 @@ from benchmarks.report import as_json, comparison, duration, failed, progress
 from benchmarks.search import search
 from benchmarks.startup import startup
 from benchmarks.states import load, save
+from benchmarks.telemetry import telemetry
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results.json"
@@ -43,6 +44,7 @@ BENCHMARKS: dict[str, Callable[[Bench], None]] = {
     "fork": fork,
     "history": history,
     "effects": effects,
+    "telemetry": telemetry,
     "savers": savers,
     "processes": processes,
     "disk": disk,

@@ -25,7 +25,16 @@ DECLARATIONS = ("once", "repeatable")
 SYNC = ("Store", "Thread", "Recorder")
 ASYNC = ("AsyncStore", "AsyncThread", "AsyncRecorder")
 # Public modules whose names are not all names of `holdfast` itself.
-MODULES = ("messages", "effects", "strategy", "diff", "tools", "testing", "faults")
+MODULES = (
+    "messages",
+    "effects",
+    "strategy",
+    "diff",
+    "tools",
+    "telemetry",
+    "testing",
+    "faults",
+)
 
 
 def reference() -> str:

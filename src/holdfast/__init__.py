@@ -131,6 +131,7 @@ _LEAVES = {
     "importers",
     "mcp",
     "strategy",
+    "telemetry",
     "testing",
     "tools",
 }

@@ -168,7 +168,7 @@ class Recorder(_Properties):
     ) -> None:
         self._recording = _new_recording(runner.context, id, options)
         # A runner without threads: over a blocking backend it never suspends.
-        awaited = AsyncRunner(runner.context)
+        awaited = runner.without_threads()
         self._steps = Steps(self._recording, awaited, ThreadLock(), plain_result)
         self.resume()
 
@@ -237,9 +237,10 @@ class Recorder(_Properties):
         """Load the conversation again, or go back to one of its checkpoints.
 
         Going back rewinds the thread: what was ahead stays reachable. If messages would
-        be lost, `Conflict` is raised unless you ``discard`` them. The effects that are
-        left behind are in `left_behind`, and one message tells the model about them
-        unless ``tell`` is false; with ``compensate`` they are undone first.
+        be lost, `Conflict` is raised unless you ``discard`` them. Without ``at``, what
+        another worker has recorded meanwhile is loaded and not discarded. The effects
+        that are left behind are in `left_behind`, and one message tells the model about
+        them unless ``tell`` is false; with ``compensate`` they are undone first.
         """
         run(self._steps.resume(at, discard=discard, tell=tell, compensate=compensate))
 

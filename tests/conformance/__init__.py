@@ -67,6 +67,7 @@ from conformance.summaries import SummaryTests, TitleTests, WindowTests
 from conformance.undo import TakenBackTests
 from conformance.values import SizeTests, ValueTests
 from conformance.verify import VerifyTests
+from conformance.workers import SeveralWorkersTests
 from holdfast.testing import StoreTests
 
 
@@ -131,6 +132,7 @@ class RecordTests(
     AutosaveTests,
     DurableLoopTests,
     OpenCallTests,
+    SeveralWorkersTests,
     RewoundEffectTests,
     ForkedEffectTests,
     KeptEffectTests,

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import cast
+from typing import NamedTuple, cast
 
 from holdfast._api.plugins import find_backend, open_damaged_sqlite
 from holdfast._port import Backend
@@ -39,6 +39,24 @@ def open_backend(
     if scheme == "dir":
         return find_backend(scheme)(_folder(address.partition(":")[2]), **options)
     return find_backend(scheme, native=native)(address, **options, **special)
+
+
+class StoreAddress(NamedTuple):
+    """An address without its form: a path is absolute, other addresses are as given."""
+
+    scheme: str
+    name: str
+
+
+def store_address(url: object) -> StoreAddress:
+    """The scheme of an address and what it names."""
+    address = _address(url)
+    scheme, rest = _parts(address)
+    if scheme == "dir":
+        return StoreAddress(scheme, _absolute(address.partition(":")[2]))
+    if scheme == "sqlite":
+        return StoreAddress(scheme, rest if rest == ":memory:" else _absolute(rest))
+    return StoreAddress(scheme, address)
 
 
 def open_damaged_backend(url: object) -> Backend | None:

@@ -28,6 +28,9 @@ def open(url: str | os.PathLike[str], **options: Unpack[OpenOptions]) -> Store: 
     - ``retention``: a policy applied to the whole store after the first save, and then
       after a save at most once in ``prune_every`` (an hour, ``timedelta(0)`` for every
       save); until then there can be more than it keeps.
+    - ``telemetry``: whether operations make spans and metrics of OpenTelemetry (extra
+      ``otel``), or a `holdfast.telemetry.Telemetry` with providers for them. By default
+      they do if the program has set a provider of tracers.
     - ``clock`` gives microseconds UTC, ``new_id`` ids of checkpoints.
     - ``schema``: where the tables are in PostgreSQL, ``"holdfast"``; ``pool``: the
       least and the most connections, ``(1, 10)``; ``partitions``: into how many parts

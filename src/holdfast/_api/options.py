@@ -9,7 +9,8 @@ from typing import Any, Literal, TypedDict, cast
 
 from msgspec.structs import replace
 
-from holdfast._api.address import open_backend, open_damaged_backend
+from holdfast._api.address import open_backend, open_damaged_backend, store_address
+from holdfast._api.plugins import Telemetry, find_telemetry
 from holdfast._engine.cache import Cache
 from holdfast._engine.context import Context
 from holdfast._engine.packing import Packer
@@ -41,6 +42,7 @@ class OpenOptions(TypedDict, total=False):
     pool: tuple[int, int]
     partitions: int
     pgbouncer: bool
+    telemetry: bool | Telemetry | None
 
 
 def open_context(
@@ -48,6 +50,7 @@ def open_context(
 ) -> Context:
     """Open the backend an address names; ``native`` prefers one that is awaited."""
     _check(options)
+    telemetry = find_telemetry(options.get("telemetry"))
     special: dict[str, object] = {n: v for n, v in options.items() if n in SPECIAL}
     backend = open_backend(
         url,
@@ -58,7 +61,11 @@ def open_context(
         busy_timeout=options.get("busy_timeout", 5.0),
         compress=options.get("compress", False),
     )
-    return context_over(backend, options)
+    context = context_over(backend, options)
+    if telemetry is None:
+        return context
+    schema = options.get("schema", "holdfast")
+    return replace(context, observer=telemetry.observer(store_address(url), schema))
 
 
 def context_over(backend: Backend, options: OpenOptions) -> Context:
@@ -147,6 +154,10 @@ _MEANINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "pool": (_is_pool, "two numbers, the least and the most connections"),
     "partitions": (lambda v: type(v) is int and v > 1, "a number greater than 1"),
     "pgbouncer": (lambda v: isinstance(v, bool), "True or False"),
+    "telemetry": (
+        lambda v: v is None or isinstance(v, bool | Telemetry),
+        "True, False or a Telemetry",
+    ),
     "clock": (callable, "callable"),
     "new_id": (callable, "callable"),
 }

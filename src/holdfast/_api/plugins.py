@@ -7,14 +7,15 @@ No other module of the library names a leaf. Each is imported when it is needed,
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, Unpack, runtime_checkable
 
 import msgspec
 
 from holdfast._api.keywords import ImportOptions
-from holdfast._engine.context import Context
+from holdfast._engine.context import Context, Observer
 from holdfast._engine.records import conversations
 from holdfast._port import NEW_THREAD, Backend
 from holdfast._values.keywords import refuse_unknown
@@ -22,6 +23,7 @@ from holdfast._values.records import Progress
 from holdfast.errors import Unsupported
 
 if TYPE_CHECKING:
+    from holdfast._api.address import StoreAddress
     from holdfast.importers import Report as Report  # noqa: PLC0414 - for the store
 
 OpenBackend: TypeAlias = Callable[..., Backend]
@@ -36,6 +38,7 @@ _NATIVE = {"postgresql": "holdfast.backends.postgres:open_native"}
 _DAMAGED_SQLITE = "holdfast.backends.sqlite._damaged_file:find_wreck"
 _PAGE_CHECKSUMS = "holdfast.backends.sqlite._connection:page_checksums"
 _IMPORT = "holdfast.importers:import_into"
+_TELEMETRY = "holdfast.telemetry._telemetry"
 _LANGGRAPH_IMPORT = "holdfast.adapters.langgraph._import:import_into"
 # The kinds of threads with messages, in which `store.search` looks. A table, and not a
 # call that an adapter makes when it is imported: a search must also find the threads of
@@ -55,6 +58,36 @@ def find_backend(scheme: str, *, native: bool = False) -> OpenBackend:
             raise
         raise _missing_extra("PostgreSQL", "postgres") from error
     return backend
+
+
+@runtime_checkable
+class Telemetry(Protocol):
+    """What `holdfast.telemetry.Telemetry` is to the rest of the library."""
+
+    def observer(self, address: StoreAddress, schema: str) -> Observer:
+        """The observer of the operations of one store."""
+        ...
+
+
+def find_telemetry(choice: bool | Telemetry | None) -> Telemetry | None:
+    """The telemetry of a store; with ``None`` only if the program has a provider."""
+    if not isinstance(choice, bool | None):
+        return choice
+    if choice is False or (choice is None and not _has_tracer_provider()):
+        return None
+    module = import_extra(_TELEMETRY, "telemetry", "otel")
+    telemetry: Telemetry = module.default()
+    return telemetry
+
+
+def _has_tracer_provider() -> bool:
+    # A program that has set a provider has imported this module: nothing has to be
+    # imported, or even be installed, to ask.
+    trace: Any = sys.modules.get("opentelemetry.trace")
+    if trace is None:
+        return False
+    nothing = (trace.ProxyTracerProvider, trace.NoOpTracerProvider)
+    return not isinstance(trace.get_tracer_provider(), nothing)
 
 
 def import_extra(module: str, what: str, extra: str) -> Any:

@@ -11,6 +11,9 @@ The second parameter of an operation for `save` is the thread that it changes: i
 or a value that has it as ``thread``.
 
 Adapters and tools run their own operations through ``store.runner``.
+
+`ObservedRunner` and `ObservedAsyncRunner` show every operation to an observer first.
+Stores without one have the plain classes, and do not pay for it.
 """
 
 from __future__ import annotations
@@ -19,8 +22,9 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from holdfast._api.worker import LoopThreads, Worker
-from holdfast._engine.context import Context
+from holdfast._engine.context import Context, Observation, Observer
 from holdfast._port import run
+from holdfast._values.records import Page
 
 
 class OfThread(Protocol):
@@ -37,6 +41,10 @@ T = TypeVar("T")
 Named = TypeVar("Named", bound=str | OfThread)
 # Starts a coroutine; its first parameter is the context.
 Operation: TypeAlias = Callable[Concatenate[Context, P], Coroutine[Any, Any, T]]
+# An operation that takes a cursor, a limit and for how many seconds it may wait.
+Polled: TypeAlias = Operation[[int, int, float], Page[T]]
+
+POLL_SECONDS = 0.02
 
 
 class Runner:
@@ -73,7 +81,11 @@ class Runner:
 
     def for_async(self) -> AsyncRunner:
         """A runner for async callers of the same store."""
-        return AsyncRunner(self.context, LoopThreads())
+        return _new_async_runner(self.context, LoopThreads())
+
+    def without_threads(self) -> AsyncRunner:
+        """A runner for coroutines that never suspend, over the blocking backend."""
+        return _new_async_runner(self.context)
 
 
 class AsyncRunner:
@@ -118,6 +130,24 @@ class AsyncRunner:
         lane = thread if isinstance(thread, str) else thread.thread
         return await self._threads.save(coroutine, lane)
 
+    async def poll(
+        self, operation: Polled[T], after: int, limit: int, timeout: float
+    ) -> Page[T]:
+        """The page of an operation that waits while there is nothing to return."""
+        if self._threads is None:
+            return await operation(self.context, after, limit, timeout)
+        import asyncio  # noqa: PLC0415 - the sync API does not need it
+
+        # Wait here and not in a thread: watchers must not use up the threads.
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout
+        while True:
+            page = await self._threads.run(operation(self.context, after, limit, 0.0))
+            remaining = deadline - loop.time()
+            if page or remaining <= 0:
+                return page
+            await asyncio.sleep(min(POLL_SECONDS, remaining))
+
     async def close(self) -> None:
         """Finish the running operations, then release everything."""
         self.context.cache.clear()
@@ -131,14 +161,89 @@ class AsyncRunner:
 
     def for_sync(self) -> Runner | None:
         """A runner for sync callers of the store, ``None`` if it must be awaited."""
-        return Runner(self.context) if self.context.backend.blocking else None
+        return new_runner(self.context) if self.context.backend.blocking else None
 
     def for_async(self) -> AsyncRunner:
         """The runner for async callers of the same store."""
         return self
 
 
-def runner_for(context: Context) -> AsyncRunner:
+class ObservedRunner(Runner):
+    """As `Runner`; the context has an observer, which sees every operation."""
+
+    def run(
+        self, operation: Operation[P, T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        with _observer(self.context).observe(operation, args) as seen:
+            result = super().run(_within(seen, operation), *args, **kwargs)
+            seen.finish(result)
+            return result
+
+    save = run
+
+
+class ObservedAsyncRunner(AsyncRunner):
+    """As `AsyncRunner`; the context has an observer, which sees every operation."""
+
+    async def run(
+        self, operation: Operation[P, T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        with _observer(self.context).observe(operation, args) as seen:
+            result = await super().run(_within(seen, operation), *args, **kwargs)
+            seen.finish(result)
+            return result
+
+    async def save(
+        self,
+        operation: Operation[Concatenate[Named, P], T],
+        thread: Named,
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        with _observer(self.context).observe(operation, (thread, *args)) as seen:
+            within = _within(seen, operation)
+            result = await super().save(within, thread, *args, **kwargs)
+            seen.finish(result)
+            return result
+
+    async def poll(
+        self, operation: Polled[T], after: int, limit: int, timeout: float
+    ) -> Page[T]:
+        with _observer(self.context).observe(operation, (after, limit)) as seen:
+            within = _within(seen, operation)
+            return await super().poll(within, after, limit, timeout)
+
+
+def _observer(context: Context) -> Observer:
+    assert context.observer is not None
+    return context.observer
+
+
+def _within(seen: Observation, operation: Operation[P, T]) -> Operation[P, T]:
+    """An operation that runs in the context of its observation."""
+
+    def start(
+        context: Context, /, *args: P.args, **kwargs: P.kwargs
+    ) -> Coroutine[Any, Any, T]:
+        return operation(seen.context(context), *args, **kwargs)
+
+    return start
+
+
+def new_runner(context: Context) -> Runner:
+    """The runner of a store that was opened for sync callers."""
+    return Runner(context) if context.observer is None else ObservedRunner(context)
+
+
+def new_async_runner(context: Context) -> AsyncRunner:
     """The runner of a store that was opened for async callers."""
     backend = context.backend
-    return AsyncRunner(context, Worker(backend) if backend.blocking else None)
+    return _new_async_runner(context, Worker(backend) if backend.blocking else None)
+
+
+def _new_async_runner(
+    context: Context, threads: Worker | LoopThreads | None = None
+) -> AsyncRunner:
+    made = AsyncRunner if context.observer is None else ObservedAsyncRunner
+    return made(context, threads)

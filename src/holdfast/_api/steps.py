@@ -95,7 +95,12 @@ class Steps:
                     thread=recording.thread,
                 )
             request = LoadRequest(
-                id=setup.id, at=at, owner=setup.owner, discard=discard
+                id=setup.id,
+                at=at,
+                owner=setup.owner,
+                discard=discard,
+                known_keys=(*recording.kept_keys, *recording.obsolete),
+                known_id=recording.unclaimed or recording.next_id,
             )
             found = await self._runner.run(storage.load, request)
             recording.load(found, tell=tell and not compensate)
@@ -164,7 +169,7 @@ class Steps:
         new = self._recording.part()
         id_ = self._recording.setup.id
         try:
-            await self._runner.save(storage.keep, new, id_)
+            is_kept = await self._runner.save(storage.keep, new, id_)
         except Conflict as conflict:
             if not self._recording.follow(conflict.found):
                 raise
@@ -173,7 +178,11 @@ class Steps:
             self._recording.doubt(new)
             raise
         else:
-            self._recording.kept(new)
+            if is_kept:
+                self._recording.kept(new)
+                return
+            self._recording.claimed(new)
+            await self._keep()
 
     # --- saving -----------------------------------------------------------------------
 
@@ -191,6 +200,8 @@ class Steps:
             return await self._flush(label=label, tags=tags, metadata=metadata)
 
     async def _flush(self, **how: Any) -> Checkpoint:
+        if self._recording.unclaimed is not None:
+            await self._keep()
         batch = self._recording.batch(**how)
         saved = await self._runner.save(storage.flush, batch)
         return self._recording.saved(batch, saved)
@@ -246,7 +257,10 @@ class Steps:
             # It is not known whether the last save came through, and with it not to
             # which checkpoint the call belongs.
             await self._flush()
-            made = recording.journaled(made.call, tool)
+        else:
+            # A line that is not durable must not take over what another one has.
+            await self._keep()
+        made = recording.journaled(made.call, tool)
         permitted = await self._runner.save(
             calls.permit, made, recording.line, recording.policy(tool), again=again
         )
@@ -369,9 +383,14 @@ class Steps:
 
     async def compensate(self) -> Compensation:
         recording = self._recording
-        found = await self._runner.run(undo.to_undo, recording.thread, recording.line)
+
+        async def find() -> list[Effect]:
+            return await self._runner.run(
+                undo.to_undo_beside, recording.thread, recording.line
+            )
+
         return await undo.undo_all(
-            found, self._declared, self._runner.save, self._finished
+            find, self._declared, self._runner.save, self._finished
         )
 
     def _declared(self, tool: str) -> Declaration:

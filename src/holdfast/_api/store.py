@@ -22,7 +22,7 @@ from holdfast._api.keywords import (
     threads_query,
 )
 from holdfast._api.options import open_new, over
-from holdfast._api.runner import Runner, runner_for
+from holdfast._api.runner import new_async_runner, new_runner
 from holdfast._api.thread import AsyncThread, Thread
 from holdfast._engine.context import Context
 from holdfast._engine.records import agent_snapshots, last_messages
@@ -54,8 +54,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-POLL_SECONDS = 0.02
-
 
 async def backup(context: Context, to: str) -> None:
     """Copy the store into a new file."""
@@ -70,7 +68,7 @@ class Store:
     """
 
     def __init__(self, context: Context) -> None:
-        self.runner = Runner(context)
+        self.runner = new_runner(context)
         self.agents = Agents(self.runner)
         self.conversations = Conversations(self.runner)
         self.documents = Documents(self.runner)
@@ -335,7 +333,7 @@ class AsyncStore:
     """As `Store`, awaited; made by `holdfast.open_async`."""
 
     def __init__(self, context: Context) -> None:
-        self.runner = runner_for(context)
+        self.runner = new_async_runner(context)
         self.agents = AsyncAgents(self.runner)
         self.conversations = AsyncConversations(self.runner)
         self.documents = AsyncDocuments(self.runner)
@@ -497,16 +495,4 @@ class AsyncStore:
     async def changes(
         self, after: int = 0, *, limit: int = 1000, timeout: float = 0.0
     ) -> Page[Change]:
-        if not self.runner.context.backend.blocking:
-            return await self.runner.run(listing.changes, after, limit, timeout)
-        import asyncio  # noqa: PLC0415 - the sync API does not need it
-
-        # Wait here and not in the worker: watchers must not use up its threads.
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + timeout
-        while True:
-            page = await self.runner.run(listing.changes, after, limit, 0.0)
-            remaining = deadline - loop.time()
-            if page or remaining <= 0:
-                return page
-            await asyncio.sleep(min(POLL_SECONDS, remaining))
+        return await self.runner.poll(listing.changes, after, limit, timeout)

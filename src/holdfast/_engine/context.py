@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from types import TracebackType
+from typing import Protocol, Self
 
 import msgspec
 
@@ -18,6 +20,8 @@ class Context(msgspec.Struct, frozen=True):
     """A backend with the store's cache, packer, clock and source of ids.
 
     ``after_save`` is called after each committed save; it applies the retention.
+    ``observer`` watches the operations of the store. ``traceparent`` is the trace of
+    which an operation is part; the checkpoints that it saves keep it.
     """
 
     backend: Backend
@@ -26,6 +30,8 @@ class Context(msgspec.Struct, frozen=True):
     clock: Callable[[], int]
     new_id: Callable[[], str]
     after_save: Callable[[Context], Awaitable[None]] | None = None
+    observer: Observer | None = None
+    traceparent: str | None = None
 
     async def find_thread(self, name: str) -> ThreadRecord | None:
         """A thread that is not deleted, ``None`` if there is none."""
@@ -65,6 +71,37 @@ class Context(msgspec.Struct, frozen=True):
             body = read_body(rope, await self.packer.unpack(segments))
             known.bodies[name] = body
         return body
+
+
+class Observation(Protocol):
+    """One operation that is watched: entered before it starts, left after its end."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
+
+    def context(self, context: Context) -> Context:
+        """The context to run in, instead of the store's own."""
+        ...
+
+    def finish(self, result: object) -> None:
+        """Take note of the result; not called if the operation raised."""
+        ...
+
+
+class Observer(Protocol):
+    """Watches the operations of a store; the runners ask it for each of them."""
+
+    def observe(
+        self, operation: Callable[..., object], args: Sequence[object]
+    ) -> Observation:
+        """An operation that is about to start; ``args`` are without the context."""
+        ...
 
 
 def missing_thread(name: str) -> NotFound:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from holdfast._messages.transcript import fields_of, parts_of
+from holdfast._messages.transcript import fields_of
 
 # The kind of the threads.
 KIND: Final = "langgraph"

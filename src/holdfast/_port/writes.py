@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -73,6 +74,10 @@ class Write(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     thread itself that are removed, other keys than those of ``entries``; keys that do
     not exist are passed over. If only the journal is changed, forgetting leaves a move
     of the kind ``forget``.
+
+    ``report``, if there is one, is called after the commit with how many commits shared
+    the transaction, and how many seconds it took to make them durable (``None`` if that
+    is not known). A backend that knows neither does not call it.
     """
 
     thread: str
@@ -88,6 +93,7 @@ class Write(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     replace_entries: bool = False
     family_wide: bool = False
     forget: tuple[str, ...] = ()
+    report: Callable[[int, float | None], None] | None = None
 
 
 class Receipt(msgspec.Struct, frozen=True):

@@ -28,6 +28,9 @@ PIN = "pin"
 # The key in a thread's metadata for what it may do in the world; callers do not see it.
 EFFECTS = "holdfast:effects"
 
+# The key in a checkpoint's metadata for the trace in which it was saved.
+TRACEPARENT = "holdfast:traceparent"
+
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LONGEST_NAME = 512
 LARGEST = 1 << 62
@@ -102,7 +105,18 @@ class Checkpoint(msgspec.Struct, frozen=True, gc=False):
     @property
     def metadata(self) -> dict[str, object]:
         """The ``metadata`` that was given when saving."""
-        return decode_metadata(self.encoded_metadata)
+        found = decode_metadata(self.encoded_metadata)
+        found.pop(TRACEPARENT, None)
+        return found
+
+    @property
+    def traceparent(self) -> str | None:
+        """The W3C ``traceparent`` of the trace it was saved in, ``None`` without one.
+
+        It is kept while the store has telemetry and the caller is in a trace.
+        """
+        found = decode_metadata(self.encoded_metadata).get(TRACEPARENT)
+        return found if isinstance(found, str) else None
 
     def _shown_time(self) -> str:
         try:
@@ -238,15 +252,32 @@ def encode_metadata(metadata: object, path: str = "metadata") -> bytes:
     """The bytes of a metadata mapping, empty for none."""
     if metadata is None or metadata == {}:
         return b""
-    if type(metadata) is dict:
-        return codec.encode(cast("object", metadata), path)
-    raise Unstorable(path, "must be a dict; pass dict(...)")
+    if type(metadata) is not dict:
+        raise Unstorable(path, "must be a dict; pass dict(...)")
+    fields = cast("dict[object, object]", metadata)
+    if TRACEPARENT in fields:
+        raise Unstorable(path, f"the key {TRACEPARENT!r} is Holdfast's; use another")
+    return codec.encode(fields, path)
 
 
 def decode_metadata(data: bytes) -> dict[str, object]:
     """The inverse of `encode_metadata`."""
     # `encode_metadata` accepts dicts only, and checksums cover the bytes.
     return cast("dict[str, object]", codec.decode(data)) if data else {}
+
+
+def with_traceparent(metadata: bytes, traceparent: str) -> bytes:
+    """Encoded metadata of a checkpoint with a trace, unless they have one already."""
+    return codec.encode({TRACEPARENT: traceparent} | decode_metadata(metadata))
+
+
+def without_traceparent(metadata: bytes) -> bytes:
+    """Encoded metadata as `encode_metadata` made them, without a trace."""
+    if TRACEPARENT.encode() not in metadata:
+        return metadata
+    fields = decode_metadata(metadata)
+    fields.pop(TRACEPARENT, None)
+    return encode_metadata(fields)
 
 
 def checked_name(

@@ -39,6 +39,7 @@ EXTRAS = {
     "mcp": "mcp",
     "langgraph": "langgraph-checkpoint",
     "openai-agents": "openai-agents",
+    "otel": "opentelemetry-api",
 }
 
 

@@ -12,8 +12,9 @@ from holdfast._values.records import EPOCH, Checkpoint, Move, ThreadRecord
 
 
 def checkpoint_document(checkpoint: Checkpoint) -> dict[str, Any]:
-    """A checkpoint without its state."""
-    return {
+    """A checkpoint without its state; with its ``traceparent``, if it has one."""
+    trace = checkpoint.traceparent
+    document = {
         "id": checkpoint.id,
         "thread": checkpoint.thread,
         "step": checkpoint.step,
@@ -27,6 +28,7 @@ def checkpoint_document(checkpoint: Checkpoint) -> dict[str, Any]:
         "digest": checkpoint.digest,
         "metadata": plain(checkpoint.metadata),
     }
+    return document if trace is None else {**document, "traceparent": trace}
 
 
 def thread_document(thread: ThreadRecord) -> dict[str, Any]:

@@ -59,7 +59,7 @@ def waiting_of(store: Store, record: ThreadRecord) -> ThreadWaits:
 
 async def _in_journal(context: Context, record: ThreadRecord) -> ThreadWaits:
     pending = await find_pending(context, record)
-    next_id = pending.parts[0].next_id if pending.parts else None
+    next_id = pending.parts[-1].next_id if pending.parts else None
     line = line_at(record, record.head, next_id)
     return ThreadWaits(
         calls=tuple(await interrupted(context, record.id, line)),

@@ -13,6 +13,7 @@ from adapters.openai_agents.sessions import opened, user
 from holdfast.adapters.openai_agents import HoldfastSession
 from holdfast.cli import main
 from holdfast.retention import Retention
+from holdfast.strategy import never
 
 set_tracing_disabled(True)
 
@@ -191,3 +192,41 @@ def test_a_fork_keeps_what_its_origin_took_back(memory):
 
     assert [len(found.undone) for found in (first, second)] == [0, 1]
     assert bank.cancelled == ["a"]
+
+
+def test_a_recorder_takes_over_the_payment_that_a_session_took_back(memory):
+    bank, session = Bank(), HoldfastSession("chat", memory)
+    asyncio.run(bank.pay(session, wants("a")))
+    asyncio.run(popped(session))
+    paid = []
+
+    @holdfast.once(key=("to", "amount"))
+    def pay(to, amount, ref):
+        paid.append(ref)
+
+    run = memory.conversations.recorder("chat", tools={"pay": pay})
+    arguments = json.dumps({"to": "bob", "amount": 500, "ref": "b"})
+    function = {"name": "pay", "arguments": arguments}
+    asked = {"id": "call_b", "type": "function", "function": function}
+    run.llm_response({"role": "assistant", "content": None, "tool_calls": [asked]})
+
+    assert run.call("call_b") == "receipt a"
+    assert paid == []
+
+
+def test_calls_that_workers_claim_in_turn_stay_after_a_session_took_others_back(
+    memory,
+):
+    asyncio.run(Bank().pay(HoldfastSession("chat", memory), wants("a")))
+    asyncio.run(popped(HoldfastSession("chat", memory)))
+    function = {"name": "pay", "arguments": '{"to": "eve"}'}
+    asked = {"id": "call_b", "type": "function", "function": function}
+    tools = {"pay": lambda to: f"paid {to}"}
+    run = memory.conversations.recorder("chat", tools=tools, save=never())
+    run.llm_response({"role": "assistant", "content": None, "tool_calls": [asked]})
+    run.tool_result("call_b", run.call("call_b"))
+    memory.conversations.recorder("chat", save=never()).add(user("And?"))
+
+    listed = memory.conversations.thread("chat").effects()
+
+    assert [effect.call_id for effect in listed] == ["call_b"]

@@ -10,7 +10,7 @@ import pytest
 import holdfast
 from conformance import ConformanceTests
 from holdfast.testing import blocking
-from support import servers
+from support import citus, servers
 
 # Every server that is there and both doors are tried, but not each server with each
 # door: it would take as long again and has never found anything more.
@@ -18,9 +18,15 @@ OLDEST, NEWEST = servers.NAMES[0], servers.NAMES[-1]
 
 
 def emptied(server):
-    """A schema that is emptied between tests, which is faster than a new one."""
-    name = f"test_{uuid.uuid4().hex}"
-    return contextlib.closing(servers.Emptied(servers.shared(server), name))
+    """A schema that is emptied between tests, which is faster than a new one.
+
+    Where there is Citus, its tables are distributed.
+    """
+    url, name = servers.shared(server), f"test_{uuid.uuid4().hex}"
+    holdfast.open(url, schema=name).close()
+    if citus.is_there(url):
+        citus.apply_recipe(url, name)
+    return contextlib.closing(servers.Emptied(url, name))
 
 
 @pytest.fixture(scope="session")

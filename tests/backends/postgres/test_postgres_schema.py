@@ -257,15 +257,3 @@ def test_families_are_spread_over_the_parts(place):
             assert len(parts) == 4
             assert sum(count for _, count in parts) == 40
         assert store.verify().problems == ()
-
-
-def test_the_hot_statements_look_into_one_part(place):
-    with place.open(partitions=4) as store:
-        head = store.thread("a").save({"messages": ["x" * 500]})
-
-        plan = place.run(
-            "explain select * from hf.checkpoint_full"
-            f" where family = {head.family} and seq = {head.seq}"
-        )
-
-        assert sum("checkpoint_" in line for (line,) in plan) <= 2

@@ -94,3 +94,21 @@ def test_what_failed_or_was_undone_is_not_undone(memory, world):
     assert [effect.call_id for effect in run.compensate().undone] == ["call-1"]
     assert run.compensate() == Compensation()
     assert world.cancelled == ["a1"]
+
+
+def test_an_effect_taken_over_meanwhile_is_not_undone(memory, world):
+    def another_pays(effect):
+        assert pay(recorder(memory, world), "call-3", "c1") == {"receipt": "a1"}
+        world.cancel(effect)
+
+    asked(memory, world)
+    tools = world.tools(undo=another_pays)
+    run = memory.conversations.recorder("c", tools=tools)
+    pay(run, "call-1", "a1")
+    pay(run, "call-2", "b1", to="eve")
+    run.resume(at="label:asked", discard=True)
+
+    found = run.compensate()
+
+    assert [effect.call_id for effect in found.undone] == ["call-2"]
+    assert world.cancelled == ["b1"]

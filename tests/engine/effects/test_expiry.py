@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from holdfast import Retention
+from holdfast.strategy import never
 from support.payments import World, asking_to_pay, make, pay
 
 ASKED = {"role": "user", "content": "Pay Bob 500."}
@@ -16,8 +17,8 @@ def world():
     return World()
 
 
-def recorder(store, world, id="c"):
-    return store.conversations.recorder(id, tools=world.tools())
+def recorder(store, world, id="c", **more):
+    return store.conversations.recorder(id, tools=world.tools(), **more)
 
 
 def asked(store, world):
@@ -116,3 +117,22 @@ def test_a_result_stays_in_a_conversation_without_a_checkpoint(store, clock, wor
     run = recorder(store, world)
     assert run.open_calls == []
     assert references(world) == ["a1"]
+
+
+def test_a_call_stays_on_the_line_that_workers_have_claimed_in_turn(
+    memory, clock, world
+):
+    run = asked(memory, world)
+    pay(run, "call-1", "a1", to="eve")
+    run.save()
+    clock.advance(2 * HOUR)
+    pay(recorder(memory, world, save=never()), "call-2", "a2")
+    for name in ("second", "third"):
+        run = recorder(memory, world, save=never())
+        run.add({"role": "user", "content": name})
+
+    memory.prune(Retention(effects=HOUR))
+
+    run.save()
+    made = memory.conversations.thread("c").effects()
+    assert [effect.arguments["ref"] for effect in made] == ["a2"]

@@ -16,7 +16,7 @@ import msgspec
 from holdfast._engine.context import Context
 from holdfast._engine.effects import ledger
 from holdfast._engine.effects.line import Line
-from holdfast._engine.threads import journal
+from holdfast._engine.threads import journal, pending
 from holdfast._messages.transcript import TranscriptCall
 from holdfast._port import Start
 from holdfast.effects import Effect, Place, Policy
@@ -159,7 +159,7 @@ async def permit(
     if found is None or again:
         return Permission(attempt, found.effect.place if found else None)
     _refuse_earlier(made, found, policy)
-    return await _take_over(context, made, attempt, found.effect, found.effect.result)
+    return await _take_over_unless_undone(context, made, attempt, found.effect)
 
 
 def _refuse_other(made: JournaledCall, status: CallStatus) -> None:
@@ -201,6 +201,18 @@ def _interrupted(
         f"{what} began, here or elsewhere, and did not end: it may or may not have"
         " taken effect. Look, then pass again=True to make it once more, or record its"
         f" result with resolve({call.id!r}, result)",
+        code=INTERRUPTED,
+        thread=made.thread,
+    )
+
+
+def _undoing(made: JournaledCall) -> Conflict:
+    call = made.call
+    return Conflict(
+        f"what call {call.id!r} of {call.name!r} means was done before and is being"
+        " undone, or its undoing was interrupted: it may or may not be in force. Look,"
+        " then pass again=True to make the call, or record the result with"
+        f" resolve({call.id!r}, result)",
         code=INTERRUPTED,
         thread=made.thread,
     )
@@ -279,6 +291,28 @@ async def _take_over(
     }
     in_force = await _record(context, made.thread, made.start, values)
     return Permission(attempt, is_completed=True, result=in_force[end]["result"])
+
+
+async def _take_over_unless_undone(
+    context: Context, made: JournaledCall, attempt: int, effect: Effect
+) -> Permission:
+    taken = await _take_over(context, made, attempt, effect, effect.result)
+    # Looked up after the entries: of two workers, of which one takes an effect over and
+    # the other one undoes it, at least one finds the entry of the other.
+    if await ledger.is_being_undone(context, effect.replays or effect.place):
+        await _withdraw(context, made, attempt)
+        raise _undoing(made)
+    return taken
+
+
+async def _withdraw(context: Context, made: JournaledCall, attempt: int) -> None:
+    """Forget that this line has taken over an earlier effect."""
+    keys = (
+        ledger.begin_key(made.key, attempt),
+        ledger.end_key(made.key, attempt),
+        ledger.effect_key(made, attempt),
+    )
+    await pending.forget(context, made.thread, keys)
 
 
 async def complete(

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 
 from holdfast._engine.context import Context
 from holdfast._engine.effects import ledger
-from holdfast._engine.threads.anchors import ANCHOR, EFFECT
+from holdfast._engine.threads.anchors import (
+    ANCHOR,
+    EFFECT,
+    anchor_of,
+    reached,
+    successors_in,
+)
 from holdfast._engine.threads.load import load
 from holdfast._engine.threads.pending import find_pending
 from holdfast._messages.transcript import fields_of, open_calls, parts_of
@@ -28,12 +35,12 @@ async def expired(context: Context, family: int, before: int) -> list[Write]:
     old = _old(found, before, await _waiting(context, family))
     if not old:
         return []
-    staying = {(e.thread, e.checkpoint) for e in found if e not in old}
     keys: dict[str, list[str]] = defaultdict(list)
     for effect in old:
         keys[effect.thread] += _keys(effect)
-        if effect.checkpoint and (effect.thread, effect.checkpoint) not in staying:
-            keys[effect.thread].append(ANCHOR + effect.checkpoint)
+    staying = {effect.checkpoint for effect in found if effect not in old}
+    for thread, key in await _unneeded(context, family, staying):
+        keys[thread].append(key)
     for thread, key in await _indexed(context, family, {e.place for e in old}):
         keys[thread].append(key)
     at = context.clock()
@@ -82,6 +89,17 @@ def _keys(effect: Effect) -> list[str]:
         *(f"{ledger.CALL}{number}:{when}:{key}" for when in whens),
         *(f"{ledger.UNDO}{number}:{when}:{key}" for when in whens),
     ]
+
+
+async def _unneeded(
+    context: Context, family: int, anchors: Iterable[str | None]
+) -> list[tuple[str, str]]:
+    """The threads and keys of entries that name successors of no such anchor."""
+    query = FamilyEntries(family=family, prefix=ANCHOR)
+    entries = await context.backend.scan(query)
+    later = successors_in(entries)
+    needed = {id_ for anchor in anchors if anchor for id_ in reached(anchor, later)}
+    return [(e.thread, e.key) for e in entries if anchor_of(e.key) not in needed]
 
 
 async def _indexed(

@@ -213,9 +213,17 @@ async def held_by(
 
 async def is_undone(context: Context, place: Place) -> bool:
     """Whether the effect at a place was undone."""
+    return _value(await _undo_entry(context, place, "end")).get("status") == COMPLETED
+
+
+async def is_being_undone(context: Context, place: Place) -> bool:
+    """Whether it was begun to undo the effect at a place, with or without an end."""
+    return await _undo_entry(context, place, "begin") is not None
+
+
+async def _undo_entry(context: Context, place: Place, when: str) -> Entry | None:
     thread, key, attempt = place
-    ended = await journal.find_entry(context, thread, f"{UNDO}{attempt}:end:{key}")
-    return _value(ended).get("status") == COMPLETED
+    return await journal.find_entry(context, thread, f"{UNDO}{attempt}:{when}:{key}")
 
 
 def shown_time(effect: Effect) -> str:

@@ -59,20 +59,33 @@ class Line:
         """Whether an anchor is on the line; calls of older versions have none."""
         if anchor is None or anchor == self.next_id:
             return True
-        if self.head is None:
-            return False
         if anchor not in self._known:
-            self._known[anchor] = await self._find(context, self.head, anchor)
+            head = self.head
+            is_found = head is not None and await self._find(context, head, anchor)
+            self._known[anchor] = is_found or await self._follows(context, anchor)
         return self._known[anchor]
+
+    async def is_ahead(self, context: Context, anchor: str) -> bool:
+        """Whether the calls of an anchor are in what is saved next."""
+        if anchor == self.next_id:
+            return True
+        if self.next_id is None or self.family is None:
+            return False
+        later = await successors(context, self.family, anchor)
+        return any([await self.is_ahead(context, successor) for successor in later])
+
+    async def _follows(self, context: Context, anchor: str) -> bool:
+        """Whether the line has a checkpoint that has the calls of another one."""
+        if self.family is None:
+            return False
+        later = await successors(context, self.family, anchor)
+        return any([await self.holds(context, successor) for successor in later])
 
     async def _find(self, context: Context, head: Checkpoint, anchor: str) -> bool:
         if anchor == head.id:
             return True
         [found] = await context.backend.read([CheckpointKey(head.family, anchor)])
-        if found is None:
-            later = await successors(context, head.family, anchor)
-            return any([await self.holds(context, successor) for successor in later])
-        if found.step >= head.step:
+        if found is None or found.step >= head.step:
             return False
         query = Ancestors(start=head, from_step=found.step, down_to_step=found.step)
         return [c.id for c in await context.backend.scan(query)] == [anchor]

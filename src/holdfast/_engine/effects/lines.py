@@ -33,13 +33,26 @@ async def line_of(
 
 
 def line_at(
-    record: ThreadRecord, at: Checkpoint | None, next_id: str | None = None
+    record: ThreadRecord,
+    at: Checkpoint | None,
+    next_id: str | None = None,
+    known: dict[str, bool] | None = None,
 ) -> Line:
-    """The line of a thread that ends at a checkpoint, with the id saved next on it."""
+    """The line of a thread that ends at a checkpoint, with the id saved next on it.
+
+    ``known`` is what was found out about anchors on it before.
+    """
     if record.kind == langgraph_form.KIND:
         return GraphLine(record.family, at)
     if record.kind == _CONVERSATION and at is not None:
-        # A session that took items back may have taken calls of a recorder back too.
-        by_items = SUMMARY in decode_manifest(at).values
-        return TranscriptLine(record.family, at, next_id, by_items=by_items)
-    return Line(record.family, at, next_id)
+        return conversation_line(at, next_id, known)
+    return Line(record.family, at, next_id, known)
+
+
+def conversation_line(
+    at: Checkpoint, next_id: str | None, known: dict[str, bool] | None = None
+) -> Line:
+    """The line of a conversation that ends at a checkpoint."""
+    # A session that took items back may have taken calls of a recorder back too.
+    by_items = SUMMARY in decode_manifest(at).values
+    return TranscriptLine(at.family, at, next_id, by_items=by_items, known=known)

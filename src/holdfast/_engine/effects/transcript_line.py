@@ -37,8 +37,9 @@ class TranscriptLine(Line):
         *,
         by_items: bool,
         calls: ItemCalls | None = None,
+        known: dict[str, bool] | None = None,
     ) -> None:
-        super().__init__(family, head, next_id)
+        super().__init__(family, head, next_id, known)
         self._by_items, self._calls = by_items, calls
 
     async def has(self, context: Context, call: PlacedCall) -> bool:
@@ -63,8 +64,8 @@ class TranscriptLine(Line):
         assert self.head is not None
         [found] = await context.backend.read([CheckpointKey(self.head.family, anchor)])
         if found is None:
-            # It may have had one, unless a run still waits for it.
-            return key in now.awaited
+            # It may have had one, unless a run still waits for it or it is not saved.
+            return key in now.awaited or await self.is_ahead(context, anchor)
         before, open_ = await _calls_at(context, found), now.last | now.awaited
         if key in before.made:
             return key in open_ and key not in before.answered

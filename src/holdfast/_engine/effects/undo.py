@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias, cast
 
 from holdfast._engine.context import Context
@@ -15,46 +15,62 @@ from holdfast._values.records import PIN
 from holdfast.effects import Compensation, Declaration, Effect, Place
 
 Run: TypeAlias = Callable[..., Awaitable[Any]]
+Find: TypeAlias = Callable[[], Awaitable[list[Effect]]]
 Finish: TypeAlias = Callable[[Any], Awaitable[Any]]
 
 
-async def to_undo(context: Context, thread: str, line: Line) -> list[Effect]:
+async def to_undo(context: Context, thread: str, *own: Line) -> list[Effect]:
     """The effects that no line of the family has any more, newest first.
 
-    An effect that another fork still has is in force there, and stays.
+    ``own`` are the lines of the thread itself. An effect that another fork still has is
+    in force there, and stays.
     """
     record = await context.get_thread(thread)
     found = await ledger.effects_of_family(context, record.family)
     query = Threads(family=record.family, without=PIN)
     others = [t for t in await context.backend.scan(query) if t.id != thread]
-    lines = [line, *[await line_of(context, other, other.head) for other in others]]
+    lines = [*own, *[await line_of(context, other, other.head) for other in others]]
     held: set[Place] = set()
     for each in lines:
         held |= await ledger.held_by(context, found, each)
-    own = [e for e in found if e.place not in held and not e.replays]
-    return [e for e in reversed(own) if ledger.is_in_force(e, found)]
+    free = [e for e in found if e.place not in held and not e.replays]
+    return [e for e in reversed(free) if ledger.is_in_force(e, found)]
+
+
+async def to_undo_beside(context: Context, thread: str, line: Line) -> list[Effect]:
+    """As `to_undo`, for a line in memory, which other workers may have gone on from.
+
+    What the stored line of the thread has by now is in force as well.
+    """
+    record = await context.get_thread(thread)
+    stored = await line_of(context, record, record.head)
+    return await to_undo(context, thread, line, stored)
 
 
 async def undo_all(
-    effects: Iterable[Effect],
+    find: Find,
     declared: Callable[[str], Declaration],
     run: Run,
     finish: Finish,
 ) -> Compensation:
     """Undo effects by what their tools declare, each journaled before and after.
 
-    ``declared`` gives the declaration of a tool by its name, ``run`` starts an
-    operation, and ``finish`` gives the result of a function that may be async.
+    ``find`` gives the effects to be undone, ``declared`` the declaration of a tool by
+    its name, ``run`` starts an operation, and ``finish`` gives the result of a function
+    that may be async.
     """
     undone: list[Effect] = []
     kept: list[Effect] = []
     unknown: list[Effect] = []
-    for effect in effects:
+    for effect in await find():
         reverse = declared(effect.tool).undo
         if reverse is None:
             kept.append(effect)
         elif effect.status == "unknown" or not await run(begin, effect):
             unknown.append(effect)
+        elif all(effect.place != still.place for still in await find()):
+            # Another worker has taken it over since, or has gone forward to it.
+            await run(abandon, effect)
         else:
             await _undo(effect, reverse, run, finish)
             undone.append(effect)

@@ -14,17 +14,22 @@ from msgspec.structs import replace
 
 from holdfast._engine.effects.calls import JournaledCall
 from holdfast._engine.effects.line import Line
+from holdfast._engine.effects.lines import conversation_line
 from holdfast._engine.recorder.note import note_about
 from holdfast._engine.recorder.storage import (
     Batch,
     LoadedConversation,
-    is_same,
-    transcript_of,
 )
 from holdfast._engine.recorder.usage import summed
 from holdfast._engine.records.conversations import KIND, thread_of
 from holdfast._engine.threads import save
-from holdfast._engine.threads.pending import NewPart, Part
+from holdfast._engine.threads.pending import (
+    NewPart,
+    Part,
+    Pending,
+    is_same,
+    transcript_of,
+)
 from holdfast._messages.attachments import Stored
 from holdfast._messages.call_keys import count_answers, key_after, position_of
 from holdfast._messages.dialects import (
@@ -110,14 +115,23 @@ class Recording:
         self.saved_at = self.clock()
 
     def _load_pending(self, found: LoadedConversation | None) -> None:
-        pending = found.pending if found else None
-        parts = pending.parts if pending else ()
-        self.next_id = parts[-1].next_id if parts else self.new_id()
-        self.kept_keys = pending.keys if pending else ()
-        self.obsolete = pending.obsolete if pending else ()
-        self.passed_over = pending.passed_over if pending else ()
+        pending = found.pending if found else Pending()
+        parts = pending.parts
+        self.next_id = self.new_id()
+        # The id of a recorder whose messages this one has and did not claim yet.
+        self.unclaimed = parts[-1].next_id if parts else None
+        # The id to which calls belong that were recorded by others, and their ids.
+        self.claimed_id = self.unclaimed
+        self.claimed_calls = {
+            c.id for p in parts for m in p.messages for c in calls_of(m)
+        }
+        self.kept_keys, self.obsolete = pending.keys, pending.obsolete
+        self.passed_over = pending.passed_over
         # The first message that is neither in a checkpoint nor in the journal.
-        self.unkept: int | None = None
+        self.unkept: int | None = len(self.messages) if parts else None
+        if pending.is_moved:
+            self.obsolete, self.kept_keys = (*self.obsolete, *self.kept_keys), ()
+            self.unkept = 0 if self.rewrite else self.stored
         # Whether the caller added messages that only this recorder has.
         self.has_unsaved = False
         # How many messages a failed save had, which may have come after its commit.
@@ -202,6 +216,7 @@ class Recording:
         answers = answers_of(message)
         if not answers:
             self.go_on()
+        self.claimed_calls.difference_update(call.id for call in calls_of(message))
         self.left_open = self.left_open.difference(answers)
         self.unknown = self.unknown.difference(answers)
         self._changed_from(len(self.messages))
@@ -356,23 +371,26 @@ class Recording:
             key=key_after(before, call.id),
             call=call,
             identity=tool.identity(call.name, call.arguments),
-            anchor=self._anchor(made),
+            anchor=self._anchor(made, call.id),
         )
 
-    def _anchor(self, made: int | None) -> str:
+    def _anchor(self, made: int | None, id_: str) -> str:
         """The first checkpoint that has a message, as far as it is known."""
         is_saved = made is not None and made < self.stored and not self.rewrite
         if self.checkpoint is not None and is_saved:
             return self.checkpoint.id
+        if self.claimed_id is not None and id_ in self.claimed_calls:
+            return self.claimed_id
         return self.next_id
 
     @property
     def line(self) -> Line:
         """The line that this recording continues."""
-        family = self.record.family if self.record else None
+        next_id = self.unclaimed or self.next_id
         if self.checkpoint is not None:
-            family = self.checkpoint.family
-        return Line(family, self.checkpoint, self.next_id, self.verdicts)
+            return conversation_line(self.checkpoint, next_id, self.verdicts)
+        family = self.record.family if self.record else None
+        return Line(family, None, next_id, self.verdicts)
 
     def policy(self, tool: Declaration) -> Policy:
         """What happens to a call that means an effect which was left behind."""
@@ -473,12 +491,16 @@ class Recording:
                 messages=self.messages[first:],
                 run=run,
                 next_id=self.next_id,
+                after=(self.unclaimed or self.next_id) if self.kept_keys else None,
             ),
             forget=self.obsolete,
+            claims=self.unclaimed,
         )
 
     def reserve(self, anchor: str | None) -> bool:
         """Whether a part is needed so that the id of the next checkpoint stays."""
+        if self.unclaimed is not None:
+            return True
         if anchor != self.next_id or self.kept_keys or self.unkept is not None:
             return False
         self.unkept = len(self.messages)
@@ -486,11 +508,17 @@ class Recording:
 
     def kept(self, new: NewPart) -> None:
         """Remember that a part is in the journal."""
-        self.kept_keys = (*self.kept_keys, new.key)
+        self.claimed(new)
         self.obsolete, self.unkept, self.has_unsaved = (), None, False
+
+    def claimed(self, new: NewPart) -> None:
+        """Remember that a part, or an earlier form of it, is in the journal."""
+        self.kept_keys, self.unclaimed = (*self.kept_keys, new.key), None
 
     def doubt(self, new: NewPart) -> None:
         """Remember that a part may be in the journal although an error was raised."""
+        if self.unclaimed is not None:
+            return  # it is tried again: a save must not come before it
         self.kept_keys = (*self.kept_keys, new.key)
         self.tried = len(self.messages)
 
@@ -501,6 +529,8 @@ class Recording:
         """
         if head is None or (self.checkpoint and head.id == self.checkpoint.id):
             return False
+        if self.unclaimed is not None:
+            return False  # the other recorder may have added to it
         if not is_same(transcript_of(head), self.before):
             return False
         self.checkpoint, self.verdicts = head, {}
@@ -514,8 +544,10 @@ class Recording:
         self.rewrite = self.has_unsaved = False
         self.tried = None
         self.unkept, self.kept_keys, self.obsolete = None, (), ()
+        if self.checkpoint is None or checkpoint.parent != self.checkpoint.id:
+            self.verdicts = {}  # others moved the head to one with the same messages
         self.before, self.checkpoint = transcript_of(checkpoint), checkpoint
-        self.next_id = self.new_id()
+        self.next_id, self.claimed_id = self.new_id(), None
         self.saved_at = checkpoint.saved_at
         self.saved_iteration = batch.run.get("iteration", 0)
         self.saved_run = codec.encode(batch.run, "run")

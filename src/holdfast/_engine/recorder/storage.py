@@ -13,6 +13,7 @@ from holdfast._engine.context import Context
 from holdfast._engine.effects import ledger
 from holdfast._engine.effects.calls import find_status
 from holdfast._engine.effects.line import Line
+from holdfast._engine.effects.lines import line_at
 from holdfast._engine.records import agent_checkpoints as pins
 from holdfast._engine.records import agents, conversations
 from holdfast._engine.records.conversations import thread_of
@@ -26,17 +27,22 @@ from holdfast._engine.threads.drafts import (
 )
 from holdfast._engine.threads.lineage import Reference
 from holdfast._engine.threads.load import loaded
-from holdfast._engine.threads.pending import NewPart, Pending
+from holdfast._engine.threads.pending import (
+    NewPart,
+    Pending,
+    is_same,
+    transcript_of,
+)
 from holdfast._engine.threads.references import head_moves
 from holdfast._messages.attachments import Stored, kept, whole
 from holdfast._messages.call_keys import key_of
 from holdfast._messages.tally import Tally
 from holdfast._messages.transcript import open_calls
 from holdfast._port import CheckpointKey, Start
-from holdfast._values.manifest import Value, decode_manifest
+from holdfast._values.manifest import Value
 from holdfast._values.records import UNSET, Checkpoint, ThreadRecord
 from holdfast._values.reference import HEAD
-from holdfast._values.rope import Blocks, Rope
+from holdfast._values.rope import Blocks
 from holdfast.agents import PRE_OPERATION
 from holdfast.conversations import counts_of
 from holdfast.effects import Effect
@@ -51,18 +57,33 @@ MOVED: Final = "transcript_moved"
 class LoadRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Which conversation to load, and where to go on.
 
-    With ``discard`` what no checkpoint has is forgotten.
+    With ``discard`` what no checkpoint has is forgotten. What the recorder knows of
+    that are the ``known_keys`` of its parts, the last of them by ``known_id``.
     """
 
     id: str
     at: Reference = HEAD
     owner: str | None = None
     discard: bool = False
+    known_keys: tuple[str, ...] = ()
+    known_id: str | None = None
 
     @property
     def thread(self) -> str:
         """The thread of the conversation."""
         return thread_of(self.id)
+
+    def forgets(self, found: Pending) -> bool:
+        """Whether to forget what no checkpoint has.
+
+        What another recorder has added meanwhile is not for this one to discard, unless
+        it goes back.
+        """
+        if self.at != HEAD:
+            return True
+        is_known = set(found.keys) <= set(self.known_keys)
+        ids = {part.next_id for part in found.parts[-1:]}
+        return self.discard and is_known and ids == {self.known_id}
 
 
 class LoadedConversation(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,14 +118,16 @@ async def load(context: Context, request: LoadRequest) -> LoadedConversation | N
     if request.owner is not None and record.owner != request.owner:
         raise conversations.missing(request.id)
     found = await pending.find_pending(context, record)
-    forgets = bool(found.keys) and (request.discard or request.at != HEAD)
-    if forgets:
-        await pending.forget(context, record.id, found.keys)
-        found = replace(found, parts=(), keys=())
+    gone = found.keys if request.forgets(found) else ()
     if request.at != HEAD:
         await moves.rewind(context, record.id, request.at)
         record = await context.get_thread(record.id)
-    return await _loaded(context, record, found, forgets=forgets)
+        # What was recorded there before does not belong to the checkpoint either.
+        gone += (await pending.find_pending(context, record)).keys
+    if gone:
+        await pending.forget(context, record.id, tuple(dict.fromkeys(gone)))
+        found = await pending.find_pending(context, record)
+    return await _loaded(context, record, found, forgets=bool(gone))
 
 
 async def _loaded(
@@ -122,7 +145,7 @@ async def _loaded(
         messages[part.at :] = part.messages
         run = part.run
     next_id = found.parts[-1].next_id if found.parts else None
-    line = Line(record.family, checkpoint, next_id)
+    line = line_at(record, checkpoint, next_id)
     results, unknown = await _outcomes(context, record.id, messages, line)
     return LoadedConversation(
         messages=messages,
@@ -137,11 +160,6 @@ async def _loaded(
         record=record,
         behind=await _just_left_behind(context, record, line, forgets=forgets),
     )
-
-
-def transcript_of(checkpoint: Checkpoint) -> Value | None:
-    """The messages of a checkpoint as its manifest has them."""
-    return decode_manifest(checkpoint).values.get("messages")
 
 
 async def _outcomes(
@@ -242,10 +260,10 @@ async def _save(context: Context, batch: Batch) -> Checkpoint:
     return await save.save(context, batch.thread, _Continuation(batch), batch.how)
 
 
-async def keep(context: Context, new: NewPart, conversation: str) -> None:
-    """Make messages durable that no checkpoint has yet."""
+async def keep(context: Context, new: NewPart, conversation: str) -> bool:
+    """Make messages durable that no checkpoint has yet, as `pending.add_part`."""
     try:
-        await pending.add_part(context, new)
+        return await pending.add_part(context, new)
     except Conflict as conflict:
         if conflict.code != "head_moved":
             raise
@@ -297,15 +315,6 @@ class _Continuation:
             return Amendment(values | {"messages": self.kept.messages})
         lists: dict[str, Sequence[object]] = {"messages": self.kept.messages}
         return Amendment(values, ListsDraft(lists | self.kept.apart(known)))
-
-
-def is_same(one: Value | None, other: Value | None) -> bool:
-    """Whether the bytes of two values are equal."""
-    return _identity(one) == _identity(other)
-
-
-def _identity(value: Value | None) -> object:
-    return (value.size, value.chain) if isinstance(value, Rope) else value
 
 
 async def secure(context: Context, agent: str, tool: str) -> bool:

@@ -1,13 +1,14 @@
 """Anchors of effects whose checkpoints are removed.
 
 An effect belongs to the first checkpoint that has its call. When that is removed, the
-nearest descendants that stay have the call too: an entry in the journal names them.
+nearest descendants that stay have the call too: an entry in the journal names them. So
+does the entry of a recorder that claimed what another one had before its next save.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import cast
 
 from holdfast._engine.context import Context
@@ -21,11 +22,21 @@ ANCHOR = "anchor:"
 
 
 async def successors(context: Context, family: int, anchor: str) -> list[str]:
-    """The checkpoints that have the calls of a removed one."""
+    """The checkpoints, saved or not, that have the calls of another one."""
     query = FamilyEntries(family=family, prefix=ANCHOR + anchor)
     entries = await context.backend.scan(query)
-    exact = [entry for entry in entries if entry.key == query.prefix]
-    return [id_ for entry in exact for id_ in cast("list[str]", entry.value)]
+    named = [entry for entry in entries if anchor_of(entry.key) == anchor]
+    return [id_ for entry in named for id_ in cast("list[str]", entry.value)]
+
+
+def claim_key(anchor: str, successor: str) -> str:
+    """The key of the entry by which a recorder claims what another one had."""
+    return f"{ANCHOR}{anchor}:{successor}"
+
+
+def anchor_of(key: str) -> str:
+    """The anchor that an entry with such a key names successors for."""
+    return key.removeprefix(ANCHOR).partition(":")[0]
 
 
 async def name_successor(
@@ -52,6 +63,8 @@ async def anchors_moved(context: Context, plan: FamilyPlan) -> list[Write]:
     for thread, anchor, current in anchors:
         kept = heirs.of_all(current)
         if kept != current:
+            # It does not follow itself if only its successors are removed.
+            kept = [id_ for id_ in kept if id_ != anchor]
             data = codec.encode(kept, "anchors")
             moved[thread].append(Entry(thread, "", ANCHOR + anchor, data, now))
     return [
@@ -68,22 +81,37 @@ async def anchors_moved(context: Context, plan: FamilyPlan) -> list[Write]:
 
 async def _anchors(context: Context, family: int) -> list[tuple[str, str, list[str]]]:
     """Threads with effects, the anchors of these, and the checkpoints they mean."""
-    found: dict[tuple[str, str], list[str]] = {}
+    found: set[tuple[str, str]] = set()
     for entry in await context.backend.scan(
         FamilyEntries(family=family, prefix=EFFECT)
     ):
         anchor = fields_of(entry.value).get("anchor")
         if isinstance(anchor, str):  # a caller may have recorded anything
-            found[entry.thread, anchor] = [anchor]
+            found.add((entry.thread, anchor))
     if not found:
         return []
-    for entry in await context.backend.scan(
-        FamilyEntries(family=family, prefix=ANCHOR)
-    ):
-        place = (entry.thread, entry.key.removeprefix(ANCHOR))
-        if place in found:
-            found[place] = cast("list[str]", entry.value)
-    return [(thread, anchor, current) for (thread, anchor), current in found.items()]
+    later = successors_in(
+        await context.backend.scan(FamilyEntries(family=family, prefix=ANCHOR))
+    )
+    return [
+        (thread, anchor, reached(anchor, later)) for (thread, anchor) in sorted(found)
+    ]
+
+
+def successors_in(entries: Iterable[Entry]) -> dict[str, list[str]]:
+    """The successors that entries name, by anchor."""
+    later: dict[str, list[str]] = defaultdict(list)
+    for entry in entries:
+        later[anchor_of(entry.key)] += cast("list[str]", entry.value)
+    return later
+
+
+def reached(anchor: str, later: Mapping[str, list[str]]) -> list[str]:
+    """An anchor, its successors, and theirs."""
+    found = [anchor]
+    for id_ in found:
+        found += [new for new in later.get(id_, ()) if new not in found]
+    return found
 
 
 class _Heirs:

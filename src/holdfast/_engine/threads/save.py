@@ -25,6 +25,8 @@ from holdfast._values.records import (
     Unset,
     checked_name,
     encode_metadata,
+    with_traceparent,
+    without_traceparent,
 )
 from holdfast._values.reference import checked_id
 from holdfast._values.rope import LAST_BLOCK, Blocks, Rope
@@ -292,10 +294,14 @@ class _Attempt:
             thread_number=0,
             runs=manifest.runs,
             manifest=manifest.encoded(),
-            encoded_metadata=self.how.metadata,
+            encoded_metadata=self._metadata(),
         )
         above = parent.sha256 if parent else b""
         return replace(draft, sha256=digest(draft, above))
+
+    def _metadata(self) -> bytes:
+        given, traceparent = self.how.metadata, self.context.traceparent
+        return with_traceparent(given, traceparent) if traceparent else given
 
     async def settle(self, conflict: Conflict) -> Checkpoint | None:
         """Prepare the next attempt, or return the save that this repeats, or raise."""
@@ -337,10 +343,12 @@ class _Attempt:
         )
         if found is None or found.thread != self.thread:
             raise conflict
-        same_frame = (found.kind, found.encoded_metadata) == (
-            self.how.kind,
-            self.how.metadata,
+        # A save that is repeated may be part of another trace.
+        stored, given = (
+            without_traceparent(found.encoded_metadata),
+            without_traceparent(self.how.metadata),
         )
+        same_frame = (found.kind, stored) == (self.how.kind, given)
         before = await self._texts_before(found)
         texts = await self._texts(found)
         if not same_frame or not self.draft.matches(texts, before):

@@ -20,7 +20,13 @@ from holdfast._engine.upkeep.archive import selected
 from holdfast._port import Saves, Threads
 from holdfast._values.manifest import WHOLE, decode_manifest
 from holdfast._values.paths import Part, index_of, parse_path
-from holdfast._values.records import PIN, Checkpoint, Progress, ThreadRecord
+from holdfast._values.records import (
+    PIN,
+    Checkpoint,
+    Progress,
+    ThreadRecord,
+    without_traceparent,
+)
 from holdfast.archive._target import Target, new_file
 from holdfast.errors import NotFound, Unstorable
 
@@ -149,7 +155,9 @@ async def _line(
         "kind": checkpoint.kind,
         "label": checkpoint.label,
         "tags": checkpoint.tags,
-        "metadata": orjson.Fragment(checkpoint.encoded_metadata or b"{}"),
+        "metadata": orjson.Fragment(
+            without_traceparent(checkpoint.encoded_metadata) or b"{}"
+        ),
         request.shown: shown,
     }
     return orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)

@@ -22,9 +22,11 @@ async def compensate(
 ) -> Compensation:
     """Undo what was left behind, newest first, with the ``undo`` of each tool."""
     declared = {_name(tool): declaration_of(tool) for tool in tools}
-    found = await run(_to_undo, namespace)
     return await undo.undo_all(
-        found, lambda tool: declared.get(tool, UNDECLARED), run, finish
+        lambda: run(_to_undo, namespace),
+        lambda tool: declared.get(tool, UNDECLARED),
+        run,
+        finish,
     )
 
 

@@ -17,7 +17,12 @@ from holdfast._engine.threads.lineage import is_visible
 from holdfast._engine.threads.load import loaded, state_of
 from holdfast._messages.langgraph_form import FRAME, KIND, PARENT
 from holdfast._port import CheckpointEntries, CheckpointKey, ThreadKey
-from holdfast._values.records import Checkpoint, Entry, ThreadRecord
+from holdfast._values.records import (
+    Checkpoint,
+    Entry,
+    ThreadRecord,
+    without_traceparent,
+)
 from holdfast._values.reference import HEAD
 from holdfast.adapters.langgraph._draft import VERSIONS, unframed
 from holdfast.adapters.langgraph._namespace import (
@@ -167,7 +172,7 @@ def _frame_of(checkpoint: Checkpoint, values: dict[str, Any]) -> dict[str, Any]:
 def metadata_of(types: Types, checkpoint: Checkpoint) -> Any:
     """The metadata of a checkpoint for LangGraph."""
     found = types.revive(checkpoint.metadata)
-    if not found and not checkpoint.encoded_metadata:
+    if not found and not without_traceparent(checkpoint.encoded_metadata):
         step = checkpoint.step - _FIRST_STEP
         return {"source": "update", "step": step, "parents": {}}
     return found

@@ -90,8 +90,12 @@ class Undoing(msgspec.Struct, frozen=True):
 
     async def compensate(self, key: ConversationKey) -> Compensation:
         """Undo what was left behind."""
-        found = await self.runner.read(to_undo, key)
-        return await undo.undo_all(found, self._declared, self.runner.save, _awaited)
+        return await undo.undo_all(
+            lambda: self.runner.read(to_undo, key),
+            self._declared,
+            self.runner.save,
+            _awaited,
+        )
 
     def _declared(self, tool: str) -> Declaration:
         return self.tools.get(tool, UNDECLARED)

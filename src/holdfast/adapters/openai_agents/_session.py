@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import wraps
 from typing import Any, Self, Unpack, cast
 
 from agents import Agent, FunctionTool, RunState, TResponseInputItem
@@ -396,6 +397,7 @@ class HoldfastSession:
     def _mine(self, operation: Operation[P, T]) -> Operation[P, T]:
         """An operation that first checks the owner of the conversation."""
 
+        @wraps(operation)
         async def admitted(context: Context, /, *args: P.args, **kwargs: P.kwargs) -> T:
             await _changes.admit(context, self._conversation)
             return await operation(context, *args, **kwargs)

@@ -1,10 +1,11 @@
 -- A Holdfast store in one PostgreSQL schema, format 1. `hf` stands for that schema.
 --
 -- Everything of a family, a thread and all its forks, carries the family's number as the
--- first column of its key, and every statement of the hot path says which family it is
--- about: the tables can be partitioned or distributed by it. `directory` leads from names
--- to families and is written when a thread begins or ends; `setting` and `migration` are
--- small and the same everywhere. No foreign keys, no triggers, no uniqueness across
+-- first column of its key, and every statement but those about the whole store says which
+-- family it is about, by a value that is known before it is planned: the tables can be
+-- partitioned or distributed by it. `directory` leads from names to families and is
+-- written when a thread begins or ends; no statement joins it with the other tables.
+-- `setting` and `migration` are small and the same everywhere. No foreign keys, no triggers, no uniqueness across
 -- families but that of living names.
 --
 -- Sequence numbers are taken inside the transaction that uses them, after the advisory
@@ -154,6 +155,12 @@ select seq, id, thread_name, parent, parent_id, step, saved_at, kind, label, tag
     digest, family, runs, manifest, metadata, link, checksum, thread
 from hf.checkpoint;
 
+-- A row of `state`. A view, because a type cannot repeat the columns of another.
+create view hf.thread_state as
+select t.*, null::bigint[] as numbers, null::smallint[] as packings,
+    null::bytea[] as pieces, null::bigint[] as checksums
+from hf.thread_full t;
+
 -- What every transaction that takes sequence numbers begins with; gives the first.
 --
 -- Before it takes one it locks, until it ends, the lowest it could get: whoever reads the
@@ -301,7 +308,8 @@ declare
     of_number bigint;
 begin
     if not anew then
-        perform from hf.directory d where d.name = of_name and d.deleted_at is not null;
+        perform 1 from hf.directory d
+        where d.name = of_name and d.deleted_at is not null;
         if found then
             return null;
         end if;
@@ -364,7 +372,7 @@ begin
     result := array[place.family, place.number];
     for i in 1 .. cardinality(keys) loop
         if family_wide then
-            perform from hf.thread t
+            perform 1 from hf.thread t
             join hf.journal j on j.family = t.family and j.thread = t.number
             where t.family = place.family and t.deleted_at is null
                 and j.checkpoint = checkpoints[i] and j.key = keys[i];
@@ -394,4 +402,321 @@ begin
         values (place.family, taken[used], place.number, 'forget', expected, at);
     end if;
     return result;
+end $$;
+
+-- Changes nothing, but its commit waits until all commits before it are durable. `enter`
+-- is called by itself: a function that changes something may not decide which rows of a
+-- distributed table are updated.
+create function hf.settle(of_family bigint, durable boolean) returns void
+language plpgsql as $$
+begin
+    perform hf.enter(durable);
+    update hf.thread t set updated_at = t.updated_at
+    where t.family = of_family
+        and t.number = (select min(o.number) from hf.thread o where o.family = of_family);
+end $$;
+
+-- Removes the rows of threads that were deleted before a time. All families are asked
+-- which these are; each row is then locked and removed by its family, because one statement
+-- cannot lock rows of several shards. What another transaction holds is left to a later
+-- prune: that transaction may hold more, and wait for this one.
+create function hf.forget_tombstones(before bigint) returns void
+language plpgsql as $$
+declare
+    old record;
+begin
+    for old in
+        select t.family, t.number, t.name from hf.thread t
+        where t.deleted_at < before and not exists (
+            select 1 from hf.checkpoint c
+            where c.family = t.family and c.thread = t.number)
+    loop
+        perform 1 from hf.thread t where t.family = old.family and t.number = old.number
+        for update skip locked;
+        if found then
+            delete from hf.thread t
+            where t.family = old.family and t.number = old.number;
+            delete from hf.directory d
+            where d.name = old.name and d.number = old.number;
+        end if;
+    end loop;
+end $$;
+
+-- Removes the moves of threads whose rows are gone, likewise.
+create function hf.forget_moves() returns void
+language plpgsql as $$
+declare
+    old record;
+begin
+    for old in
+        select m.family, m.seq from hf.move m
+        where not exists (
+            select 1 from hf.thread t where t.family = m.family and t.number = m.thread)
+    loop
+        perform 1 from hf.move m where m.family = old.family and m.seq = old.seq
+        for update skip locked;
+        if found then
+            delete from hf.move m where m.family = old.family and m.seq = old.seq;
+        end if;
+    end loop;
+end $$;
+
+-- The reads that begin with a name. Each asks the directory which family the name leads
+-- to, and gives this family to every table that it reads then. A join with the directory
+-- would do the same on one server. Where the tables are distributed it is refused, or asks
+-- every shard: tables join on one shard only with tables that are distributed by the same
+-- column, and only a family that is known when a statement is planned chooses the shard.
+-- In a function, both statements are one round trip. All are stable: their statements see
+-- the same moment. Where the tables are distributed they do not; what has to fit together
+-- is therefore read by one statement.
+
+-- A thread, or the newest of the deleted ones if none of that name lives.
+create function hf.thread_by_name(of_name text) returns setof hf.thread_full
+language plpgsql stable rows 1 as $$
+declare
+    of_family bigint;
+    of_number bigint;
+begin
+    select d.family, d.number into of_family, of_number from hf.directory d
+    where d.name = of_name
+    order by d.deleted_at is not null, d.number desc
+    limit 1;
+    if not found then
+        return;
+    end if;
+    return query select t.* from hf.thread_full t
+    where t.thread_family = of_family and t.number = of_number;
+end $$;
+
+-- Whether a family has a checkpoint with an id.
+create function hf.has_checkpoint(of_family bigint, of_id text) returns boolean
+language plpgsql stable as $$
+begin
+    perform 1 from hf.checkpoint c where c.family = of_family and c.id = of_id;
+    return found;
+end $$;
+
+-- A living thread with its head, and the segments of the head unless it is known: run by
+-- run, in whatever order, which costs half of what sorting them in each array does. The
+-- limits are no more than there can be. They keep the planner from reading all of the
+-- family instead, and from taking the plan for so costly that it makes a new one for
+-- every family. One row and not a set: the rows of a set are stored once more, in a file
+-- if the state is large.
+create function hf.state(of_name text, known bigint) returns hf.thread_state
+language plpgsql stable as $$
+declare
+    of_family bigint;
+    of_number bigint;
+    result hf.thread_state;
+begin
+    select d.family, d.number into of_family, of_number from hf.directory d
+    where d.name = of_name and d.deleted_at is null;
+    if not found then
+        return null;
+    end if;
+    select t.*, s.numbers, s.packings, s.pieces, s.checksums into result
+    from hf.thread_full t
+    left join lateral (
+        select array_agg(s.number) as numbers, array_agg(s.packing) as packings,
+            array_agg(s.data) as pieces, array_agg(s.checksum) as checksums
+        from (
+            select json_array_elements(t.runs::json) as run
+            limit json_array_length(t.runs::json)
+        ) r
+        cross join lateral (
+            select s.number, s.packing, s.data, s.checksum
+            from hf.segment s
+            where s.family = of_family
+                and s.number between (r.run ->> 0)::bigint and (r.run ->> 1)::bigint
+            order by s.number
+            limit greatest(0, 1 + (r.run ->> 1)::bigint - (r.run ->> 0)::bigint)
+        ) s
+    ) s on t.head is distinct from known
+    where t.thread_family = of_family and t.number = of_number and t.head is not null;
+    return result;
+end $$;
+
+-- The line of a checkpoint, or of the head of a thread, from the newest. The family
+-- stands in every step: a recursion may not leave its shard, and what it found in the
+-- step before is no constant. `offset 0` makes every step a look-up by key: without it, a
+-- planner that takes families for small reads the whole family at every step.
+create function hf.ancestors(
+    of_family bigint, of_seq bigint, of_name text, deepest bigint, skipped bigint,
+    down_to_step bigint, from_step bigint
+) returns setof hf.checkpoint_full
+language plpgsql stable as $$
+declare
+    of_number bigint;
+begin
+    if of_name is not null then
+        select d.family, d.number into of_family, of_number from hf.directory d
+        where d.name = of_name and d.deleted_at is null;
+        if not found then
+            return;
+        end if;
+    end if;
+    return query
+    with recursive line (seq, depth) as (
+        select coalesce(of_seq, (
+            select t.head from hf.thread t
+            where t.family = of_family and t.number = of_number)), 0
+        union all
+        select c.parent, line.depth + 1
+        from line cross join lateral (
+            select c.parent, c.step from hf.checkpoint c
+            where c.family = of_family and c.seq = line.seq
+            offset 0
+        ) c
+        where c.parent is not null and line.depth + 1 < deepest and c.step > down_to_step
+    )
+    select f.*
+    from line cross join lateral (
+        select c.* from hf.checkpoint_full c
+        where c.family = of_family and c.seq = line.seq
+        offset 0
+    ) f
+    where line.depth >= skipped and f.step <= from_step
+    order by line.depth;
+end $$;
+
+-- How many checkpoints the line of a thread's head has.
+create function hf.line_length(of_name text) returns bigint
+language plpgsql stable as $$
+declare
+    of_family bigint;
+    of_number bigint;
+    result bigint;
+begin
+    select d.family, d.number into of_family, of_number from hf.directory d
+    where d.name = of_name and d.deleted_at is null;
+    if not found then
+        return 0;
+    end if;
+    with recursive line (seq) as (
+        select t.head from hf.thread t
+        where t.family = of_family and t.number = of_number and t.head is not null
+        union all
+        select c.parent
+        from line cross join lateral (
+            select c.parent from hf.checkpoint c
+            where c.family = of_family and c.seq = line.seq
+            offset 0
+        ) c
+        where c.parent is not null
+    )
+    select count(*) into result from line;
+    return result;
+end $$;
+
+-- The log of a thread. The newest of both kinds: each has to be looked at only as far as
+-- the page goes.
+create function hf.moves(of_name text, before bigint, most bigint)
+returns table (seq bigint, kind text, source text, target text, moved_at bigint)
+language plpgsql stable as $$
+declare
+    of_family bigint;
+    of_number bigint;
+begin
+    select d.family, d.number into of_family, of_number from hf.directory d
+    where d.name = of_name and d.deleted_at is null;
+    if not found then
+        return;
+    end if;
+    return query
+    (select c.seq, 'save', c.parent_id, c.id, c.saved_at
+    from hf.checkpoint c
+    where c.family = of_family and c.thread = of_number and c.seq < before
+    order by c.seq desc
+    limit most)
+    union all
+    (select m.seq, m.kind, s.id, t.id, m.moved_at
+    from hf.move m
+    left join hf.checkpoint s on s.family = m.family and s.seq = m.source
+    left join hf.checkpoint t on t.family = m.family and t.seq = m.target
+    where m.family = of_family and m.thread = of_number and m.seq < before
+    order by m.seq desc
+    limit most)
+    order by 1 desc
+    limit most;
+end $$;
+
+-- The journal of a thread: all of it, what is on a checkpoint, and of this what has a key
+-- or keys in a range. A statement for each: one plan for all would read the whole journal.
+create function hf.entries(
+    of_name text, of_checkpoint text, of_key text, from_key text, to_key text
+) returns setof hf.journal
+language plpgsql stable as $$
+declare
+    of_family bigint;
+    of_number bigint;
+begin
+    select d.family, d.number into of_family, of_number from hf.directory d
+    where d.name = of_name and d.deleted_at is null;
+    if not found then
+        return;
+    end if;
+    if of_checkpoint is null then
+        return query select j.* from hf.journal j
+        where j.family = of_family and j.thread = of_number
+        order by j.seq;
+    elsif of_key is not null then
+        return query select j.* from hf.journal j
+        where j.family = of_family and j.thread = of_number
+            and j.checkpoint = of_checkpoint and j.key = of_key;
+    elsif from_key is not null then
+        return query select j.* from hf.journal j
+        where j.family = of_family and j.thread = of_number
+            and j.checkpoint = of_checkpoint and j.key >= from_key and j.key < to_key
+        order by j.seq;
+    else
+        return query select j.* from hf.journal j
+        where j.family = of_family and j.thread = of_number
+            and j.checkpoint = of_checkpoint
+        order by j.seq;
+    end if;
+end $$;
+
+-- Distributes the tables over the servers of Citus: what belongs to a family by its
+-- number, the directory by names, and the small tables as a whole to each. For a store
+-- without partitions that nobody uses meanwhile.
+create function hf.distribute() returns void
+language plpgsql as $$
+begin
+    perform set_config('citus.multi_shard_modify_mode', 'sequential', true);
+    perform create_distributed_table('hf.thread', 'family', colocate_with => 'none');
+    perform hf.distribute_with_threads(
+        array['hf.checkpoint', 'hf.segment', 'hf.journal', 'hf.move']);
+    perform create_distributed_table('hf.directory', 'name', colocate_with => 'none');
+    perform create_reference_table('hf.setting');
+    perform create_reference_table('hf.migration');
+    if to_regclass('hf.search_stretch') is not null then
+        perform hf.distribute_search();
+    end if;
+end $$;
+
+create function hf.distribute_with_threads(tables regclass[]) returns void
+language plpgsql as $$
+declare
+    of_table regclass;
+begin
+    foreach of_table in array tables loop
+        perform create_distributed_table(
+            of_table, 'family', colocate_with => 'hf.thread');
+    end loop;
+end $$;
+
+-- The tables for searching, which the first search makes, are distributed if the threads
+-- are. The same transaction fills them, so one connection to each server has to do both.
+create function hf.distribute_search() returns void
+language plpgsql as $$
+begin
+    if to_regclass('pg_dist_partition') is null then
+        return;
+    end if;
+    perform 1 from pg_dist_partition p where p.logicalrelid = 'hf.thread'::regclass;
+    if found then
+        perform set_config('citus.multi_shard_modify_mode', 'sequential', true);
+        perform hf.distribute_with_threads(
+            array['hf.search_thread', 'hf.search_stretch']);
+    end if;
 end $$;

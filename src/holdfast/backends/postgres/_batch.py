@@ -164,6 +164,8 @@ class BatchedSaves:
                     waiting.answer.set_exception(error)
         else:
             for waiting, answer in zip(batch, answers, strict=True):
+                if waiting.write.report and isinstance(answer, Receipt):
+                    waiting.write.report(len(batch), None)
                 if not waiting.answer.done():
                     waiting.answer.set_result(answer)
         finally:

@@ -37,12 +37,14 @@ async def read_indexed(db: Statements, number: int) -> Indexed | None:
     """What the index holds of a thread."""
     if not await exists(db):
         return None
-    return await _indexed(db, await db.rows("indexed", thread=number), number)
+    return await _indexed(db, await db.row("indexed", thread=number), number)
 
 
-async def _indexed(db: Statements, found: list[Row], number: int) -> Indexed:
-    changed, form = found[0] if found else (-1, 0)
-    stretches = await db.rows("stretches", thread=number)
+async def _indexed(db: Statements, found: Row | None, number: int) -> Indexed:
+    if found is None:
+        return Indexed()
+    family, changed, form = found
+    stretches = await db.rows("stretches", family=family, thread=number)
     return Indexed(changed, form, tuple(Stretch(*row) for row in stretches))
 
 
@@ -118,6 +120,7 @@ async def create(db: Statements, schema: str) -> None:
     await db.rows("create_thread_table")
     await db.rows("create_thread_index")
     await db.rows("create_stretch_table")
+    await db.rows("distribute")
     [(home,)] = await db.rows("extension_schema")
     checked_schema(home)
     await db.run(
@@ -128,20 +131,24 @@ async def create(db: Statements, schema: str) -> None:
 
 async def write(db: Statements, update: Indexing) -> None:
     """Bring the index of a thread up to date, unless another caller did."""
-    thread, becomes = update.number, update.becomes or Indexed()
-    await db.rows("enter_thread", thread=thread)
-    locked = await db.rows("lock_indexed", thread=thread)
-    if await _indexed(db, locked, thread) != update.found:
+    becomes = update.becomes or Indexed()
+    home = await db.row("family_of", thread=update.number)
+    if home is None:
+        return  # the thread is gone, and so is what was indexed of it
+    place = {"family": home[0], "thread": update.number}
+    await db.rows("enter_thread", **place)
+    locked = await db.row("lock_indexed", **place)
+    if await _indexed(db, locked, update.number) != update.found:
         return
     kept = len(becomes.stretches) - len(update.texts)
     for stretch in update.found.stretches[kept : kept + 1]:
-        await db.rows("drop_stretches", thread=thread, first=stretch.first)
+        await db.rows("drop_stretches", first=stretch.first, **place)
     if update.becomes is None:
-        await db.rows("drop_thread", thread=thread)
+        await db.rows("drop_thread", **place)
         return
     state = {"changed": becomes.changed, "form": becomes.form}
-    await db.rows("mark_thread", thread=thread, **state)
+    await db.rows("mark_thread", **place, **state)
     pairs = zip(becomes.stretches[kept:], update.texts, strict=True)
     for stretch, text in pairs:
         values: dict[str, Any] = stretch._asdict()
-        await db.rows("insert_stretch", thread=thread, text=text, **values)
+        await db.rows("insert_stretch", text=text, **place, **values)

@@ -149,24 +149,13 @@ values (:family, :seq, :thread, :kind, :source, :target, :at)
 
 -- name: thread_by_name
 -- hot
-select {t.thread_full}
-from hf.directory d
-join hf.thread_full t on t.thread_family = d.family and t.number = d.number
-where d.name = :name
-order by d.deleted_at is not null, d.number desc
-limit 1
+select {t.thread_full} from hf.thread_by_name(:name) t
 
 -- name: obstacle
 -- hot
 -- Why a save was refused: its id is taken, or the thread is another.
-select exists (
-    select 1 from hf.checkpoint c where c.family = t.thread_family and c.id = :id
-), {t.thread_full}
-from hf.directory d
-join hf.thread_full t on t.thread_family = d.family and t.number = d.number
-where d.name = :name
-order by d.deleted_at is not null, d.number desc
-limit 1
+select hf.has_checkpoint(t.thread_family, :id), {t.thread_full}
+from hf.thread_by_name(:name) t
 
 -- name: happened
 -- Whether a transaction of which this was a part has been committed.
@@ -179,34 +168,15 @@ select exists (
 )
 
 -- name: settle
--- Changes nothing, but its commit waits until all commits before it are durable.
-update hf.thread set updated_at = updated_at
-where family = :family
-    and number = (select min(number) from hf.thread where family = :family)
-    and hf.enter(:durable) is not null
+select hf.settle(:family, :durable)
 
 -- name: state
 -- hot
--- A living thread with its head, and the segments of the head unless it is known: run by
--- run, in whatever order, which costs half of what sorting them in each array does.
--- `offset 0` keeps the planner from reading all of the family instead.
-select {t.thread_full}, s.numbers, s.packings, s.pieces, s.checksums
-from hf.directory d
-join hf.thread_full t on t.thread_family = d.family and t.number = d.number
-left join lateral (
-    select array_agg(s.number) as numbers, array_agg(s.packing) as packings,
-        array_agg(s.data) as pieces, array_agg(s.checksum) as checksums
-    from json_array_elements(t.runs::json) r (run)
-    cross join lateral (
-        select s.number, s.packing, s.data, s.checksum
-        from hf.segment s
-        where s.family = t.thread_family
-            and s.number between (r.run ->> 0)::bigint and (r.run ->> 1)::bigint
-        order by s.number
-        offset 0
-    ) s
-) s on t.head is distinct from :known::bigint
-where d.name = :name and d.deleted_at is null and t.head is not null
+-- `offset 0` keeps the function from being called for every column.
+select {t.thread_full}, t.numbers, t.packings, t.pieces, t.checksums
+from (select hf.state(:name, :known) as found offset 0) s
+cross join lateral (select (s.found).*) t
+where t.number is not null
 
 -- name: checkpoint_by_seq
 -- hot
@@ -220,40 +190,11 @@ where family = :family and seq = :seq
 
 -- name: ancestors
 -- hot
-with recursive origin as materialized (
-    select :family::bigint as family, :seq::bigint as seq
-    where :seq::bigint is not null
-    union all
-    select t.family, t.head
-    from hf.directory d
-    join hf.thread t on t.family = d.family and t.number = d.number
-    where d.name = :thread::text and d.deleted_at is null
-),
-line (family, seq, depth) as (
-    select o.family, o.seq, 0 from origin o
-    union all
-    select line.family, c.parent, line.depth + 1
-    from line join hf.checkpoint c on c.family = line.family and c.seq = line.seq
-    where c.parent is not null and line.depth + 1 < :depth
-        and c.step > :down_to_step
-)
 select {f.checkpoint_full}
-from line join hf.checkpoint_full f on f.family = line.family and f.seq = line.seq
-where line.depth >= :skip and f.step <= :from_step
-order by line.depth
+from hf.ancestors(:family, :seq, :thread, :depth, :skip, :down_to_step, :from_step) f
 
 -- name: line_length
-with recursive line (family, seq) as (
-    select t.family, t.head
-    from hf.directory d
-    join hf.thread t on t.family = d.family and t.number = d.number
-    where d.name = :thread and d.deleted_at is null and t.head is not null
-    union all
-    select line.family, c.parent
-    from line join hf.checkpoint c on c.family = line.family and c.seq = line.seq
-    where c.parent is not null
-)
-select count(*) from line
+select hf.line_length(:thread)
 
 -- name: tagged
 select {checkpoint_full} from hf.checkpoint_full
@@ -264,53 +205,20 @@ order by seq desc
 limit :limit
 
 -- name: moves
--- The newest of both: each has to be looked at only as far as the page goes.
-with place as materialized (
-    select family, number from hf.directory where name = :name and deleted_at is null
-)
-(select c.seq, 'save' as kind, c.parent_id as source, c.id as target,
-    c.saved_at as moved_at
-from hf.checkpoint c
-where c.family = (select family from place) and c.thread = (select number from place)
-    and c.seq < :before
-order by c.seq desc
-limit :limit)
-union all
-(select m.seq, m.kind, s.id, t.id, m.moved_at
-from hf.move m
-left join hf.checkpoint s on s.family = m.family and s.seq = m.source
-left join hf.checkpoint t on t.family = m.family and t.seq = m.target
-where m.family = (select family from place) and m.thread = (select number from place)
-    and m.seq < :before
-order by m.seq desc
-limit :limit)
-order by 1 desc
-limit :limit
+select m.seq, m.kind, m.source, m.target, m.moved_at
+from hf.moves(:name, :before, :limit) m
 
 -- name: entries
 -- hot
-select {j.entry}
-from hf.directory d
-join hf.journal j on j.family = d.family and j.thread = d.number
-where d.name = :name and d.deleted_at is null
-order by j.seq
+select {j.entry} from hf.entries(:name, null, null, null, null) j
 
 -- name: entries_of
 -- hot
-select {j.entry}
-from hf.directory d
-join hf.journal j on j.family = d.family and j.thread = d.number
-where d.name = :name and d.deleted_at is null and j.checkpoint = :checkpoint
-order by j.seq
+select {j.entry} from hf.entries(:name, :checkpoint, null, null, null) j
 
 -- name: entries_from
 -- hot
-select {j.entry}
-from hf.directory d
-join hf.journal j on j.family = d.family and j.thread = d.number
-where d.name = :name and d.deleted_at is null and j.checkpoint = :checkpoint
-    and j.key >= :first and j.key < :last
-order by j.seq
+select {j.entry} from hf.entries(:name, :checkpoint, null, :first, :last) j
 
 -- name: checkpoint_entries
 -- hot
@@ -342,11 +250,7 @@ limit 1
 
 -- name: entry_of
 -- hot
-select {j.entry}
-from hf.directory d
-join hf.journal j on j.family = d.family and j.thread = d.number
-where d.name = :name and d.deleted_at is null and j.checkpoint = :checkpoint
-    and j.key = :key
+select {j.entry} from hf.entries(:name, :checkpoint, :key, null, null) j
 
 -- name: entry
 -- hot
@@ -476,20 +380,10 @@ select distinct thread from hf.checkpoint
 where family = :family and seq = any(:doomed::bigint[])
 
 -- name: forget_tombstones
-with gone as (
-    delete from hf.thread t
-    where t.deleted_at < :before and not exists (
-        select 1 from hf.checkpoint c
-        where c.family = t.family and c.thread = t.number)
-    returning t.name, t.number
-)
-delete from hf.directory d using gone
-where d.name = gone.name and d.number = gone.number
+select hf.forget_tombstones(:before)
 
 -- name: forget_moves
-delete from hf.move m
-where not exists (
-    select 1 from hf.thread t where t.family = m.family and t.number = m.thread)
+select hf.forget_moves()
 
 -- name: weights
 with record as (

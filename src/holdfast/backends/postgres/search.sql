@@ -4,7 +4,9 @@
 -- Neighbouring texts of a thread, prepared by the operations, are one row of
 -- `search_stretch`, with a pg_trgm index over them; `search_thread` says at which
 -- `changed` a thread was indexed. A thread of another `changed` or `form` is not indexed
--- as it is; a search reads its state instead. Both belong to a family as all else does; a thread that is gone is still found by its number.
+-- as it is; a search reads its state instead. Both belong to a family as all else does,
+-- and are written with the family's number; a thread that is gone is still found by its
+-- own.
 
 -- name: exists
 select to_regclass('hf.search_stretch') is not null
@@ -44,41 +46,50 @@ create table if not exists hf.search_stretch (
     primary key (family, thread, first)
 )
 
+-- name: distribute
+-- Before the index over the texts is made, which is then made on every shard.
+select hf.distribute_search()
+
 -- name: indexed
-select changed, form from hf.search_thread where thread = :thread
+select family, changed, form from hf.search_thread where thread = :thread
+
+-- name: family_of
+-- Of a thread that is there, or of one that is gone and still indexed.
+select family from hf.thread where number = :thread
+union all
+select family from hf.search_thread where thread = :thread
+limit 1
 
 -- name: lock_indexed
-select changed, form from hf.search_thread where thread = :thread for update
+select family, changed, form from hf.search_thread
+where family = :family and thread = :thread
+for update
 
 -- name: stretches
-select s.first, s.last, s.size, s.hash
-from hf.search_thread i
-join hf.search_stretch s on s.family = i.family and s.thread = i.thread
-where i.thread = :thread
-order by s.first
+select first, last, size, hash
+from hf.search_stretch
+where family = :family and thread = :thread
+order by first
 
 -- name: drop_stretches
-delete from hf.search_stretch s using hf.search_thread i
-where i.thread = :thread and s.family = i.family and s.thread = i.thread
-    and s.first >= :first
+delete from hf.search_stretch
+where family = :family and thread = :thread and first >= :first
 
 -- name: drop_thread
-delete from hf.search_thread where thread = :thread
+delete from hf.search_thread where family = :family and thread = :thread
 
 -- name: enter_thread
 insert into hf.search_thread (family, thread, changed, form)
-select t.family, t.number, -1, 0 from hf.thread t where t.number = :thread
+values (:family, :thread, -1, 0)
 on conflict (family, thread) do nothing
 
 -- name: mark_thread
 update hf.search_thread set changed = :changed, form = :form
-where thread = :thread
+where family = :family and thread = :thread
 
 -- name: insert_stretch
 insert into hf.search_stretch (family, thread, first, last, size, hash, text)
-select i.family, i.thread, :first, :last, :size, :hash, :text
-from hf.search_thread i
-where i.thread = :thread
+values (:family, :thread, :first, :last, :size, :hash, :text)
 
 -- name: unindexed
 select number, name from hf.thread

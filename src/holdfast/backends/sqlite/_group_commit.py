@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
@@ -145,12 +146,23 @@ def commit_group(tickets: Sequence[Ticket], hooks: Hooks, db: apsw.Connection) -
             seq = next_seq(db)
             for ticket in tickets:
                 seq = _apply(db, ticket, seq, hooks)
+            applied = time.perf_counter()
     except _SpoiledError:
         if len(tickets) > 1:
             for ticket in tickets:
                 commit_group([ticket], hooks, db)
+    else:
+        _report(tickets, time.perf_counter() - applied)
     for ticket in tickets:
         ticket.done = True
+
+
+def _report(tickets: Sequence[Ticket], seconds: float) -> None:
+    """Tell the callers that asked for it how their commit went."""
+    for ticket in tickets:
+        for write in ticket.writes:
+            if write.report is not None and ticket.error is None:
+                write.report(len(tickets), seconds)
 
 
 def _apply(db: apsw.Connection, ticket: Ticket, seq: int, hooks: Hooks) -> int:

@@ -113,6 +113,7 @@ def _lines(out: Output, checkpoint: Checkpoint, reference: str) -> Iterator[Line
         ("size", (size(checkpoint.size), "")),
         ("digest", (checkpoint.digest, "")),
         ("metadata", (pairs(checkpoint.metadata), "")),
+        ("trace", (checkpoint.traceparent or "", "")),
     ]
     shown = [((name, "faint"), cell) for name, cell in facts if any(map(bool, cell[0]))]
     yield from out.table(shown)
