@@ -12,15 +12,14 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from importlib import import_module
 from statistics import mean
-from typing import Annotated, Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 import psycopg
-from langchain_core.messages import AnyMessage
 
 import holdfast
 from benchmarks.langgraph_savers import CHAT, TURNS, Talk, config_of
 from benchmarks.measure import Bench, Cost, cost_of, disk_size
-from benchmarks.peers import langgraph_saver
+from benchmarks.peers import delta_state, langgraph_saver
 from benchmarks.postgres import private_server, relations_size
 from benchmarks.report import Row, times, volume
 from holdfast.adapters.langgraph import HoldfastSaver
@@ -89,12 +88,12 @@ def _measure(turns: int, *sides: Callable[[], Opened]) -> list[Measured]:
     """Both sides of a comparison, turn by turn; only the last cycle is measured."""
     for opened in sides:
         with opened() as saver:
-            talk = Talk(saver, _state())
+            talk = Talk(saver, delta_state())
             for _ in range(turns - CYCLE):
                 talk.turn(CHAT)
     measured = [Measured([], []) for _ in sides]
     with sides[0]() as one, sides[1]() as other:
-        talks = [Talk(one, _state()), Talk(other, _state())]
+        talks = [Talk(one, delta_state()), Talk(other, delta_state())]
         pairs = list(zip(talks, measured, strict=True))
         for _ in range(CYCLE):
             for talk, result in pairs:
@@ -106,14 +105,6 @@ def _measure(turns: int, *sides: Callable[[], Opened]) -> list[Measured]:
             found = talk.app.get_state(config_of(CHAT)).values["messages"]
             assert len(found) == 2 * turns
     return measured
-
-
-def _state() -> Any:
-    """A state whose messages are a delta channel, as Deep Agents declares it."""
-    channel = import_module("langgraph.channels.delta").DeltaChannel
-    reducer = import_module("langgraph.graph.message")._messages_delta_reducer
-    messages = Annotated[list[AnyMessage], channel(reducer)]
-    return TypedDict("_State", {"messages": messages})
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 
 import holdfast
 from benchmarks.measure import Bench, disk_size, timed
-from benchmarks.peers import langgraph_saver
+from benchmarks.peers import delta_state, langgraph_saver
 from benchmarks.report import Row, duration, times, volume
 from benchmarks.workloads import ASSISTANT_SIZE, USER_SIZE, Writer
 from holdfast.adapters.langgraph import HoldfastSaver
@@ -56,7 +56,23 @@ def langgraph(bench: Bench) -> None:
         sizes = f"{volume(theirs.size)}; HoldfastSaver {volume(ours.size)}"
         ratio = theirs.size / ours.size
         bench.rows.append(Row(work, sizes, ratio, limit, "at least"))
+    _against_deltas(bench, turns, packed)
     _times(bench, turns, packed, theirs)
+
+
+def _against_deltas(bench: Bench, turns: int, ours: Measured) -> None:
+    """What LangGraph offers against large files, which changes the graph."""
+    with bench.place() as folder:
+        path = os.path.join(folder, "chat.db")
+        with _theirs(path) as (saver, _):
+            talk = Talk(saver, delta_state())
+            for _ in range(turns):
+                talk.turn(CHAT)
+        size = disk_size(path)
+    work = f"LangGraph, {turns}-turn graph: SqliteSaver's file with delta channels"
+    sizes = f"{volume(size)}; HoldfastSaver without {volume(ours.size)}"
+    limit = None if bench.quick else 3.0
+    bench.rows.append(Row(work, sizes, size / ours.size, limit, "at least"))
 
 
 def _times(bench: Bench, turns: int, ours: Measured, theirs: Measured) -> None:

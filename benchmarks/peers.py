@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import apsw
 import orjson
@@ -71,12 +72,16 @@ class WholeBlob:
 
 
 class LangGraph:
-    """A `MessagesState` graph with one scripted node and a `SqliteSaver`."""
+    """A graph of messages with one scripted node and a `SqliteSaver`.
 
-    def __init__(self, path: str) -> None:
+    With ``deltas`` its messages are a delta channel, which LangGraph stores whole once
+    in a hundred writes.
+    """
+
+    def __init__(self, path: str, *, deltas: bool = False) -> None:
         graph = import_module("langgraph.graph")
         self._reply: Message = {}
-        builder = graph.StateGraph(graph.MessagesState)
+        builder = graph.StateGraph(delta_state() if deltas else graph.MessagesState)
         builder.add_node("model", lambda _: {"messages": [self._reply]})
         builder.add_edge(graph.START, "model")
         builder.add_edge("model", graph.END)
@@ -112,6 +117,7 @@ PEERS: dict[str, Callable[[str], Recorder]] = {
     "OpenAI Agents SQLiteSession (no history)": OpenAIAgents,
     "whole state as one blob": WholeBlob,
     "LangGraph SqliteSaver": LangGraph,
+    "LangGraph SqliteSaver, delta channels": partial(LangGraph, deltas=True),
 }
 
 
@@ -122,6 +128,15 @@ def plain_database(path: str, synchronous: str) -> apsw.Connection:
     db.execute(f"pragma synchronous = {synchronous}")
     db.transaction_mode = "IMMEDIATE"
     return db
+
+
+def delta_state() -> Any:
+    """A state whose messages are a delta channel, as Deep Agents declares it."""
+    channel = import_module("langgraph.channels.delta").DeltaChannel
+    message = import_module("langgraph.graph.message")
+    messages: Any = Annotated[list[Any], channel(message._messages_delta_reducer)]
+    # Not as a class: its annotations would be texts that name what only this knows.
+    return import_module("typing").TypedDict("DeltaState", {"messages": messages})
 
 
 def langgraph_saver(
