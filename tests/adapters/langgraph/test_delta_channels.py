@@ -180,6 +180,17 @@ def test_history_begins_at_the_nearest_value_and_goes_by_parents(saver):
     assert found["f"] == {"writes": []}
 
 
+def test_parents_in_a_circle_are_followed_once(quick):
+    config = put(quick, thread("t", checkpoint_id="b"), {}, checkpoint={"id": "a"})
+    quick.put_writes(config, [("d", "on a")], "task")
+    config = put(quick, config, {}, checkpoint={"id": "b"})
+    quick.put_writes(config, [("d", "on b")], "task")
+
+    found = quick.get_delta_channel_history(config=config, channels=["d"])
+
+    assert found == {"d": {"writes": [("task", "d", "on a")]}}
+
+
 # --- everything at once ---------------------------------------------------------------
 
 

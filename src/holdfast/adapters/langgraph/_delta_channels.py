@@ -98,8 +98,8 @@ async def _sources(
     context: Context, target: GraphCheckpoint, channels: Iterable[str]
 ) -> _Sources:
     """The ancestors of a checkpoint, by LangGraph's parents."""
-    climb = _Climb(channels)
     current = target.checkpoint
+    climb = _Climb(current, channels)
     steps = _steps(current, climb.waiting)
     while climb.waiting:
         parent = await _parent_of(context, current)
@@ -122,13 +122,21 @@ async def _sources(
 class _Climb:
     """The ancestors so far, and the channels of which none has a stored value."""
 
-    def __init__(self, channels: Iterable[str]) -> None:
+    def __init__(self, start: Checkpoint, channels: Iterable[str]) -> None:
         self.found: list[_Source] = []
         self.waiting = frozenset(channels)
+        self._ids = {start.id}
 
-    def along(self, line: Iterable[Checkpoint]) -> Checkpoint:
+    def along(self, line: Sequence[Checkpoint]) -> Checkpoint:
         """Add checkpoints up to one that LangGraph has another parent for; that one."""
+        current = line[0]
         for checkpoint in line:
+            current = checkpoint
+            if checkpoint.id in self._ids:
+                # A caller named a descendant as the parent: all of the circle is seen.
+                self.waiting = _NONE
+                break
+            self._ids.add(checkpoint.id)
             waiting, stored = self.waiting, _NONE
             for channel in waiting:
                 if has_value(checkpoint, channel_name(channel)):
@@ -139,7 +147,7 @@ class _Climb:
             is_last = checkpoint.link is not None or has_value(checkpoint, PARENT)
             if is_last or not self.waiting:
                 break
-        return self.found[-1].checkpoint
+        return current
 
 
 async def _writes(
