@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -42,13 +42,16 @@ def task_entry(key: str, value: object) -> TaskEntry | None:
     named, fields = _KEY.fullmatch(key), fields_of(value)
     if named is None or "writes" not in fields:
         return None
-    found = fields["writes"]
-    writes = [*map(_write, found)] if type(found) is list else []
+    writes = [*map(_write, _parts(fields["writes"]))]
     return TaskEntry(int(named[1]), named[2], str(fields.get("path", "")), writes)
 
 
 def _write(value: object) -> tuple[str, Any] | None:
     """A channel and its value."""
-    if type(value) is list and len(value) == _WRITE:
-        return str(value[0]), value[1]
-    return None
+    parts = _parts(value)
+    return (str(parts[0]), parts[1]) if len(parts) == _WRITE else None
+
+
+def _parts(value: object) -> list[object]:
+    # Unlike `parts_of` without a copy: a load can have hundreds of writes.
+    return cast("list[object]", value) if isinstance(value, list) else []

@@ -15,6 +15,7 @@ from langchain_core.runnables import RunnableConfig
 from holdfast._engine.context import Context
 from holdfast._engine.threads.drafts import read_values_of
 from holdfast._messages.langgraph_form import PARENT
+from holdfast._messages.transcript import fields_of, parts_of
 from holdfast._port import Ancestors
 from holdfast._values.manifest import has_value
 from holdfast._values.records import Checkpoint
@@ -195,10 +196,10 @@ async def _parent_of(context: Context, checkpoint: Checkpoint) -> str | None:
 
 def _steps(checkpoint: Checkpoint, channels: Iterable[str]) -> int:
     """How many ancestors the channels are computed from, as LangGraph counted it."""
-    counters = cast("Mapping[str, Any]", checkpoint.metadata.get(COUNTERS) or {})
-    counts = [counters[channel] for channel in channels if channel in counters]
-    steps = [pair[-1] for pair in counts if isinstance(pair, Sequence) and pair]
-    return min(max((n for n in steps if type(n) is int), default=PAGE), MOST)
+    counters = fields_of(checkpoint.metadata.get(COUNTERS))
+    counts = [parts_of(counters.get(channel)) for channel in channels]
+    steps = [count[-1] for count in counts if count]
+    return min(max((n for n in steps if isinstance(n, int)), default=0) or PAGE, MOST)
 
 
 def counted(checkpoint: Checkpoint) -> set[str]:
