@@ -85,7 +85,7 @@ class LangGraph:
         builder.add_node("model", lambda _: {"messages": [self._reply]})
         builder.add_edge(graph.START, "model")
         builder.add_edge("model", graph.END)
-        self._connection, saver = langgraph_saver(path)
+        self._opened, saver = self._open(path)
         self._app = builder.compile(checkpointer=saver)
         self._config = {"configurable": {"thread_id": "chat"}}
 
@@ -94,7 +94,19 @@ class LangGraph:
         self._app.invoke({"messages": [question]}, self._config)
 
     def close(self) -> None:
-        self._connection.close()
+        self._opened.close()
+
+    def _open(self, path: str) -> tuple[Any, Any]:
+        """What has to be closed, and the saver."""
+        return langgraph_saver(path)
+
+
+class HoldfastInLangGraph(LangGraph):
+    """The same graph with our saver, as it opens a file by itself."""
+
+    def _open(self, path: str) -> tuple[Any, Any]:
+        saver = import_module("holdfast.adapters.langgraph").HoldfastSaver(path)
+        return saver, saver
 
 
 class OpenAIAgents:
@@ -113,7 +125,9 @@ class OpenAIAgents:
         self._loop.close()
 
 
+# And our saver as one of LangGraph's: beside those that store as much.
 PEERS: dict[str, Callable[[str], Recorder]] = {
+    "HoldfastSaver in LangGraph": HoldfastInLangGraph,
     "OpenAI Agents SQLiteSession (no history)": OpenAIAgents,
     "whole state as one blob": WholeBlob,
     "LangGraph SqliteSaver": LangGraph,
