@@ -11,7 +11,7 @@ from benchmarks.report import Series, volume
 Scale = Callable[[float], float]
 
 WIDTH, BAR, GAP, TOP = 800, 22, 12, 56
-LEFT, RIGHT = 310, 130
+LEFT, RIGHT = 360, 130
 # Middle tones, because an image cannot know what page it stands on.
 TEXT, GRID, OURS, THEIRS, RAW = "#76808a", "#8c959f", "#2da44e", "#8b949e", "#58a6ff"
 

@@ -18,7 +18,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 
 import holdfast
 from benchmarks.measure import Bench, disk_size, timed, worked
-from benchmarks.peers import langgraph_saver
+from benchmarks.peers import delta_state, langgraph_saver
 from benchmarks.report import Row, duration, times, volume
 from benchmarks.workloads import ASSISTANT_SIZE, USER_SIZE, Writer
 from holdfast.adapters.langgraph import HoldfastSaver
@@ -56,7 +56,23 @@ def langgraph(bench: Bench) -> None:
         sizes = f"{volume(theirs.size)}; HoldfastSaver {volume(ours.size)}"
         ratio = theirs.size / ours.size
         bench.rows.append(Row(work, sizes, ratio, limit, "at least"))
+    _against_deltas(bench, turns, packed)
     _times(bench, turns, packed, theirs)
+
+
+def _against_deltas(bench: Bench, turns: int, ours: Measured) -> None:
+    """What LangGraph offers against large files, which changes the graph."""
+    with bench.place() as folder:
+        path = os.path.join(folder, "chat.db")
+        with _theirs(path) as (saver, _):
+            talk = Talk(saver, delta_state())
+            for _ in range(turns):
+                talk.turn(CHAT)
+        size = disk_size(path)
+    work = f"LangGraph, {turns}-turn graph: SqliteSaver's file with delta channels"
+    sizes = f"{volume(size)}; HoldfastSaver without {volume(ours.size)}"
+    limit = None if bench.quick else 3.0
+    bench.rows.append(Row(work, sizes, size / ours.size, limit, "at least"))
 
 
 def _times(bench: Bench, turns: int, ours: Measured, theirs: Measured) -> None:
@@ -102,14 +118,14 @@ def _measure(
     with bench.place() as folder:
         path = os.path.join(folder, "chat.db")
         with opened(path) as (saver, _):
-            talk = _Talk(saver)
+            talk = Talk(saver)
             for _ in range(turns):
                 talk.turn(CHAT)
         measured.size = disk_size(path)
         measured.load = median(_first_load(opened, path) for _ in range(EDGE))
         with opened(path) as (saver, encoder):
-            _compare(measured, _Talk(saver), _timed_puts(saver, encoder))
-            found = saver.get_tuple(_config(CHAT)).checkpoint["channel_values"]
+            _compare(measured, Talk(saver), _timed_puts(saver, encoder))
+            found = saver.get_tuple(config_of(CHAT)).checkpoint["channel_values"]
             assert len(found["messages"]) == 2 * (turns + 2 * EDGE)
     return measured
 
@@ -118,10 +134,10 @@ def _first_load(
     opened: Callable[[str], AbstractContextManager[Opened]], path: str
 ) -> float:
     with opened(path) as (saver, _):
-        return worked(partial(saver.get_tuple, _config(CHAT)))
+        return worked(partial(saver.get_tuple, config_of(CHAT)))
 
 
-def _compare(measured: Measured, talk: _Talk, puts: list[tuple[float, float]]) -> None:
+def _compare(measured: Measured, talk: Talk, puts: list[tuple[float, float]]) -> None:
     """More turns of a conversation, in turns with the first ones of others."""
     for number in range(EDGE):
         measured.turns.append(talk.turn(CHAT))
@@ -134,14 +150,16 @@ def _compare(measured: Measured, talk: _Talk, puts: list[tuple[float, float]]) -
         measured.last += puts
 
 
-class _Talk:
-    def __init__(self, saver: Any) -> None:
+class Talk:
+    """A graph of one scripted node, and a user who talks to it."""
+
+    def __init__(self, saver: Any, schema: Any = MessagesState) -> None:
         self._writer = Writer(1)
-        builder = StateGraph(MessagesState)
+        builder = StateGraph(schema)
         builder.add_node("model", lambda _: self._answer())
         builder.add_edge(START, "model")
         builder.add_edge("model", END)
-        self._app = builder.compile(checkpointer=saver)
+        self.app = builder.compile(checkpointer=saver)
 
     def _answer(self) -> dict[str, Any]:
         return {"messages": [AIMessage(self._writer.text(ASSISTANT_SIZE))]}
@@ -149,7 +167,7 @@ class _Talk:
     def turn(self, thread: str, **options: Any) -> float:
         """Seconds for one turn."""
         said: Any = {"messages": [HumanMessage(self._writer.text(USER_SIZE))]}
-        return timed(partial(self._app.invoke, said, _config(thread), **options))
+        return timed(partial(self.app.invoke, said, config_of(thread), **options))
 
 
 def _timed_puts(saver: Any, encoder: tuple[Any, str]) -> list[tuple[float, float]]:
@@ -177,5 +195,5 @@ def _timed_puts(saver: Any, encoder: tuple[Any, str]) -> list[tuple[float, float
     return puts
 
 
-def _config(thread: str) -> Any:
+def config_of(thread: str) -> Any:
     return {"configurable": {"thread_id": thread}}

@@ -15,6 +15,7 @@ from benchmarks.append import append
 from benchmarks.chart import chart
 from benchmarks.cli import cli
 from benchmarks.concurrency import processes, savers
+from benchmarks.delta_channels import delta_channels
 from benchmarks.directory import directory
 from benchmarks.disk import disk
 from benchmarks.effects import effects
@@ -51,6 +52,7 @@ BENCHMARKS: dict[str, Callable[[Bench], None]] = {
     "search": search,
     "postgres": postgres,
     "langgraph": langgraph,
+    "delta channels": delta_channels,
     "openai": openai_sessions,
 }
 

@@ -74,6 +74,20 @@ def worked(work: Work) -> float:
     return time.process_time() - start
 
 
+class Cost(NamedTuple):
+    """Seconds that passed, and seconds that this process was at work."""
+
+    wall: float
+    cpu: float
+
+
+def cost_of(work: Work) -> Cost:
+    """What one call costs; the processor's time is that of all threads."""
+    cpu = time.process_time()
+    wall = timed(work)
+    return Cost(wall, time.process_time() - cpu)
+
+
 class Pair(NamedTuple):
     """Seconds of ours and of what it is compared with."""
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import apsw
 import orjson
@@ -71,16 +72,20 @@ class WholeBlob:
 
 
 class LangGraph:
-    """A `MessagesState` graph with one scripted node and a `SqliteSaver`."""
+    """A graph of messages with one scripted node and a `SqliteSaver`.
 
-    def __init__(self, path: str) -> None:
+    With ``deltas`` its messages are a delta channel, which LangGraph stores whole once
+    in a hundred writes.
+    """
+
+    def __init__(self, path: str, *, deltas: bool = False) -> None:
         graph = import_module("langgraph.graph")
         self._reply: Message = {}
-        builder = graph.StateGraph(graph.MessagesState)
+        builder = graph.StateGraph(delta_state() if deltas else graph.MessagesState)
         builder.add_node("model", lambda _: {"messages": [self._reply]})
         builder.add_edge(graph.START, "model")
         builder.add_edge("model", graph.END)
-        self._connection, saver = langgraph_saver(path)
+        self._opened, saver = self._open(path)
         self._app = builder.compile(checkpointer=saver)
         self._config = {"configurable": {"thread_id": "chat"}}
 
@@ -89,7 +94,19 @@ class LangGraph:
         self._app.invoke({"messages": [question]}, self._config)
 
     def close(self) -> None:
-        self._connection.close()
+        self._opened.close()
+
+    def _open(self, path: str) -> tuple[Any, Any]:
+        """What has to be closed, and the saver."""
+        return langgraph_saver(path)
+
+
+class HoldfastInLangGraph(LangGraph):
+    """The same graph with our saver, as it opens a file by itself."""
+
+    def _open(self, path: str) -> tuple[Any, Any]:
+        saver = import_module("holdfast.adapters.langgraph").HoldfastSaver(path)
+        return saver, saver
 
 
 class OpenAIAgents:
@@ -108,10 +125,13 @@ class OpenAIAgents:
         self._loop.close()
 
 
+# And our saver as one of LangGraph's: beside those that store as much.
 PEERS: dict[str, Callable[[str], Recorder]] = {
+    "HoldfastSaver in LangGraph": HoldfastInLangGraph,
     "OpenAI Agents SQLiteSession (no history)": OpenAIAgents,
     "whole state as one blob": WholeBlob,
     "LangGraph SqliteSaver": LangGraph,
+    "LangGraph SqliteSaver, delta channels": partial(LangGraph, deltas=True),
 }
 
 
@@ -122,6 +142,15 @@ def plain_database(path: str, synchronous: str) -> apsw.Connection:
     db.execute(f"pragma synchronous = {synchronous}")
     db.transaction_mode = "IMMEDIATE"
     return db
+
+
+def delta_state() -> Any:
+    """A state whose messages are a delta channel, as Deep Agents declares it."""
+    channel = import_module("langgraph.channels.delta").DeltaChannel
+    message = import_module("langgraph.graph.message")
+    messages: Any = Annotated[list[Any], channel(message._messages_delta_reducer)]
+    # Not as a class: its annotations would be texts that name what only this knows.
+    return import_module("typing").TypedDict("DeltaState", {"messages": messages})
 
 
 def langgraph_saver(

@@ -32,6 +32,7 @@ from benchmarks.measure import (
     percentile,
     timed,
 )
+from benchmarks.peers import delta_state
 from benchmarks.report import Row, Series, failed, times, volume
 from benchmarks.server import private_server
 from benchmarks.workloads import Message, Turn, Writer, growing, json_size
@@ -264,6 +265,7 @@ def _sizes(bench: Bench, url: str) -> None:
         "Holdfast append": partial(_Holdfast, compress=False),
         "Holdfast append, compressed": partial(_Holdfast, compress=True),
         "LangGraph PostgresSaver": _LangGraph,
+        "LangGraph PostgresSaver, delta channels": partial(_LangGraph, deltas=True),
     }
     for store, make in makers.items():
         work = f"PostgreSQL: relations, {TURNS}-turn chat, {store}"
@@ -295,22 +297,22 @@ class _Holdfast:
 
 
 class _LangGraph:
-    """A `MessagesState` graph with one scripted node and a `PostgresSaver`."""
+    """A graph of messages with one scripted node and a `PostgresSaver`."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, deltas: bool = False) -> None:
         graph = import_module("langgraph.graph")
         saver = import_module("langgraph.checkpoint.postgres").PostgresSaver
         rows = import_module("psycopg.rows")
-        self.schema = "langgraph"
+        self.schema = "langgraph_deltas" if deltas else "langgraph"
         self._reply: Message = {}
         self._connection = psycopg.connect(
             url, autocommit=True, prepare_threshold=0, row_factory=rows.dict_row
         )
-        self._connection.execute("create schema langgraph")
-        self._connection.execute("set search_path = langgraph")
+        self._connection.execute(f"create schema {self.schema}")
+        self._connection.execute(f"set search_path = {self.schema}")
         checkpointer = saver(self._connection)
         checkpointer.setup()
-        builder = graph.StateGraph(graph.MessagesState)
+        builder = graph.StateGraph(delta_state() if deltas else graph.MessagesState)
         builder.add_node("model", lambda _: {"messages": [self._reply]})
         builder.add_edge(graph.START, "model")
         builder.add_edge("model", graph.END)
@@ -340,7 +342,7 @@ def _through(url: str, store: str, make: Callable[[str], Any], count: int) -> Se
         store=f"PostgreSQL, {store}",
         turns=len(samples),
         raw=raw,
-        disk=_relations(url, recorder.schema),
+        disk=relations_size(url, recorder.schema),
         first=median(samples[:20]),
         last=median(samples[-20:]),
         p50=median(samples),
@@ -348,7 +350,7 @@ def _through(url: str, store: str, make: Callable[[str], Any], count: int) -> Se
     )
 
 
-def _relations(url: str, schema: str) -> int:
+def relations_size(url: str, schema: str) -> int:
     """The bytes of all tables of a schema with what belongs to them."""
     with _connect(url) as admin:
         [(size,)] = admin.execute(

@@ -12,6 +12,7 @@ from holdfast._api.options import context_over
 from holdfast._port import (
     Ancestors,
     Candidates,
+    CheckpointEntries,
     Entries,
     FamilyEntries,
     LineLength,
@@ -290,6 +291,9 @@ BROKEN = {
     "entries_are_listed_by_the_beginning_of_their_keys": asks(Entries, prefix=None),
     "a_family_lists_what_its_threads_recorded_on_themselves": lists(
         FamilyEntries, reversed
+    ),
+    "the_journals_of_several_checkpoints_are_one_listing": asks(
+        CheckpointEntries, checkpoints=()
     ),
     "the_heaviest_come_first_with_their_forks": lists(Weights, reversed),
     "long_queries_and_long_messages_are_found": lists(Candidates, first_range),

@@ -148,6 +148,16 @@ class OwnEntries(Query[Entry], frozen=True, kw_only=True):
     prefix: str
 
 
+class CheckpointEntries(Query[Entry], frozen=True, kw_only=True):
+    """What the journal of a thread has on several checkpoints, oldest first.
+
+    Nothing if the thread was deleted.
+    """
+
+    thread: ThreadRecord
+    checkpoints: tuple[str, ...]
+
+
 class Stale(msgspec.Struct, frozen=True):
     """A thread that is not indexed as it is, and what the index has of it.
 

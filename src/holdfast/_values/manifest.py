@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
+from functools import lru_cache
 from hashlib import sha256
 
 import msgspec
@@ -75,6 +76,20 @@ def decode_manifest(checkpoint: Checkpoint) -> Manifest:
         raise Corrupt(
             f"the manifest of checkpoint {checkpoint.id!r}", str(error)
         ) from None
+
+
+def has_value(checkpoint: Checkpoint, name: str) -> bool:
+    """Whether a checkpoint has a value, without decoding its manifest if it has not."""
+    # The same bytes can stand in another value.
+    if _beginning(name) not in checkpoint.manifest:
+        return False
+    return name in decode_manifest(checkpoint).values
+
+
+@lru_cache
+def _beginning(name: str) -> bytes:
+    """The bytes with which the manifest of a state begins a value."""
+    return orjson.dumps({name: [""]})[1:-3]
 
 
 def _decoded(checkpoint: Checkpoint) -> Manifest:

@@ -47,6 +47,7 @@ from holdfast.testing._feed import FeedTests
 from holdfast.testing._forks import ForkedDeletionTests, ForkTests
 from holdfast.testing._history import HistoryTests, MatchTests
 from holdfast.testing._journal import JournalTests
+from holdfast.testing._journal_listings import JournalListingTests
 from holdfast.testing._journal_writes import (
     ExpectingEntryTests,
     FamilyEntryTests,
@@ -97,6 +98,7 @@ class StoreTests(
     ForgettingTests,
     ExpectingEntryTests,
     FamilyEntryTests,
+    JournalListingTests,
     DeletionTests,
     CheckpointDeletionTests,
     RetentionTests,

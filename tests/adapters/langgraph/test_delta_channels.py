@@ -13,7 +13,11 @@ from langgraph.types import Command, interrupt
 
 import holdfast
 from adapters.langgraph.graphs import put, thread
+from holdfast import _port
+from holdfast._api.options import context_over
 from holdfast.adapters.langgraph import HoldfastSaver
+from holdfast.backends import Layer
+from holdfast.backends.sqlite import SqliteBackend
 
 delta = pytest.importorskip("langgraph.channels.delta", reason="new in LangGraph 1.2")
 
@@ -178,6 +182,58 @@ def test_history_begins_at_the_nearest_value_and_goes_by_parents(saver):
     assert [value for _, _, value in found["e"]["writes"]] == [0, 1, 2, 3]
     assert "seed" not in found["e"]
     assert found["f"] == {"writes": []}
+
+
+def test_parents_in_a_circle_are_followed_once(quick):
+    config = put(quick, thread("t", checkpoint_id="b"), {}, checkpoint={"id": "a"})
+    quick.put_writes(config, [("d", "on a")], "task")
+    config = put(quick, config, {}, checkpoint={"id": "b"})
+    quick.put_writes(config, [("d", "on b")], "task")
+
+    found = quick.get_delta_channel_history(config=config, channels=["d"])
+
+    assert found == {"d": {"writes": [("task", "d", "on a")]}}
+
+
+class Requests(Layer):
+    """Counts what is read."""
+
+    count = 0
+
+    async def read(self, keys):
+        self.count += 1
+        return await super().read(keys)
+
+    async def scan(self, query):
+        self.count += 1
+        return await super().scan(query)
+
+    async def segments(self, family, runs):
+        self.count += 1
+        return await super().segments(family, runs)
+
+
+# So long that what is stored beside the channels does not fit into a manifest.
+WIDE = {f"{'a long name ' * 9}{n}": str for n in range(3)}
+
+
+def test_a_long_chain_is_read_in_as_few_requests_as_a_short_one():
+    notes = Annotated[list[str], delta.DeltaChannel(extended)]
+    builder = StateGraph(TypedDict("Wide", {"notes": notes, **WIDE}))
+    builder.add_node("note", lambda _: {"notes": ["noted"]})
+    builder.add_edge(START, "note")
+    layer, counts = Requests(SqliteBackend(":memory:")), []
+    _port.run(layer.ready())
+    with holdfast.Store(context_over(layer, {})) as store:
+        graph = builder.compile(checkpointer=HoldfastSaver(store))
+        for turns in (2, 20):
+            for _ in range(turns):
+                graph.invoke({"notes": ["in"], **dict.fromkeys(WIDE, "")}, thread("t"))
+            layer.count = 0
+            assert len(graph.get_state(thread("t")).values["notes"]) >= 2 * turns
+            counts.append(layer.count)
+
+    assert counts == [5, 5]
 
 
 # --- everything at once ---------------------------------------------------------------

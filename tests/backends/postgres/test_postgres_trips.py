@@ -307,7 +307,7 @@ def _values(name):
     """Values for a hot statement about the thread ``x``."""
     named = set(re.findall(r"%\((\w+)\)s", HOT[name]))
     values = {n: 1 if n in NUMBERS else "x" for n in named}
-    values |= {"firsts": [1], "lasts": [2], "durable": True}
+    values |= {"firsts": [1], "lasts": [2], "durable": True, "checkpoints": "[]"}
     values |= {n: [] for n in named if n.startswith("all_") or n in ARRAYS}
     if name in {"entry", "insert_entry"}:
         values |= {"thread": 1, "value": b"", "checksum": 1}

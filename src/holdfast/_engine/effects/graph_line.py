@@ -12,7 +12,7 @@ from collections.abc import Collection
 
 from holdfast._engine.context import Context
 from holdfast._engine.effects.line import Line
-from holdfast._messages.langgraph_form import FRAME
+from holdfast._messages.langgraph_form import FRAME, PARENT
 from holdfast._port import Ancestors, CheckpointKey
 from holdfast._values.manifest import decode_manifest
 from holdfast._values.records import Checkpoint
@@ -96,4 +96,5 @@ async def origin_of(context: Context, checkpoint: Checkpoint) -> Checkpoint:
 
 def _state(checkpoint: Checkpoint) -> object:
     values = decode_manifest(checkpoint).values
-    return {name: value for name, value in values.items() if name != FRAME}
+    apart = (FRAME, PARENT)
+    return {name: value for name, value in values.items() if name not in apart}

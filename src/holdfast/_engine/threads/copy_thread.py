@@ -8,6 +8,7 @@ does not affect the other.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from itertools import count
 
 from msgspec.structs import replace
 
@@ -17,7 +18,16 @@ from holdfast._engine.threads.grants import GRANT
 from holdfast._engine.threads.journal import OF_THREAD
 from holdfast._engine.threads.lineage import inherited
 from holdfast._messages.transcript import fields_of
-from holdfast._port import Ancestors, Entries, Saves, Start, ThreadKey, Turn, Write
+from holdfast._port import (
+    Ancestors,
+    CheckpointEntries,
+    Entries,
+    Saves,
+    Start,
+    ThreadKey,
+    Turn,
+    Write,
+)
 from holdfast._port.removal import merged, subtract
 from holdfast._values import codec
 from holdfast._values.manifest import digest
@@ -50,23 +60,52 @@ async def visible(context: Context, thread: ThreadRecord) -> list[Checkpoint]:
     return [*reversed(await context.backend.scan(Ancestors(start=above))), *found]
 
 
-async def journal_of(
-    context: Context, thread: ThreadRecord, checkpoint: Checkpoint
-) -> str | None:
-    """The thread whose journal has the entries of a checkpoint that a thread can see.
+class Journals:
+    """The journals of the checkpoints that a thread can see, and of its origins.
 
     A fork sees the entries of the checkpoints before its fork point; at the fork point
-    its own journal begins. ``None`` if the entries were deleted with their thread.
+    its own journal begins.
     """
-    while True:
-        origin = thread.forked_from
-        is_own = checkpoint.thread_number == thread.number
-        if is_own or origin is None or origin.checkpoint == checkpoint.id:
-            return thread.id if thread.deleted_at is None else None
-        [above] = await context.backend.read([ThreadKey(origin.thread)])
-        if above is None or above.family != thread.family:
-            return None
-        thread = above
+
+    def __init__(self, context: Context, thread: ThreadRecord) -> None:
+        self._context = context
+        self._threads: list[ThreadRecord | None] = [thread]
+
+    async def of(self, checkpoint: Checkpoint) -> ThreadRecord | None:
+        """The thread whose journal has the entries of a checkpoint.
+
+        ``None`` if the entries were deleted with their thread.
+        """
+        for depth in count():
+            thread = await self._thread(depth)
+            if thread is None:
+                return None
+            origin = thread.forked_from
+            is_own = checkpoint.thread_number == thread.number
+            if is_own or origin is None or origin.checkpoint == checkpoint.id:
+                return thread if thread.deleted_at is None else None
+        raise AssertionError  # the origins of a thread end
+
+    async def of_each(
+        self, checkpoints: Sequence[Checkpoint]
+    ) -> list[ThreadRecord | None]:
+        """The threads whose journals have the entries of checkpoints."""
+        own = self._threads[0]
+        if own is not None and own.forked_from is None and own.deleted_at is None:
+            return [own] * len(checkpoints)
+        return [await self.of(checkpoint) for checkpoint in checkpoints]
+
+    async def _thread(self, depth: int) -> ThreadRecord | None:
+        """The thread itself, its origin, the origin of that, and so on."""
+        if depth == len(self._threads):
+            below = self._threads[-1]
+            assert below is not None
+            assert below.forked_from is not None
+            key = ThreadKey(below.forked_from.thread)
+            [above] = await self._context.backend.read([key])
+            is_related = above is not None and above.family == below.family
+            self._threads.append(above if is_related else None)
+        return self._threads[depth]
 
 
 class _ThreadCopy:
@@ -80,6 +119,7 @@ class _ThreadCopy:
         self.head: Checkpoint | None = None
         self.copied: dict[str, Checkpoint] = {}
         self.runs: list[Run] = []
+        self.journals = Journals(context, source)
 
     async def find_copied(self, ids: Collection[str]) -> None:
         """Find what was copied before; refuse a thread with other checkpoints."""
@@ -181,9 +221,9 @@ class _ThreadCopy:
         return replace(draft, sha256=digest(draft, above))
 
     async def _entries(self, checkpoint: Checkpoint) -> tuple[Entry, ...]:
-        journal = await journal_of(self.context, self.source, checkpoint)
+        journal = await self.journals.of(checkpoint)
         if journal is None:
             return ()
-        query = Entries(thread=journal, checkpoint=checkpoint.id)
+        query = CheckpointEntries(thread=journal, checkpoints=(checkpoint.id,))
         found = await self.context.backend.scan(query)
         return tuple(replace(entry, thread=self.target) for entry in found)

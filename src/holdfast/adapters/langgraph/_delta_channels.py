@@ -7,26 +7,25 @@ while a later one needs them.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, cast
 
 from langchain_core.runnables import RunnableConfig
 
-from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
-from holdfast._engine.threads.drafts import read_values
-from holdfast._messages.langgraph_form import FRAME
+from holdfast._engine.threads.drafts import read_values_of
+from holdfast._messages.langgraph_form import PARENT
+from holdfast._messages.transcript import fields_of, parts_of
 from holdfast._port import Ancestors
+from holdfast._values.manifest import has_value
 from holdfast._values.records import Checkpoint
-from holdfast.adapters.langgraph._draft import PARENT
 from holdfast.adapters.langgraph._get import (
     GraphCheckpoint,
-    entries_on,
+    entries_on_each,
     find,
     find_checkpoint,
     find_thread,
-    parent_of,
+    stored_parent,
 )
 from holdfast.adapters.langgraph._namespace import (
     channel_name,
@@ -38,7 +37,31 @@ from holdfast.adapters.langgraph._types import Types
 from holdfast.errors import NotFound
 
 COUNTERS = "counters_since_delta_snapshot"
-PAGE = 50
+# So many ancestors are read at once: if LangGraph did not count them, and at most.
+PAGE, MOST = 50, 1000
+_NONE: Final[frozenset[str]] = frozenset()
+
+
+class _Source(NamedTuple):
+    """A checkpoint that delta channels are computed from.
+
+    ``written`` are the channels whose writes on it count, and of these ``stored`` the
+    channels whose value it has.
+    """
+
+    checkpoint: Checkpoint
+    written: frozenset[str]
+    stored: frozenset[str]
+
+
+class _Sources(NamedTuple):
+    """What channels are computed from, newest first.
+
+    ``lost`` are the channels of which more is needed that was removed.
+    """
+
+    found: list[_Source]
+    lost: frozenset[str]
 
 
 async def history(
@@ -48,38 +71,101 @@ async def history(
     target = await _target(context, config)
     if target is None:
         return {channel: {"writes": []} for channel in channels}
-    collected, seeds = await _collect(context, target, channels)
-    return {
-        channel: {"writes": [write.revived(types) for write in reversed(writes)]}
-        | ({"seed": types.revive(seeds[channel])} if channel in seeds else {})
-        for channel, writes in collected.items()
-    }
+    sources = await _sources(context, target, channels)
+    writes: dict[str, list[Any]] = {channel: [] for channel in channels}
+    for write in await _writes(context, target, sources):
+        writes[write.channel].append(write.revived(types))
+    found: dict[str, Any] = {c: {"writes": listed} for c, listed in writes.items()}
+    for source in sources.found:
+        if source.stored:
+            for channel, value in (await _stored(context, source)).items():
+                found[channel]["seed"] = types.revive(value)
+    return found
 
 
 async def check(context: Context, target: GraphCheckpoint) -> None:
     """Raise `NotFound` if the delta channels of a checkpoint cannot be computed."""
-    await _collect(context, target, counted(target.checkpoint))
+    channels = counted(target.checkpoint)
+    await _writes(context, target, await _sources(context, target, channels))
 
 
-async def _collect(
+async def needed(context: Context, found: GraphCheckpoint) -> set[str]:
+    """The ids of the checkpoints from which delta channels are computed."""
+    sources = await _sources(context, found, counted(found.checkpoint))
+    return {source.checkpoint.id for source in sources.found}
+
+
+async def _sources(
     context: Context, target: GraphCheckpoint, channels: Iterable[str]
-) -> tuple[dict[str, list[StoredWrite]], dict[str, Any]]:
-    """The writes to each channel, newest first, and its last stored value."""
-    collected: dict[str, list[StoredWrite]] = {channel: [] for channel in channels}
-    seeds: dict[str, Any] = {}
-    async for found in ancestors(context, target):
-        waiting = collected.keys() - seeds.keys()
-        if not waiting:
-            break
-        entries = await entries_on(context, found) if found else None
+) -> _Sources:
+    """The ancestors of a checkpoint, by LangGraph's parents."""
+    current = target.checkpoint
+    climb = _Climb(current, channels)
+    steps = _steps(current, climb.waiting)
+    while climb.waiting:
+        parent = await _parent_of(context, current)
+        if parent is None:
+            is_root = current.link is None or has_value(current, PARENT)
+            return _Sources(climb.found, _NONE if is_root else climb.waiting)
+        line: Sequence[Checkpoint] = ()
+        if parent == current.parent:
+            query = Ancestors(start=current, skip=1, limit=steps)
+            line = await context.backend.scan(query)
+        if not line or line[0].id != parent:
+            other = await find_checkpoint(context, target.thread, parent)
+            if other is None:
+                return _Sources(climb.found, climb.waiting)
+            line = (other,)
+        current = climb.along(line)
+    return _Sources(climb.found, _NONE)
+
+
+class _Climb:
+    """The ancestors so far, and the channels of which none has a stored value."""
+
+    def __init__(self, start: Checkpoint, channels: Iterable[str]) -> None:
+        self.found: list[_Source] = []
+        self.waiting = frozenset(channels)
+        self._ids = {start.id}
+
+    def along(self, line: Sequence[Checkpoint]) -> Checkpoint:
+        """Add checkpoints up to one that LangGraph has another parent for; that one."""
+        current = line[0]
+        for checkpoint in line:
+            current = checkpoint
+            if checkpoint.id in self._ids:
+                # A caller named a descendant as the parent: all of the circle is seen.
+                self.waiting = _NONE
+                break
+            self._ids.add(checkpoint.id)
+            waiting, stored = self.waiting, _NONE
+            for channel in waiting:
+                if has_value(checkpoint, channel_name(channel)):
+                    stored |= {channel}
+            self.found.append(_Source(checkpoint, waiting, stored))
+            if stored:
+                self.waiting = waiting - stored
+            is_last = checkpoint.link is not None or has_value(checkpoint, PARENT)
+            if is_last or not self.waiting:
+                break
+        return current
+
+
+async def _writes(
+    context: Context, target: GraphCheckpoint, sources: _Sources
+) -> list[StoredWrite]:
+    """What tasks wrote to channels, in the order in which LangGraph applies it."""
+    _refuse_gap(target, sources.lost)
+    checkpoints = [source.checkpoint for source in sources.found]
+    journals = await entries_on_each(context, target.thread, checkpoints)
+    found: list[StoredWrite] = []
+    oldest_first = zip(reversed(sources.found), reversed(journals), strict=True)
+    for source, entries in oldest_first:
         if entries is None:
-            _refuse_gap(target, waiting)
-        for write in reversed(written(entries or ())):
-            if write.channel in waiting:
-                collected[write.channel].append(write)
-        if found is not None:
-            seeds |= await _stored(context, found.checkpoint, waiting)
-    return collected, seeds
+            _refuse_gap(target, source.written)
+        elif entries:
+            found += [w for w in written(entries) if w.channel in source.written]
+    return found
 
 
 async def _target(context: Context, config: RunnableConfig) -> GraphCheckpoint | None:
@@ -93,52 +179,27 @@ async def _target(context: Context, config: RunnableConfig) -> GraphCheckpoint |
     return GraphCheckpoint(namespace, thread, thread.head)
 
 
-async def _stored(
-    context: Context, checkpoint: Checkpoint, channels: set[str]
-) -> dict[str, Any]:
+async def _stored(context: Context, source: _Source) -> dict[str, Any]:
     """The values of channels that a checkpoint has stored."""
-    known = OpenedCheckpoint.of(checkpoint)
-    names = {channel_name(channel): channel for channel in channels}
-    found = await read_values(context, known, list(names))
+    names = {channel_name(channel): channel for channel in source.stored}
+    found = await read_values_of(context, source.checkpoint, *names)
     return {names[name]: value for name, value in found.items()}
 
 
-async def ancestors(
-    context: Context, found: GraphCheckpoint
-) -> AsyncIterator[GraphCheckpoint | None]:
-    """The ancestors of a checkpoint by LangGraph's parents, newest first.
-
-    Ends with ``None`` where a checkpoint was removed.
-    """
-    current = found.checkpoint
-    line: deque[Checkpoint] = deque()
-    while True:
-        frame = await frame_of(context, current)
-        parent = parent_of(current, frame)
-        if parent is None:
-            break
-        if not line and current.parent == parent:
-            query = Ancestors(start=current, skip=1, limit=PAGE)
-            line += await context.backend.scan(query)
-        if line and line[0].id == parent:
-            current = line.popleft()
-        else:
-            line.clear()
-            other = await find_checkpoint(context, found.thread, parent)
-            if other is None:
-                yield None
-                return
-            current = other
-        yield GraphCheckpoint(found.namespace, found.thread, current)
-    if current.link is not None and PARENT not in frame:
-        yield None
+async def _parent_of(context: Context, checkpoint: Checkpoint) -> str | None:
+    """The id of LangGraph's parent of a checkpoint, if it was not removed."""
+    if not has_value(checkpoint, PARENT):
+        return stored_parent(checkpoint)
+    found = await read_values_of(context, checkpoint, PARENT)
+    return cast("str | None", found[PARENT])
 
 
-async def frame_of(context: Context, checkpoint: Checkpoint) -> dict[str, Any]:
-    """The frame of a checkpoint: what it holds beside its channels."""
-    known = OpenedCheckpoint.of(checkpoint)
-    found = await read_values(context, known, [FRAME])
-    return cast("dict[str, Any]", found.get(FRAME, {}))
+def _steps(checkpoint: Checkpoint, channels: Iterable[str]) -> int:
+    """How many ancestors the channels are computed from, as LangGraph counted it."""
+    counters = fields_of(checkpoint.metadata.get(COUNTERS))
+    counts = [parts_of(counters.get(channel)) for channel in channels]
+    steps = [count[-1] for count in counts if count]
+    return min(max((n for n in steps if isinstance(n, int)), default=0) or PAGE, MOST)
 
 
 def counted(checkpoint: Checkpoint) -> set[str]:
@@ -147,23 +208,7 @@ def counted(checkpoint: Checkpoint) -> set[str]:
     return set(cast("Mapping[str, object]", counters or {}))
 
 
-async def needed(context: Context, found: GraphCheckpoint) -> set[str]:
-    """The ids of the checkpoints from which delta channels are computed."""
-    missing = counted(found.checkpoint)
-    ids: set[str] = set()
-    if not missing:
-        return ids
-    async for above in ancestors(context, found):
-        if above is None:
-            break
-        ids.add(above.checkpoint.id)
-        missing -= (await _stored(context, above.checkpoint, missing)).keys()
-        if not missing:
-            break
-    return ids
-
-
-def _refuse_gap(target: GraphCheckpoint, waiting: set[str]) -> None:
+def _refuse_gap(target: GraphCheckpoint, waiting: frozenset[str]) -> None:
     """Raise `NotFound` instead of returning a value that lacks writes."""
     thread, lost = target.namespace.thread, waiting & counted(target.checkpoint)
     if lost:

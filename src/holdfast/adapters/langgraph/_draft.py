@@ -22,15 +22,13 @@ from holdfast._engine.threads.drafts import (
     put_text,
     read_values,
 )
-from holdfast._messages.langgraph_form import FRAME
+from holdfast._messages.langgraph_form import FRAME, PARENT
 from holdfast._values import codec
 from holdfast._values.rope import Blocks
 from holdfast.adapters.langgraph._namespace import channel_name
 from holdfast.adapters.langgraph._types import Types
 
 VERSIONS, SEEN, UPDATED = "versions", "seen", "updated"
-# LangGraph's parent, only where it is not the parent in the store.
-PARENT = "parent"
 
 _SHORT = {
     "channel_versions": VERSIONS,
@@ -39,7 +37,7 @@ _SHORT = {
 }
 _ELSEWHERE = frozenset({"id", "channel_values", *_SHORT})
 
-_OURS = frozenset({VERSIONS, SEEN, UPDATED, PARENT})
+_OURS = frozenset({VERSIONS, SEEN, UPDATED})
 
 _ChannelIndex = int | str
 
@@ -81,15 +79,18 @@ class PutDraft:
             else:
                 await put_text(plan, place, name, self._text(name))
         above = parent.head.id if parent else None
-        await put_text(plan, place, FRAME, self._framed(above))
+        frame = self._types.encode(self._frame, "checkpoint")
+        await put_text(plan, place, FRAME, frame)
+        # Nearly always LangGraph's parent is also the parent in the store.
+        if above != self._parent:
+            await put_text(plan, place, PARENT, codec.encode(self._parent, "parent"))
         return plan
 
     def matches(self, stored: StateTexts, before: StateTexts | None) -> bool:
         del before  # LangGraph passes unchanged channels too
-        if stored.values.keys() != {*self._values, FRAME}:
+        if stored.values.keys() - {PARENT} != {*self._values, FRAME}:
             return False
-        frame = cast("dict[str, Any]", codec.decode(stored.values[FRAME]))
-        frame.pop(PARENT, None)
+        frame = codec.decode(stored.values[FRAME])
         return frame == self._types.plain(self._frame, "checkpoint") and all(
             stored.values[name] == self._text(name) for name in self._values
         )
@@ -114,11 +115,6 @@ class PutDraft:
             path = f"channel_values[{name!r}]"
             self._texts[name] = self._types.encode(self._values[name], path)
         return self._texts[name]
-
-    def _framed(self, above: str | None) -> bytes:
-        # Nearly always LangGraph's parent is also the parent in the store.
-        differs = {PARENT: self._parent} if above != self._parent else {}
-        return self._types.encode({**self._frame, **differs}, "checkpoint")
 
 
 # --- frames ---------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, Self, cast
 
@@ -11,11 +12,11 @@ from langgraph.checkpoint.base import Checkpoint as Put
 from langgraph.checkpoint.base import CheckpointTuple
 
 from holdfast._engine.context import Context
-from holdfast._engine.threads.copy_thread import journal_of
+from holdfast._engine.threads.copy_thread import Journals
 from holdfast._engine.threads.lineage import is_visible
 from holdfast._engine.threads.load import loaded, state_of
-from holdfast._messages.langgraph_form import FRAME, KIND
-from holdfast._port import CheckpointKey, Entries, ThreadKey
+from holdfast._messages.langgraph_form import FRAME, KIND, PARENT
+from holdfast._port import CheckpointEntries, CheckpointKey, ThreadKey
 from holdfast._values.records import (
     Checkpoint,
     Entry,
@@ -23,7 +24,7 @@ from holdfast._values.records import (
     without_traceparent,
 )
 from holdfast._values.reference import HEAD
-from holdfast.adapters.langgraph._draft import PARENT, VERSIONS, unframed
+from holdfast.adapters.langgraph._draft import VERSIONS, unframed
 from holdfast.adapters.langgraph._namespace import (
     Namespace,
     channel_of,
@@ -107,6 +108,8 @@ async def find(
     thread = await find_thread(context, namespace)
     if thread is None or thread.deleted_at is not None:
         return None
+    if thread.head is not None and thread.head.id == id_:
+        return GraphCheckpoint(namespace, thread, thread.head)
     checkpoint = await find_checkpoint(context, thread, id_)
     return GraphCheckpoint(namespace, thread, checkpoint) if checkpoint else None
 
@@ -132,8 +135,8 @@ def _tuple(
     values: dict[str, Any],
     entries: Sequence[Entry] | None,
 ) -> CheckpointTuple:
+    parent = values.pop(PARENT, stored_parent(found.checkpoint))
     frame = values.pop(FRAME, None) or _frame_of(found.checkpoint, values)
-    parent = parent_of(found.checkpoint, frame)
     checkpoint = {
         **unframed(types.revive(frame)),
         "id": found.checkpoint.id,
@@ -151,10 +154,11 @@ def _tuple(
     )
 
 
-def parent_of(checkpoint: Checkpoint, frame: dict[str, Any]) -> str | None:
-    """The id of LangGraph's parent of a checkpoint, if it was not removed."""
-    if PARENT in frame:
-        return cast("str | None", frame[PARENT])
+def stored_parent(checkpoint: Checkpoint) -> str | None:
+    """The id of the parent of a checkpoint, if it was not removed.
+
+    It is also LangGraph's parent, unless the state has another one.
+    """
     return checkpoint.parent if checkpoint.link is None else None
 
 
@@ -178,8 +182,25 @@ async def entries_on(
     context: Context, found: GraphCheckpoint
 ) -> Sequence[Entry] | None:
     """The journal of a checkpoint, ``None`` if it was removed."""
-    journal = await journal_of(context, found.thread, found.checkpoint)
-    if journal is None:
-        return None
-    query = Entries(thread=journal, checkpoint=found.checkpoint.id)
-    return await context.backend.scan(query)
+    [entries] = await entries_on_each(context, found.thread, [found.checkpoint])
+    return entries
+
+
+async def entries_on_each(
+    context: Context, thread: ThreadRecord, checkpoints: Sequence[Checkpoint]
+) -> list[list[Entry] | None]:
+    """The journals of checkpoints that a thread can see, ``None`` for a removed one."""
+    threads = await Journals(context, thread).of_each(checkpoints)
+    asked: dict[int, tuple[ThreadRecord, list[str]]] = {}
+    for checkpoint, journal in zip(checkpoints, threads, strict=True):
+        if journal is not None:
+            asked.setdefault(journal.number, (journal, []))[1].append(checkpoint.id)
+    found: defaultdict[str, list[Entry]] = defaultdict(list)
+    for journal, ids in asked.values():
+        query = CheckpointEntries(thread=journal, checkpoints=tuple(ids))
+        for entry in await context.backend.scan(query):
+            found[entry.checkpoint].append(entry)
+    return [
+        None if journal is None else found[checkpoint.id]
+        for checkpoint, journal in zip(checkpoints, threads, strict=True)
+    ]

@@ -119,6 +119,8 @@ class StoredWrite(msgspec.Struct, frozen=True):
 
 def written(entries: Sequence[Entry]) -> list[StoredWrite]:
     """The writes of a checkpoint, in the order in which LangGraph applies them."""
+    if len(entries) == 1:
+        return _written(entries[0])
     found: dict[tuple[str, int], StoredWrite] = {}
     for entry in entries:
         for write in _written(entry):
@@ -131,8 +133,9 @@ def _written(entry: Entry) -> list[StoredWrite]:
     found = task_entry(entry.key, entry.value)
     if found is None:  # a caller recorded it
         return []
+    path, task = found.path, unescaped(found.task)
     return [
-        StoredWrite(found.path, unescaped(found.task), found.index + n, *write)
-        for n, write in enumerate(found.writes)
+        StoredWrite(path, task, index, *write)
+        for index, write in enumerate(found.writes, found.index)
         if write is not None
     ]

@@ -12,6 +12,7 @@ from holdfast._port import (
     Ancestors,
     Candidate,
     Candidates,
+    CheckpointEntries,
     CheckpointKey,
     Entries,
     FamilyEntries,
@@ -94,6 +95,7 @@ class Reads:
             Entries: self._entries,
             FamilyEntries: self._family_entries,
             OwnEntries: self._own_entries,
+            CheckpointEntries: self._checkpoint_entries,
             Weights: self._weights,
             Kinds: self._kinds,
             SavedIn: self._saved_in,
@@ -278,6 +280,20 @@ class Reads:
 
     def _named_entries(self, rows: list[Row]) -> Page[Entry]:
         return Page(tuple(self._codec.entry(row[1:], row[0]) for row in rows))
+
+    def _checkpoint_entries(self, query: CheckpointEntries) -> Statement[Page[Entry]]:
+        thread = query.thread
+        values = {
+            "family": thread.family,
+            "number": thread.number,
+            "name": thread.id,
+            "checkpoints": orjson.dumps(query.checkpoints).decode(),
+        }
+
+        def convert(rows: list[Row]) -> Page[Entry]:
+            return Page(tuple([self._codec.entry(row, thread.id) for row in rows]))
+
+        return Statement("checkpoint_entries", values, convert)
 
     def _weights(self, query: Weights) -> Statement[Page[Weight]]:
         def convert(rows: list[Row]) -> Page[Weight]:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from holdfast._port import (
     Ancestors,
+    CheckpointEntries,
     CheckpointKey,
     Entries,
     FamilyEntries,
@@ -89,11 +90,11 @@ def of_query(query: Query[Any]) -> FolderScope:
         return thread(start) if isinstance(start, str) else family(start.family)
     if isinstance(query, LineLength | Moves | Entries):
         return thread(query.thread)
-    if isinstance(query, FamilyEntries):
-        return family(query.family)
+    if isinstance(query, CheckpointEntries):
+        return family(query.thread.family)
     if isinstance(query, FamilySaves | FamilyThreads):
         return FolderScope(families=frozenset(query.families))
-    if isinstance(query, Saves | Marked | Matches | Threads):
+    if isinstance(query, FamilyEntries | Saves | Marked | Matches | Threads):
         return EVERYTHING if query.family is None else family(query.family)
     return EVERYTHING
 

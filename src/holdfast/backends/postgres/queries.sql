@@ -241,6 +241,16 @@ select {j.entry} from hf.entries(:name, :checkpoint, null, null, null) j
 -- hot
 select {j.entry} from hf.entries(:name, :checkpoint, null, :first, :last) j
 
+-- name: checkpoint_entries
+-- hot
+-- The checkpoints as one array: a join would look up each of them on its own.
+select {j.entry}
+from hf.journal j
+where j.family = :family and j.thread = :number
+    and j.checkpoint = any(
+        array(select jsonb_array_elements_text(:checkpoints::text::jsonb)))
+order by j.seq
+
 -- name: family_entries
 -- hot
 select t.name, {j.entry}

@@ -177,6 +177,14 @@ cross join journal j on j.thread = t.number
 where j.checkpoint = '' and j.key >= :first and j.key < :last
 order by j.seq
 
+-- name: checkpoint_entries
+select {entry} from journal
+where thread = (
+        select number from thread
+        where name = :name and family = :family and deleted_at is null)
+    and checkpoint in (select value from json_each(:checkpoints))
+order by seq
+
 -- name: entry_in_family
 select t.name, {j.entry}
 from thread t cross join journal j on j.thread = t.number
