@@ -242,7 +242,16 @@ class Cluster:
             "initial-cluster": f"etcd={peers}",
         }
         given = [f"--{name}={value}" for name, value in options.items()]
-        self.start("etcd", [self.etcd, *given], {})
+        self._etcd = self.start("etcd", [self.etcd, *given], {})
+
+    @contextlib.contextmanager
+    def without_etcd(self) -> Iterator[None]:
+        """No node can find out whether it is still the leader, until this ends."""
+        self._etcd.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._etcd.send_signal(signal.SIGCONT)
 
     def wait_until_whole(self) -> None:
         """Wait for a leader, a synchronous standby and another standby."""

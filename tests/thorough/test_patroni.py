@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from holdfast import Busy
+from holdfast import Busy, HoldfastError
 from holdfast.testing import raises
 from support import databases, outages, patroni
 from support.outages import SLACK, SOON
@@ -48,12 +50,39 @@ def writers(cluster, seconds):
             stack.enter_context(place.open(door, busy_timeout=seconds))
             for door in databases.DOORS
         ]
-        with outages.Load(stores, WRITERS) as load:
+        with following(stores[-1]) as told, outages.Load(stores, WRITERS) as load:
             load.wait_for(10)
             yield load
             load.wait_for(10)
         for store in stores:
             load.check(store)
+        for name in load.names:
+            expected = [f"{name}-{n}" for n in range(store.thread(name).step)]
+            assert [id for id in told if id.startswith(f"{name}-")] == expected
+
+
+@contextlib.contextmanager
+def following(store):
+    """The ids that the feed has told, complete when this has ended."""
+    told, stopping = [], threading.Event()
+
+    def follow():
+        cursor, is_over = 0, False
+        while not is_over:
+            was_stopping = stopping.is_set()
+            with contextlib.suppress(HoldfastError):
+                page = store.changes(cursor, timeout=0.2)
+                cursor = page.cursor
+                told.extend(change.subject for change in page)
+                is_over = was_stopping and not page
+
+    with ThreadPoolExecutor(1) as pool:
+        followed = pool.submit(follow)
+        try:
+            yield told
+        finally:
+            stopping.set()
+            followed.result()
 
 
 def wait_for_another(cluster, old):
@@ -143,4 +172,22 @@ def test_writers_go_on_when_a_leader_hands_over(cluster, tell):
     tell(figures(patient, took))
     assert patient.errors == []
     assert usual.errors == []
+    assert took < SOON + SLACK
+
+
+def test_writers_wait_while_the_nodes_cannot_agree(cluster, tell):
+    """Without etcd no node may be the leader, and there is only reading."""
+    cluster.wait_until_whole()
+    with writers(cluster, PATIENT) as patient:
+        with cluster.without_etcd():
+            outages.wait_until(
+                lambda: not any(node.is_writable() for node in cluster.nodes)
+            )
+        elected = wait_for_another(cluster, None)
+        patient.wait_for(1)
+        took = time.monotonic() - elected
+        cluster.wait_until_whole()
+
+    tell(figures(patient, took))
+    assert patient.errors == []
     assert took < SOON + SLACK
