@@ -216,10 +216,10 @@ class Cluster:
 
     def install(self) -> None:
         """Get Patroni and etcd; skips the test, with the reason, if that fails."""
+        self.etcd = shutil.which("etcd") or _unpacked_etcd(self.folder)
         install = ("-m", "pip", "--python", self.python, "install", "--quiet")
         what = ("--target", str(self.packages), "-r", str(REQUIREMENTS))
         _run_or_skip([sys.executable, *install, *what], "Patroni cannot be installed")
-        self.etcd = shutil.which("etcd") or _unpacked_etcd(self.folder)
 
     def begin(self) -> None:
         """Start etcd and all nodes, and wait until they are a cluster."""
@@ -317,10 +317,16 @@ def _unpacked_etcd(folder: Path) -> str:
     """etcd from Debian's package, which is unpacked and not installed."""
     if shutil.which("apt-get") is None:
         pytest.skip("etcd is not installed, and there is no apt-get to get it with")
-    _run_or_skip(["apt-get", "download", "etcd-server"], "no etcd", folder)
+    # Lists of our own: those of the machine may be old or missing, and are root's.
+    lists, unpacked = folder / "lists", folder / "etcd-server"
+    (lists / "partial").mkdir(parents=True)
+    options = (f"Dir::State::Lists={lists}", f"Dir::Cache={folder}")
+    apt = ["apt-get", "--quiet", *(f"--option={option}" for option in options)]
+    for command in ([*apt, "update"], [*apt, "download", "etcd-server"]):
+        _run_or_skip(command, "etcd cannot be had from Debian's packages", folder)
     [package] = folder.glob("etcd-server_*.deb")
-    _run_or_skip(["dpkg-deb", "-x", str(package), "unpacked"], "no etcd", folder)
-    return str(folder / "unpacked" / "usr" / "bin" / "etcd")
+    subprocess.run(["dpkg-deb", "--extract", package, unpacked], check=True)
+    return str(unpacked / "usr" / "bin" / "etcd")
 
 
 def _run_or_skip(command: list[str], reason: str, folder: Path | None = None) -> None:

@@ -92,11 +92,11 @@ def wait_for_another(cluster, old):
     return time.monotonic()
 
 
-def figures(load, took):
+def figures(what, load, took):
     return (
-        f"{load.acknowledged.total()} acknowledged, none lost, none twice;"
-        f" longest wait {load.longest:.1f} s, {took:.1f} s after the election;"
-        f" {len(load.errors)} errors"
+        f"{what}: {load.acknowledged.total()} acknowledged, none lost, none twice;"
+        f" longest wait {load.longest:.1f} s, {len(load.errors)} errors;"
+        f" all wrote again {took:.1f} s after they could"
     )
 
 
@@ -113,8 +113,8 @@ def test_no_acknowledged_save_is_lost_with_a_killed_leader(cluster, tell, turn):
         old.start()
         cluster.wait_until_whole()
 
-    tell(figures(patient, took))
-    tell(figures(usual, took))
+    tell(figures("leader killed, patient", patient, took))
+    tell(figures("leader killed, usual", usual, took))
     # Who waits longer than an election notices nothing but the time.
     assert patient.errors == []
     assert {error.code for error in usual.errors} == {"connection_lost"}
@@ -131,7 +131,7 @@ def test_no_acknowledged_save_is_lost_with_a_leader_that_hangs(cluster, tell):
             took = time.monotonic() - elected
         cluster.wait_until_whole()
 
-    tell(figures(usual, took))
+    tell(figures("leader hung", usual, took))
     assert {error.code for error in usual.errors} <= {"connection_lost", "busy"}
     assert took < USUAL + SOON + SLACK
 
@@ -158,6 +158,22 @@ def test_a_leader_that_does_not_know_that_it_was_replaced_acknowledges_nothing(c
         assert store.thread("a").save({"n": 3}).step == 2
 
 
+def test_writers_go_on_when_the_synchronous_standby_is_lost(cluster, tell):
+    """No save is acknowledged until the leader has chosen another one."""
+    cluster.wait_until_whole()
+    [standby] = [node for node in cluster.nodes if node.has_role("synchronous")]
+    with writers(cluster, PATIENT) as patient:
+        standby.kill()
+        killed = time.monotonic()
+        patient.wait_for(1)
+        took = time.monotonic() - killed
+        standby.start()
+        cluster.wait_until_whole()
+
+    tell(figures("standby killed", patient, took))
+    assert patient.errors == []
+
+
 def test_writers_go_on_when_a_leader_hands_over(cluster, tell):
     cluster.wait_until_whole()
     with writers(cluster, PATIENT) as patient, writers(cluster, USUAL) as usual:
@@ -169,7 +185,7 @@ def test_writers_go_on_when_a_leader_hands_over(cluster, tell):
         took = time.monotonic() - elected
         cluster.wait_until_whole()
 
-    tell(figures(patient, took))
+    tell(figures("handed over", patient, took))
     assert patient.errors == []
     assert usual.errors == []
     assert took < SOON + SLACK
@@ -178,16 +194,20 @@ def test_writers_go_on_when_a_leader_hands_over(cluster, tell):
 def test_writers_wait_while_the_nodes_cannot_agree(cluster, tell):
     """Without etcd no node may be the leader, and there is only reading."""
     cluster.wait_until_whole()
-    with writers(cluster, PATIENT) as patient:
+    new = databases.Place(cluster.url)
+    with writers(cluster, PATIENT) as patient, ThreadPoolExecutor(1) as pool:
         with cluster.without_etcd():
             outages.wait_until(
                 lambda: not any(node.is_writable() for node in cluster.nodes)
             )
+            opening = pool.submit(new.open, busy_timeout=PATIENT)
         elected = wait_for_another(cluster, None)
         patient.wait_for(1)
         took = time.monotonic() - elected
+        with opening.result() as store:
+            assert store.thread("a").save({"n": 1}).step == 1
         cluster.wait_until_whole()
 
-    tell(figures(patient, took))
+    tell(figures("etcd hung", patient, took))
     assert patient.errors == []
     assert took < SOON + SLACK
