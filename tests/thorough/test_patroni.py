@@ -9,6 +9,7 @@ import contextlib
 import sys
 import threading
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -93,9 +94,10 @@ def wait_for_another(cluster, old):
 
 
 def figures(what, load, took):
+    codes = Counter(error.code for error in load.errors)
     return (
         f"{what}: {load.acknowledged.total()} acknowledged, none lost, none twice;"
-        f" longest wait {load.longest:.1f} s, {len(load.errors)} errors;"
+        f" longest wait {load.longest:.1f} s, errors {dict(codes)};"
         f" all wrote again {took:.1f} s after they could"
     )
 
