@@ -146,15 +146,13 @@ class Server:
 
     def processes(self) -> list[int]:
         """The first process and all that it started."""
-        first = self.process
-        children = Path(f"/proc/{first}/task/{first}/children").read_text()
-        return [first, *map(int, children.split())]
+        return family_of(self.process)
 
     def kill(self) -> None:
         """End all at once, as a power cut does."""
         processes = self.processes()
         self.signal(signal.SIGKILL)
-        while any(_is_running(process) for process in processes):
+        while any(is_running(process) for process in processes):
             time.sleep(0.01)
 
     def standby(self) -> Server:
@@ -180,7 +178,13 @@ def _leave_out_when_quick() -> None:
         pytest.skip("needs a server: make test")
 
 
-def _is_running(process: int) -> bool:
+def family_of(process: int) -> list[int]:
+    """A process and all that it started."""
+    children = Path(f"/proc/{process}/task/{process}/children").read_text()
+    return [process, *map(int, children.split())]
+
+
+def is_running(process: int) -> bool:
     try:
         status = Path(f"/proc/{process}/stat").read_text()
     except FileNotFoundError:
