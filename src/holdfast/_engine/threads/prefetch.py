@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from msgspec.structs import replace
 
@@ -48,10 +48,10 @@ class _WithEntries(Layer):
 
     def __init__(self, backend: Backend, found: dict[Entries, list[Entry]]) -> None:
         super().__init__(backend)
-        self._found = found
+        self._found: dict[Query[Any], list[Entry]] = {**found}
 
     async def scan(self, query: Query[R]) -> Page[R]:
-        found = self._found.get(query) if isinstance(query, Entries) else None
+        found = self._found.get(query)
         if found is None:
             return await super().scan(query)
         # They are the records that this query asks for.
