@@ -48,10 +48,11 @@ class _WithEntries(Layer):
 
     def __init__(self, backend: Backend, found: dict[Entries, list[Entry]]) -> None:
         super().__init__(backend)
-        self._found: dict[Query[Any], list[Entry]] = {**found}
+        self._found = found
 
     async def scan(self, query: Query[R]) -> Page[R]:
-        found = self._found.get(query)
+        asked: Query[Any] = query
+        found = self._found.get(asked) if isinstance(asked, Entries) else None
         if found is None:
             return await super().scan(query)
         # They are the records that this query asks for.
