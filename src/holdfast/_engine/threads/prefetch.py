@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from msgspec.structs import replace
 
@@ -51,7 +51,8 @@ class _WithEntries(Layer):
         self._found = found
 
     async def scan(self, query: Query[R]) -> Page[R]:
-        found = self._found.get(query) if isinstance(query, Entries) else None
+        asked: Query[Any] = query
+        found = self._found.get(asked) if isinstance(asked, Entries) else None
         if found is None:
             return await super().scan(query)
         # They are the records that this query asks for.
