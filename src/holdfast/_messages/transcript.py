@@ -83,7 +83,7 @@ def text_of(message: object) -> str:
         return message
     fields = fields_of(message)
     content = fields.get("content")
-    if isinstance(content, str) and fields.keys() == _PLAIN:
+    if isinstance(content, str) and fields.keys() <= _PLAIN:
         return content  # most messages: the first search reads the text of all
     if _is_unread(fields):
         return ""
