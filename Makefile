@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 RUN = $(BIN)/python
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help quick test conformance thorough coverage demo bench lint types mypy pyright check format reference clean
+.PHONY: help quick test conformance thorough coverage demo bench volume lint types mypy pyright check format reference clean
 
 help: ## list what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -37,6 +37,9 @@ demo: $(VENV)/run-ready ## watch an agent being killed and resumed
 
 bench: $(VENV)/bench-ready ## measure against the peers, print the table
 	$(BIN)/python benchmarks/run.py
+
+volume: $(VENV)/bench-ready ## build stores of a million threads, measure what grows: an hour
+	$(BIN)/python -m benchmarks.volume
 
 lint: $(VENV)/tests-ready ## check style and formatting
 	$(BIN)/ruff check .

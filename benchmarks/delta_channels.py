@@ -20,8 +20,9 @@ import holdfast
 from benchmarks.langgraph_savers import CHAT, TURNS, Talk, config_of
 from benchmarks.measure import Bench, Cost, cost_of, disk_size
 from benchmarks.peers import delta_state, langgraph_saver
-from benchmarks.postgres import private_server, relations_size
+from benchmarks.postgres import relations_size
 from benchmarks.report import Row, times, volume
+from benchmarks.server import private_server
 from holdfast.adapters.langgraph import HoldfastSaver
 
 # Two writes a turn: after so many turns LangGraph stores the channel whole again.

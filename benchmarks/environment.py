@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 import platform
 import sqlite3
-from functools import partial
 from importlib import import_module, metadata
 from pathlib import Path
-from typing import Any
 
 import apsw
 
@@ -71,7 +69,7 @@ def _file_system(folder: str) -> str:
 def _compressibility() -> str:
     """How far the generated text can be packed, beside text that people wrote."""
     try:
-        pack = partial(_zstd().compress, level=3)
+        pack = import_module("zstandard").ZstdCompressor(level=3).compress
     except ImportError:
         return "generated; zstd is not installed to say how dense"
 
@@ -86,10 +84,3 @@ def _compressibility() -> str:
         f"generated; zstd leaves {generated:.2f} of {CHUNK} bytes of it"
         f" ({written:.2f} of our LICENSE)"
     )
-
-
-def _zstd() -> Any:
-    try:
-        return import_module("compression.zstd")
-    except ImportError:
-        return import_module("backports.zstd")

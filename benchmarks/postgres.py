@@ -7,7 +7,6 @@ the newest binaries on the machine; all sides pay for the same ``synchronous_com
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import re
 import tempfile
 import time
@@ -35,14 +34,13 @@ from benchmarks.measure import (
 )
 from benchmarks.peers import delta_state
 from benchmarks.report import Row, Series, failed, times, volume
+from benchmarks.server import private_server
 from benchmarks.workloads import Message, Turn, Writer, growing, json_size
 
 TURNS = 500
 STATE = 1000
 TASKS = 64
 MOST_SECONDS = 120
-# What a server does unless it is told otherwise; the tests' servers do less.
-SERIOUS = {"fsync": "on", "full_page_writes": "on", "autovacuum": "on"}
 LEVELS = {"full": "on", "normal": "off"}
 
 
@@ -55,14 +53,6 @@ def postgres(bench: Bench) -> None:
         _tasks(bench, url)
         _trips(bench, url)
         _sizes(bench, url)
-
-
-@contextlib.contextmanager
-def private_server() -> Iterator[str]:
-    """The address of a server that syncs every commit; gone afterwards."""
-    servers = import_module("support.servers")
-    with servers.server(servers.NEWEST, SERIOUS) as server:
-        yield server.url
 
 
 def _connect(url: str, durability: Durability = "full") -> psycopg.Connection[Any]:

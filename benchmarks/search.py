@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import string
@@ -14,6 +15,7 @@ from msgspec.structs import replace
 import holdfast
 from benchmarks.measure import Bench, Pair, alternate, disk_size, timed
 from benchmarks.report import Row, duration, times, volume
+from benchmarks.volume_stores import COMMON, RARE, fill_threads
 from benchmarks.workloads import Writer
 from holdfast._engine.context import Context
 from holdfast._engine.search import query
@@ -21,17 +23,48 @@ from holdfast._engine.search.query import SearchQuery
 from holdfast._port import run
 
 MESSAGES, IN_ONE = 200_000, 100
-RARE, COMMON = "quetzalcoatlus", "the"
+# Threads, messages a second in the first search, how much slower later ones may get.
+FEW, MANY = 300, 100_000
+GOAL, FLAT = 25_000, 2
 SIZED = 20_000_000
 
 
 def search(bench: Bench) -> None:
     """A rare word with and without the index, and the index against the text."""
     with bench.place() as folder:
+        _grow(bench, folder)
+    with bench.place() as folder:
         _find(bench, os.path.join(folder, "a.db"))
     for name, text in TEXTS.items():
         with bench.place() as folder:
             _measure(bench, os.path.join(folder, "a.db"), name, text)
+
+
+def _grow(bench: Bench, folder: str) -> None:
+    """The first search of many threads, and later ones against those of few."""
+    few, many = FEW, bench.amount(MANY, 3_000)
+    paths = [os.path.join(folder, f"{count}.db") for count in (few, many)]
+    for path, count in zip(paths, (few, many), strict=True):
+        asyncio.run(fill_threads(path, count))
+    with (
+        holdfast.open(paths[0], durability="normal") as small,
+        holdfast.open(paths[1], durability="normal") as large,
+    ):
+        small.search(RARE)
+        rate = many / timed(lambda: large.search(RARE))
+        work = f"first search of {many:,} threads of a message, messages a second"
+        measured = f"{rate:,.0f} against {GOAL:,}"
+        bench.rows.append(Row(work, measured, rate / GOAL, 1, "at least"))
+        for word in (RARE, COMMON):
+            pair = alternate(
+                partial(large.search, word),
+                partial(small.search, word),
+                rounds=bench.amount(30, 5),
+            )
+            ours, reference = pair.medians
+            work = f"{word!r} in {many:,} threads against {few}, first page"
+            measured = times(ours, reference, "few")
+            bench.rows.append(Row(work, measured, ours / reference, FLAT))
 
 
 def _find(bench: Bench, path: str) -> None:

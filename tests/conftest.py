@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, Phase, settings
 import holdfast
 from holdfast.testing import FakeClock
 from support.effort import QUICK, THOROUGH
+from support.server_logs import LOGS
 from support.stores import (
     open_awaited,
     open_compressed,
@@ -63,6 +64,13 @@ LEFT_OUT = [
     "project/test_docs.py",
 ]
 collect_ignore = LEFT_OUT if QUICK else []
+
+
+@pytest.fixture(autouse=True)
+def no_deadlock():
+    """No test makes a server end one of two that wait for each other."""
+    yield
+    assert LOGS.deadlocks() == []
 
 
 @pytest.fixture

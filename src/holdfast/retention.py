@@ -100,6 +100,10 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
         """Whether checkpoints of threads that stay may be removed."""
         return (self.last, self.within, self.thin) != (None, None, None)
 
+    def oldest_kept(self, now: int) -> int | None:
+        """When the oldest checkpoint was saved that is kept for its age alone."""
+        return None if self.within is None else now - _microseconds(self.within)
+
     def may_thin(self, kind: str) -> bool:
         """Whether checkpoints of a thread of a kind may be removed."""
         # An agent's checkpoint has pins, which are removed only by deleting it.
@@ -139,27 +143,30 @@ def _check_counts(rule: object, names: Iterable[str], *, least: int) -> None:
             raise Unstorable(name, f"must be at least {least}, not {count!r}")
 
 
-def threads_to_drop(
-    policy: Retention, threads: Iterable[ThreadRecord], now: int
-) -> list[ThreadRecord]:
-    """The threads a policy does not keep; ``threads`` come last used first."""
-    if not policy.drops_threads:
-        return []
-    oldest = None if policy.idle is None else now - _microseconds(policy.idle)
-    used: dict[str | None, int] = defaultdict(int)
-    kept = 0
-    dropped: list[ThreadRecord] = []
-    for thread in filter(lambda thread: policy.may_drop(thread.kind), threads):
-        used[thread.owner] += 1
-        is_idle = oldest is not None and thread.updated_at < oldest
+class ThreadRules:
+    """The rules of a policy for whole threads, asked for one after the other."""
+
+    def __init__(self, policy: Retention, now: int) -> None:
+        self._policy = policy
+        age = policy.idle
+        self._oldest = None if age is None else now - _microseconds(age)
+        self._used: dict[str | None, int] = defaultdict(int)
+        self._kept = 0
+
+    def drops(self, thread: ThreadRecord) -> bool:
+        """Whether a thread is not kept; they are asked for last used first."""
+        policy = self._policy
+        if not policy.drops_threads or not policy.may_drop(thread.kind):
+            return False
+        self._used[thread.owner] += 1
+        is_idle = self._oldest is not None and thread.updated_at < self._oldest
         own = None if thread.owner is None else policy.threads_per_owner
-        is_extra = _exceeds(used[thread.owner], own)
+        is_extra = _exceeds(self._used[thread.owner], own)
         # One that goes anyway takes no place of another.
-        if is_idle or is_extra or _exceeds(kept + 1, policy.threads_in_all):
-            dropped.append(thread)
-        else:
-            kept += 1
-    return dropped
+        if is_idle or is_extra or _exceeds(self._kept + 1, policy.threads_in_all):
+            return True
+        self._kept += 1
+        return False
 
 
 def _exceeds(number: int, most: int | None) -> bool:
@@ -207,8 +214,8 @@ def _chosen(
 ) -> Iterator[Checkpoint]:
     if policy.last is not None:
         yield from checkpoints[-policy.last :]
-    if policy.within is not None:
-        oldest = now - _microseconds(policy.within)
+    oldest = policy.oldest_kept(now)
+    if oldest is not None:
         yield from (c for c in checkpoints if c.saved_at >= oldest)
     if policy.thin is not None:
         yield from _newest_by(checkpoints, HOUR, 0, policy.thin.hourly)

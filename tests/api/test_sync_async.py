@@ -526,7 +526,7 @@ class TestBlocking:
 
     def test_two_threads_train_a_dictionary_at_once(self, monkeypatch):
         zstd = _zstd()
-        train, make = zstd.train_dict, zstd.ZstdDict
+        train, make = zstd.train_dictionary, zstd.ZstdCompressionDict
         second, trained = threading.Event(), threading.Event()
         turns = iter(
             [lambda: second.wait(0.3), lambda: (second.set(), trained.wait(5))]
@@ -543,8 +543,8 @@ class TestBlocking:
         with holdfast.open(":memory:", compress=True) as store:
             for n in range(63):
                 store.thread("chat").append(m=[f"{n} {LONG * 2}"])
-            monkeypatch.setattr(zstd, "train_dict", train_in_step)
-            monkeypatch.setattr(zstd, "ZstdDict", make_and_tell)
+            monkeypatch.setattr(zstd, "train_dictionary", train_in_step)
+            monkeypatch.setattr(zstd, "ZstdCompressionDict", make_and_tell)
             with ThreadPoolExecutor(2) as pool:
                 list(pool.map(lambda n: store.thread(n).append(m=[LONG * 2]), "ab"))
 

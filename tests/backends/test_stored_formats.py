@@ -1,7 +1,7 @@
 """What earlier versions stored is read, verified and continued by this one.
 
-The files in fixtures/format-1 were written by the version that introduced the format;
-they are never written again.
+The files in fixtures/format-1 were written by the version that introduced the format,
+and changed with it until its release; from then on they are never written again.
 """
 
 from __future__ import annotations

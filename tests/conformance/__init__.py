@@ -53,6 +53,7 @@ from conformance.retention import (
     LimitedPruneTests,
     PolicyTests,
     PrunedBranchTests,
+    PrunedInPartsTests,
 )
 from conformance.saves import RepeatedAppendTests, SavedStateTests, UnchangedSaveTests
 from conformance.search import (
@@ -96,6 +97,7 @@ class ThreadTests(
     PolicyTests,
     LimitedPruneTests,
     PrunedBranchTests,
+    PrunedInPartsTests,
     HousekeepingTests,
     RecordedValueTests,
     CompressedValueTests,

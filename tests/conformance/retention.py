@@ -353,6 +353,57 @@ class PrunedBranchTests(Cases):
             chat.load(saved[3])
 
 
+class Killed(BaseException):
+    """Ends a prune as a kill does."""
+
+
+class PrunedInPartsTests(Cases):
+    """A prune of more threads than go into one transaction."""
+
+    def many_threads(self) -> list[str]:
+        names = [f"{n}" for n in range(36)]
+        for name in names:
+            self.filled(2, name)
+        return names
+
+    def checkpoint_count(self) -> int:
+        return self.store.stats().checkpoints
+
+    def test_its_result_is_the_sum_and_its_progress_reaches_the_end(self) -> None:
+        names = self.many_threads()
+        told: list[tuple[int, int]] = []
+
+        with raises(Conflict, "too_much"):
+            self.store.prune(Retention(last=1, at_most=0.49))
+        assert self.checkpoint_count() == 2 * len(names)
+
+        policy = Retention(last=1, at_most=0.5)
+        dry = self.store.prune(policy, dry_run=True)
+        pruned = self.store.prune(policy, progress=lambda *at: told.append(at))
+
+        assert pruned == dry
+        assert pruned.checkpoints == len(names)
+        # Counted once for the share that it may remove, and then removed.
+        assert told == [(32, 72), (36, 72), (68, 72), (72, 72)]
+        assert self.checkpoint_count() == len(names)
+
+    def test_what_a_killed_prune_left_the_next_one_removes(self) -> None:
+        names = self.many_threads()
+
+        def kill(_done: int, _of: int) -> None:
+            raise Killed
+
+        with raises(Killed):
+            self.store.prune(Retention(last=1), progress=kill)
+
+        done = 2 * len(names) - self.checkpoint_count()
+        assert 0 < done < len(names)
+        assert self.store.verify().ok
+        assert self.store.prune(Retention(last=1)).checkpoints == len(names) - done
+        assert self.store.verify().ok
+        assert [self.thread(name).load() for name in names] == [{"n": 2}] * len(names)
+
+
 class HousekeepingTests(Cases):
     """A policy of the store itself, applied after saves."""
 

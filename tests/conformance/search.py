@@ -183,9 +183,19 @@ class SearchScopeTests(SearchCases):
         self.store.thread("conversation:odd", kind="conversation").save({"messages": 7})
         self.store.thread("conversation:one", kind="conversation").save(["needle"])
         self.store.thread("needle").save({"plan": "needle", "messages": "needle"})
-        self.store.thread("other", kind="notes").save({"messages": [user("needle")]})
 
         assert self.found("needle") == []
+
+    def test_threads_of_any_kind_with_messages_are_found(self) -> None:
+        chat = self.store.thread("p", kind="chat")
+        chat.save({"messages": [user("needle")]})
+        self.talk("c", "needle")
+
+        for query in ("needle", "ne"):
+            assert self.found(query) == [("c", 0), ("p", 0)]
+            assert places(self.store.conversations.search(query)) == [("c", 0)]
+        chat.append(messages=[user("one more needle")])
+        assert self.found("needle", limit=2) == [("p", 1), ("p", 0)]
 
     def test_threads_of_langgraph_are_found_among_conversations(self) -> None:
         self.talk("a", "needle")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.messages import Message
+from holdfast.messages import Message, ToolCall
 from holdfast.retention import Retention
 from holdfast.testing._cases import AgentCases
 
@@ -45,6 +45,17 @@ class StatisticsTests(AgentCases):
         assert self.counts() == (1, 2, 7, 1, 3)
         store.agents.delete("a")
         assert self.counts() == (0, 0, 0, 1, 0)
+
+    def test_messages_are_counted_also_where_many_calls_are_open(self) -> None:
+        calls = [ToolCall(id=f"call-{n:040}", name="look") for n in range(20)]
+        asking = Message.assistant(tool_calls=calls)
+        create = self.store.conversations.create
+        create("open", messages=[Message.user("x"), asking])
+        create("empty")
+        create("gone", messages=[Message.user("x")])
+        self.store.conversations.delete("gone")
+
+        assert self.counts() == (0, 2, 2, 0, 0)
 
     def test_pins_are_threads_and_share_their_checkpoints(self) -> None:
         self.busy_agent()

@@ -10,7 +10,7 @@ import holdfast
 from conformance import ConformanceTests, hidden
 from conformance.hidden import ENCODED, START, Hidden
 from holdfast import Corrupt
-from holdfast.backends import Candidates, Layer
+from holdfast.backends import Candidates, IndexBatch, Layer
 from holdfast.backends.sqlite import SqliteBackend
 from holdfast.messages import Message
 from holdfast.testing import blocking, raises
@@ -119,9 +119,9 @@ class Recording(Layer):
 
     calls: ClassVar[list[object]] = []
 
-    async def index(self, updates):
-        self.calls.append(updates)
-        await super().index(updates)
+    async def index(self, batch):
+        self.calls.append(batch)
+        await super().index(batch)
 
     async def scan(self, query):
         self.calls.append(query)
@@ -142,7 +142,7 @@ def test_settings_and_texts_for_the_index_go_down_encoded(tmp_path, monkeypatch)
             store.conversations.create(messages=[Message.user(f"{n} whales " * 99)])
         assert len(store.conversations.search("7 whales", limit=None)) > 0
 
-    assert {list, tuple, Candidates} <= {type(call) for call in Recording.calls}
+    assert {IndexBatch, tuple, Candidates} <= {type(call) for call in Recording.calls}
     assert "whale" not in repr(Recording.calls)
 
 

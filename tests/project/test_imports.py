@@ -182,8 +182,7 @@ def test_importing_holdfast_loads_nothing_that_is_not_needed_yet():
     unwanted = [
         "apsw",
         "asyncio",
-        "zstd",
-        "backports.zstd",
+        "zstandard",
         "pydantic",
         "langgraph",
         "langchain_core",

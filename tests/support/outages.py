@@ -41,6 +41,8 @@ class Load:
     def __init__(self, stores, writers):
         self.acknowledged = Counter()
         self.errors = []
+        # How long a writer has waited at most from one acknowledged save to the next.
+        self.longest = 0.0
         self._stopping = threading.Event()
         self.names = [f"own {n}" for n in range(writers)]
         self._threads = [
@@ -49,7 +51,7 @@ class Load:
         ]
 
     def _write(self, store, name):
-        n = 0
+        n, last = 0, time.monotonic()
         while not self._stopping.is_set():
             try:
                 store.thread(name).extend({"log": [n]}, id=f"{name}-{n}")
@@ -59,6 +61,8 @@ class Load:
                 continue
             n += 1
             self.acknowledged[name] = n
+            now = time.monotonic()
+            self.longest, last = max(self.longest, now - last), now
 
     def __enter__(self):
         for thread in self._threads:

@@ -20,6 +20,7 @@ import psycopg
 import pytest
 
 from support.effort import QUICK
+from support.server_logs import LOGS
 
 # Instead of a server of our own; it must let us create databases and roles.
 GIVEN = os.environ.get("HOLDFAST_TEST_POSTGRES")
@@ -77,6 +78,7 @@ class Server:
         )
         if self.user is not None:
             shutil.chown(self.folder, self.user)
+        LOGS.watch(self.log)
 
     @property
     def url(self) -> str:
@@ -85,6 +87,10 @@ class Server:
     @property
     def data(self) -> Path:
         return self.folder / "data"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "log"
 
     @property
     def process(self) -> int:
@@ -120,9 +126,8 @@ class Server:
             **self.settings,
         }
         options = " ".join(f"-c {name}='{value}'" for name, value in given.items())
-        log = str(self.folder / "log")
         self.run(
-            "pg_ctl", f"--pgdata={self.data}", "--wait", f"--log={log}",
+            "pg_ctl", f"--pgdata={self.data}", "--wait", f"--log={self.log}",
             f"--options={options}", "start",
         )  # fmt: skip
 
@@ -141,15 +146,13 @@ class Server:
 
     def processes(self) -> list[int]:
         """The first process and all that it started."""
-        first = self.process
-        children = Path(f"/proc/{first}/task/{first}/children").read_text()
-        return [first, *map(int, children.split())]
+        return family_of(self.process)
 
     def kill(self) -> None:
         """End all at once, as a power cut does."""
         processes = self.processes()
         self.signal(signal.SIGKILL)
-        while any(_is_running(process) for process in processes):
+        while any(is_running(process) for process in processes):
             time.sleep(0.01)
 
     def standby(self) -> Server:
@@ -165,6 +168,7 @@ class Server:
     def remove(self) -> None:
         with contextlib.suppress(RuntimeError):
             self.stop()
+        LOGS.leave(self.log)
         shutil.rmtree(self.folder, ignore_errors=True)
         self.janitor.communicate()
 
@@ -174,7 +178,13 @@ def _leave_out_when_quick() -> None:
         pytest.skip("needs a server: make test")
 
 
-def _is_running(process: int) -> bool:
+def family_of(process: int) -> list[int]:
+    """A process and all that it started."""
+    children = Path(f"/proc/{process}/task/{process}/children").read_text()
+    return [process, *map(int, children.split())]
+
+
+def is_running(process: int) -> bool:
     try:
         status = Path(f"/proc/{process}/stat").read_text()
     except FileNotFoundError:

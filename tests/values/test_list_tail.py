@@ -24,7 +24,6 @@ from holdfast._values.rope import (
     Blocks,
     append,
     chain_of,
-    joined,
     numbers,
     splice,
     write,
@@ -122,7 +121,7 @@ def test_a_shortened_list_is_the_beginning_and_what_is_added(
     short = shortened(spliced.rope, spliced.body, segments, text, blocks)
 
     expected = codec.encode([*elements[: len(elements) - drop], *added])
-    assert bytes(joined(short.body, as_list=True)) == expected
+    assert short.body.text == expected
     assert short.rope.size == len(expected)
     assert len(numbers(short.rope.runs)) == len(short.body.sizes)
     parts = list(parts_backwards(short.body))[::-1]

@@ -11,7 +11,7 @@ import holdfast
 from holdfast import Retention, Thin, Unstorable
 from holdfast._port.removal import ancestry, merged, plan_removal, subtract
 from holdfast._values.records import Run
-from holdfast.retention import checkpoints_to_remove, threads_to_drop
+from holdfast.retention import ThreadRules, checkpoints_to_remove
 from holdfast.testing import FakeClock, ids, raises
 from support.samples import LONG
 
@@ -194,7 +194,8 @@ class TestChoice:
 
         policy = Retention(threads_per_owner=1)
 
-        assert threads_to_drop(policy, memory.threads(), 0) == []
+        rules = ThreadRules(policy, 0)
+        assert not any(map(rules.drops, memory.threads()))
 
     def test_a_thread_goes_by_either_rule(self, memory, clock):
         memory.thread("idle", owner="a").save({})
@@ -203,7 +204,7 @@ class TestChoice:
         memory.thread("kept", owner="b").save({})
 
         policy = Retention(idle=5 * DAY, threads_per_owner=1)
-        dropped = threads_to_drop(policy, memory.threads(), clock.now)
+        dropped = list(filter(ThreadRules(policy, clock.now).drops, memory.threads()))
 
         assert {thread.id for thread in dropped} == {"idle", "extra"}
 

@@ -138,11 +138,11 @@ class ListOptions(TypedDict, total=False):
 
 
 def search_query(
-    text: str, options: SearchOptions, kinds: tuple[str, ...] = (KIND,)
+    text: str, options: SearchOptions, kind: str | None = KIND
 ) -> SearchQuery:
-    """The query for a search in threads of some kinds."""
+    """The query for a search in threads of one kind, or of all."""
     refuse_unknown("a search", options, SearchOptions)
-    return SearchQuery(text=text, kinds=kinds, **options)
+    return SearchQuery(text=text, kind=kind, **options)
 
 
 def list_query(options: ListOptions) -> ListQuery:

@@ -16,8 +16,7 @@ import msgspec
 
 from holdfast._api.keywords import ImportOptions
 from holdfast._engine.context import Context, Observer
-from holdfast._engine.records import conversations
-from holdfast._port import NEW_THREAD, Backend
+from holdfast._port import Backend
 from holdfast._values.keywords import refuse_unknown
 from holdfast._values.records import Progress
 from holdfast.errors import Unsupported
@@ -40,10 +39,6 @@ _PAGE_CHECKSUMS = "holdfast.backends.sqlite._connection:page_checksums"
 _IMPORT = "holdfast.importers:import_into"
 _TELEMETRY = "holdfast.telemetry._telemetry"
 _LANGGRAPH_IMPORT = "holdfast.adapters.langgraph._import:import_into"
-# The kinds of threads with messages, in which `store.search` looks. A table, and not a
-# call that an adapter makes when it is imported: a search must also find the threads of
-# an adapter that this process has not imported.
-MESSAGE_KINDS = (conversations.KIND, NEW_THREAD.kind, "langgraph")
 
 
 def find_backend(scheme: str, *, native: bool = False) -> OpenBackend:

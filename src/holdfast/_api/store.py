@@ -114,6 +114,9 @@ class Store:
         - ``metadata`` selects the threads that have all its items.
         - ``limit`` is the size of a page, 100, and ``after`` the cursor of the page
           before.
+
+        A page takes the same time however many threads there are. With ``metadata``
+        that few threads have, all are looked at.
         """
         return self.runner.run(listing.threads, threads_query(options))
 
@@ -172,8 +175,8 @@ class Store:
         """The messages that contain all words of a query in any case, newest first.
 
         A word may be part of a longer one; ``"in quotes"`` several words must stand so
-        in the message. Conversations, LangGraph's and other threads with a list of
-        ``messages`` come in the order in which they were last used, the messages of
+        in the message. Conversations and all other threads with a list of ``messages``,
+        of any kind, come in the order in which they were last used, the messages of
         each from its last on. Options:
 
         - ``per="conversation"`` gives only the last such message of each thread, so
@@ -185,7 +188,7 @@ class Store:
           date; it is called with how many conversations are done, of how many (for an
           `AsyncStore` in another thread).
         """
-        wanted = search_query(query, options, kinds=plugins.MESSAGE_KINDS)
+        wanted = search_query(query, options, kind=None)
         return self.runner.run(search.search, wanted, progress)
 
     # --- upkeep -----------------------------------------------------------------------
@@ -199,16 +202,24 @@ class Store:
         owner: str | None = None,
         prefix: str | None = None,
         dry_run: bool = False,
+        progress: Progress | None = None,
     ) -> Pruned:
-        """Remove what a policy does not keep, in one transaction.
+        """Remove what a policy does not keep.
 
         ``thread``, ``agent`` (whom it works for), ``owner`` and ``prefix`` (of the
         name) limit it to the threads that match all of them: what was saved in other
         threads stays, and so do the checkpoints at which they were forked. With
         ``dry_run`` nothing is removed; the counts say what would be.
+
+        It takes one short transaction after the other, so that others can write in
+        between. If it is interrupted, what is done stays done, the store is whole, and
+        the next prune goes on. ``progress`` is called with how many threads with their
+        forks are done, of how many that may need it.
         """
         scope = PruneScope(thread=thread, agent=agent, owner=owner, prefix=prefix)
-        return self.runner.run(prune.prune, policy, scope, dry_run=dry_run)
+        return self.runner.run(
+            prune.prune, policy, scope, dry_run=dry_run, progress=progress
+        )
 
     def compact(self) -> None:
         """Return the space of removed data to the file system."""
@@ -404,7 +415,7 @@ class AsyncStore:
         progress: Progress | None = None,
         **options: Unpack[SearchOptions],
     ) -> Page[Match]:
-        wanted = search_query(query, options, kinds=plugins.MESSAGE_KINDS)
+        wanted = search_query(query, options, kind=None)
         return await self.runner.run(search.search, wanted, progress)
 
     # --- upkeep -----------------------------------------------------------------------
@@ -418,9 +429,12 @@ class AsyncStore:
         owner: str | None = None,
         prefix: str | None = None,
         dry_run: bool = False,
+        progress: Progress | None = None,
     ) -> Pruned:
         scope = PruneScope(thread=thread, agent=agent, owner=owner, prefix=prefix)
-        return await self.runner.run(prune.prune, policy, scope, dry_run=dry_run)
+        return await self.runner.run(
+            prune.prune, policy, scope, dry_run=dry_run, progress=progress
+        )
 
     async def compact(self) -> None:
         return await self.runner.run(index.compact)

@@ -33,7 +33,7 @@ class OpenedCheckpoint(msgspec.Struct):
     @property
     def cost(self) -> int:
         """About how many bytes of memory it takes."""
-        return ENTRY_COST + sum(len(body.text) for body in self.bodies.values())
+        return ENTRY_COST + sum([len(body.text) for body in self.bodies.values()])
 
 
 class Cache:

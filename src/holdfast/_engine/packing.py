@@ -6,7 +6,7 @@ Each segment says how it is packed, so a store can be read with either setting;
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -33,6 +33,7 @@ class Packer:
         self._compress = compress
         self._samples: list[bytes] = []
         self._dictionary: Any = None
+        self._digested: Any = None
         if compress:
             _zstd()
 
@@ -42,45 +43,43 @@ class Packer:
             return tuple(segments)
         if self._dictionary is None:
             await self._learn(segments)
-        return tuple(self._packed(segment) for segment in segments)
+        return tuple(map(self._packing(), segments))
 
     async def packing(self) -> Callable[[Segment], Segment]:
-        """A function that packs one segment, with the dictionary if there is one."""
-        if self._compress and self._dictionary is None:
+        """A function that packs one segment, with the dictionary if there is one.
+
+        It must not be called by two threads at the same time.
+        """
+        if not self._compress:
+            return lambda segment: segment
+        if self._dictionary is None:
             await self._stored_dictionary()
-        return self._packed if self._compress else lambda segment: segment
+        return self._packing()
 
-    async def unpack(self, segments: Iterable[Segment]) -> list[bytes]:
+    async def unpack(self, segments: Sequence[Segment]) -> list[bytes]:
         """The bytes of stored segments."""
-        return [
-            segment.data if segment.packing == PLAIN else await self._unpacked(segment)
-            for segment in segments
-        ]
-
-    def _packed(self, segment: Segment) -> Segment:
-        if len(segment.data) < SMALLEST:
-            return segment
-        dictionary = self._dictionary  # read once: another thread may set it meanwhile
-        digested = dictionary and dictionary.as_digested_dict
-        data = _zstd().compress(segment.data, LEVEL, zstd_dict=digested)
-        if len(data) >= len(segment.data):
-            return segment
-        packing = ALONE if dictionary is None else WITH_DICTIONARY
-        return Segment(segment.number, data, packing)
-
-    async def _unpacked(self, segment: Segment) -> bytes:
-        zstd = _zstd()
-        dictionary = None
-        if segment.packing == WITH_DICTIONARY:
-            dictionary = self._dictionary or await self._stored_dictionary()
-            if dictionary is None:
+        packings = {segment.packing for segment in segments}
+        if packings <= {PLAIN}:
+            return [segment.data for segment in segments]
+        if WITH_DICTIONARY in packings and self._dictionary is None:
+            await self._stored_dictionary()
+            if self._dictionary is None:
                 raise Corrupt("the compression dictionary", "it is missing")
-        try:
-            digested = dictionary and dictionary.as_digested_dict
-            data: bytes = zstd.decompress(segment.data, zstd_dict=digested)
-        except zstd.ZstdError as error:
-            raise Corrupt(f"segment {segment.number}", str(error)) from None
-        return data
+        return _unpacked(segments, packings, self._dictionary)
+
+    def _packing(self) -> Callable[[Segment], Segment]:
+        digested = self._digested_dictionary()
+        packing = ALONE if digested is None else WITH_DICTIONARY
+        compressor = _zstd().ZstdCompressor(level=LEVEL, dict_data=digested)
+
+        def packed(segment: Segment) -> Segment:
+            if len(segment.data) < SMALLEST:
+                return segment
+            data: bytes = compressor.compress(segment.data)
+            smaller = len(data) < len(segment.data)
+            return Segment(segment.number, data, packing) if smaller else segment
+
+        return packed
 
     async def _learn(self, segments: Sequence[Segment]) -> None:
         if await self._stored_dictionary() is not None:
@@ -90,29 +89,60 @@ class Packer:
         size = sum(map(len, samples))
         if len(samples) < TRAINING_SEGMENTS or size < TRAINING_BYTES:
             return
-        zstd = _zstd()
         self._samples = []
-        trained = zstd.train_dict(tuple(samples), DICTIONARY_SIZE).dict_content
+        trained = _zstd().train_dictionary(DICTIONARY_SIZE, [*samples]).as_bytes()
         # The first process to store a dictionary decides for all, and for good.
         decided = await self._backend.setting(_SETTING, trained)
         assert decided is not None
-        self._dictionary = zstd.ZstdDict(decided)
+        self._dictionary = _zstd().ZstdCompressionDict(decided)
 
     async def _stored_dictionary(self) -> Any:
         stored = await self._backend.setting(_SETTING)
         if stored is not None:
-            self._dictionary = _zstd().ZstdDict(stored)
+            self._dictionary = _zstd().ZstdCompressionDict(stored)
         return self._dictionary
+
+    def _digested_dictionary(self) -> Any:
+        """The dictionary for compressing; to digest it takes as long as a small save.
+
+        A copy, because other threads may be reading with the dictionary.
+        """
+        if self._digested is None and self._dictionary is not None:
+            digested = _zstd().ZstdCompressionDict(self._dictionary.as_bytes())
+            digested.precompute_compress(level=LEVEL)
+            self._digested = digested
+        return self._digested
 
 
 _SETTING = f"zstd dictionary {WITH_DICTIONARY}"
 
 
+def _unpacked(
+    segments: Sequence[Segment], packings: set[int], dictionary: Any
+) -> list[bytes]:
+    """The bytes of segments, by one decompressor for all that are packed alike.
+
+    To make a decompressor takes longer than to decompress a message with it. One must
+    not be shared by threads, so that each read has its own.
+    """
+    zstd = _zstd()
+    unpack: dict[int, Callable[[bytes], bytes]] = {PLAIN: bytes}  # the same object
+    for packing, used in ((ALONE, None), (WITH_DICTIONARY, dictionary)):
+        if packing in packings:
+            unpack[packing] = zstd.ZstdDecompressor(dict_data=used).decompress
+    parts: list[bytes] = []
+    try:
+        parts += (unpack[segment.packing](segment.data) for segment in segments)
+    except (zstd.ZstdError, KeyError) as error:
+        broken = segments[len(parts)].number
+        raise Corrupt(f"segment {broken}", str(error)) from None
+    return parts
+
+
 @cache  # looking for a module that is missing takes longer than compressing
 def _zstd() -> Any:
-    for module in ("compression.zstd", "backports.zstd"):
-        try:
-            return import_module(module)
-        except ImportError:
-            continue
-    raise Unsupported("compression needs zstd: pip install 'holdfast[zstd]'")
+    try:
+        return import_module("zstandard")
+    except ImportError:
+        text = "compression needs zstd: pip install 'holdfast[zstd]'"
+        raise Unsupported(text) from None

@@ -26,6 +26,7 @@ _NEVER_CALLING = frozenset({"system", "user", "tool"})
 _ARGUMENTS = ("arguments", "input", "args")
 _ANSWERED = frozenset({"completed", "failed"})
 _UNREAD = frozenset({"thinking", "redacted_thinking", "reasoning", "summary_text"})
+_PLAIN = frozenset({"role", "content"})
 _TEXTS = ("text", "refusal", "content", "output")
 
 # The estimate of `tokens_of`. English has about four characters a token, other scripts
@@ -81,6 +82,9 @@ def text_of(message: object) -> str:
     if isinstance(message, str):
         return message
     fields = fields_of(message)
+    content = fields.get("content")
+    if isinstance(content, str) and fields.keys() == _PLAIN:
+        return content  # most messages: the first search reads the text of all
     if _is_unread(fields):
         return ""
     results = (

@@ -9,11 +9,11 @@ agents or frameworks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from holdfast._port.plans import Admission, Adoption, Indexing, Prune, Pruned
+from holdfast._port.plans import Admission, Adoption, IndexBatch, Prune, Pruned
 from holdfast._port.queries import Query
 from holdfast._port.reads import Key
 from holdfast._port.writes import Outcome, Receipt, Write
@@ -63,6 +63,27 @@ class Rescued(msgspec.Struct, frozen=True):
     damage: tuple[str, ...]
 
 
+class Place(NamedTuple):
+    """Where the next portion of an inspection begins."""
+
+    family: int = 0
+    thread: int = 0
+    number: int = 0
+
+
+class Portion(msgspec.Struct, Generic[R], frozen=True):
+    """Some of a store's records, and what of them cannot be read.
+
+    ``lost`` are the sequence numbers of checkpoints that are damaged. ``end`` is where
+    the next portion begins, ``None`` after the last one.
+    """
+
+    records: tuple[R, ...]
+    damage: tuple[str, ...]
+    lost: tuple[int, ...]
+    end: Place | None
+
+
 class Inspection(Protocol):
     """A consistent view of a store that may be damaged.
 
@@ -73,8 +94,34 @@ class Inspection(Protocol):
         """All records but the segments."""
         ...
 
-    async def segments(self, family: int, run: Run) -> list[Segment | None]:
-        """The segments of a run, ``None`` for what is missing or damaged."""
+    async def threads(self, after: Place) -> Portion[ThreadRecord]:
+        """A portion of the threads, without their heads; tombstones too."""
+        ...
+
+    async def checkpoints(self, after: Place) -> Portion[Checkpoint]:
+        """A portion of the checkpoints; those of a family follow one another."""
+        ...
+
+    async def entries(self, after: Place) -> Portion[Entry]:
+        """A portion of the journal entries."""
+        ...
+
+    async def headed_by(self, lost: Sequence[int]) -> list[str]:
+        """The names of the threads whose heads have one of these numbers."""
+        ...
+
+    async def checkpoint(self, family: int, id_: str) -> Checkpoint | None:
+        """A checkpoint by its id, ``None`` if it is missing or damaged."""
+        ...
+
+    async def segments(
+        self, wanted: Sequence[tuple[int, Run]]
+    ) -> list[list[Segment | None]]:
+        """The segments of runs of families, ``None`` for what is missing or damaged."""
+        ...
+
+    async def count_checkpoints(self) -> int:
+        """How many checkpoints are stored."""
         ...
 
     async def count_segments(self) -> int:
@@ -131,11 +178,11 @@ class Backend(Protocol):
         """A fact about the whole store; ``value`` is stored if there is none yet."""
         ...
 
-    async def index(self, updates: Sequence[Indexing]) -> None:
+    async def index(self, batch: IndexBatch) -> None:
         """Bring the search index of some threads up to date, in one transaction.
 
-        This verb, `IndexKey` and the queries about the index are used only with
-        backends that have the ability ``search``.
+        This verb and the queries about the index are used only with backends that have
+        the ability ``search``.
         """
         ...
 

@@ -9,19 +9,26 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 from msgspec.structs import replace
 
-from holdfast._port.backend import Inspection, Rescued
+from holdfast._port.backend import Inspection, Place, Portion, Rescued
 from holdfast._port.layer import Layer
 from holdfast._port.plans import (
     Admission,
     Adoption,
     FamilyPlan,
-    Indexing,
+    IndexBatch,
     Prune,
     Pruned,
     Relink,
 )
-from holdfast._port.queries import Candidate, Candidates, Query
-from holdfast._port.reads import Key, Stored
+from holdfast._port.queries import (
+    Candidate,
+    Candidates,
+    Query,
+    Stale,
+    Threads,
+    Totals,
+)
+from holdfast._port.reads import Key, Pieces, Stored
 from holdfast._port.writes import Details, Outcome, Receipt, Start, Write
 from holdfast._values.records import (
     Checkpoint,
@@ -124,13 +131,12 @@ class ContentLayer(Layer):
         with self._errors_decoded():
             await self.backend.admit(replace(admission, families=families))
 
-    async def index(self, updates: Sequence[Indexing]) -> None:
-        await self.backend.index(
-            [
-                replace(update, texts=tuple(map(self.encode_text, update.texts)))
-                for update in updates
-            ]
+    async def index(self, batch: IndexBatch) -> None:
+        encoded = tuple(
+            replace(update, texts=tuple(map(self.encode_text, update.texts)))
+            for update in batch.threads
         )
+        await self.backend.index(replace(batch, threads=encoded))
 
     async def setting(self, name: str, value: bytes | None = None) -> bytes | None:
         place = ("setting", name)
@@ -149,15 +155,20 @@ class ContentLayer(Layer):
         return [_segment(segment, self._decode) for segment in found]
 
     async def scan(self, query: Query[R]) -> Page[R]:
+        if isinstance(query, Totals):
+            return Page(())  # the backend cannot look into manifests
         page = await self.backend.scan(self._query(query))
         return Page(tuple(_record(r, self._decode) for r in page), page.cursor)
 
     def _query(self, query: Query[R]) -> Query[R]:
-        if not isinstance(query, Candidates):
-            return query
-        encoded = replace(query, texts=tuple(map(self.encode_text, query.texts)))
-        # It asks for the same records, which a type checker cannot follow.
-        return cast("Query[R]", encoded)
+        # Both ask for the same records, which a type checker cannot follow.
+        if isinstance(query, Candidates):
+            texts = tuple(map(self.encode_text, query.texts))
+            return cast("Query[R]", replace(query, texts=texts))
+        if isinstance(query, Threads):
+            # The backend cannot look into what it stores; whoever asks does.
+            return cast("Query[R]", replace(query, metadata=()))
+        return query
 
     async def inspect(self) -> Inspection:
         return _ContentInspection(await self.backend.inspect(), self._decode)
@@ -209,6 +220,30 @@ class _ContentInspection:
             tuple(damage),
         )
 
+    async def threads(self, after: Place) -> Portion[ThreadRecord]:
+        return self._portion(await self._inspection.threads(after))
+
+    async def checkpoints(self, after: Place) -> Portion[Checkpoint]:
+        return self._portion(await self._inspection.checkpoints(after))
+
+    async def entries(self, after: Place) -> Portion[Entry]:
+        return self._portion(await self._inspection.entries(after))
+
+    async def checkpoint(self, family: int, id_: str) -> Checkpoint | None:
+        found = await self._inspection.checkpoint(family, id_)
+        return next(self._decoded([found], []), None) if found else None
+
+    def _portion(self, portion: Portion[R]) -> Portion[R]:
+        damage = [*portion.damage]
+        records = tuple(self._decoded(portion.records, damage))
+        lost = _numbers(portion.records) - _numbers(records)
+        return Portion(
+            records, tuple(damage), (*portion.lost, *sorted(lost)), portion.end
+        )
+
+    async def headed_by(self, lost: Sequence[int]) -> list[str]:
+        return await self._inspection.headed_by(lost)
+
     def _decoded(self, records: Iterable[R], damage: list[str]) -> Iterator[R]:
         for record in records:
             try:
@@ -228,9 +263,13 @@ class _ContentInspection:
             damage.append(str(error))
             return replace(thread, head=head, encoded_metadata=b"")
 
-    async def segments(self, family: int, run: Run) -> list[Segment | None]:
-        found = await self._inspection.segments(family, run)
-        return [segment and self._segment(segment) for segment in found]
+    async def segments(
+        self, wanted: Sequence[tuple[int, Run]]
+    ) -> list[list[Segment | None]]:
+        found = await self._inspection.segments(wanted)
+        return [
+            [segment and self._segment(segment) for segment in run] for run in found
+        ]
 
     def _segment(self, segment: Segment) -> Segment | None:
         try:
@@ -238,11 +277,18 @@ class _ContentInspection:
         except Corrupt:
             return None
 
+    async def count_checkpoints(self) -> int:
+        return await self._inspection.count_checkpoints()
+
     async def count_segments(self) -> int:
         return await self._inspection.count_segments()
 
     async def close(self) -> None:
         await self._inspection.close()
+
+
+def _numbers(records: Iterable[object]) -> set[int]:
+    return {record.seq for record in records if isinstance(record, Checkpoint)}
 
 
 # --- records with their content converted, in either direction ------------------------
@@ -282,8 +328,16 @@ def _stored(stored: Stored, convert: Convert) -> Stored:
     return Stored(_thread(stored.thread, convert), segments)
 
 
+def _pieces(pieces: Pieces, convert: Convert) -> Pieces:
+    return Pieces(tuple(_segment(segment, convert) for segment in pieces.segments))
+
+
 def _candidate(candidate: Candidate, convert: Convert) -> Candidate:
     return replace(candidate, thread=_thread(candidate.thread, convert))
+
+
+def _stale(stale: Stale, convert: Convert) -> Stale:
+    return replace(stale, thread=stale.thread and _thread(stale.thread, convert))
 
 
 # Of what `read` and `scan` give, the records with content.
@@ -291,6 +345,8 @@ _CONVERSIONS: dict[type, Callable[[Any, Convert], Any]] = {
     Candidate: _candidate,
     Checkpoint: _checkpoint,
     Entry: _entry,
+    Pieces: _pieces,
+    Stale: _stale,
     Stored: _stored,
     ThreadRecord: _thread,
 }

@@ -9,7 +9,7 @@ from typing import Self, TypeVar, cast
 from msgspec.structs import replace
 
 from holdfast._port.backend import Backend, BlockingBackend, Facts, Inspection
-from holdfast._port.plans import Admission, Adoption, Indexing, Prune, Pruned
+from holdfast._port.plans import Admission, Adoption, IndexBatch, Prune, Pruned
 from holdfast._port.queries import Query
 from holdfast._port.reads import Key
 from holdfast._port.writes import Outcome, Receipt, Write
@@ -83,8 +83,8 @@ class Layer:
     async def setting(self, name: str, value: bytes | None = None) -> bytes | None:
         return await self.backend.setting(name, value)
 
-    async def index(self, updates: Sequence[Indexing]) -> None:
-        await self.backend.index(updates)
+    async def index(self, batch: IndexBatch) -> None:
+        await self.backend.index(batch)
 
     async def mend(self) -> bool:
         return await self.backend.mend()

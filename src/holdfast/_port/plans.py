@@ -29,6 +29,20 @@ class Indexing(msgspec.Struct, frozen=True, kw_only=True):
     texts: tuple[str, ...] = ()
 
 
+class IndexBatch(msgspec.Struct, frozen=True, kw_only=True):
+    """Updates of the index in one transaction; their texts were prepared in ``form``.
+
+    An index of another form is given up: it counts as complete up to no change. After
+    the updates it counts as complete up to the change ``up_to``, if every thread that
+    changed until then is in it as it is; the backend looks.
+    """
+
+    form: int
+    without: str
+    threads: tuple[Indexing, ...]
+    up_to: int | None = None
+
+
 class Relink(msgspec.Struct, frozen=True):
     """A child of a removed checkpoint that stays, and its new parent."""
 
@@ -77,6 +91,14 @@ class Pruned(msgspec.Struct, frozen=True):
     checkpoints: int = 0
     segments: int = 0
     bytes: int = 0
+
+    def __add__(self, other: Pruned) -> Pruned:
+        return Pruned(
+            self.threads + other.threads,
+            self.checkpoints + other.checkpoints,
+            self.segments + other.segments,
+            self.bytes + other.bytes,
+        )
 
 
 class Adoption(msgspec.Struct, frozen=True, kw_only=True):

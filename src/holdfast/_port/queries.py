@@ -6,6 +6,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from holdfast._port.reads import Indexed
 from holdfast._values.records import (
     Checkpoint,
     Entry,
@@ -81,7 +82,9 @@ class Threads(Query[ThreadRecord], frozen=True, kw_only=True):
     """The threads, last used first; ``after`` is the cursor of the page before.
 
     Tombstones and threads that were never saved to are left out unless ``every``;
-    threads of the kind ``without`` are left out always.
+    threads of the kind ``without`` are left out always. One of the texts of each of
+    ``metadata`` must be in a thread's encoded metadata. It is no mistake to give others
+    too: whoever asks looks again.
     """
 
     kind: str | None = None
@@ -89,6 +92,7 @@ class Threads(Query[ThreadRecord], frozen=True, kw_only=True):
     owner: str | None = None
     agent: str | None = None
     prefix: str | None = None
+    metadata: tuple[tuple[bytes, ...], ...] = ()
     family: int | None = None
     after: int | None = None
     limit: int | None = None
@@ -134,6 +138,16 @@ class FamilyEntries(Query[Entry], frozen=True, kw_only=True):
     prefix: str
 
 
+class OwnEntries(Query[Entry], frozen=True, kw_only=True):
+    """What several threads recorded on themselves, by the beginning of keys.
+
+    Oldest first; nothing of deleted threads.
+    """
+
+    threads: tuple[str, ...]
+    prefix: str
+
+
 class CheckpointEntries(Query[Entry], frozen=True, kw_only=True):
     """What the journal of a thread has on several checkpoints, oldest first.
 
@@ -145,31 +159,52 @@ class CheckpointEntries(Query[Entry], frozen=True, kw_only=True):
 
 
 class Stale(msgspec.Struct, frozen=True):
-    """A thread that is not indexed as it is; without a name if it is gone."""
+    """A thread that is not indexed as it is, and what the index has of it.
+
+    There is no ``thread`` if its record is damaged, or if it is gone and only the index
+    still has something of it.
+    """
 
     number: int
-    name: str | None
+    changed: int
+    found: Indexed
+    thread: ThreadRecord | None = None
+    is_gone: bool = False
 
 
 class Outdated(Query[Stale], frozen=True, kw_only=True):
-    """All threads with a head that are not indexed as they are, last used first.
+    """The threads that are not indexed as they are, by their last change.
 
-    What the index still holds of threads that are gone comes behind them.
+    The backend knows up to which change its index is complete, and looks only at what
+    changed later, or after the change ``after``. The cursor of the page is the last
+    change that it covers; there is none if the index is complete, or cannot be written.
+    It is 0, with an empty page, if there is no index: an empty `IndexBatch` makes it.
+    Threads of the kind ``without`` do not belong into the index.
     """
 
-    kind: str
     form: int
-    owner: str | None = None
-    agent: str | None = None
+    without: str
+    after: int | None = None
+    limit: int | None = None
 
 
-class Scattered(Query[Stale], frozen=True):
-    """All threads indexed in more than twice as many stretches as a size allows.
+class OutdatedCount(Query[int], frozen=True, kw_only=True):
+    """One number: how many threads `Outdated` lists in all."""
 
-    What the index still holds of threads that are gone comes behind them.
+    form: int
+    without: str
+
+
+class Scattered(Query[Stale], frozen=True, kw_only=True):
+    """The threads indexed in more than twice as many stretches as a size allows.
+
+    By number, after the number ``after``. What the index still has of threads that are
+    gone comes behind the last of them.
     """
 
     stretch: int
+    after: int | None = None
+    limit: int | None = None
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -184,16 +219,20 @@ class Candidates(Query[Candidate], frozen=True, kw_only=True):
 
     Every thread is given that is not indexed as it is, and of the others every stretch
     that holds all of ``texts``. There is at least one; each is prepared and at least
-    three characters long. It is no mistake to give more.
+    three characters long. It is no mistake to give more: with ``quick`` the backend
+    may give threads that it has not looked up in the index, if the texts are so
+    frequent that reading the threads used last is faster.
     """
 
     texts: tuple[str, ...]
-    kind: str
     form: int
+    kind: str | None = None
+    without: str | None = None
     owner: str | None = None
     agent: str | None = None
     after: int | None = None
     limit: int | None = None
+    quick: bool = False
 
 
 class Weight(msgspec.Struct, frozen=True):
@@ -210,3 +249,73 @@ class Weights(Query[Weight], frozen=True, kw_only=True):
     """The families with the most stored bytes, heaviest first."""
 
     limit: int | None = None
+
+
+class KindCount(msgspec.Struct, frozen=True):
+    """How many threads of a kind were saved to."""
+
+    kind: str
+    threads: int
+
+
+class Kinds(Query[KindCount], frozen=True):
+    """The kinds of the threads that were saved to, with how many there are of each."""
+
+
+class SavedIn(Query[int], frozen=True, kw_only=True):
+    """One number: how many checkpoints the families of a kind's threads have."""
+
+    kind: str
+
+
+class Total(msgspec.Struct, frozen=True):
+    """A sum over threads, and the names of those that had nothing to add."""
+
+    sum: int
+    without: tuple[str, ...]
+
+
+class Totals(Query[Total], frozen=True, kw_only=True):
+    """The sum of one number in the manifests, which are JSON, of a kind's heads.
+
+    ``path`` says where it stands. Nothing is given if the backend cannot read them.
+    """
+
+    kind: str
+    path: tuple[str | int, ...]
+
+
+class FamilySize(msgspec.Struct, frozen=True):
+    """A family and how many checkpoints it has."""
+
+    family: int
+    checkpoints: int
+
+
+class Surplus(Query[FamilySize], frozen=True, kw_only=True):
+    """The families in which a prune may find checkpoints to remove, by number.
+
+    Such a family has a living thread with more than ``more_than`` checkpoints of its
+    own, the oldest of them saved before ``saved_before`` if that is given, or it has
+    checkpoints of a deleted thread. A thread whose only checkpoint is its head does not
+    count. It is no mistake to give more. At most ``limit`` threads are looked at, and
+    then the rest of the last one's family; the cursor is the last family looked at,
+    ``None`` at the end.
+    """
+
+    limit: int
+    more_than: int = 0
+    saved_before: int | None = None
+    after: int = 0
+
+
+class FamilyThreads(Query[ThreadRecord], frozen=True):
+    """All threads of some families, tombstones included, by number."""
+
+    families: tuple[int, ...]
+
+
+class FamilySaves(Query[Checkpoint], frozen=True):
+    """All checkpoints of some families, oldest first."""
+
+    families: tuple[int, ...]

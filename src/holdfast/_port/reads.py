@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from holdfast._values.records import Checkpoint, Segment, ThreadRecord
+from holdfast._values.records import Checkpoint, Run, Segment, ThreadRecord
 
 R = TypeVar("R")
 
@@ -28,7 +29,7 @@ class Stored(msgspec.Struct, frozen=True):
     """
 
     thread: ThreadRecord
-    segments: tuple[Segment, ...] | None
+    segments: Sequence[Segment] | None
 
 
 class StateKey(Key[Stored], frozen=True):
@@ -46,6 +47,22 @@ class CheckpointKey(Key[Checkpoint], frozen=True):
 
     family: int
     id: str
+
+
+class Pieces(msgspec.Struct, frozen=True):
+    """Some segments of a family, in order and complete."""
+
+    segments: tuple[Segment, ...]
+
+
+class SegmentsKey(Key[Pieces], frozen=True):
+    """The segments of some runs; nothing if one of them is missing or damaged.
+
+    As `Backend.segments`, for several families in one request.
+    """
+
+    family: int
+    runs: tuple[Run, ...]
 
 
 class Stretch(NamedTuple):
@@ -67,9 +84,3 @@ class Indexed(msgspec.Struct, frozen=True):
     changed: int = -1
     form: int = 0
     stretches: tuple[Stretch, ...] = ()
-
-
-class IndexKey(Key[Indexed], frozen=True):
-    """What the index has of the thread with a number."""
-
-    number: int

@@ -103,35 +103,39 @@ def _is_kept_exactly(value: object, *, has_dollar: bool) -> bool:
     """
     level: list[_Value] = [value]
     for _ in range(_MAX_DEPTH):
-        parts = _by_kind(level)
-        if parts is None or not all(map(isfinite, parts[float])):
+        kinds = _kinds(level)
+        if not kinds <= _NEVER_ALTERED:
             return False
-        if has_dollar and _has_reserved_key(parts[dict]):
+        if float in kinds and not all(map(isfinite, _of_kind(float, level, kinds))):
             return False
-        values = map(dict[Any, Any].values, parts[dict])
-        level = [*chain.from_iterable(values), *chain.from_iterable(parts[list])]
+        if kinds.isdisjoint((dict, list)):
+            return True
+        dicts, lists = _of_kind(dict, level, kinds), _of_kind(list, level, kinds)
+        if has_dollar and _has_reserved_key(dicts):
+            return False
+        values = map(_values_of, dicts)
+        level = [*chain.from_iterable(values), *chain.from_iterable(lists)]
         if not level:
             return True
     return False
 
 
-def _by_kind(level: list[_Value]) -> dict[type, list[_Value]] | None:
-    """The floats, dicts and lists among values, or None if orjson alters any value."""
+def _kinds(level: list[_Value]) -> set[type]:
+    """The types of some values."""
     types = list(map(type, level))
     # Counting one type takes half the time of putting all of them into a set.
-    uniform = types.count(types[0]) == len(types)
-    kinds = {types[0]} if uniform else set(types)
-    if not kinds <= _NEVER_ALTERED:
-        return None
-    parts: dict[type, list[_Value]] = {float: [], dict: [], list: []}
-    for kind in parts.keys() & kinds:
-        parts[kind] = level if uniform else [v for v in level if type(v) is kind]
-    return parts
+    return {types[0]} if types.count(types[0]) == len(types) else set(types)
+
+
+def _of_kind(kind: type, level: list[_Value], kinds: set[type]) -> list[_Value]:
+    """The values of a type, among values of these types."""
+    if kind not in kinds:
+        return []
+    return level if len(kinds) == 1 else [v for v in level if type(v) is kind]
 
 
 def _has_reserved_key(dicts: list[dict[str, _Value]]) -> bool:
-    keys = set[str]().union(*dicts)
-    return any(key.startswith(_PREFIX) for key in keys)
+    return any(key.startswith(_PREFIX) for key in set[str]().union(*dicts))
 
 
 def _encode_tagged(value: object, path: str) -> bytes:
@@ -382,6 +386,7 @@ _UNTAG: dict[type, Callable[[_Value], object]] = {
 _STORABLE = _CONTAINERS.keys() | _JSON.keys() | _DUMPS.keys()
 # orjson writes a tuple as a list and a UUID as text without calling the hook.
 _NEVER_ALTERED = _STORABLE - {tuple, UUID}
+_values_of = dict[Any, Any].values
 _TAGS = {kind: _PREFIX + kind.__name__.lower() for kind in _STORABLE}
 
 _LOOK_UP = "keep its name and look it up after loading"

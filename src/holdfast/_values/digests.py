@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 
@@ -10,20 +11,68 @@ from holdfast._values.records import Checkpoint, Run
 from holdfast._values.rope import Rope, chain_of
 from holdfast.errors import HoldfastError
 
+# Hashes in a block, and bytes of a hash.
+BLOCK, SIZE = 32, 32
+
+
+class SegmentHashes:
+    """Hashes by the numbers of segments, which mostly follow one another.
+
+    In blocks of bytes: a family may have millions, and a dict takes six times as much.
+    """
+
+    def __init__(self) -> None:
+        self._blocks: dict[int, bytearray] = {}
+        self._present: dict[int, int] = {}
+
+    def __setitem__(self, number: int, digest: bytes) -> None:
+        block, place = divmod(number, BLOCK)
+        if block not in self._blocks:
+            self._blocks[block] = bytearray(BLOCK * SIZE)
+        self._blocks[block][place * SIZE : place * SIZE + SIZE] = digest
+        self._present[block] = self._present.get(block, 0) | 1 << place
+
+    def __getitem__(self, number: int) -> bytes:
+        block, place = divmod(number, BLOCK)
+        return bytes(self._blocks[block][place * SIZE : place * SIZE + SIZE])
+
+    def __contains__(self, number: int) -> bool:
+        block, place = divmod(number, BLOCK)
+        return bool(self._present.get(block, 0) >> place & 1)
+
+    def __len__(self) -> int:
+        return sum(bits.bit_count() for bits in self._present.values())
+
 
 class Digests:
     """Recomputes digests, each from the parent's where a checkpoint extends it.
 
-    The caller adds all segments first and then checks parents before children.
+    The caller adds the segments of checkpoints before these are checked, and checks
+    parents before children.
     """
 
     def __init__(self) -> None:
-        self.hashes: dict[int, bytes] = {}
+        self.hashes = SegmentHashes()
         self._checked: dict[str, tuple[Checkpoint, Manifest]] = {}
 
     def add(self, number: int, data: bytes) -> None:
         """Remember the hash of a segment."""
         self.hashes[number] = sha256(data).digest()
+
+    def knows(self, id_: str) -> bool:
+        """Whether a checkpoint was checked or recalled, and not forgotten since."""
+        return id_ in self._checked
+
+    def recall(self, checkpoint: Checkpoint) -> None:
+        """Take a checkpoint as a parent of others; it is checked by itself."""
+        with contextlib.suppress(HoldfastError):
+            self._checked[checkpoint.id] = checkpoint, decode_manifest(checkpoint)
+
+    def forget_all_but(self, count: int) -> None:
+        """Keep only the checkpoints that were checked last."""
+        if len(self._checked) > count:
+            for id_ in list(self._checked)[:-count]:
+                del self._checked[id_]
 
     def check(self, checkpoint: Checkpoint) -> list[str]:
         """What is wrong with a checkpoint."""

@@ -19,7 +19,6 @@ from holdfast._values.rope import (
     Spliced,
     append,
     chain_of,
-    joined,
     write,
 )
 from holdfast._values.runs import first_runs
@@ -108,7 +107,7 @@ def elements_of(text: bytes) -> list[object] | None:
 
 def parts_backwards(body: Body) -> Iterator[bytes]:
     """The bytes of a list's segments, the last one first."""
-    end = len(body.text)
+    end = len(body.text) - 1
     for size in reversed(body.sizes):
         yield bytes(body.text[end - size : end])
         end -= size + 1
@@ -127,14 +126,14 @@ def shortened(
     rope = Rope(
         is_list=True,
         runs=tuple(first_runs(old.runs, stay)),
-        size=len(body.text) + 2,
+        size=len(body.text),
         chain=chain,
         next_appended=old.next_appended,
         next_replaced=old.next_replaced,
     )
     spliced = append(rope, body, added, blocks) if added else Spliced(rope, (), body)
     if len(spliced.rope.runs) > MOST_RUNS:
-        return write(bytes(joined(body, as_list=True)), blocks, old)
+        return write(bytes(body.text), blocks, old)
     return spliced
 
 
@@ -142,9 +141,9 @@ def _cut(body: Body, stay: int) -> None:
     """Keep only the first segments, and complete their hashes."""
     assert stay > 0
     del body.sizes[stay:], body.hashes[stay:]
-    del body.text[sum(body.sizes) + stay - 1 :]
+    body.text[sum(body.sizes) + stay :] = b"]"
     known = len(body.hashes)
-    start = sum(body.sizes[:known]) + known
+    start = sum(body.sizes[:known]) + known + 1
     for size in body.sizes[known:]:
         body.hashes.append(sha256(body.text[start : start + size]).digest())
         start += size + 1

@@ -50,7 +50,7 @@ class Rope(msgspec.Struct, frozen=True):
 
 
 class Body(msgspec.Struct):
-    """The bytes of a rope in memory: all segments joined, and their sizes.
+    """A rope in memory: the JSON text of its value, and the sizes of its segments.
 
     ``hashes`` are the hashes of the first segments; the others have not been needed.
     """
@@ -94,18 +94,13 @@ def is_list(text: bytes) -> bool:
     return text[:1] == b"["
 
 
-def joined(body: Body, *, as_list: bool) -> bytes | bytearray:
-    """The JSON text of a value."""
-    return b"".join((b"[", body.text, b"]")) if as_list else body.text
-
-
 def write(text: bytes, blocks: Blocks, old: Rope | None = None) -> Spliced:
     """A value that keeps no segment; its numbers continue those of ``old``."""
     inner, as_list = _inner(text)
     pieces: list[Piece] = [*_cut(inner, as_list=as_list, fine=FINE_ELEMENTS)]
     appended, replaced = (old.next_appended, old.next_replaced) if old else (0, 0)
     empty = Rope(as_list, (), 0, b"", appended, replaced)
-    return _assemble(empty, Body(), pieces, blocks)
+    return _assemble(_Assembly(empty, Body(), blocks), pieces, text)
 
 
 def append(old: Rope, body: Body | None, addition: bytes, blocks: Blocks) -> Spliced:
@@ -137,8 +132,8 @@ def splice(old: Rope, body: Body, text: bytes, blocks: Blocks) -> Spliced:
     if as_list != old.is_list:
         return write(text, blocks, old)
     start, end = int(as_list), len(text) - as_list
-    if text.startswith(body.text, start):
-        rest = start + len(body.text)
+    rest = len(body.text) - as_list
+    if _begins_with(text, body.text, rest):
         if rest == end:
             return Spliced(old, (), body)
         if not as_list or text[rest] == _COMMA:
@@ -146,7 +141,7 @@ def splice(old: Rope, body: Body, text: bytes, blocks: Blocks) -> Spliced:
     pieces = list(_pieces(body, text, start, end))
     if not any(isinstance(piece, int) for piece in pieces):
         return write(text, blocks, old)
-    spliced = _assemble(old, body, pieces, blocks)
+    spliced = _assemble(_Assembly(old, body, blocks), pieces, text)
     if len(spliced.rope.runs) <= MOST_RUNS:
         return spliced
     return write(text, blocks, old)
@@ -154,8 +149,14 @@ def splice(old: Rope, body: Body, text: bytes, blocks: Blocks) -> Spliced:
 
 def read_body(rope: Rope, parts: list[bytes]) -> Body:
     """The body of a rope from the bytes of its segments."""
-    joint = b"," if rope.is_list else b""
-    return Body(bytearray(joint.join(parts)), list(map(len, parts)))
+    sizes = list(map(len, parts))
+    if not rope.is_list:
+        return Body(bytearray().join(parts), sizes)
+    # The brackets go into the parts, so that the text is copied only once.
+    framed = [*parts] or [b""]
+    framed[0] = b"[" + framed[0]
+    framed[-1] += b"]"
+    return Body(bytearray(b",").join(framed), sizes)
 
 
 def chain_of(hashes: Iterable[bytes], running: bytes = b"") -> bytes:
@@ -174,6 +175,12 @@ def numbers(runs: Iterable[Run], start: int = 0) -> list[int]:
 # --- finding segments to keep ---------------------------------------------------------
 
 _COMMA = ord(",")
+
+
+def _begins_with(text: bytes, other: bytearray, size: int) -> bool:
+    """Whether the first bytes of two texts are equal; copies nothing."""
+    with memoryview(other) as whole, whole[:size] as beginning:
+        return text.startswith(beginning)
 
 
 def _pieces(body: Body, text: bytes, start: int, end: int) -> Iterator[Piece]:
@@ -252,7 +259,7 @@ class _SegmentSearch:
 
 
 def _parts(body: Body, separator: int) -> Iterator[bytes]:
-    position = 0
+    position = separator  # behind the bracket of a list
     for size in body.sizes:
         yield bytes(body.text[position : position + size])
         position += size + separator
@@ -272,7 +279,8 @@ class _Assembly:
         body.hashes += (sha256(part).digest() for part in self.parts[known:])
         self.runs: tuple[Run, ...] = ()
         self.segments: list[Segment] = []
-        self.fresh = Body()
+        self.sizes: list[int] = []
+        self.hashes: list[bytes] = []
 
     def keep(self, index: int) -> None:
         self._push(self.numbers[index], self.parts[index], self.body.hashes[index])
@@ -285,12 +293,13 @@ class _Assembly:
 
     def _push(self, number: int, data: bytes, digest: bytes) -> None:
         self.runs = _extended(self.runs, number)
-        _push(self.fresh, data, as_list=self.old.is_list)
-        self.fresh.hashes.append(digest)
+        self.sizes.append(len(data))
+        self.hashes.append(digest)
 
 
-def _assemble(old: Rope, body: Body, pieces: list[Piece], blocks: Blocks) -> Spliced:
-    assembly = _Assembly(old, body, blocks)
+def _assemble(assembly: _Assembly, pieces: list[Piece], text: bytes) -> Spliced:
+    """The rope of a text that consists of these pieces."""
+    old = assembly.old
     appended, replaced = old.next_appended, old.next_replaced
     grown_from = max(
         (i for i, piece in enumerate(pieces) if isinstance(piece, int)), default=-1
@@ -302,17 +311,21 @@ def _assemble(old: Rope, body: Body, pieces: list[Piece], blocks: Blocks) -> Spl
             appended = assembly.add(piece, appended)
         else:
             replaced = assembly.add(piece, replaced)
-    fresh = assembly.fresh
-    size = len(fresh.text) + 2 * old.is_list
-    digest = chain_of(fresh.hashes)
-    rope = Rope(old.is_list, assembly.runs, size, digest, appended, replaced)
-    return Spliced(rope, tuple(assembly.segments), fresh)
+    digest = chain_of(assembly.hashes)
+    rope = Rope(old.is_list, assembly.runs, len(text), digest, appended, replaced)
+    body = Body(bytearray(text), assembly.sizes, assembly.hashes)
+    return Spliced(rope, tuple(assembly.segments), body)
 
 
 def _push(body: Body, data: bytes, *, as_list: bool) -> None:
-    if as_list and body.sizes:
-        body.text.append(_COMMA)
-    body.text += data
+    text = body.text
+    if as_list:
+        # The closing bracket gives way to a comma.
+        text[-1:] = b"," if body.sizes else b""
+        text += data
+        text += b"]"
+    else:
+        text += data
     body.sizes.append(len(data))
 
 

@@ -33,7 +33,7 @@ NETWORK = frozenset({
 })  # fmt: skip
 VOLATILE = frozenset({"ramfs", "tmpfs"})
 EXTRAS = {
-    "zstd": "backports.zstd",
+    "zstd": "zstandard",
     "cli": "rich",
     "postgres": "psycopg",
     "mcp": "mcp",

@@ -14,7 +14,11 @@ from holdfast.cli._waiting import waiting_mark
 from holdfast.cli.terminal.tables import Cell, Line, Span, spaced
 from holdfast.errors import NotFound
 from holdfast.views.references import shown_reference
-from holdfast.views.waiting import listed_thread, threads_without_checkpoint, waiting_of
+from holdfast.views.waiting import (
+    all_waiting,
+    listed_thread,
+    threads_without_checkpoint,
+)
 
 MOST = 20
 
@@ -24,7 +28,7 @@ def overview(cli: Invocation) -> None:
     with cli.reading() as store:
         threads = store.threads(limit=MOST)
         listed = [*_begun(store), *threads]
-        waiting = [waiting_of(store, record) for record in listed]
+        waiting = all_waiting(store, listed)
         document = {
             "store": without_password(cli.address),
             "threads": list(map(listed_thread, listed, waiting)),
@@ -40,7 +44,8 @@ def overview(cli: Invocation) -> None:
 def _begun(store: Store) -> list[ThreadRecord]:
     """Threads that wait for something before their first checkpoint."""
     found = threads_without_checkpoint(store, MOST)
-    return [record for record in found if waiting_of(store, record)]
+    waiting = all_waiting(store, found)
+    return [record for record, waits in zip(found, waiting, strict=True) if waits]
 
 
 def _lines(

@@ -68,6 +68,7 @@ from holdfast.testing._search_index import SearchUpkeepTests
 from holdfast.testing._shapes import ListTests, ShapeTests
 from holdfast.testing._sizes import WeightTests
 from holdfast.testing._sources import FakeClock, ids
+from holdfast.testing._surplus import SurplusTests
 
 __all__ = ["FakeClock", "StoreTests", "blocking", "ids", "raises"]
 
@@ -102,6 +103,7 @@ class StoreTests(
     CheckpointDeletionTests,
     RetentionTests,
     PruneTests,
+    SurplusTests,
     ListingTests,
     NameTests,
     FeedTests,

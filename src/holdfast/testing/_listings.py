@@ -77,6 +77,23 @@ class ListingTests(Cases):
 
         assert names(self.store.threads()) == ["c", "b", "a"]
 
+    def test_thousands_of_changes_do_not_change_that(self) -> None:
+        # A backend may sort by a part of the number of the last change first.
+        many = {f"{n}": n for n in range(2100)}
+        for name in "abc":
+            self.filled(1, name)
+        self.thread("b").save({}, journal=many)
+        self.filled(1, "d")
+        self.thread("a").save({})
+
+        found: list[str] = []
+        cursor: int | None = None
+        for _ in "adbc":
+            page = self.store.threads(limit=1, after=cursor)
+            found, cursor = found + names(page), page.cursor
+        assert found == names(self.store.threads()) == ["a", "d", "b", "c"]
+        assert names(self.store.threads(kind="thread", limit=3)) == ["a", "d", "b"]
+
     def test_a_record_describes_its_thread(self) -> None:
         chat = self.store.thread("chat", kind="agent", owner="me", metadata={"k": [1]})
         self.clock.now = 1000

@@ -3,6 +3,7 @@ runs that a framework has paused."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -11,10 +12,12 @@ from msgspec.structs import replace
 from holdfast._api.store import Store
 from holdfast._engine.context import Context
 from holdfast._engine.effects.interrupted import interrupted
+from holdfast._engine.effects.ledger import CALL
 from holdfast._engine.effects.lines import line_at
 from holdfast._engine.threads.drafts import read_values_of
 from holdfast._engine.threads.load import read_listed
-from holdfast._engine.threads.pending import find_pending, unsaved_messages
+from holdfast._engine.threads.pending import PENDING, find_pending, unsaved_messages
+from holdfast._engine.threads.prefetch import prefetched, with_entries
 from holdfast._messages.item_calls import PAUSED_RUN
 from holdfast._messages.transcript import fields_of
 from holdfast._port import Threads
@@ -50,11 +53,31 @@ NOTHING = ThreadWaits()
 
 def waiting_of(store: Store, record: ThreadRecord) -> ThreadWaits:
     """What a thread waits for."""
-    found = store.runner.run(read_listed, record, _in_journal)
+    [found] = all_waiting(store, [record])
+    return found
+
+
+def all_waiting(store: Store, records: Sequence[ThreadRecord]) -> list[ThreadWaits]:
+    """What each of some threads waits for."""
+    found = store.runner.run(_in_journals, records)
+    return [_asked(store, *both) for both in zip(records, found, strict=True)]
+
+
+def _asked(
+    store: Store, record: ThreadRecord, found: ThreadWaits | None
+) -> ThreadWaits:
     if found is None:
         return NOTHING  # it was deleted since it was listed
     asked = langgraph_interrupts.waiting(store.thread(record.id), record)
     return replace(found, interrupts=tuple(asked))
+
+
+async def _in_journals(
+    context: Context, records: Sequence[ThreadRecord]
+) -> list[ThreadWaits | None]:
+    context = await prefetched(context, records, (PAUSED_RUN,))
+    context = await with_entries(context, records, PENDING, CALL)
+    return [await read_listed(context, record, _in_journal) for record in records]
 
 
 async def _in_journal(context: Context, record: ThreadRecord) -> ThreadWaits:

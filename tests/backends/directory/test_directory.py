@@ -207,9 +207,9 @@ def test_any_bytes_can_stand_in_a_line(data):
         assert from_json(found["data"]) == data
 
 
-# A column that no line has would be lost with the index.
+# A column that no line has would be lost with the index; `recent` follows `changed`.
 COLUMNS = {
-    "thread": (_lines.ThreadPart, {"family"}, {}),
+    "thread": (_lines.ThreadPart, {"family", "recent"}, {}),
     "checkpoint": (_lines.CheckpointPart, {"family", "checksum"}, {"digest": "sha256"}),
     "journal": (_lines.EntryPart, {"checksum"}, {}),
     "move": (_lines.MovePart, set(), {}),

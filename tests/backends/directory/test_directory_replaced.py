@@ -143,3 +143,28 @@ def test_a_history_can_be_kept_in_git(url, folder):
     assert changed == ["1", "0", "chat-1.jsonl"]
     assert (older, newer) == (1, 2)
     assert git("status", "--porcelain") == ""
+
+
+def test_a_search_finds_what_is_in_files_that_git_brought_back(url, folder):
+    """Their changes have numbers that the index has passed, or that are used again."""
+
+    def found(text):
+        return [match.thread for match in store.search(text)]
+
+    with holdfast.open(url) as store:
+        chat, other = store.thread("chat"), store.thread("other")
+        chat.append(messages=["first needle"])
+        older = (folder / "chat-1.jsonl").read_bytes()
+        chat.append(messages=["second needle"])
+        other.append(messages=["third needle"])
+        assert found("needle") == ["other", "chat", "chat"]
+
+        (folder / "chat-1.jsonl").write_bytes(older)
+        (folder / "other-2.jsonl").unlink()
+        assert found("second needle") == []
+        assert found("needle") == ["chat"]
+
+        chat.append(messages=["fourth needle"])
+        assert found("fourth needle") == ["chat"]
+        assert found("needle") == ["chat", "chat"]
+        assert problems_of(store) == []

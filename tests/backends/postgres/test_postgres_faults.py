@@ -10,11 +10,13 @@ import io
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import psutil
 import pytest
 
 import holdfast
@@ -282,6 +284,24 @@ def test_a_store_cannot_be_opened_on_a_server_that_hangs(server, place, door):
 
     assert code in {"busy", "connection_lost"}
     assert seconds < 3 + SLACK
+
+
+def _sockets_to(port):
+    """The numbers of this process's open sockets that lead to a port."""
+    for connection in psutil.Process().net_connections("tcp"):
+        if connection.raddr and connection.raddr.port == port:
+            yield connection.fd
+
+
+def test_a_save_is_made_when_its_socket_breaks_in_an_unusual_way(server, place, door):
+    """libpq takes some errors of a socket for passing, and keeps the connection."""
+    with place.open(door, pool=(1, 1)) as store, socket.socket() as unconnected:
+        store.thread("a").save({"n": 1})
+        for number in list(_sockets_to(server.port)):
+            os.dup2(unconnected.fileno(), number)
+
+        assert store.thread("a").save({"n": 2}).step == 2
+        assert store.thread("a").load() == {"n": 2}
 
 
 # --- a standby that takes over --------------------------------------------------------

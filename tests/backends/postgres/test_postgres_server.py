@@ -14,6 +14,7 @@ import pytest
 import holdfast
 from conformance.values import alike
 from holdfast import HoldfastError
+from holdfast.backends.postgres._server import refusal
 from holdfast.testing import raises
 from support import databases, poolers, servers
 from support.stores import backend_of
@@ -145,9 +146,10 @@ def test_a_search_asks_the_index_for_each_word(place):
         store.search("needle")
         sql = backend_of(store)._statements["candidates"].decode()
     values = {
-        "form": 0, "kind": "conversation", "after": 1 << 62, "owner": None,
-        "agent": None, "limit": 10, "pattern_0": "%needle%", "pattern_1": "%words%",
-        "pattern_2": "%three%", "pattern_3": "%four%", "remaining": ["%many%"],
+        "form": 0, "kind": "conversation", "without": "pin", "after": 1 << 62,
+        "position": 0, "owner": None, "agent": None, "limit": 10,
+        "pattern_0": "%needle%", "pattern_1": "%words%", "pattern_2": "%three%",
+        "pattern_3": "%four%", "remaining": ["%many%"],
     }  # fmt: skip
 
     with place.connect() as connection:
@@ -170,7 +172,7 @@ def test_the_tables_of_the_index_begin_with_the_family_too(place):
         "select c.relname, a.attname from pg_index i"
         " join pg_class c on c.oid = i.indrelid"
         " join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0]"
-        " where i.indisprimary and c.relname like 'search%%'"
+        " where i.indisprimary and c.relname in ('search_thread', 'search_stretch')"
         " and c.relnamespace = to_regnamespace(%s)",
         (place.schema,),
     )
@@ -369,3 +371,24 @@ def test_somebody_else_who_listens_on_the_port_is_given_up(door):
             databases.DOORS[door](f"postgresql://a@127.0.0.1:{port}/b", busy_timeout=1)
 
         assert time.monotonic() - begun < 4
+
+
+# --- which servers --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("number", "version", "why"),
+    [
+        (150018, "PostgreSQL 15.18 on x86_64-pc-linux-gnu", None),
+        (180001, "PostgreSQL 18.1 on aarch64-apple-darwin", None),
+        (140023, "PostgreSQL 14.23 on x86_64", "PostgreSQL 14; use PostgreSQL 15"),
+        (90624, "PostgreSQL 9.6.24 on x86_64", "PostgreSQL 9; use PostgreSQL 15"),
+        (180000, "CockroachDB CCL v26.3.0 (x86_64-pc-linux-gnu)", "and NOTIFY; use"),
+        (150012, "PostgreSQL 15.12-YB-2025.2.1.0-b0 on x86_64", "which lacks advisory"),
+    ],
+)
+def test_a_server_that_cannot_keep_a_store_is_told_apart(number, version, why):
+    found = refusal(number, version)
+
+    assert (found is None) == (why is None)
+    assert (why or "") in (found or "")

@@ -19,6 +19,7 @@ import holdfast.backends.postgres
 from holdfast.backends import UNSET, Entry, Write
 from holdfast.backends.postgres._statements import statements, text_of
 from holdfast.testing._bridge import finished
+from holdfast.views.waiting import all_waiting
 from support import databases, servers
 from support.stores import backend_of
 
@@ -65,6 +66,7 @@ class Meter:
     """Counts what a store's only connection does."""
 
     def __init__(self, store, address):
+        self.address = address
         self._pool = backend_of(store)._connections._pool
         self._admin = psycopg.connect(address, autocommit=True)
         self._admin.execute("create extension if not exists pg_stat_statements")
@@ -177,6 +179,75 @@ def test_a_call_on_a_new_connection_is_one_statement_as_well(store, address, met
         meter._pool = backend_of(fresh)._connections._pool
 
         assert meter.of(lambda: fresh.thread("long").load()) == (1, 1)
+
+
+@pytest.fixture
+def records(store):
+    """Records of every type with values that are too long for a manifest."""
+    for n in range(5):
+        long = f"{n}" * 1000
+        store.agents.save(holdfast.Agent(id=f"a{n}", config={"prompt": long}))
+        store.conversations.create(f"c{n}", context={"long": long})
+        store.documents.save(f"d{n}", "short", metadata={"long": long})
+    yield store
+    for group, prefix in ((store.agents, "a"), (store.documents, "d")):
+        group.delete(*(f"{prefix}{n}" for n in range(5)))
+    store.conversations.delete(*(f"c{n}" for n in range(5)))
+
+
+LISTINGS = {
+    "agents": lambda store: store.agents.list(),
+    "conversations": lambda store: store.conversations.list(),
+    "documents": lambda store: store.documents.list(),
+}
+
+
+@pytest.mark.parametrize("listing", LISTINGS)
+def test_a_page_is_two_statements_however_many_records_it_has(listing, records, meter):
+    for _ in range(8):  # until the statements are prepared
+        assert len(LISTINGS[listing](records)) == 5
+
+    assert meter.of(lambda: LISTINGS[listing](records)) == (2, 2)
+
+
+def test_what_the_threads_of_a_page_wait_for_takes_as_many_statements_as_for_two(
+    records, store, meter
+):
+    # The views are of a store that blocks, on either door to the same rows.
+    schema = backend_of(store)._schema
+    with holdfast.open(
+        meter.address, schema=schema, pool=(1, 1), read_only=True
+    ) as reading:
+        meter._pool = backend_of(reading)._connections._pool
+        page = reading.threads(limit=None)
+        assert len(page) > 10
+        all_waiting(reading, page)
+
+        counts = [
+            meter.of(lambda n=n: all_waiting(reading, page[:n]))[0] for n in (2, 10)
+        ]
+
+    assert counts == [2, 2]
+
+
+def test_a_thread_that_is_saved_often_keeps_its_place_in_all_indexes(store, address):
+    schema = backend_of(store)._schema
+    place = f"select ctid from {schema}.thread where name = 'short'"
+    with psycopg.connect(address, autocommit=True) as admin:
+        admin.execute("create extension if not exists pageinspect")
+        admin.execute(f"vacuum {schema}.thread")
+        for n in range(20):
+            store.thread("short").append(messages=[n])
+        [(moved,)] = admin.execute(place)
+        page = int(moved.strip("()").partition(",")[0])
+        # 0x8000: the version was reached from the one before it, by no index.
+        [(heap_only,)] = admin.execute(
+            "select count(*) from heap_page_items(get_raw_page(%s, %s))"
+            " where t_infomask2 & 32768 <> 0",
+            (f"{schema}.thread", page),
+        )
+
+    assert heap_only > 0
 
 
 SOURCES = "".join(

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import apsw
+import psutil
 import pytest
 from msgspec.structs import replace
 
@@ -204,6 +205,36 @@ def test_a_store_whose_lock_file_cannot_be_made_saves_all_the_same(path):
 
 
 # --- one process ----------------------------------------------------------------------
+
+
+def test_one_thread_reads_and_writes_with_one_connection(path):
+    with holdfast.open(path) as store:
+        thread = store.thread("t")
+        for n in range(3):
+            thread.append(log=[n])
+
+        assert thread.load() == {"log": [0, 1, 2]}
+        assert len(thread.history()) == 3
+        opened = [file.path for file in psutil.Process().open_files()]
+
+    assert opened.count(os.path.realpath(path)) == 1
+
+
+def test_a_read_does_not_wait_for_a_save_that_waits(path):
+    with holdfast.open(path, busy_timeout=60) as store:
+        thread = store.thread("t")
+        thread.save({"n": 0})
+        with ThreadPoolExecutor(1) as pool:
+            with _Holder("database", path):
+                waiting = pool.submit(thread.save, {"n": 1})
+                while not backend_of(store).database.lock.locked():
+                    pass
+
+                assert thread.load() == {"n": 0}
+                assert not waiting.done()
+            assert waiting.result().step == 2
+
+        assert thread.load() == {"n": 1}
 
 
 def test_sixteen_threads_save_to_threads_of_their_own(path):

@@ -20,8 +20,8 @@ SOURCES = [
     for path in Path(package.__file__).parent.glob("*.py")
 ]
 
-# These look at all threads on purpose: there are few beside checkpoints.
-READS_ALL_THREADS = {"threads", "forget_tombstones"}
+# These look at all threads on purpose.
+READS_ALL_THREADS = {"described_threads", "forget_tombstones", "headed_by", "kinds"}
 # These count or list the whole store.
 READS_EVERYTHING = {"facts", "weights", "count_segments", "forget_moves"}
 

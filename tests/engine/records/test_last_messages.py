@@ -30,7 +30,7 @@ class Garbled(Layer):
 
     async def segments(self, family, runs):
         found = await self.backend.segments(family, runs)
-        return [segment._replace(data=segment.data[::-1]) for segment in found]
+        return [replace(segment, data=segment.data[::-1]) for segment in found]
 
 
 def _garbled(store):

@@ -58,7 +58,7 @@ def test_what_is_deleted_during_a_search_is_not_found(kind, rival, memory):
 class WithoutIndex(Layer):
     """A layer that cannot write the index."""
 
-    async def index(self, updates):
+    async def index(self, batch):
         raise HoldfastError("the key of the index is missing", code="no_key")
 
 
@@ -77,6 +77,47 @@ def test_a_search_goes_through_as_many_pages_as_there_are(text, memory):
     found = memory.conversations.search(text, limit=None)
 
     assert places(found) == [(f"{n}", 0) for n in range(104, -1, -1)]
+
+
+class Held(Layer):
+    """A layer that keeps back what is written to the index."""
+
+    def __init__(self, backend):
+        super().__init__(backend)
+        self.batches = []
+
+    async def index(self, batch):
+        self.batches.append(batch)
+
+
+class Late(Layer):
+    """A layer that lets the kept batches of a rival in before its own."""
+
+    def __init__(self, backend, batches):
+        super().__init__(backend)
+        self.batches = batches
+
+    async def index(self, batch):
+        while self.batches:
+            await self.backend.index(self.batches.pop(0))
+        await self.backend.index(batch)
+
+
+def test_an_index_does_not_count_as_complete_if_a_rival_indexed_something_older(memory):
+    memory.conversations.create("c", messages=[user(NEEDLE)])
+    memory.conversations.search("needle")
+    memory.conversations.add("c", user("older"))
+    held = Held(backend_of(memory))
+    _over(memory, held).conversations.search("needle")
+    memory.conversations.add("c", user("newer"))
+    assert len(held.batches) == 1
+
+    late = _over(memory, Late(backend_of(memory), held.batches))
+
+    assert places(late.conversations.search("newer")) == [("c", 2)]
+    assert held.batches == []
+    assert places(memory.conversations.search("newer")) == [("c", 2)]
+    assert places(memory.conversations.search("older")) == [("c", 1)]
 
 
 def _scatter(store):

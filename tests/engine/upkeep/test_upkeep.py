@@ -139,3 +139,26 @@ def test_a_deleted_thread_without_forks_is_not_salvaged(tmp_path):
     assert (report.threads, report.checkpoints, report.lost) == (1, 1, ())
     with holdfast.open(tmp_path / "b.db") as copy:
         assert [thread.id for thread in copy.threads()] == ["here"]
+
+
+def test_a_store_of_many_portions_is_verified_as_a_whole(memory):
+    """A portion has 1,000 checkpoints; a parent may be further away than that."""
+    main = memory.thread("main")
+    early = main.save({"text": "x" * 600})
+    for n in range(2050):
+        main.append(messages=[n])
+    main.fork("fork", at=early).append(messages=["y" * 600])
+    main.rewind(early)
+    main.append(messages=["z" * 600])
+    memory.thread("other").save({"text": "x" * 600})
+    told = []
+
+    found = memory.verify(progress=lambda done, of: told.append((done, of)))
+
+    facts = memory.stats()
+    assert found.problems == ()
+    assert (found.threads, found.checkpoints) == (3, 2054)
+    assert (found.checkpoints, found.segments) == (facts.checkpoints, facts.segments)
+    assert told == sorted(told)
+    assert told[0] == (0, 2054)
+    assert told[-1] == (2054, 2054)

@@ -129,7 +129,7 @@ async def list_agents(
         agent = await listed(context, record)
         return agent if type_ in (None, agent.type) else None
 
-    return await read_threads(context, scan, limit, matching)
+    return await read_threads(context, scan, limit, matching, None)
 
 
 async def listed(context: Context, record: ThreadRecord) -> Agent:

@@ -377,7 +377,7 @@ async def summaries(context: Context, query: ListQuery) -> Page[Summary]:
         summary = await summarized(context, record)
         return summary if query.matches(summary) else None
 
-    return await read_threads(context, scan, query.limit, matching)
+    return await read_threads(context, scan, query.limit, matching, SUMMARIZED)
 
 
 async def summarized(context: Context, record: ThreadRecord) -> Summary:

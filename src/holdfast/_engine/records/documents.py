@@ -129,7 +129,9 @@ async def summaries(
     """Documents without their contents, last used first."""
     checked_limit(limit)
     prefix = PREFIX + (f"{category}/" if category else "")
-    scan = Threads(kind=KIND, prefix=prefix, after=after, limit=CHUNK)
+    scan = Threads(
+        kind=KIND, prefix=prefix, after=after, limit=min(limit or CHUNK, CHUNK)
+    )
 
     async def matching(
         context: Context, record: ThreadRecord
@@ -138,7 +140,7 @@ async def summaries(
         is_wanted = nested or category is None or summary.category == category
         return summary if is_wanted else None
 
-    return await read_threads(context, scan, limit, matching)
+    return await read_threads(context, scan, limit, matching, ("metadata",))
 
 
 async def _summary(context: Context, record: ThreadRecord) -> DocumentSummary:

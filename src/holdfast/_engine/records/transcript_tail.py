@@ -20,7 +20,7 @@ from holdfast._engine.threads.drafts import (
 from holdfast._engine.threads.load import read_listed
 from holdfast._messages.tally import Tally, without_last
 from holdfast._values import codec
-from holdfast._values.list_tail import Tail, parts_backwards, shortened
+from holdfast._values.list_tail import Tail, elements_of, parts_backwards, shortened
 from holdfast._values.manifest import INLINE_SIZE, Value
 from holdfast._values.records import ThreadRecord, Unset
 from holdfast._values.rope import Blocks, Rope
@@ -29,7 +29,7 @@ from holdfast.conversations import counts_of, tally, tally_of
 from holdfast.errors import Corrupt
 
 MESSAGES = "messages"
-# How many segments are read first when only the end of a long list is needed.
+# How many segments are read first, at most, when only the end of a list is needed.
 SOME_SEGMENTS = 16
 
 
@@ -71,7 +71,8 @@ async def newest_of(
     value = known.manifest.values.get(MESSAGES, b"[]")
     if not isinstance(value, Rope) or MESSAGES in known.bodies:
         return (await tail_of(context, known)).newest(count)
-    size = SOME_SEGMENTS
+    # Most segments are turns, which have two messages or more.
+    size = min(max(count, 0) // 2 + 1, SOME_SEGMENTS)
     while True:
         # Not put into the cache, which has whole values only.
         runs = last_runs(value.runs, 0, size)
@@ -85,14 +86,14 @@ async def newest_of(
 
 def _decoded(parts: list[bytes], count: int, *, is_all: bool) -> list[object] | None:
     """The last elements in some segments; ``None`` if more segments are needed."""
-    try:
-        found = Tail(parts[::-1]).newest(count)
-    except Corrupt:
-        # The first segment may begin in the middle of an element.
-        if is_all:
-            raise
+    count = max(count, 0)
+    found = elements_of(b",".join(parts))
+    if found is None and is_all:
+        raise Corrupt("a stored list", "its end cannot be read as elements")
+    # Otherwise the first segment may begin in the middle of an element.
+    if found is None or (len(found) < count and not is_all):
         return None
-    return found if is_all or len(found) >= count else None
+    return found[max(len(found) - count, 0) :]
 
 
 async def tail_of(context: Context, known: OpenedCheckpoint) -> Tail:

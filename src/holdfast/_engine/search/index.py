@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, cast
+from typing import TypeAlias
 
-from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
+from holdfast._engine.search.batches import batches
 from holdfast._engine.search.text import (
     FORM,
     STRETCH,
@@ -16,71 +16,39 @@ from holdfast._engine.search.text import (
     divided,
     prepared,
 )
-from holdfast._engine.threads.drafts import read_values
-from holdfast._messages.attachments import whole
+from holdfast._engine.search.thread import SearchedThread, open_threads
 from holdfast._messages.transcript import text_of
 from holdfast._port import (
+    IndexBatch,
     Indexed,
     Indexing,
-    IndexKey,
     Outdated,
-    Query,
+    OutdatedCount,
     Scattered,
     Stale,
 )
-from holdfast._values.records import Progress, ThreadRecord
+from holdfast._values.records import PIN, Page, Progress
 from holdfast.errors import Busy, Corrupt, HoldfastError, Unsupported
-from holdfast.messages import AnyMessage, restored
 
 # Characters indexed in one transaction, during which other writers wait: 0.05 seconds
 # for prose, 0.5 seconds for text that looks random.
 BATCH = 1 << 19
+# The number of threads in a page of outdated ones, and about how many bytes of their
+# states are read at once.
+PAGE = 2000
+AT_ONCE = 1 << 20
+
+# How many of the first stretches of a thread are kept as they are.
+CountKept: TypeAlias = Callable[[Indexed, Sequence[str]], int]
 
 
-class SearchedThread:
-    """The head of a thread with messages; its values are read as they are needed."""
-
-    def __init__(self, context: Context, thread: ThreadRecord) -> None:
-        assert thread.head is not None
-        self.context, self.thread = context, thread
-        # The cache is left to the threads that the caller works on.
-        self.known = OpenedCheckpoint.of(thread.head)
-        self.values: dict[str, Any] = {}
-
-    @property
-    def messages(self) -> list[object]:
-        """The messages, once they are read."""
-        found = self.values.get("messages")
-        return cast("list[object]", found) if isinstance(found, list) else []
-
-    async def read(self, *names: str) -> None:
-        """Read some of the values."""
-        self.values |= await read_values(self.context, self.known, names)
-
-    async def message(self, position: int) -> AnyMessage:
-        """A message as `load` returns it, with its attachments."""
-        message = cast("dict[str, Any]", self.messages[position])
-        if "attachments" in message and "contents" not in self.values:
-            await self.read("content_ids", "contents")
-        return restored(*whole({**self.values, "messages": [message]}))
-
-
-async def catch_up(
-    context: Context,
-    kinds: Sequence[str],
-    owner: str | None = None,
-    agent: str | None = None,
-    progress: Progress | None = None,
-) -> bool:
+async def catch_up(context: Context, progress: Progress | None = None) -> bool:
     """Index the threads that changed since they were indexed; False if it is damaged.
 
     In a store that is read-only, busy or full, the rest is left to the next search.
     """
-    queries = [
-        Outdated(kind=kind, form=FORM, owner=owner, agent=agent) for kind in kinds
-    ]
     try:
-        await _Indexer(context, count_unchanged).run(queries, progress)
+        await _Indexer(context, count_unchanged, progress).catch_up()
     except Corrupt:
         await context.backend.mend()
         return False
@@ -96,7 +64,7 @@ async def compact(context: Context) -> None:
     """Free unused space, after joining small stretches of the index."""
     if "search" in context.backend.abilities:
         try:
-            await _Indexer(context, _count_filled).run([Scattered(STRETCH)])
+            await _Indexer(context, _count_filled).join_stretches()
         except Corrupt:
             await context.backend.mend()
     await context.backend.compact()
@@ -107,79 +75,95 @@ def _count_filled(known: Indexed, texts: Sequence[str]) -> int:
 
 
 class _Indexer:
-    """Updates the index of some threads, a batch at a time.
-
-    ``count_kept`` gives how many of the first stretches are kept as they are.
-    """
+    """Updates the index of some threads, a batch at a time."""
 
     def __init__(
-        self, context: Context, count_kept: Callable[[Indexed, Sequence[str]], int]
+        self, context: Context, count_kept: CountKept, progress: Progress | None = None
     ) -> None:
-        self.context, self.count_kept = context, count_kept
+        self.context, self.count_kept, self.progress = context, count_kept, progress
         self.updates: list[Indexing] = []
-        self.size = 0
+        self.size = self.done = self.total = 0
 
-    async def run(
-        self, queries: Sequence[Query[Stale]], progress: Progress | None = None
-    ) -> None:
-        pages = [await self.context.backend.scan(query) for query in queries]
-        # A deleted thread has no kind, so every page lists it: take each once.
-        threads = dict.fromkeys(stale for page in pages for stale in page)
-        for done, thread in enumerate(threads, 1):
-            for update in await self._updates(thread):
-                self.updates.append(update)
-                self.size += sum(map(len, update.texts))
-                if self.size >= BATCH:
-                    await self._commit(progress, done - 1, len(threads))
-        if threads:
-            await self._commit(progress, len(threads), len(threads))
+    async def catch_up(self) -> None:
+        """Index what is outdated, the earliest change first.
 
-    async def _commit(self, progress: Progress | None, done: int, total: int) -> None:
-        updates, self.updates, self.size = self.updates, [], 0
-        if updates:
-            await self.context.backend.index(updates)
-        if progress is not None:
-            progress(done, total)
+        Every page moves the change up to which the index is complete, and what was
+        indexed of a page is not outdated any more, so a search that is killed is
+        continued by the next one.
+        """
+        after: int | None = None
+        while True:
+            query = Outdated(form=FORM, without=PIN, after=after, limit=PAGE)
+            page = await self.context.backend.scan(query)
+            if page.cursor is None:
+                return
+            if page and not self.total and self.progress is not None:
+                await self._count()
+            await self._index(page)
+            await self._commit(page.cursor)
+            # Before the first change there is nothing: this has only made the index.
+            if page.cursor and len(page) < PAGE:
+                return
+            after = page.cursor
 
-    async def _updates(self, stale: Stale) -> list[Indexing]:
-        # Read the index before the thread. In the other order a concurrent writer could
-        # index a newer state in between, and this one would replace it by an older.
-        [known] = await self.context.backend.read([IndexKey(stale.number)])
-        found = known or Indexed()
-        if stale.name is None:
-            return [Indexing(number=stale.number, found=found, becomes=None)]
-        try:
-            conversation = await self._read(stale.name)
-        except Corrupt:
-            return []  # a search that looks into this thread raises it
-        if conversation is None or conversation.thread.number != stale.number:
-            return []
-        return list(self._steps(conversation, found))
+    async def _count(self) -> None:
+        count = OutdatedCount(form=FORM, without=PIN)
+        [self.total] = await self.context.backend.scan(count)
 
-    async def _read(self, name: str) -> SearchedThread | None:
-        thread = await self.context.find_thread(name)
-        if thread is None or thread.head is None:
-            return None
-        conversation = SearchedThread(self.context, thread)
-        await conversation.read("messages")
-        return conversation
+    async def join_stretches(self) -> None:
+        """Index threads again that are in too many stretches."""
+        after: int | None = None
+        while True:
+            query = Scattered(stretch=STRETCH, after=after, limit=PAGE)
+            page = await self.context.backend.scan(query)
+            await self._index(page)
+            if self.updates:
+                await self._commit()
+            after = page.cursor
+            if after is None:
+                return
 
-    def _steps(
-        self, conversation: SearchedThread, found: Indexed
+    async def _index(self, page: Page[Stale]) -> None:
+        for group in batches(page, _state_size, AT_ONCE):
+            threads = [stale.thread for stale in group]
+            opened = await open_threads(self.context, threads)
+            for stale, thread in zip(group, opened, strict=True):
+                for update in self._updates(stale, thread):
+                    self.updates.append(update)
+                    self.size += sum(map(len, update.texts))
+                    if self.size >= BATCH:
+                        await self._commit()
+                self.done += 1
+
+    async def _commit(self, up_to: int | None = None) -> None:
+        updates, self.updates, self.size = tuple(self.updates), [], 0
+        batch = IndexBatch(form=FORM, without=PIN, threads=updates, up_to=up_to)
+        await self.context.backend.index(batch)
+        if self.progress is not None and self.total:
+            self.progress(min(self.done, self.total), self.total)
+
+    def _updates(
+        self, stale: Stale, conversation: SearchedThread | None
     ) -> Iterator[Indexing]:
         """The updates that bring the index of a thread up to date, a batch each.
 
-        Before the last one the thread does not count as indexed.
+        Before the last one the thread does not count as indexed. A thread that cannot
+        be read is left as it is: a search that looks into it raises the error.
         """
-        thread = conversation.thread
+        number, found = stale.number, stale.found
+        if stale.is_gone:
+            yield Indexing(number=number, found=found, becomes=None)
+            return
+        if conversation is None:
+            return
         texts = [prepared(text_of(message)) for message in conversation.messages]
         stretches = found.stretches[: self.count_kept(found, texts)]
         first = stretches[-1].last + 1 if stretches else 0
         for part, is_last in _parts(list(divided(texts, first))):
             stretches += tuple(passage.stretch for passage in part)
-            becomes = Indexed(thread.changed if is_last else -1, FORM, stretches)
+            becomes = Indexed(stale.changed if is_last else -1, FORM, stretches)
             yield Indexing(
-                number=thread.number,
+                number=number,
                 found=found,
                 becomes=becomes,
                 texts=tuple(passage.text for passage in part),
@@ -187,12 +171,13 @@ class _Indexer:
             found = becomes
 
 
+def _state_size(stale: Stale) -> int:
+    head = stale.thread and stale.thread.head
+    return head.size if head else 0
+
+
 def _parts(passages: Sequence[Passage]) -> Iterator[tuple[Sequence[Passage], bool]]:
     """The passages in batches, each with whether it is the last; at least one."""
-    start = size = 0
-    for position, passage in enumerate(passages):
-        if size >= BATCH:
-            yield passages[start:position], False
-            start, size = position, 0
-        size += passage.stretch.size
-    yield passages[start:], True
+    parts = list(batches(passages, lambda passage: passage.stretch.size, BATCH))
+    for number, part in enumerate(parts or [()], 1):
+        yield part, number >= len(parts)

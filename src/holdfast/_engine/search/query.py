@@ -7,7 +7,8 @@ index, are read instead.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from math import ceil
 from typing import Literal, get_args
 
 import msgspec
@@ -15,7 +16,8 @@ from msgspec.structs import replace
 
 from holdfast._engine.context import Context
 from holdfast._engine.records.conversations import KIND, PREFIX, thread_of
-from holdfast._engine.search.index import SearchedThread, catch_up
+from holdfast._engine.search.batches import batches
+from holdfast._engine.search.index import catch_up
 from holdfast._engine.search.text import (
     FORM,
     GRAM,
@@ -25,9 +27,11 @@ from holdfast._engine.search.text import (
     snippet,
     words_of,
 )
+from holdfast._engine.search.thread import SearchedThread, fetch_messages
 from holdfast._messages.transcript import role_of, text_of
 from holdfast._port import Candidate, Candidates, ThreadKey, Threads
 from holdfast._values.records import (
+    PIN,
     Page,
     Progress,
     ThreadRecord,
@@ -37,8 +41,12 @@ from holdfast._values.records import (
 from holdfast.errors import Corrupt, Unstorable
 from holdfast.messages import AnyMessage
 
-# The number of threads in a page of candidates.
-CHUNK = 50
+# The number of threads in a page of candidates, and about how many bytes of their
+# states are read at once.
+CHUNK, LARGEST_CHUNK = 50, 1600
+AT_ONCE = 1 << 20
+# A text that counts as frequent has at least one match in so many threads.
+SELDOM = 25
 # What a search lists and its limit counts.
 Per = Literal["message", "conversation"]
 # A cursor is the ``changed`` of a thread, and in these bits the position of a message.
@@ -66,10 +74,11 @@ class Match(msgspec.Struct, frozen=True):
 
 
 class SearchQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """What to look for, and in which conversations."""
+    """What to look for, and in which threads."""
 
     text: str
-    kinds: tuple[str, ...] = (KIND,)
+    # Without a kind: all threads but the pins of agents' checkpoints.
+    kind: str | None = KIND
     agent: str | None = None
     owner: str | None = None
     conversation: str | None = None
@@ -120,6 +129,11 @@ class _Search:
         words = words_of(query.text)
         self.needles = tuple(map(folded, words))
         self.found: list[Match] = []
+        # The number of threads in a page of candidates. It grows with the pages: for
+        # each the index is asked for all matches.
+        self.chunk = CHUNK
+        # How many threads were read that the index had not proposed.
+        self.looked = 0
         texts = map(prepared, words)
         self.texts = tuple(text for text in texts if len(text) >= GRAM)
         able = "search" in context.backend.abilities
@@ -133,20 +147,41 @@ class _Search:
 
     async def run(self, progress: Progress | None) -> Page[Match]:
         if self.indexed:
-            query = self.query
-            self.indexed = await catch_up(
-                self.context, query.kinds, query.owner, query.agent, progress
-            )
+            self.indexed = await catch_up(self.context, progress)
         after = None if self.last is None else self.last + 1
         while True:
             page = await self._candidates(after)
-            for candidate in page:
-                await self._look(candidate)
-                if len(self.found) == self.query.limit:
-                    return Page(tuple(self.found), self._cursor(candidate.thread))
+            for group in self._groups(page):
+                last = await self._look_into(group)
+                if last is not None:
+                    return Page(tuple(self.found), self._cursor(last))
             after = page.cursor
             if after is None:
                 return Page(tuple(self.found))
+            self.chunk = min(2 * self.chunk, LARGEST_CHUNK)
+
+    def _groups(self, page: Page[Candidate]) -> Iterator[Sequence[Candidate]]:
+        """The candidates whose messages are read at once: no more than are needed."""
+        limit = self.query.limit
+        missing = CHUNK if limit is None else limit - len(self.found)
+
+        def size(candidate: Candidate) -> int:
+            head = candidate.thread.head
+            return max(head.size if head else 0, ceil(AT_ONCE / missing))
+
+        return batches(page, size, AT_ONCE)
+
+    async def _look_into(self, group: Sequence[Candidate]) -> ThreadRecord | None:
+        """Look into some threads; gives the one with which the page was full."""
+        context = self.context
+        opened = [SearchedThread(context, candidate.thread) for candidate in group]
+        await fetch_messages(context, opened)
+        for candidate, thread in zip(group, opened, strict=True):
+            self.looked += candidate.where is None
+            await self._look(candidate, thread)
+            if len(self.found) == self.query.limit:
+                return candidate.thread
+        return None
 
     def _cursor(self, thread: ThreadRecord) -> int:
         per_message = self.query.per == "message"
@@ -158,13 +193,9 @@ class _Search:
         query = self.query
         if query.conversation is not None:
             return await self._only(thread_of(query.conversation))
-        return _merged([await self._of_kind(kind, after) for kind in query.kinds])
-
-    async def _of_kind(self, kind: str, after: int | None) -> Page[Candidate]:
-        query = self.query
         if self.indexed:
             try:
-                return await self._proposed(kind, after)
+                return await self._proposed(after)
             except Corrupt:
                 # Continue without the index. If the threads are damaged too, reading
                 # them raises again.
@@ -172,11 +203,12 @@ class _Search:
                 await self.context.backend.mend()
         threads = await self.context.backend.scan(
             Threads(
-                kind=kind,
+                kind=query.kind,
+                without=PIN,
                 owner=query.owner,
                 agent=query.agent,
                 after=after,
-                limit=CHUNK,
+                limit=self.chunk,
             )
         )
         return Page(tuple(map(Candidate, threads)), threads.cursor)
@@ -195,21 +227,24 @@ class _Search:
             self.last = thread.changed  # continue even if the thread has changed
         return Page((Candidate(thread),))
 
-    async def _proposed(self, kind: str, after: int | None) -> Page[Candidate]:
+    async def _proposed(self, after: int | None) -> Page[Candidate]:
         query = Candidates(
             texts=self.texts,
-            kind=kind,
             form=FORM,
+            kind=self.query.kind,
+            without=PIN,
             owner=self.query.owner,
             agent=self.query.agent,
             after=after,
-            limit=CHUNK,
+            limit=self.chunk,
+            # Not again where the texts turned out to be rare.
+            quick=self.looked <= SELDOM * (len(self.found) + 1),
         )
         return await self.context.backend.scan(query)
 
-    async def _look(self, candidate: Candidate) -> None:
+    async def _look(self, candidate: Candidate, opened: SearchedThread) -> None:
         """Collect the matches in a thread, its last messages first."""
-        conversation = await _open(self.context, candidate.thread)
+        conversation = await _read(opened)
         if conversation is None or not self._is_wanted(conversation):
             return
         end = len(conversation.messages)
@@ -257,33 +292,19 @@ class _Search:
         return True
 
 
-def _merged(pages: Sequence[Page[Candidate]]) -> Page[Candidate]:
-    """The candidates of all pages, last used first, up to where the shortest ends."""
-    cursors = [page.cursor for page in pages if page.cursor is not None]
-    end = max(cursors, default=None)
-    found = [
-        candidate
-        for page in pages
-        for candidate in page
-        if end is None or candidate.thread.changed >= end
-    ]
-    found.sort(key=lambda candidate: -candidate.thread.changed)
-    return Page(tuple(found), end)
-
-
-async def _open(context: Context, thread: ThreadRecord) -> SearchedThread | None:
+async def _read(opened: SearchedThread) -> SearchedThread | None:
     """A thread with its messages, ``None`` if it was deleted meanwhile."""
     while True:
-        conversation = SearchedThread(context, thread)
         try:
-            await conversation.read("messages", "title", "archived")
+            await opened.read("messages", "title", "archived")
         except Corrupt:
             # What was listed may have been removed since.
+            context, thread = opened.context, opened.thread
             [found] = await context.backend.read([ThreadKey(thread.id)])
             if found is None or found.head is None or found.number != thread.number:
                 return None
             if found.head == thread.head:
                 raise
-            thread = found
+            opened = SearchedThread(context, found)
         else:
-            return conversation
+            return opened

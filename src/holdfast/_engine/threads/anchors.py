@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import cast
 
 from holdfast._engine.context import Context
-from holdfast._messages.transcript import fields_of
+from holdfast._messages.transcript import fields_of, parts_of
 from holdfast._port import FamilyEntries, FamilyPlan, Write
 from holdfast._values import codec
 from holdfast._values.records import UNSET, Entry
@@ -26,7 +25,12 @@ async def successors(context: Context, family: int, anchor: str) -> list[str]:
     query = FamilyEntries(family=family, prefix=ANCHOR + anchor)
     entries = await context.backend.scan(query)
     named = [entry for entry in entries if anchor_of(entry.key) == anchor]
-    return [id_ for entry in named for id_ in cast("list[str]", entry.value)]
+    return [id_ for entry in named for id_ in _named(entry)]
+
+
+def _named(entry: Entry) -> list[str]:
+    """The successors in an entry; a caller may have recorded anything."""
+    return [id_ for id_ in parts_of(entry.value) if isinstance(id_, str)]
 
 
 def claim_key(anchor: str, successor: str) -> str:
@@ -102,7 +106,7 @@ def successors_in(entries: Iterable[Entry]) -> dict[str, list[str]]:
     """The successors that entries name, by anchor."""
     later: dict[str, list[str]] = defaultdict(list)
     for entry in entries:
-        later[anchor_of(entry.key)] += cast("list[str]", entry.value)
+        later[anchor_of(entry.key)] += _named(entry)
     return later
 
 

@@ -9,6 +9,7 @@ import msgspec
 
 from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
+from holdfast._port import SegmentsKey
 from holdfast._values import codec
 from holdfast._values.manifest import INLINE_SIZE, WHOLE, Manifest, Value
 from holdfast._values.records import Checkpoint, Segment, Unset
@@ -19,7 +20,7 @@ from holdfast._values.rope import (
     Spliced,
     append,
     is_list,
-    joined,
+    read_body,
     splice,
     write,
 )
@@ -261,10 +262,28 @@ async def read_values(
         value = known.manifest.values.get(name)
         if isinstance(value, Rope):
             body = await context.body(known, name, value)
-            found[name] = codec.decode(joined(body, as_list=value.is_list))
+            found[name] = codec.decode(body.text)
         elif value is not None:
             found[name] = codec.decode(value)
     return found
+
+
+async def read_bodies(
+    context: Context, checkpoints: Sequence[OpenedCheckpoint], names: Sequence[str]
+) -> None:
+    """Read some of the values of several checkpoints at once, for `read_values`."""
+    ropes = [
+        (known, name, rope)
+        for known in checkpoints
+        for name in names
+        if isinstance(rope := known.manifest.values.get(name), Rope)
+    ]
+    keys = [SegmentsKey(known.head.family, rope.runs) for known, _, rope in ropes]
+    found = await context.backend.read(keys)
+    for (known, name, rope), pieces in zip(ropes, found, strict=True):
+        if pieces is not None:  # otherwise reading the value raises the error
+            parts = await context.packer.unpack(pieces.segments)
+            known.bodies[name] = read_body(rope, parts)
 
 
 async def read_values_of(

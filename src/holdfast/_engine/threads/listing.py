@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -11,6 +11,8 @@ from msgspec.structs import replace
 from holdfast._engine.context import Context
 from holdfast._engine.threads.lineage import only_match
 from holdfast._engine.threads.load import read_listed
+from holdfast._engine.threads.metadata_filter import texts_of
+from holdfast._engine.threads.prefetch import prefetched
 from holdfast._port import Matches, Threads
 from holdfast._values.records import (
     PIN,
@@ -26,7 +28,7 @@ from holdfast.errors import Unstorable
 
 T = TypeVar("T")
 
-CHUNK = 200
+CHUNK, SMALLEST = 5000, 200
 
 
 class ThreadsQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,8 +53,9 @@ async def threads(context: Context, query: ThreadsQuery) -> Page[ThreadRecord]:
         owner=query.owner,
         agent=query.agent,
         prefix=query.prefix,
+        metadata=tuple(texts_of(key, value) for key, value in wanted),
         after=query.after,
-        limit=CHUNK if wanted else query.limit,
+        limit=query.limit,
     )
     if not wanted:
         return await context.backend.scan(scan)
@@ -60,7 +63,11 @@ async def threads(context: Context, query: ThreadsQuery) -> Page[ThreadRecord]:
     async def matching(_: Context, thread: ThreadRecord) -> ThreadRecord | None:
         return thread if wanted <= thread.metadata.items() else None
 
-    return await read_threads(context, scan, query.limit, matching)
+    # A page may be a pass over all threads, so it is not a small one.
+    limit = CHUNK if query.limit is None else max(query.limit, SMALLEST)
+    return await read_threads(
+        context, replace(scan, limit=limit), query.limit, matching
+    )
 
 
 async def read_threads(
@@ -68,16 +75,19 @@ async def read_threads(
     scan: Threads,
     limit: int | None,
     read: Callable[[Context, ThreadRecord], Awaitable[T | None]],
+    names: Sequence[str] | None = (),
 ) -> Page[T]:
     """What ``read`` gives for the threads of a scan, ``None`` left out.
 
     The limit of the scan is the size of its pages, and ``limit`` that of the result.
+    ``names`` are the values of the states that are read, ``None`` for all.
     """
     found: list[T] = []
     while True:
         page = await context.backend.scan(scan)
+        reading = await prefetched(context, page, names)
         for record in page:
-            item = await read_listed(context, record, read)
+            item = await read_listed(reading, record, read)
             if item is not None:
                 found.append(item)
             if len(found) == limit:

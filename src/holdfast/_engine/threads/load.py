@@ -15,7 +15,7 @@ from holdfast._values import codec
 from holdfast._values.manifest import WHOLE, Value
 from holdfast._values.records import Checkpoint, Segment, ThreadRecord
 from holdfast._values.reference import HEAD
-from holdfast._values.rope import Rope, joined, read_body
+from holdfast._values.rope import Rope, read_body
 from holdfast._values.runs import count_segments
 from holdfast._values.typed import convert
 from holdfast.diff import Diff, diff
@@ -174,7 +174,7 @@ async def _text(
     context: Context, known: OpenedCheckpoint, name: str, value: Value
 ) -> bytes | bytearray:
     if isinstance(value, Rope):
-        return joined(await context.body(known, name, value), as_list=value.is_list)
+        return (await context.body(known, name, value)).text
     return value
 
 

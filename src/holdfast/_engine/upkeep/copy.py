@@ -149,7 +149,7 @@ class _StoreCopy:
 
 async def read_run(inspection: Inspection, family: int, run: Run) -> list[Segment]:
     """The segments of a run; `Corrupt` if one of them is lost."""
-    found = await inspection.segments(family, run)
+    [found] = await inspection.segments([(family, run)])
     stored = [segment for segment in found if segment is not None]
     if len(stored) != len(found):
         raise Corrupt(f"family {family}", "a segment is lost; salvage() it first")

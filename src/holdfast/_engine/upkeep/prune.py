@@ -4,28 +4,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from datetime import timedelta
 from functools import partial
 
 from msgspec.structs import replace
 
 from holdfast._engine.context import Context
-from holdfast._engine.effects.expiry import expired
 from holdfast._engine.records import conversations
-from holdfast._engine.threads.removal import (
-    OVERTAKEN,
-    by_family,
-    carry_out,
-    checkpoints_of,
-    unneeded,
-    until_current,
-)
-from holdfast._engine.upkeep.scope import EVERYTHING, PruneScope, removable
-from holdfast._port import FamilyPlan, Prune, Pruned, Threads, Write
-from holdfast._port.removal import plan_removal
-from holdfast._values.records import Checkpoint, ThreadRecord
+from holdfast._engine.threads.removal import OVERTAKEN, carry_out, until_current
+from holdfast._engine.upkeep.prune_plans import PrunePlans
+from holdfast._engine.upkeep.scope import EVERYTHING, PruneScope
+from holdfast._port import Prune, Pruned
+from holdfast._values.records import Progress
 from holdfast.errors import Conflict, HoldfastError
-from holdfast.retention import Retention, checkpoints_to_remove, threads_to_drop
+from holdfast.retention import Retention
 
 # How long the tombstone of a deleted thread refuses late writers.
 TOMBSTONE_LIFE = 30 * 24 * 3600 * 1_000_000
@@ -37,20 +28,26 @@ async def prune(
     scope: PruneScope = EVERYTHING,
     *,
     dry_run: bool,
+    progress: Progress | None = None,
 ) -> Pruned:
-    """Remove what a policy does not keep of the threads in a scope."""
+    """Remove what a policy does not keep of the threads in a scope.
 
-    async def attempt() -> Pruned:
-        plan = await _plan(context, policy, scope)
-        await _guard(context, policy, scope, plan)
-        return await carry_out(context, replace(plan, dry_run=dry_run))
-
-    try:
-        return await until_current(attempt, again=1)
-    except Conflict as conflict:
-        if conflict.code not in OVERTAKEN:
-            raise
-    return await _prune_by_family(context, policy, scope, dry_run=dry_run)
+    In many transactions: what a prune that was interrupted has left, the next removes.
+    """
+    plans = PrunePlans(context, policy, scope)
+    await plans.find()
+    counts = policy.at_most is not None or dry_run
+    passes = [True] * counts + [False] * (not dry_run)
+    run = _PruneRun(context, plans, progress, len(passes))
+    result = Pruned()
+    for is_dry in passes:
+        result = await run.through(dry_run=is_dry)
+        if is_dry:
+            await _guard(plans, result.checkpoints)
+    if not dry_run and not scope.is_limited:
+        before = plans.now - TOMBSTONE_LIFE
+        await context.backend.prune(Prune(at=plans.now, forget_before=before))
+    return result
 
 
 async def prune_conversations(
@@ -61,31 +58,51 @@ async def prune_conversations(
     return await prune(context, only, scope, dry_run=dry_run)
 
 
-async def _prune_by_family(
-    context: Context, policy: Retention, scope: PruneScope, *, dry_run: bool
-) -> Pruned:
-    """As `prune`, one family at a time.
+class _PruneRun:
+    """Goes through the families of a prune, once or twice, a transaction a batch."""
 
-    Of two processes that prune the whole store at once, one would always come too late.
-    """
+    def __init__(
+        self,
+        context: Context,
+        plans: PrunePlans,
+        progress: Progress | None,
+        passes: int,
+    ) -> None:
+        self._context, self._plans = context, plans
+        self._progress = progress
+        self._done, self._of = 0, len(plans.families) * passes
 
-    async def guard() -> None:
-        await _guard(context, policy, scope, await _plan(context, policy, scope))
+    async def through(self, *, dry_run: bool) -> Pruned:
+        """Remove what goes, or only count it."""
+        result = Pruned()
+        for batch in self._plans.batches():
+            result += await self._prune(batch, dry_run=dry_run)
+            self._done += len(batch)
+            if self._progress is not None:
+                self._progress(self._done, self._of)
+        return result
 
-    async def attempt(family: int) -> Pruned:
-        plan = await _plan(context, policy, scope, family)
-        return await carry_out(context, replace(plan, dry_run=dry_run))
+    async def _prune(self, families: Sequence[int], *, dry_run: bool) -> Pruned:
+        """Prune some families together, or else one by one.
 
-    await until_current(guard)
-    threads = await _threads(context, scope)
-    families = {thread.family for thread in threads if scope.has(thread)}
-    parts = [await until_current(partial(attempt, f)) for f in sorted(families)]
-    return Pruned(
-        threads=sum(part.threads for part in parts),
-        checkpoints=sum(part.checkpoints for part in parts),
-        segments=sum(part.segments for part in parts),
-        bytes=sum(part.bytes for part in parts),
-    )
+        Of two processes that prune many at once, one would always come too late.
+        """
+
+        async def attempt(some: Sequence[int]) -> Pruned:
+            plan = replace(await self._plans.plan(some), dry_run=dry_run)
+            if not (plan.threads or plan.families or plan.then):
+                return Pruned()
+            return await carry_out(self._context, plan)
+
+        try:
+            return await until_current(partial(attempt, families), again=1)
+        except Conflict as conflict:
+            if conflict.code not in OVERTAKEN:
+                raise
+        result = Pruned()
+        for family in families:
+            result += await until_current(partial(attempt, [family]))
+        return result
 
 
 class Housekeeping:
@@ -112,105 +129,31 @@ class Housekeeping:
         return self._last is None or abs(now - self._last) >= self._interval
 
 
-async def _plan(
-    context: Context, policy: Retention, scope: PruneScope, family: int | None = None
-) -> Prune:
-    """What to remove from all families, or from one."""
-    now = context.clock()
-    living = [t for t in await _threads(context, scope) if t.deleted_at is None]
-    dropped = threads_to_drop(policy, filter(scope.has, living), now)
-    if family is not None:
-        living = [thread for thread in living if thread.family == family]
-        dropped = [thread for thread in dropped if thread.family == family]
-    names = {thread.id for thread in dropped}
-    families: list[FamilyPlan] = []
-    for number, threads in by_family(living).items():
-        staying = [thread for thread in threads if thread.id not in names]
-        thinned = [t for t in staying if scope.has(t) and policy.may_thin(t.kind)]
-        if not staying or (len(staying) == len(threads) and not thinned):
-            continue
-        checkpoints = await checkpoints_of(context, number)
-        doomed = unneeded(staying, checkpoints)
-        if thinned:
-            own = removable(staying, thinned, checkpoints)
-            doomed = _also_thinned(policy, staying, checkpoints, doomed, own, now)
-        if doomed:
-            families.append(plan_removal(number, checkpoints, doomed))
-    return Prune(
-        at=now,
-        threads=tuple(dropped),
-        families=tuple(families),
-        then=await _expired(context, policy, living, scope, names),
-        forget_before=None if scope.is_limited else now - TOMBSTONE_LIFE,
-    )
-
-
-async def _expired(
-    context: Context,
-    policy: Retention,
-    living: Sequence[ThreadRecord],
-    scope: PruneScope,
-    dropped: set[str],
-) -> tuple[Write, ...]:
-    """What forgets old effects of the threads that stay."""
-    if policy.effects is None:
-        return ()
-    before = context.clock() - policy.effects // timedelta(microseconds=1)
-    meant = [t for t in living if scope.has(t) and policy.is_for(t.kind)]
-    names = {thread.id for thread in meant} - dropped
-    families = {t.family for t in living if t.id in names}
-    writes = [w for f in sorted(families) for w in await expired(context, f, before)]
-    return tuple(write for write in writes if write.thread in names)
-
-
-def _also_thinned(
-    policy: Retention,
-    threads: Sequence[ThreadRecord],
-    checkpoints: Sequence[Checkpoint],
-    unneeded: Sequence[Checkpoint],
-    removable: set[str],
-    now: int,
-) -> list[Checkpoint]:
-    gone = {checkpoint.id for checkpoint in unneeded}
-    left = [checkpoint for checkpoint in checkpoints if checkpoint.id not in gone]
-    thinned = checkpoints_to_remove(policy, threads, left, now)
-    gone |= {checkpoint.id for checkpoint in thinned} & removable
-    return [checkpoint for checkpoint in checkpoints if checkpoint.id in gone]
-
-
-async def _guard(
-    context: Context, policy: Retention, scope: PruneScope, plan: Prune
-) -> None:
-    """Refuse a plan that removes more than the policy allows."""
-    if policy.at_most is None:
+async def _guard(plans: PrunePlans, removed: int) -> None:
+    """Refuse to remove more than the policy allows."""
+    at_most = plans.policy.at_most
+    if at_most is None:
         return
-    removed = (await context.backend.prune(replace(plan, dry_run=True))).checkpoints
-    total = await _total(context, scope)
-    if removed > policy.at_most * total:
+    total = await _total(plans)
+    if removed > at_most * total:
         raise Conflict(
             f"pruning would remove {removed} of {total} checkpoints, more than"
-            f" at_most={policy.at_most}; check the clock, or raise at_most",
+            f" at_most={at_most}; check the clock, or raise at_most",
             code="too_much",
         )
 
 
-async def _total(context: Context, scope: PruneScope) -> int:
+async def _total(plans: PrunePlans) -> int:
     """How many checkpoints there are in a scope, with those of deleted threads."""
+    scope = plans.scope
     if not scope.is_limited:
-        return (await context.backend.facts()).checkpoints
-    living = [t for t in await _threads(context, scope) if t.deleted_at is None]
-    outside = {thread.number for thread in living if not scope.has(thread)}
-    families = {thread.family for thread in living if scope.has(thread)}
-    found = [await checkpoints_of(context, family) for family in families]
-    return sum(c.thread_number not in outside for saved in found for c in saved)
-
-
-async def _threads(context: Context, scope: PruneScope) -> list[ThreadRecord]:
-    """The threads in a scope and all that share history with them, or all threads."""
-    query = Threads(every=True)
-    if scope.thread is not None:
-        record = await context.find_thread(scope.thread)
-        if record is None:
-            return []
-        query = replace(query, family=record.family)
-    return list(await context.backend.scan(query))
+        return (await plans.context.backend.facts()).checkpoints
+    total = 0
+    for batch in plans.batches():
+        threads = await plans.living(batch)
+        outside = {thread.number for thread in threads if not scope.has(thread)}
+        found = await plans.saved(batch)
+        total += sum(
+            c.thread_number not in outside for own in found.values() for c in own
+        )
+    return total

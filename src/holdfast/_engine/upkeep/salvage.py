@@ -15,7 +15,7 @@ from holdfast._engine.upkeep.verify import Problem
 from holdfast._port import Inspection, Start, Write
 from holdfast._values.manifest import decode_manifest
 from holdfast._values.records import UNSET, Checkpoint, Entry, Origin, ThreadRecord
-from holdfast._values.rope import Rope, joined, read_body
+from holdfast._values.rope import Rope, read_body
 from holdfast.errors import Corrupt, HoldfastError
 
 
@@ -107,13 +107,12 @@ class _Salvage:
     async def _text(self, checkpoint: Checkpoint, name: str, rope: Rope) -> bytes:
         parts: list[bytes] = []
         for run in rope.runs:
-            segments = await self.inspection.segments(checkpoint.family, run)
+            [segments] = await self.inspection.segments([(checkpoint.family, run)])
             whole = [segment for segment in segments if segment is not None]
             if len(whole) < len(segments):
                 raise Corrupt(f"the value {name!r}", "some of its segments are lost")
             parts += await self.context.packer.unpack(whole)
-        body = read_body(rope, parts)
-        return bytes(joined(body, as_list=rope.is_list))
+        return bytes(read_body(rope, parts).text)
 
     async def _go_to(self, thread: str, above: Checkpoint | None) -> None:
         """Make the parent of the next save the head of its thread."""

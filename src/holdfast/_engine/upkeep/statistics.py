@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import msgspec
+from msgspec.structs import replace
 
 from holdfast._engine.context import Context
 from holdfast._engine.records import agent_checkpoints, agents, conversations, documents
 from holdfast._engine.threads.load import read_listed
-from holdfast._port import Facts, Saves, Threads
-from holdfast._values.records import PIN, ThreadRecord
+from holdfast._port import Facts, Kinds, SavedIn, Threads, Totals
+from holdfast._values.records import ThreadRecord
 
 CHUNK = 500
 
@@ -29,35 +28,51 @@ class Statistics(Facts, frozen=True, kw_only=True):
     agent_checkpoints: int
 
 
+# Where the manifest of a conversation's head has the number of its messages.
+MESSAGES = ("mapping", "counts", 1, "messages")
+
+
 async def statistics(context: Context) -> Statistics:
     """Count everything; the messages as the heads of the conversations count them."""
-    facts = await context.backend.facts()
-    kinds: Counter[str] = Counter()
-    messages = checkpoints = 0
-    after: int | None = None
-    while True:
-        query = Threads(without=PIN, after=after, limit=CHUNK)
-        page = await context.backend.scan(query)
-        for record in page:
-            kinds[record.kind] += 1
-            if record.kind == conversations.KIND:
-                messages += await read_listed(context, record, _messages) or 0
-            elif record.kind == agent_checkpoints.KIND:
-                saves = await context.backend.scan(Saves(family=record.family))
-                checkpoints += len(saves)
-        after = page.cursor
-        if after is None:
-            break
+    backend = context.backend
+    facts = await backend.facts()
+    kinds = {found.kind: found.threads for found in await backend.scan(Kinds())}
+    [checkpoints] = await backend.scan(SavedIn(kind=agent_checkpoints.KIND))
     return Statistics(
         **msgspec.structs.asdict(facts),
-        agents=kinds[agents.KIND],
-        conversations=kinds[conversations.KIND],
-        messages=messages,
-        documents=kinds[documents.KIND],
+        agents=kinds.get(agents.KIND, 0),
+        conversations=kinds.get(conversations.KIND, 0),
+        messages=await _messages(context),
+        documents=kinds.get(documents.KIND, 0),
         agent_checkpoints=checkpoints,
     )
 
 
-async def _messages(context: Context, record: ThreadRecord) -> int:
+async def _messages(context: Context) -> int:
+    """Most counts stand in the manifests; a long one has to be read."""
+    totals = await context.backend.scan(Totals(kind=conversations.KIND, path=MESSAGES))
+    if not totals:
+        return await _all_messages(context)
+    [total] = totals
+    found = [await context.find_thread(name) for name in total.without]
+    heads = [record for record in found if record is not None and record.head]
+    return total.sum + sum([await _counted(context, record) for record in heads])
+
+
+async def _all_messages(context: Context) -> int:
+    messages, query = 0, Threads(kind=conversations.KIND, limit=CHUNK)
+    while True:
+        page = await context.backend.scan(query)
+        messages += sum([await _counted(context, record) for record in page])
+        if page.cursor is None:
+            return messages
+        query = replace(query, after=page.cursor)
+
+
+async def _counted(context: Context, record: ThreadRecord) -> int:
+    return await read_listed(context, record, _tallied) or 0
+
+
+async def _tallied(context: Context, record: ThreadRecord) -> int:
     assert record.head is not None
     return (await conversations.tally_at(context, record.head)).messages

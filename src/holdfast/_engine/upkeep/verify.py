@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from itertools import groupby
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
 from holdfast._engine.context import Context
 from holdfast._engine.packing import Packer
-from holdfast._port import Inspection, Rescued
-from holdfast._port.removal import merged
+from holdfast._port import Inspection, Place, Portion
+from holdfast._port.removal import merged, subtract
 from holdfast._values.digests import Digests
-from holdfast._values.records import Checkpoint, Progress, Segment
+from holdfast._values.records import Checkpoint, Progress, Run, Segment
 from holdfast._values.runs import divided
 from holdfast.errors import HoldfastError
 
+R = TypeVar("R")
+
 CHUNK = 1000
+Read: TypeAlias = Callable[[Place], Awaitable[Portion[R]]]
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -63,67 +67,154 @@ async def verify(
         facts = await context.backend.facts()
         return Verification(facts.threads, facts.checkpoints, facts.segments, ())
     inspection = await context.backend.inspect()
+    check = _Check(inspection, context.packer, [Problem(text) for text in stored])
     try:
-        rescued = await inspection.rescue()
-        check = _Check(inspection, context.packer, rescued)
         await check.run(progress or (lambda _done, _of: None))
-        unused = await inspection.count_segments() - check.segments
     finally:
         await inspection.close()
-    problems = [Problem(text) for text in (*stored, *rescued.damage)]
-    problems += check.problems
-    if unused > 0 and not problems:
-        problems.append(Problem(f"{unused} segments are not used by any checkpoint"))
     return Verification(
-        threads=sum(t.deleted_at is None for t in rescued.threads),
-        checkpoints=len(rescued.checkpoints),
+        threads=check.threads,
+        checkpoints=check.checkpoints,
         segments=check.segments,
-        problems=tuple(problems),
+        problems=tuple(check.problems),
     )
 
 
+class _Family:
+    """A family whose checkpoints are being checked, and what is hashed of it."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.digests = Digests()
+        self.hashed: list[Run] = []
+
+    def unhashed(self, checkpoints: Iterable[Checkpoint]) -> Iterator[Run]:
+        """The runs of checkpoints that were not given before."""
+        runs = merged(run for c in checkpoints for run in c.runs)
+        if not self.hashed:  # most families are small: do no more than is needed
+            self.hashed = runs
+            return divided(runs, CHUNK)
+        before, self.hashed = self.hashed, merged([*self.hashed, *runs])
+        return divided(subtract(runs, before), CHUNK)
+
+
 class _Check:
-    """Reads every segment and recomputes every digest."""
+    """Reads everything in portions, and recomputes every digest."""
 
     def __init__(
-        self, inspection: Inspection, packer: Packer, rescued: Rescued
+        self, inspection: Inspection, packer: Packer, problems: list[Problem]
     ) -> None:
-        self.inspection, self.packer, self.rescued = inspection, packer, rescued
-        self.problems: list[Problem] = []
-        self.segments = 0
+        self.inspection, self.packer, self.problems = inspection, packer, problems
+        self.threads = self.checkpoints = self.segments = 0
+        self.lost: list[int] = []
+        # A family may go on in the next portion.
+        self.last = _Family(0)
 
     async def run(self, progress: Progress) -> None:
-        families: dict[int, list[Checkpoint]] = defaultdict(list)
-        for checkpoint in self.rescued.checkpoints:
-            families[checkpoint.family].append(checkpoint)
-        done = 0
-        for family, checkpoints in families.items():
-            progress(done, len(self.rescued.checkpoints))
-            digests = Digests()
-            await self._hash_segments(family, checkpoints, digests)
-            for checkpoint in checkpoints:
-                self.problems += (
-                    Problem(what, checkpoint.thread, checkpoint.id)
-                    for what in digests.check(checkpoint)
-                )
-            done += len(checkpoints)
-        progress(done, done)
+        async for threads in self._portions(self.inspection.threads):
+            self.threads += sum(thread.deleted_at is None for thread in threads)
+        async for _ in self._portions(self.inspection.entries):
+            pass  # reading an entry compares its checksum
+        total = await self.inspection.count_checkpoints()
+        progress(0, total)
+        async for checkpoints in self._portions(self.inspection.checkpoints):
+            await self._check(checkpoints)
+            self.checkpoints += len(checkpoints)
+            progress(self.checkpoints, max(total, self.checkpoints))
+        for name in await self.inspection.headed_by(self.lost) if self.lost else ():
+            text = f"the head of thread {name!r} is damaged or missing"
+            self.problems.append(Problem(text))
+        self.segments += len(self.last.digests.hashes)
+        unused = await self.inspection.count_segments() - self.segments
+        if unused > 0 and not self.problems:
+            text = f"{unused} segments are not used by any checkpoint"
+            self.problems.append(Problem(text))
+
+    async def _portions(self, read: Read[R]) -> AsyncIterator[tuple[R, ...]]:
+        """The records of all portions; their damage becomes problems."""
+        after: Place | None = Place()
+        while after is not None:
+            portion = await read(after)
+            self.problems += map(Problem, portion.damage)
+            self.lost += portion.lost
+            yield portion.records
+            after = portion.end
+
+    async def _check(self, portion: Iterable[Checkpoint]) -> None:
+        before = self.last
+        groups: list[tuple[_Family, list[Checkpoint]]] = []
+        for number, found in groupby(portion, lambda c: c.family):
+            if number != self.last.number:
+                self.last = _Family(number)
+            groups.append((self.last, list(found)))
+        await self._hash_segments(groups)
+        for family, checkpoints in groups:
+            await self._check_digests(family, checkpoints)
+        for family in {before, *(family for family, _ in groups)} - {self.last}:
+            self.segments += len(family.digests.hashes)
 
     async def _hash_segments(
-        self, family: int, checkpoints: Iterable[Checkpoint], digests: Digests
+        self, groups: Iterable[tuple[_Family, list[Checkpoint]]]
     ) -> None:
-        """The hashes of a family's segments; damaged ones have none."""
-        runs = merged(run for c in checkpoints for run in c.runs)
-        for part in divided(runs, CHUNK):
-            for segment in await self.inspection.segments(family, part):
-                if segment is not None:
-                    await self._hash(segment, digests)
-        self.segments += len(digests.hashes)
+        """Hash what is new in some checkpoints, many segments in one request."""
+        wanted = [
+            (family, run)
+            for family, checkpoints in groups
+            for run in family.unhashed(checkpoints)
+        ]
+        for part in _parts(wanted):
+            runs = [(family.number, run) for family, run in part]
+            found = await self.inspection.segments(runs)
+            segments = [
+                (family.digests, segment)
+                for (family, _), run in zip(part, found, strict=True)
+                for segment in run
+                if segment is not None
+            ]
+            await self._hash(segments)
 
-    async def _hash(self, segment: Segment, digests: Digests) -> None:
+    async def _hash(self, segments: list[tuple[Digests, Segment]]) -> None:
         try:
-            [data] = await self.packer.unpack([segment])
+            unpacked = await self.packer.unpack([segment for _, segment in segments])
         except HoldfastError as error:
-            self.problems.append(Problem(str(error)))
+            if len(segments) == 1:
+                self.problems.append(Problem(str(error)))
+                return
+            for one in segments:  # most of them are sound
+                await self._hash([one])
             return
-        digests.add(segment.number, data)
+        for (digests, segment), data in zip(segments, unpacked, strict=True):
+            digests.add(segment.number, data)
+
+    async def _check_digests(
+        self, family: _Family, checkpoints: Iterable[Checkpoint]
+    ) -> None:
+        digests = family.digests
+        for checkpoint in checkpoints:
+            if checkpoint.parent is not None and not digests.knows(checkpoint.parent):
+                # It was checked long before, or comes later, or is lost.
+                await self._recall(family, checkpoint.parent)
+            self.problems += [
+                Problem(what, checkpoint.thread, checkpoint.id)
+                for what in digests.check(checkpoint)
+            ]
+        digests.forget_all_but(CHUNK)
+
+    async def _recall(self, family: _Family, parent: str) -> None:
+        found = await self.inspection.checkpoint(family.number, parent)
+        if found is not None:
+            family.digests.recall(found)
+
+
+def _parts(wanted: list[tuple[_Family, Run]]) -> Iterator[list[tuple[_Family, Run]]]:
+    """Parts that have about as many segments as one request should bring."""
+    part: list[tuple[_Family, Run]] = []
+    left = CHUNK
+    for family, run in wanted:
+        part.append((family, run))
+        left -= run.last - run.first + 1
+        if left <= 0:
+            yield part
+            part, left = [], CHUNK
+    if part:
+        yield part

@@ -116,11 +116,7 @@ def with_defaults(address: Address, options: OpenOptions) -> OpenOptions:
 
 
 def _can_compress() -> bool:
-    for module in ("compression.zstd", "backports.zstd"):
-        with contextlib.suppress(ModuleNotFoundError):
-            if find_spec(module) is not None:
-                return True
-    return False
+    return find_spec("zstandard") is not None
 
 
 class Scoped(Generic[S]):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeVar
 
-from holdfast._port import Rescued
+from holdfast._port import Place, Portion, Rescued
 from holdfast._values.records import Checkpoint, Entry, Move, Run, Segment, ThreadRecord
 from holdfast.backends._sql.rows import (
     CheckpointRow,
@@ -19,6 +19,10 @@ from holdfast.backends._sql.rows import (
 from holdfast.errors import Corrupt
 
 T = TypeVar("T")
+
+# Where rows of these tables say which thread they belong to.
+CHECKPOINT_THREAD = CheckpointRow._fields.index("thread")
+ENTRY_THREAD = EntryRow._fields.index("thread")
 Fetch = Callable[[str], Awaitable[Iterable[Row]]]
 
 
@@ -35,6 +39,8 @@ class Rescue:
         self._fetch = fetch
         self._names: dict[int, str] = {}
         self.damage: list[str] = []
+        # The numbers of checkpoints that are damaged.
+        self.lost: list[int] = []
 
     async def records(self) -> Rescued:
         """Every record that can still be read."""
@@ -49,6 +55,42 @@ class Rescue:
         headed = tuple(self._headed(thread, heads) for thread in threads)
         moves = self._all(await self._fetch("rescue_moves"), lambda row: Move(*row))
         return Rescued(headed, checkpoints, entries, moves, tuple(self.damage))
+
+    # --- portions ---------------------------------------------------------------------
+
+    def threads(
+        self, rows: Sequence[Row], lost_heads: Iterable[Row]
+    ) -> tuple[ThreadRecord, ...]:
+        """The threads of some rows; their heads are left out."""
+        for (name,) in lost_heads:
+            self.damage.append(f"the head of thread {name!r} is damaged or missing")
+        return self._all(rows, lambda row: to_thread(row, None))
+
+    def checkpoints(
+        self, rows: Sequence[Row], names: Iterable[Row]
+    ) -> tuple[Checkpoint, ...]:
+        """The checkpoints of some rows; ``names`` are the numbers of their threads."""
+        self._names = dict(names)
+        found = self._all(rows, self._checkpoint)
+        if len(found) < len(rows):
+            sound = {checkpoint.seq for checkpoint in found}
+            numbers = (CheckpointRow._make(row).seq for row in rows)
+            self.lost += [number for number in numbers if number not in sound]
+        return found
+
+    def entries(self, rows: Sequence[Row], names: Iterable[Row]) -> tuple[Entry, ...]:
+        """The journal entries of some rows."""
+        self._names = dict(names)
+        return self._all(rows, self._entry)
+
+    def portion(self, records: tuple[T, ...], end: Place | None) -> Portion[T]:
+        """Records with the damage that was noted since the portion before."""
+        damage, lost = tuple(self.damage), tuple(self.lost)
+        self.damage.clear()
+        self.lost.clear()
+        return Portion(records, damage, lost, end)
+
+    # --- records ----------------------------------------------------------------------
 
     def _all(self, rows: Iterable[Row], convert: Callable[[Row], T]) -> tuple[T, ...]:
         found: list[T] = []

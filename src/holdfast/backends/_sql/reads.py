@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import orjson
@@ -15,19 +16,37 @@ from holdfast._port import (
     CheckpointKey,
     Entries,
     FamilyEntries,
+    FamilySaves,
+    FamilySize,
+    FamilyThreads,
     Key,
+    KindCount,
+    Kinds,
     LineLength,
     Marked,
     Matches,
     Moves,
+    OwnEntries,
     Query,
+    SavedIn,
     Saves,
+    Surplus,
     ThreadKey,
     Threads,
+    Total,
+    Totals,
     Weight,
     Weights,
 )
-from holdfast._values.records import Change, Checkpoint, Entry, Move, Page, ThreadRecord
+from holdfast._values.records import (
+    LONGEST_NAME,
+    Change,
+    Checkpoint,
+    Entry,
+    Move,
+    Page,
+    ThreadRecord,
+)
 from holdfast.backends._sql.rows import EntryRow, Row, RowCodec
 
 T = TypeVar("T")
@@ -35,7 +54,12 @@ T = TypeVar("T")
 # Above every sequence number and every count: "from the newest", "no limit".
 LATEST = 1 << 62
 LARGEST_CODE_POINT = "\U0010ffff"
+# Behind a prefix, above every name that begins with it.
+ABOVE = LARGEST_CODE_POINT * LONGEST_NAME
 KEY = EntryRow._fields.index("key")
+# The parameters of the part ``described``.
+ITEMS = ("item", "second")
+TEXTS = ("", "_b", "_c", "_d")
 
 
 class Statement(NamedTuple, Generic[T]):
@@ -50,10 +74,16 @@ class Statement(NamedTuple, Generic[T]):
 
 
 class Reads:
-    """Statements for the keys and queries of which each needs only one."""
+    """Statements for the keys and queries of which each needs only one.
 
-    def __init__(self, codec: RowCodec) -> None:
+    ``numbers`` makes several numbers one parameter, as the dialect takes it.
+    """
+
+    def __init__(
+        self, codec: RowCodec, numbers: Callable[[Sequence[int]], Any]
+    ) -> None:
         self._codec = codec
+        self._numbers = numbers
         self._pages: dict[type[Query[Any]], Callable[[Any], Statement[Page[Any]]]] = {
             Ancestors: self._ancestors,
             LineLength: self._line_length,
@@ -64,8 +94,14 @@ class Reads:
             Moves: self._moves,
             Entries: self._entries,
             FamilyEntries: self._family_entries,
+            OwnEntries: self._own_entries,
             CheckpointEntries: self._checkpoint_entries,
             Weights: self._weights,
+            Kinds: self._kinds,
+            SavedIn: self._saved_in,
+            Totals: self._totals,
+            FamilyThreads: self._family_threads,
+            FamilySaves: self._family_saves,
         }
 
     def key(self, key: Key[Any]) -> Statement[Any]:
@@ -102,11 +138,7 @@ class Reads:
         return self._listing("ancestors", values, query.limit)
 
     def _line_length(self, query: LineLength) -> Statement[Page[int]]:
-        def convert(rows: list[Row]) -> Page[int]:
-            [(count,)] = rows
-            return Page((count,))
-
-        return Statement("line_length", {"thread": query.thread}, convert)
+        return Statement("line_length", {"thread": query.thread}, _number)
 
     def _saves(self, query: Saves) -> Statement[Page[Checkpoint]]:
         scope = "family" if query.thread is None else "thread"
@@ -167,6 +199,8 @@ class Reads:
             "after": _or_latest(query.after),
             "every": query.every,
             "limit": _or_latest(query.limit),
+            **_narrowed(query),
+            **_described(query.metadata),
         }
 
         def convert(rows: list[Row]) -> Page[ThreadRecord]:
@@ -181,6 +215,7 @@ class Reads:
         name, values, convert = self.threads(
             Threads(
                 kind=query.kind,
+                without=query.without,
                 owner=query.owner,
                 agent=query.agent,
                 after=query.after,
@@ -235,11 +270,16 @@ class Reads:
 
     def _family_entries(self, query: FamilyEntries) -> Statement[Page[Entry]]:
         values = {"family": query.family, **_bounds(query.prefix)}
+        return Statement("family_entries", values, self._named_entries)
 
-        def convert(rows: list[Row]) -> Page[Entry]:
-            return Page(tuple(self._codec.entry(row[1:], row[0]) for row in rows))
+    def _own_entries(self, query: OwnEntries) -> Statement[Page[Entry]]:
+        names = list(query.threads)
+        values = {"names": names, "names_json": orjson.dumps(names).decode()}
+        values |= _bounds(query.prefix)
+        return Statement("own_entries", values, self._named_entries)
 
-        return Statement("family_entries", values, convert)
+    def _named_entries(self, rows: list[Row]) -> Page[Entry]:
+        return Page(tuple(self._codec.entry(row[1:], row[0]) for row in rows))
 
     def _checkpoint_entries(self, query: CheckpointEntries) -> Statement[Page[Entry]]:
         thread = query.thread
@@ -261,6 +301,76 @@ class Reads:
 
         return Statement("weights", {"limit": _or_latest(query.limit)}, convert)
 
+    # --- counts -----------------------------------------------------------------------
+
+    def _kinds(self, query: Kinds) -> Statement[Page[KindCount]]:
+        del query  # it has no conditions
+
+        def convert(rows: list[Row]) -> Page[KindCount]:
+            return Page(tuple(KindCount(*row) for row in rows))
+
+        return Statement("kinds", {}, convert)
+
+    def _saved_in(self, query: SavedIn) -> Statement[Page[int]]:
+        return Statement("saved_in", {"kind": query.kind}, _number)
+
+    def _totals(self, query: Totals) -> Statement[Page[Total]]:
+        def convert(rows: list[Row]) -> Page[Total]:
+            [(total, without)] = rows
+            names = orjson.loads(without) if without else ()
+            return Page((Total(total, tuple(names)),))
+
+        steps = [f"[{s}]" if isinstance(s, int) else f'."{s}"' for s in query.path]
+        values = {
+            "kind": query.kind,
+            "path": "$" + "".join(steps),
+            "steps": list(map(str, query.path)),
+        }
+        return Statement("totals", values, convert)
+
+    # --- several families -------------------------------------------------------------
+
+    def families_end(self, query: Surplus) -> Statement[int | None]:
+        """Gives the last family of a page, ``None`` if the page is the last."""
+
+        def convert(rows: list[Row]) -> int | None:
+            return rows[0][0] if rows else None
+
+        values = {"after": query.after, "limit": query.limit}
+        return Statement("families_end", values, convert)
+
+    def surplus(self, query: Surplus, last: int | None) -> Statement[Page[FamilySize]]:
+        """Gives the families of a page up to its last."""
+        values = {
+            "after": query.after,
+            "last": _or_latest(last),
+            "more_than": query.more_than,
+            "saved_before": query.saved_before,
+        }
+        # Without the age, the smallest index is enough.
+        name = "surplus" if query.saved_before is None else "aged_surplus"
+
+        def convert(rows: list[Row]) -> Page[FamilySize]:
+            return Page(tuple(FamilySize(*row) for row in rows), last)
+
+        return Statement(name, values, convert)
+
+    def _family_threads(self, query: FamilyThreads) -> Statement[Page[ThreadRecord]]:
+        def convert(rows: list[Row]) -> Page[ThreadRecord]:
+            return Page(tuple(map(self._codec.thread, rows)))
+
+        values = {"families": self._numbers(query.families)}
+        return Statement("threads_of_families", values, convert)
+
+    def _family_saves(self, query: FamilySaves) -> Statement[Page[Checkpoint]]:
+        values = {"families": self._numbers(query.families)}
+        return self._listing("saves_of_families", values, None)
+
+
+def _number(rows: list[Row]) -> Page[int]:
+    [(count,)] = rows
+    return Page((count,))
+
 
 def _bounds(prefix: str) -> dict[str, Any]:
     return {"first": prefix, "last": prefix + LARGEST_CODE_POINT}
@@ -275,9 +385,34 @@ def to_changes(rows: list[Row], after: int) -> Page[Change]:
 def _threads_name(query: Threads) -> str:
     if query.family is not None:
         return "family_threads"
-    if query.owner is not None:
-        return "owner_threads"
-    return "threads" if query.agent is None else "agent_threads"
+    if any(value is not None for value in _narrowed(query).values()):
+        return "narrowed_threads"
+    return "described_threads" if query.metadata else "threads"
+
+
+def _narrowed(query: Threads) -> dict[str, str | None]:
+    """The one condition that narrows a query, most likely to the fewest threads."""
+    conditions = {
+        "by_owner": query.owner,
+        "by_agent": query.agent,
+        "by_name": query.prefix,
+        "by_kind": query.kind,
+    }
+    by = next((by for by, value in conditions.items() if value is not None), None)
+    narrowed = {name: v if name == by else None for name, v in conditions.items()}
+    prefix = narrowed["by_name"]
+    return {**narrowed, "by_end": None if prefix is None else prefix + ABOVE}
+
+
+def _described(metadata: Sequence[Sequence[bytes]]) -> dict[str, bytes | None]:
+    """Two of the items, those with the longest texts; more of them narrow little."""
+    usable = [texts for texts in metadata if len(texts) <= len(TEXTS)]
+    chosen = sorted(usable, key=lambda texts: -len(texts[0]))[: len(ITEMS)]
+    return {
+        f"{item}{text}": found
+        for item, texts in zip_longest(ITEMS, chosen, fillvalue=())
+        for text, found in zip_longest(TEXTS, texts)
+    }
 
 
 def _or_latest(number: int | None) -> int:

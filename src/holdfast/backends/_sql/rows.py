@@ -313,8 +313,8 @@ def to_segments(rows: Iterable[Row], family: int) -> list[Segment]:
     """Rows of key, packing, bytes and checksum; `Corrupt` if one was changed."""
     segments: list[Segment] = []
     for key, packing, data, found in rows:
-        segment = Segment(key & NUMBER_BITS, data, packing)
+        number = key & NUMBER_BITS
         if checksum(data, key * 256 + packing) != found:
-            raise Corrupt(f"segment {segment.number} of family {family}")
-        segments.append(segment)
+            raise Corrupt(f"segment {number} of family {family}")
+        segments.append(Segment(number, data, packing))
     return segments

@@ -6,51 +6,104 @@
 -- hot
 select {checkpoint_full} from hf.checkpoint_full where id = :id and family = :family
 
+-- part: listed
+-- Which threads belong into a listing. `described` is a part of each dialect: whether the
+-- encoded metadata may hold some items. It comes first: it leaves the fewest.
+{=described}
+and (:every or (deleted_at is null and head is not null))
+and (cast(:kind as text) is null or kind = :kind)
+and (cast(:without as text) is null or kind <> :without)
+and (cast(:owner as text) is null or owner = :owner)
+and (cast(:agent as text) is null or agent = :agent)
+and (cast(:prefix as text) is null or substr(name, 1, length(:prefix)) = :prefix)
+
 -- name: threads
+-- From the newest `recent` on, each sorted by itself, until the page is full.
 select {t.thread_full}
 from (
     select family, number from hf.thread
-    where changed < :after
-        and (:every or (deleted_at is null and head is not null))
-        and (cast(:kind as text) is null or kind = :kind)
-        and (cast(:without as text) is null or kind <> :without)
-        and (cast(:prefix as text) is null
-            or substr(name, 1, length(:prefix)) = :prefix)
-    order by changed desc
+    where recent <= cast(:after as bigint) >> 10 and changed < :after and {=listed}
+    order by recent desc, changed desc
     limit :limit
 ) chosen
 join hf.thread_full t on t.thread_family = chosen.family and t.number = chosen.number
 order by t.changed desc
 
--- name: owner_threads
+-- name: narrowed_threads
+-- Of the four that begin with `by_` one is given. If it leaves few threads they are
+-- sorted. Otherwise it is faster to walk as `threads` does: if n of N threads are left, a
+-- page needs N / n steps for each of its threads, of which one takes a quarter as long.
+-- A limit of 0 ends a part at once; PostgreSQL would start its workers for a condition.
+with narrow as (
+    select family, number from hf.thread where owner = :by_owner
+    union all
+    select family, number from hf.thread where agent = :by_agent
+    union all
+    select family, number from hf.thread where kind = :by_kind
+    union all
+    select family, number from hf.thread where name >= :by_name and name < :by_end
+),
+found as materialized (
+    select 4 * count(*) * count(*) > (select max(number) from hf.thread)
+        * case when :limit > 1000 then 1000 else :limit end as is_much
+    from (
+        select 1 from hf.thread where owner = :by_owner
+        union all
+        select 1 from hf.thread where agent = :by_agent
+        union all
+        select 1 from hf.thread where kind = :by_kind
+        union all
+        select 1 from hf.thread where name >= :by_name and name < :by_end
+        limit 5000
+    ) first
+)
 select {t.thread_full}
 from (
-    select family, number from hf.thread
-    where owner = :owner and changed < :after
-        and (cast(:agent as text) is null or agent = :agent)
-        and (:every or (deleted_at is null and head is not null))
-        and (cast(:kind as text) is null or kind = :kind)
-        and (cast(:without as text) is null or kind <> :without)
-        and (cast(:prefix as text) is null
-            or substr(name, 1, length(:prefix)) = :prefix)
-    order by changed desc
-    limit :limit
+    select family, number from (
+        select m.family, m.number from narrow
+        join hf.thread m on m.family = narrow.family and m.number = narrow.number
+        where not (select is_much from found) and m.changed < :after and {=listed}
+        order by m.changed desc
+        limit case when (select is_much from found) then 0 else :limit end
+    ) few
+    union all
+    select family, number from (
+        select family, number from hf.thread
+        where (select is_much from found)
+            and recent <= cast(:after as bigint) >> 10 and changed < :after and {=listed}
+        order by recent desc, changed desc
+        limit {=if_much}
+    ) much
 ) chosen
 join hf.thread_full t on t.thread_family = chosen.family and t.number = chosen.number
 order by t.changed desc
 
--- name: agent_threads
-select {t.thread_full}
-from (
-    select family, number from hf.thread
-    where agent = :agent and changed < :after
-        and (:every or (deleted_at is null and head is not null))
-        and (cast(:kind as text) is null or kind = :kind)
-        and (cast(:without as text) is null or kind <> :without)
-        and (cast(:prefix as text) is null
-            or substr(name, 1, length(:prefix)) = :prefix)
+-- name: described_threads
+-- Among the newest, or else one pass over all: to walk far is slower than that.
+with among as materialized (
+    select family, number from (
+        select * from hf.thread
+        where recent <= cast(:after as bigint) >> 10 and changed < :after
+        order by recent desc, changed desc
+        limit 1000
+    ) newest
+    where {=listed}
     order by changed desc
     limit :limit
+),
+found as materialized (
+    select count(*) < :limit as is_short from among
+)
+select {t.thread_full}
+from (
+    select family, number from among where not (select is_short from found)
+    union all
+    select family, number from (
+        select family, number from hf.thread
+        where (select is_short from found) and changed < :after and {=listed}
+        order by changed desc
+        limit case when (select is_short from found) then :limit else 0 end
+    ) rest
 ) chosen
 join hf.thread_full t on t.thread_family = chosen.family and t.number = chosen.number
 order by t.changed desc
@@ -115,12 +168,24 @@ update hf.thread set owner = :owner where family = :family and number = :number
 -- name: set_metadata
 update hf.thread set metadata = :metadata where family = :family and number = :number
 
--- name: living_threads
-select count(*) from hf.thread where family = :family and deleted_at is null
+-- name: kinds
+select kind, count(*) from hf.thread
+where deleted_at is null and head is not null
+group by kind
 
--- name: delete_family_checkpoints
-delete from hf.checkpoint where family = :family
-returning length(manifest) + length(runs) + length(metadata)
+-- name: saved_in
+select count(*) from hf.checkpoint
+where family in (select family from hf.thread where kind = :kind and head is not null)
+
+-- name: lost_heads
+select t.name from hf.thread t
+where t.number between :first and :last and t.head is not null
+    and not exists (
+        select 1 from hf.checkpoint c where c.family = t.family and c.seq = t.head)
+order by t.number
+
+-- name: count_checkpoints
+select count(*) from hf.checkpoint
 
 -- name: count_segments
 select count(*) from hf.segment
@@ -130,3 +195,38 @@ select value from hf.setting where name = :name
 
 -- name: insert_setting
 insert into hf.setting (name, value) values (:name, :value) on conflict (name) do nothing
+
+-- name: families_end
+select family from hf.thread where family > :after order by family limit 1 offset :limit - 1
+
+-- name: surplus
+select counted.family, cast(sum(counted.saved) as bigint)
+from (
+    select family, thread, count(*) as saved, max(seq) as newest
+    from hf.checkpoint
+    where family > :after and family <= :last
+    group by family, thread
+) counted
+left join hf.thread t
+    on t.family = counted.family and t.number = counted.thread and t.deleted_at is null
+group by counted.family
+having max(case when t.number is null then 1 when counted.saved <= :more_than then 0
+    when counted.saved = 1 and counted.newest = t.head then 0 else 1 end) = 1
+order by counted.family
+
+-- name: aged_surplus
+select counted.family, cast(sum(counted.saved) as bigint)
+from (
+    select family, thread, count(*) as saved, max(seq) as newest,
+        min(saved_at) as oldest
+    from hf.checkpoint
+    where family > :after and family <= :last
+    group by family, thread
+) counted
+left join hf.thread t
+    on t.family = counted.family and t.number = counted.thread and t.deleted_at is null
+group by counted.family
+having max(case when t.number is null then 1 when counted.saved <= :more_than then 0
+    when counted.oldest >= :saved_before then 0
+    when counted.saved = 1 and counted.newest = t.head then 0 else 1 end) = 1
+order by counted.family

@@ -3,7 +3,8 @@
 In the files parameters are written ``:name``, and ``hf.`` stands before every table of
 a statement that both dialects use. ``{thread}`` is the list of a table's columns,
 ``{t.thread}`` the same with an alias, ``{:thread}`` a parameter for each column and
-``{?thread}`` a positional one.
+``{?thread}`` a positional one. ``{=listed}`` is the text of a ``-- part: listed`` of
+the same file, or of the dialect's.
 """
 
 from __future__ import annotations
@@ -13,21 +14,41 @@ from importlib import resources
 
 from holdfast.backends._sql.rows import COLUMNS
 
-_NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
+_BLOCK = re.compile(r"^-- (name|part): (\w+)\n", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*--.*\n", re.MULTILINE)
 _MARKER = re.compile(r"\{([:?]?)(\w+\.)?(\w+)\}")
+_PART = re.compile(r"\{=(\w+)\}")
 SHARED = "shared.sql"
 PACKAGE = __name__.rpartition(".")[0]
 
 
-def named_statements(text: str) -> dict[str, str]:
-    """Every ``-- name:`` block of a file's text, by its name."""
-    _, *blocks = _NAME.split(text)
-    pairs = zip(blocks[::2], blocks[1::2], strict=True)
+def named_statements(text: str, dialect: str = "") -> dict[str, str]:
+    """Every ``-- name:`` block of a file's text, by its name.
+
+    ``dialect`` is the text of a file that has more parts.
+    """
+    parts = _blocks(dialect, "part") | _blocks(text, "part")
     return {
-        name: _MARKER.sub(_columns, _COMMENT.sub("", sql)).strip()
-        for name, sql in pairs
+        name: _MARKER.sub(_columns, _assembled(sql, parts))
+        for name, sql in _blocks(text, "name").items()
     }
+
+
+def _blocks(text: str, kind: str) -> dict[str, str]:
+    _, *found = _BLOCK.split(text)
+    blocks = zip(found[::3], found[1::3], found[2::3], strict=True)
+    return {
+        name: _COMMENT.sub("", sql).strip()
+        for what, name, sql in blocks
+        if what == kind
+    }
+
+
+def _assembled(sql: str, parts: dict[str, str]) -> str:
+    """A statement with the texts of its parts, and of the parts of these."""
+    while _PART.search(sql):
+        sql = _PART.sub(lambda marker: f"({parts[marker[1]]})", sql)
+    return sql
 
 
 def text_of(file: str, package: str = PACKAGE) -> str:

@@ -16,7 +16,7 @@ from holdfast._port import (
     Adoption,
     Backend,
     Facts,
-    Indexing,
+    IndexBatch,
     Inspection,
     Key,
     Outcome,
@@ -204,8 +204,8 @@ class DirectoryBackend:
                     if not _scope.is_known(db, checkpoint):
                         raise stale_plan()
 
-    async def index(self, updates: Sequence[Indexing]) -> None:
-        await self._retry(lambda: self._sql.index(updates))
+    async def index(self, batch: IndexBatch) -> None:
+        await self._retry(lambda: self._sql.index(batch))
 
     async def mend(self) -> bool:
         if self._index.is_read_only:

@@ -8,8 +8,8 @@ from itertools import zip_longest
 import apsw
 import msgspec
 
-from holdfast._port import Inspection, Rescued
-from holdfast._values.records import Run, Segment
+from holdfast._port import Inspection, Place, Portion, Rescued
+from holdfast._values.records import Checkpoint, Entry, Run, Segment, ThreadRecord
 from holdfast.backends.directory import _catalog
 from holdfast.backends.directory._catalog import FileProblem, IndexedFile
 from holdfast.backends.directory._file_scan import scan_file
@@ -35,8 +35,32 @@ class FolderInspection:
         found = (f"{problem.name}: {problem.what}" for problem in self._problems)
         return msgspec.structs.replace(rescued, damage=(*rescued.damage, *found))
 
-    async def segments(self, family: int, run: Run) -> list[Segment | None]:
-        return await self._index.segments(family, run)
+    async def threads(self, after: Place) -> Portion[ThreadRecord]:
+        found = await self._index.threads(after)
+        if after != Place():
+            return found
+        problems = (f"{problem.name}: {problem.what}" for problem in self._problems)
+        return msgspec.structs.replace(found, damage=(*found.damage, *problems))
+
+    async def checkpoints(self, after: Place) -> Portion[Checkpoint]:
+        return await self._index.checkpoints(after)
+
+    async def entries(self, after: Place) -> Portion[Entry]:
+        return await self._index.entries(after)
+
+    async def headed_by(self, lost: Sequence[int]) -> list[str]:
+        return await self._index.headed_by(lost)
+
+    async def checkpoint(self, family: int, id_: str) -> Checkpoint | None:
+        return await self._index.checkpoint(family, id_)
+
+    async def segments(
+        self, wanted: Sequence[tuple[int, Run]]
+    ) -> list[list[Segment | None]]:
+        return await self._index.segments(wanted)
+
+    async def count_checkpoints(self) -> int:
+        return await self._index.count_checkpoints()
 
     async def count_segments(self) -> int:
         return await self._index.count_segments()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import apsw
 
@@ -23,7 +23,7 @@ from holdfast.backends.directory._open import (
 from holdfast.backends.directory._scope import EVERYTHING, FolderScope
 from holdfast.backends.directory._sync import IndexUpdate, compare
 from holdfast.backends.directory._transaction import FolderTransaction, sync_log
-from holdfast.backends.sqlite import Database, check_whole
+from holdfast.backends.sqlite import Database, Subject, check_whole
 from holdfast.errors import Corrupt, FormatMismatch
 
 
@@ -133,9 +133,8 @@ class FileIndex:
 
     # --- writing ----------------------------------------------------------------------
 
-    def before_write(self, database: Database, writes: Iterable[Write] | None) -> None:
-        scope = EVERYTHING if writes is None else _scope.of_writes(writes)
-        self._update_existing(database, scope)
+    def before_write(self, database: Database, subject: Subject) -> None:
+        self._update_existing(database, _scope.of_change(subject))
 
     def check_writes(
         self, db: apsw.Connection, writes: Sequence[Write]

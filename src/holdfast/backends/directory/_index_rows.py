@@ -138,10 +138,10 @@ class LineLoader:
 
 
 def drop_family(db: apsw.Connection, family: int) -> None:
-    """Remove all rows of a family, also from the search index."""
+    """Remove all rows of a family; the search index has to be compared with it."""
     bounds = {"first": family << 32, "last": family << 32 | 0xFFFF_FFFF}
     if rows(db, "count_search") != [(0,)]:
-        rows(db, "drop_search", family=family)
+        rows(db, "outdate_search", family=family)
     rows(db, "drop_entries", family=family)
     rows(db, "drop_moves", family=family)
     rows(db, "drop_checkpoints", family=family)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from urllib.parse import quote
 
 import apsw
@@ -23,6 +23,7 @@ from holdfast.backends.directory._sync import IndexUpdate, compare
 from holdfast.backends.sqlite import (
     MEMORY,
     Database,
+    Subject,
     page_checksums,
     transaction,
     translated,
@@ -92,7 +93,7 @@ class MemoryIndex:
     def renew(self, database: Database, damaged: str) -> None:  # noqa: ARG002
         raise Corrupt(damaged)
 
-    def before_write(self, database: Database, writes: Iterable[Write] | None) -> None:  # noqa: ARG002
+    def before_write(self, database: Database, subject: Subject) -> None:  # noqa: ARG002
         text = f"{self.folder.path} is open for reading only"
         raise Unsupported(text, code="read_only")
 

@@ -14,14 +14,17 @@ from holdfast._port import (
     CheckpointKey,
     Entries,
     FamilyEntries,
-    IndexKey,
+    FamilySaves,
+    FamilyThreads,
     Key,
     LineLength,
     Marked,
     Matches,
     Moves,
+    Prune,
     Query,
     Saves,
+    SegmentsKey,
     StateKey,
     ThreadKey,
     Threads,
@@ -31,6 +34,7 @@ from holdfast._values.records import Checkpoint
 from holdfast.backends.directory import _catalog
 from holdfast.backends.directory._folder import Folder
 from holdfast.backends.directory._sync import Families
+from holdfast.backends.sqlite import Subject
 from holdfast.errors import Corrupt
 
 GONE = -1  # no checkpoint has this number
@@ -67,15 +71,16 @@ def thread(name: str) -> FolderScope:
 
 def of_keys(keys: Iterable[Key[Any]]) -> FolderScope:
     """The scope of a read."""
-    found = NOTHING
+    names: set[str] = set()
+    families: set[int] = set()
     for key in keys:
         if isinstance(key, ThreadKey | StateKey):
-            found |= thread(key.name)
-        elif isinstance(key, CheckpointKey):
-            found |= family(key.family)
-        elif not isinstance(key, IndexKey):
+            names.add(key.name)
+        elif isinstance(key, CheckpointKey | SegmentsKey):
+            families.add(key.family)
+        else:
             return EVERYTHING
-    return found
+    return FolderScope(frozenset(names), frozenset(families))
 
 
 def of_query(query: Query[Any]) -> FolderScope:
@@ -87,11 +92,25 @@ def of_query(query: Query[Any]) -> FolderScope:
         return thread(query.thread)
     if isinstance(query, CheckpointEntries):
         return family(query.thread.family)
-    if isinstance(query, FamilyEntries):
-        return family(query.family)
-    if isinstance(query, Saves | Marked | Matches | Threads):
+    if isinstance(query, FamilySaves | FamilyThreads):
+        return FolderScope(families=frozenset(query.families))
+    if isinstance(query, FamilyEntries | Saves | Marked | Matches | Threads):
         return EVERYTHING if query.family is None else family(query.family)
     return EVERYTHING
+
+
+def of_change(subject: Subject) -> FolderScope:
+    """The scope of a change."""
+    if subject is None:
+        return EVERYTHING
+    if not isinstance(subject, Prune):
+        return of_writes(subject)
+    if subject.forget_before is not None:
+        return EVERYTHING  # a tombstone can be anywhere
+    families = {family.family for family in subject.families}
+    families |= {thread.family for thread in subject.threads}
+    writes = of_writes((*subject.first, *subject.then))
+    return writes | FolderScope(families=frozenset(families))
 
 
 def of_writes(writes: Iterable[Write]) -> FolderScope:

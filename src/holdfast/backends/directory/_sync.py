@@ -27,7 +27,7 @@ from holdfast.backends.directory._folder import Folder
 from holdfast.backends.directory._index_rows import FamilyClash, LineLoader, drop_family
 from holdfast.backends.directory._lines import StoredLine, read_lines
 from holdfast.backends.directory._names import STORE, family_of
-from holdfast.backends.sqlite import transaction
+from holdfast.backends.sqlite import reset_search, transaction
 
 # Which families have to be up to date; ``None`` for all.
 Families = frozenset[int] | None
@@ -120,6 +120,8 @@ class IndexUpdate:
             for file in scanned:
                 self._take_in(file)
             self._remember(found)
+            # The numbers of changes in files that others wrote can be any.
+            reset_search(self._db)
         for notice in self._notices:
             warnings.warn(notice, RuntimeWarning, stacklevel=2)
 

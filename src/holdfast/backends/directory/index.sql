@@ -265,8 +265,10 @@ insert or replace into setting (name, value) values (:name, :value)
 -- name: count_search
 select count(*) from sqlite_schema where type = 'table' and name = 'search_thread'
 
--- name: drop_search
-delete from search_thread where thread in (select thread from member where family = :family)
+-- name: outdate_search
+-- The next search drops what it finds of threads that are gone.
+update search_thread set changed = -1
+where thread in (select thread from member where family = :family)
 
 -- name: drop_entries
 delete from journal where thread in (select thread from member where family = :family)

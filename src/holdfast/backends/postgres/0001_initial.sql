@@ -30,8 +30,8 @@ create unique index directory_living on hf.directory (name) where deleted_at is 
 -- A named line of work. `head` is the sequence number of its current checkpoint, null
 -- until the first save; `owner` is a user, `agent` whom it works for. `changed` is the
 -- number of what was done last: never the same again after the head has moved, by which
--- the index for searching knows. Room is left in the pages, so that moving the head
--- touches no index.
+-- the index for searching knows. `recent`, a 1,024th of it, is what listings go by. Room is
+-- left in the pages, so that moving the head touches no index unless `recent` moves too.
 create table hf.thread (
     family bigint not null,
     number bigint not null,
@@ -47,10 +47,15 @@ create table hf.thread (
     forked_thread text,
     forked_checkpoint text,
     deleted_at bigint,
+    recent bigint not null generated always as (changed >> 10) stored,
     primary key (family, number)
 ) /*partitioned*/ with (fillfactor = 70);
 
-create unique index thread_name on hf.thread (family, name) where deleted_at is null;
+-- By name first, for listings by the beginning of names; living names are unique in
+-- `directory`.
+create index thread_name on hf.thread (name, family);
+create index thread_kind on hf.thread (kind);
+create index thread_recent on hf.thread (recent);
 -- For the index for searching, which knows threads by their numbers.
 create index thread_number on hf.thread (number);
 create index thread_owner on hf.thread (owner) where owner is not null;
@@ -165,7 +170,8 @@ from hf.thread_full t;
 --
 -- Before it takes one it locks, until it ends, the lowest it could get: whoever reads the
 -- feed sees by the locks up to where no number can still turn up. The lock is shared and
--- never waits.
+-- never waits. One is enough for all its numbers, and the server has room for few: a
+-- setting that ends with the transaction says that it has one.
 --
 -- `durable` is for this transaction only: a session may not be ours alone. Somebody who
 -- wants more than the local disk, or all standbys, has set it up so and is left alone. It
@@ -179,6 +185,10 @@ declare
     low bigint;
     done boolean;
 begin
+    if current_setting('holdfast.entered', true) = 'hf.seq' then
+        return nextval('hf.seq');
+    end if;
+    done := set_config('holdfast.entered', 'hf.seq', true) is null;
     select s.last_value + s.is_called::int into low from hf.seq s;
     done := pg_advisory_xact_lock_shared(hf.lock_key(low)) is null;
     if durable is null then
@@ -221,6 +231,37 @@ begin
         and (l.classid::bigint << 32 | l.objid::bigint) >> 48 = hf.lock_key(0) >> 48
         and (l.classid::bigint << 32 | l.objid::bigint) <> hf.lock_key(-1);
     return array[least(last, lowest - 1), lowest];
+end $$;
+
+-- Locks the threads of a transaction of several changes until it ends, all at once and
+-- always in one order: by family and number. Whoever locks them one by one, in the order
+-- of its changes, can meet another that comes from the other side. `names` are the
+-- threads that are changed; of the families in `whole` every thread is held, so that
+-- none of their checkpoints is removed; from those in `thinned` the transaction removes
+-- checkpoints or threads.
+create function hf.hold(names text[], whole bigint[], thinned bigint[]) returns void
+language plpgsql as $$
+declare
+    place record;
+begin
+    for place in
+        select f.family, array_agg(f.number) as numbers
+        from (
+            select d.family, d.number from hf.directory d
+            where d.name = any(names) and d.deleted_at is null
+            union all select w.family, null from unnest(whole || thinned) w (family)
+        ) f
+        group by f.family order by f.family
+    loop
+        if place.family = any(thinned) then
+            perform from hf.thread t where t.family = place.family
+            order by t.number for update;
+        else
+            perform from hf.thread t where t.family = place.family
+                and (place.family = any(whole) or t.number = any(place.numbers))
+            order by t.number for no key update;
+        end if;
+    end loop;
 end $$;
 
 -- The hot path: a save on the head that is expected, in one call. Without a family it is
@@ -419,14 +460,16 @@ end $$;
 -- Removes the rows of threads that were deleted before a time. All families are asked
 -- which these are; each row is then locked and removed by its family, because one statement
 -- cannot lock rows of several shards. What another transaction holds is left to a later
--- prune: that transaction may hold more, and wait for this one.
-create function hf.forget_tombstones(before bigint) returns void
+-- prune: that transaction may hold more, and wait for this one. Gives the last of the
+-- deletions, by its number.
+create function hf.forget_tombstones(before bigint) returns bigint
 language plpgsql as $$
 declare
     old record;
+    last_change bigint;
 begin
     for old in
-        select t.family, t.number, t.name from hf.thread t
+        select t.family, t.number, t.name, t.changed from hf.thread t
         where t.deleted_at < before and not exists (
             select 1 from hf.checkpoint c
             where c.family = t.family and c.thread = t.number)
@@ -438,8 +481,10 @@ begin
             where t.family = old.family and t.number = old.number;
             delete from hf.directory d
             where d.name = old.name and d.number = old.number;
+            last_change := greatest(last_change, old.changed);
         end if;
     end loop;
+    return last_change;
 end $$;
 
 -- Removes the moves of threads whose rows are gone, likewise.
@@ -718,5 +763,108 @@ begin
         perform set_config('citus.multi_shard_modify_mode', 'sequential', true);
         perform hf.distribute_with_threads(
             array['hf.search_thread', 'hf.search_stretch']);
+        perform create_reference_table('hf.search_state');
     end if;
+end $$;
+
+-- Removes checkpoints of a family, with what is recorded on them and with the segments in
+-- the runs from `firsts` to `lasts`, in one call. Leaves a move in every thread that
+-- loses some. Gives the number of the last one, and how many checkpoints, segments and
+-- bytes went.
+create function hf.thin(
+    durable boolean, of_family bigint, at bigint, ids text[], doomed bigint[],
+    firsts bigint[], lasts bigint[]
+) returns bigint[]
+language plpgsql as $$
+declare
+    place record;
+    logged bigint;
+    freed record;
+    result bigint[];
+begin
+    delete from hf.journal j where j.family = of_family and j.checkpoint = any(ids);
+    delete from hf.move m
+    where m.family = of_family and (m.source = any(doomed) or m.target = any(doomed));
+    for place in
+        select distinct c.thread from hf.checkpoint c
+        where c.family = of_family and c.seq = any(doomed)
+    loop
+        logged := hf.enter(durable);
+        insert into hf.move (family, seq, thread, kind, moved_at)
+        values (of_family, logged, place.thread, 'prune', at);
+    end loop;
+    with gone as (
+        delete from hf.checkpoint c where c.family = of_family and c.seq = any(doomed)
+        returning length(c.manifest) + octet_length(c.runs) + length(c.metadata) as size
+    )
+    select count(*) as number, coalesce(sum(g.size), 0)::bigint as bytes into freed
+    from gone g;
+    result := array[logged, freed.number, 0, freed.bytes];
+    for i in 1 .. cardinality(firsts) loop
+        with gone as (
+            delete from hf.segment s
+            where s.family = of_family and s.number between firsts[i] and lasts[i]
+            returning length(s.data) as size
+        )
+        select count(*) as number, coalesce(sum(g.size), 0)::bigint as bytes into freed
+        from gone g;
+        result[3] := result[3] + freed.number;
+        result[4] := result[4] + freed.bytes;
+    end loop;
+    return result;
+end $$;
+
+-- Leaves a tombstone of a thread that has not changed, and removes its family with its
+-- last one, in one call. Gives the number of the move that says so, and how many
+-- checkpoints, segments and bytes went; nothing if the thread has changed.
+create function hf.bury_thread(
+    durable boolean, of_family bigint, of_number bigint, of_name text, known bigint,
+    at bigint
+) returns bigint[]
+language plpgsql as $$
+declare
+    logged bigint := hf.enter(durable);
+    freed bigint[];
+begin
+    update hf.thread t
+    set deleted_at = at, changed = logged, updated_at = at, head = null, owner = null,
+        agent = null, metadata = ''
+    where t.family = of_family and t.number = of_number and t.deleted_at is null
+        and t.changed = known;
+    if not found then
+        return null;
+    end if;
+    update hf.directory d set deleted_at = at
+    where d.name = of_name and d.number = of_number;
+    delete from hf.journal j where j.family = of_family and j.thread = of_number;
+    delete from hf.move m where m.family = of_family and m.thread = of_number;
+    insert into hf.move (family, seq, thread, kind, moved_at)
+    values (of_family, logged, of_number, 'delete', at);
+    perform from hf.thread t where t.family = of_family and t.deleted_at is null;
+    if found then
+        return array[logged, 0, 0, 0];
+    end if;
+    return logged || hf.drop_family(of_family);
+end $$;
+
+-- Removes all checkpoints and segments of a family; gives how many and their bytes.
+create function hf.drop_family(of_family bigint) returns bigint[]
+language plpgsql as $$
+declare
+    saved record;
+    pieces record;
+begin
+    with gone as (
+        delete from hf.checkpoint c where c.family = of_family
+        returning length(c.manifest) + octet_length(c.runs) + length(c.metadata) as size
+    )
+    select count(*) as number, coalesce(sum(g.size), 0)::bigint as bytes into saved
+    from gone g;
+    with gone as (
+        delete from hf.segment s where s.family = of_family
+        returning length(s.data) as size
+    )
+    select count(*) as number, coalesce(sum(g.size), 0)::bigint as bytes into pieces
+    from gone g;
+    return array[saved.number, pieces.number, saved.bytes + pieces.bytes];
 end $$;

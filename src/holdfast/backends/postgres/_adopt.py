@@ -10,6 +10,7 @@ from holdfast._port import Admission, Adoption
 from holdfast._values.records import Segment
 from holdfast.backends._sql.adoption import adoption_statements
 from holdfast.backends._sql.rows import thread_row
+from holdfast.backends.postgres import _search
 from holdfast.backends.postgres._outcome import Trace
 from holdfast.backends.postgres._rows import CODEC, segment_values
 from holdfast.backends.postgres._statements import Statements
@@ -24,6 +25,8 @@ async def adopt(db: Statements, adoption: Adoption) -> None:
     """Insert what is not there yet, with the numbers it had."""
     await _insert(db, adoption)
     await _pass_numbers(db, adoption)
+    # What is new may have changed before what is indexed already.
+    await _search.reset(db)
 
 
 async def _insert(db: Statements, adoption: Adoption) -> None:

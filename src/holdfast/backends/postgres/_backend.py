@@ -12,8 +12,9 @@ from holdfast._port import (
     Admission,
     Adoption,
     Facts,
-    Indexing,
+    IndexBatch,
     Key,
+    Outdated,
     Prune,
     Pruned,
     Query,
@@ -37,12 +38,14 @@ from holdfast.backends.postgres._pools import BlockingConnections, NativeConnect
 from holdfast.backends.postgres._prune import DryRun, PostgresPrune
 from holdfast.backends.postgres._read import (
     FeedPage,
+    read_all,
     read_changes,
-    read_one,
     read_page,
     read_segments,
+    reads_all,
 )
 from holdfast.backends.postgres._retry import Attempts, RetryingSessions
+from holdfast.backends.postgres._server import refusal
 from holdfast.backends.postgres._session import Session
 from holdfast.backends.postgres._settings import Pooler, Settings
 from holdfast.backends.postgres._statements import (
@@ -103,7 +106,12 @@ class PostgresBackend:
             self.abilities = ABILITIES | {"search"}
 
     async def _examine(self, session: Session) -> bool:
-        """Find out about poolers and the encoding; whether search is possible."""
+        """Find out about the server and poolers; whether search is possible."""
+        # By itself: another server may not understand the next one.
+        [(number, version)] = await session.rows(self._statements["server"], {})
+        refused = refusal(number, version)
+        if refused is not None:
+            raise Unsupported(refused)
         [found] = await session.rows(self._statements["around"], {})
         process, encoding, can_search = found
         # A pooler reports another process than the one that runs the statement.
@@ -203,16 +211,16 @@ class PostgresBackend:
     # --- reading ----------------------------------------------------------------------
 
     async def read(self, keys: Sequence[Key[R]]) -> list[R | None]:
-        async def read_all(db: Statements) -> list[R | None]:
-            return [await read_one(db, key) for key in keys]
-
-        return await self._sessions.use(read_all)
+        return await self._sessions.use(lambda db: read_all(db, keys))
 
     async def segments(self, family: int, runs: Sequence[Run]) -> list[Segment]:
         return await self._sessions.use(lambda db: read_segments(db, family, runs))
 
     async def scan(self, query: Query[R]) -> Page[R]:
-        return await self._sessions.use(lambda db: read_page(db, query))
+        if isinstance(query, Outdated) and not self._can_index():
+            return Page(())
+        limit = Limit.ANSWER if reads_all(query) else Limit.CALL
+        return await self._sessions.use(lambda db: read_page(db, query), limit)
 
     async def changes(self, after: int, limit: int, timeout: float) -> Page[Change]:
         in_one_view = self._is_borrowed
@@ -226,16 +234,19 @@ class PostgresBackend:
 
     # --- search -----------------------------------------------------------------------
 
-    async def index(self, updates: Sequence[Indexing]) -> None:
+    async def index(self, batch: IndexBatch) -> None:
         self._check_writable()
 
         async def catch_up(db: Statements) -> None:
             async with db.transaction():
                 await _search.create(db, self._schema)
-                for update in updates:
-                    await _search.write(db, update)
+                await _search.write(db, batch)
 
         await self._sessions.use(catch_up, Limit.STATEMENT)
+
+    def _can_index(self) -> bool:
+        # In the caller's transaction, other searches would wait until it ends.
+        return not (self._settings.read_only or self._is_borrowed)
 
     async def mend(self) -> bool:
         return False

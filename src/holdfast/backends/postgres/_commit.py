@@ -58,8 +58,8 @@ class Commits:
 
         async def commit_all(db: Statements) -> list[Receipt]:
             async with db.transaction():
-                applied = [_write.PostgresWrite(db, w, self._durable) for w in writes]
-                attempts.append([await write.receipt() for write in applied])
+                made = await _write.apply_together(db, writes, self._durable)
+                attempts.append(made)
             return attempts[-1]
 
         async def find(db: Statements) -> list[Receipt] | None:

@@ -83,9 +83,19 @@ def _own_translation(
         return Lost(_text(error))
     if isinstance(error, WAIT_TIMEOUT):
         return Busy("the server did not answer in time; retry")
-    if gone or isinstance(error, TURNED_AWAY) or "cached plan" in str(error):
+    if gone or _is_unanswered(error) or isinstance(error, TURNED_AWAY):
+        return Lost(_text(error))
+    if "cached plan" in str(error):
         return Lost(_text(error))
     return _translation(error)
+
+
+def _is_unanswered(error: psycopg.Error) -> bool:
+    """Whether the error is not the server's, which always has a code.
+
+    libpq keeps a connection whose socket has failed in a way that it does not know.
+    """
+    return isinstance(error, psycopg.OperationalError) and error.sqlstate is None
 
 
 def _translation(error: psycopg.Error) -> HoldfastError:

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
-from holdfast._port import Rescued
-from holdfast._values.records import Run, Segment
-from holdfast.backends._sql.inspection import Rescue, sound_segments
-from holdfast.backends._sql.rows import Row
+from holdfast._port import Place, Portion, Rescued
+from holdfast._values.records import Checkpoint, Entry, Run, Segment, ThreadRecord
+from holdfast.backends._sql.inspection import (
+    CHECKPOINT_THREAD,
+    ENTRY_THREAD,
+    Rescue,
+    sound_segments,
+)
+from holdfast.backends._sql.reads import LATEST
+from holdfast.backends._sql.rows import CheckpointRow, EntryRow, Row, ThreadRow
 from holdfast.backends.postgres._arrays import int8s
 from holdfast.backends.postgres._errors import Lost, broken
-from holdfast.backends.postgres._rows import CODEC
+from holdfast.backends.postgres._rows import CODEC, piece_values
 from holdfast.backends.postgres._statements import Statements
+from holdfast.errors import Corrupt
+
+CHUNK = 1000
+NUMBER = ThreadRow._fields.index("number")
+FAMILY, THREAD, SEQ = map(CheckpointRow._fields.index, ("family", "thread", "seq"))
+ENTRY_SEQ = EntryRow._fields.index("seq")
 
 
 class PostgresInspection:
@@ -37,10 +50,57 @@ class PostgresInspection:
         )
         return replace(found, checkpoints=checkpoints)
 
-    async def segments(self, family: int, run: Run) -> list[Segment | None]:
-        values = {"firsts": int8s([run.first]), "lasts": int8s([run.last])}
-        found = await self._rows("segments", family=family, **values)
-        return sound_segments(found, family, run)
+    async def threads(self, after: Place) -> Portion[ThreadRecord]:
+        values = {"after": after.number, "limit": CHUNK}
+        found = await self._rows("portion_of_threads", **values)
+        end = _end(found, lambda row: Place(number=row[NUMBER]))
+        first, last = after.number + 1, end.number if end else LATEST
+        lost = await self._rows("lost_heads", first=first, last=last)
+        return self._rescue.portion(self._rescue.threads(found, lost), end)
+
+    async def checkpoints(self, after: Place) -> Portion[Checkpoint]:
+        values = {"family": after.family, "after": after.number, "limit": CHUNK}
+        found = await self._rows("portion_of_checkpoints", **values)
+        names = await self._names({row[CHECKPOINT_THREAD] for row in found})
+        end = _end(found, lambda row: Place(row[FAMILY], row[THREAD], row[SEQ]))
+        return self._rescue.portion(self._rescue.checkpoints(found, names), end)
+
+    async def entries(self, after: Place) -> Portion[Entry]:
+        values = {"after": after.number, "limit": CHUNK}
+        found = await self._rows("portion_of_entries", **values)
+        names = await self._names({row[ENTRY_THREAD] for row in found})
+        end = _end(found, lambda row: Place(number=row[ENTRY_SEQ]))
+        return self._rescue.portion(self._rescue.entries(found, names), end)
+
+    async def headed_by(self, lost: Sequence[int]) -> list[str]:
+        found = await self._rows("headed_by", lost=int8s(lost))
+        return [name for (name,) in found]
+
+    async def checkpoint(self, family: int, id_: str) -> Checkpoint | None:
+        found = await self._rows("checkpoint_by_id", family=family, id=id_)
+        try:
+            return CODEC.checkpoint(found[0], orphaned=True) if found else None
+        except (Corrupt, TypeError, ValueError):
+            return None
+
+    async def _names(self, numbers: set[int]) -> list[Row]:
+        return await self._rows("names_of", numbers=int8s([*numbers]))
+
+    async def segments(
+        self, wanted: Sequence[tuple[int, Run]]
+    ) -> list[list[Segment | None]]:
+        found = await self._rows("pieces", **piece_values(wanted))
+        rows: dict[int, list[Row]] = defaultdict(list)
+        for place, *row in found:
+            rows[place].append(tuple(row))
+        return [
+            sound_segments(rows[place], family, run)
+            for place, (family, run) in enumerate(wanted)
+        ]
+
+    async def count_checkpoints(self) -> int:
+        [(count,)] = await self._rows("count_checkpoints")
+        return int(count)
 
     async def count_segments(self) -> int:
         [(count,)] = await self._rows("count_segments")
@@ -58,3 +118,8 @@ class PostgresInspection:
             return await self._db.rows(name, **values)
         except Lost as lost:
             raise broken(lost) from lost
+
+
+def _end(rows: list[Row], place: Callable[[Row], Place]) -> Place | None:
+    """Where the next portion begins, ``None`` if these rows are the last."""
+    return place(rows[-1]) if len(rows) == CHUNK else None

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from holdfast._port import FamilyPlan, Prune, Pruned, Write
 from holdfast._values.records import Run, ThreadRecord
 from holdfast.backends._sql.conflicts import stale_plan
-from holdfast.backends._sql.rows import Row
+from holdfast.backends.postgres import _search
 from holdfast.backends.postgres._arrays import int8s, texts
+from holdfast.backends.postgres._locks import hold_threads, in_order_of_names
 from holdfast.backends.postgres._outcome import Trace
 from holdfast.backends.postgres._statements import Statements
 from holdfast.backends.postgres._write import Durable, PostgresWrite, rewrite
@@ -109,93 +110,66 @@ class PostgresPrune(PruneCounts):
         """Remove everything the plan names."""
         plan = self.plan
         families = {t.family for t in plan.threads} | {f.family for f in plan.families}
-        for number in sorted(families):
-            await self.db.rows("lock_family", family=number)
+        writes = (*plan.first, *plan.then)
+        if families or writes:
+            await hold_threads(self.db, writes, families)
         await self._write(plan.first)
         for thread in plan.threads:
-            await self._drop_thread(thread)
+            await self._bury(thread)
         for family in plan.families:
             await self._thin_family(family)
         if plan.forget_before is not None:
-            await self.db.rows("forget_tombstones", before=plan.forget_before)
-            await self.db.rows("forget_moves")
+            await self._forget(plan.forget_before)
         await self._write(plan.then)
 
+    async def _forget(self, before: int) -> None:
+        [(last,)] = await self.db.rows("forget_tombstones", before=before)
+        if last is not None:
+            # The search index may still have what only the tombstones told it to drop.
+            await _search.reset(self.db, last)
+        await self.db.rows("forget_moves")
+
     async def _write(self, writes: tuple[Write, ...]) -> None:
-        for write in writes:
-            await PostgresWrite(self.db, write, self.durable).receipt()
+        for place in in_order_of_names(writes):
+            await PostgresWrite(self.db, writes[place], self.durable).receipt()
 
-    async def _drop_thread(self, thread: ThreadRecord) -> None:
-        place = {"family": thread.family, "number": thread.number}
-        seq = await self._seq()
-        buried = await self.db.row(
-            "bury_thread", changed=thread.changed, at=self.at, seq=seq, **place
+    async def _bury(self, thread: ThreadRecord) -> None:
+        found = await self.db.row(
+            "bury_thread",
+            durable=self.durable,
+            family=thread.family,
+            number=thread.number,
+            name=thread.id,
+            changed=thread.changed,
+            at=self.at,
         )
-        if buried is None:
+        if found is None or found[0] is None:
             raise stale_plan()
-        await self.db.rows(
-            "leave_directory", name=thread.id, number=thread.number, at=self.at
-        )
-        await self.db.rows("delete_thread_entries", **place)
-        await self.db.rows("delete_thread_moves", **place)
-        await self._log("delete", seq, **place)
         self.threads += 1
-        living = await self.db.row("living_threads", family=thread.family)
-        if living == (0,):
-            await self._drop_family(thread.family)
-
-    async def _drop_family(self, family: int) -> None:
-        freed = await self.db.rows("delete_family_checkpoints", family=family)
-        self._count(freed)
-        await self._free(family, Run(0, LAST_NUMBER))
-
-    def _count(self, freed: list[Row]) -> None:
-        self.checkpoints += len(freed)
-        self.bytes += sum(size for (size,) in freed)
+        self._count(thread.family, found[0])
 
     async def _thin_family(self, plan: FamilyPlan) -> None:
         await self._check(plan)
         for relink in plan.relinks:
             link, parent = relink.link, relink.parent
             await rewrite(self.db, relink.child, link=link, parent=parent)
-        await self._remove(plan)
-        for run in plan.free:
-            await self._free(plan.family, run)
-
-    async def _remove(self, plan: FamilyPlan) -> None:
-        family = plan.family
-        ids = texts([c.id for c in plan.checkpoints])
-        doomed = int8s([c.seq for c in plan.checkpoints])
-        await self.db.rows("delete_checkpoint_entries", family=family, ids=ids)
-        await self.db.rows("delete_checkpoint_moves", family=family, doomed=doomed)
-        for (number,) in await self.db.rows("threads_of", family=family, doomed=doomed):
-            await self._log("prune", await self._seq(), family=family, number=number)
-        freed = await self.db.rows("delete_checkpoints", family=family, doomed=doomed)
-        self._count(freed)
-
-    async def _free(self, family: int, run: Run) -> None:
-        freed = await self.db.row(
-            "delete_segments", family=family, first=run.first, last=run.last
-        )
-        assert freed is not None
-        self.segments += freed[0]
-        self.bytes += freed[1]
-
-    async def _seq(self) -> int:
-        found = await self.db.row("enter", durable=self.durable)
-        assert found is not None
-        seq: int = found[0]
-        return seq
-
-    async def _log(self, kind: str, seq: int, *, family: int, number: int) -> None:
-        await self.db.rows(
-            "insert_move",
-            family=family,
-            seq=seq,
-            thread=number,
-            kind=kind,
-            source=None,
-            target=None,
+        found = await self.db.row(
+            "thin",
+            durable=self.durable,
+            family=plan.family,
             at=self.at,
+            ids=texts([c.id for c in plan.checkpoints]),
+            doomed=int8s([c.seq for c in plan.checkpoints]),
+            firsts=int8s([run.first for run in plan.free]),
+            lasts=int8s([run.last for run in plan.free]),
         )
-        self.trace = Trace(family, seq, self.at)
+        assert found is not None
+        self._count(plan.family, found[0])
+
+    def _count(self, family: int, gone: Sequence[Any]) -> None:
+        logged, checkpoints, segments, size = gone
+        self.checkpoints += checkpoints
+        self.segments += segments
+        self.bytes += size
+        if logged is not None:
+            self.trace = Trace(family, logged, self.at)

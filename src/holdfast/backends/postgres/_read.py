@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from holdfast._port import (
     Candidates,
-    IndexKey,
     Key,
+    Kinds,
     Outdated,
+    OutdatedCount,
+    Pieces,
     Query,
+    SavedIn,
     Scattered,
+    SegmentsKey,
     StateKey,
     Stored,
+    Surplus,
+    Threads,
+    Totals,
+    Weights,
 )
 from holdfast._values.records import Change, Page, Run, Segment
 from holdfast.backends._sql.reads import Reads, Statement, to_changes
-from holdfast.backends._sql.rows import COLUMNS, to_segments
+from holdfast.backends._sql.rows import COLUMNS, Row, to_segments
 from holdfast.backends.postgres import _search
 from holdfast.backends.postgres._arrays import int8s
-from holdfast.backends.postgres._rows import CODEC, in_order
+from holdfast.backends.postgres._rows import CODEC, in_order, piece_values
 from holdfast.backends.postgres._statements import Statements
 from holdfast.errors import Corrupt, Unsupported
 
 T = TypeVar("T")
 
-READS = Reads(CODEC)
+READS = Reads(CODEC, int8s)
 SEES_WHAT_IS_NEW = frozenset({"read committed", "read uncommitted"})
 # Of the statement ``state``, those of the thread and its head.
 THREAD_COLUMNS = len(COLUMNS["thread_full"])
@@ -39,12 +48,38 @@ async def run(db: Statements, statement: Statement[T]) -> T:
     return statement.convert(await db.rows(statement.name, **statement.values))
 
 
+async def read_all(db: Statements, keys: Sequence[Key[Any]]) -> list[Any]:
+    """The records of keys in the same order, ``None`` for a missing one."""
+    wanted = [key for key in keys if isinstance(key, SegmentsKey)]
+    pieces = iter(await _pieces(db, wanted) if wanted else ())
+    return [
+        next(pieces) if isinstance(key, SegmentsKey) else await read_one(db, key)
+        for key in keys
+    ]
+
+
+async def _pieces(db: Statements, keys: list[SegmentsKey]) -> list[Pieces | None]:
+    """All of them in one statement."""
+    wanted = [(n, (key.family, run)) for n, key in enumerate(keys) for run in key.runs]
+    found = await db.rows("pieces", **piece_values([run for _, run in wanted]))
+    rows: dict[int, list[Row]] = defaultdict(list)
+    for place, *row in found:
+        rows[wanted[place][0]].append(tuple(row))
+    return [_complete_pieces(key, rows[n]) for n, key in enumerate(keys)]
+
+
+def _complete_pieces(key: SegmentsKey, rows: list[Row]) -> Pieces | None:
+    try:
+        segments = to_segments(rows, key.family)
+        return Pieces(tuple(_complete(key.family, key.runs, segments)))
+    except Corrupt:
+        return None
+
+
 async def read_one(db: Statements, key: Key[Any]) -> Any:
     """The record of a key, ``None`` if there is none."""
     if isinstance(key, StateKey):
         return await _state(db, key)
-    if isinstance(key, IndexKey):
-        return await _search.read_indexed(db, key.number)
     return await run(db, READS.key(key))
 
 
@@ -86,17 +121,37 @@ def _complete(
     return found
 
 
+def reads_all(query: Query[Any]) -> bool:
+    """Whether an answer may need all rows of a table, and so any amount of time."""
+    if isinstance(query, Threads):
+        return query.family is None and (bool(query.metadata) or query.limit is None)
+    whole = Kinds | Outdated | OutdatedCount | SavedIn | Scattered | Totals | Weights
+    return isinstance(query, whole)
+
+
 async def read_page(db: Statements, query: Query[Any]) -> Page[Any]:
     """One page of a listing; its cursor is the sequence number to go on from."""
     if isinstance(query, Candidates):
-        if await _search.exists(db):
-            return await _search.read_candidates(db, query)
-        return await run(db, READS.candidates(query))
+        return await _candidates(db, query)
     if isinstance(query, Outdated):
-        return await _search.read_outdated(db, query)
+        last, _ = await _horizon(db, in_one_view=False)
+        return await _search.read_outdated(db, query, last)
+    if isinstance(query, OutdatedCount):
+        return await _search.count_outdated(db, query)
     if isinstance(query, Scattered):
         return await _search.read_scattered(db, query)
+    if isinstance(query, Surplus):
+        end = await run(db, READS.families_end(query))
+        return await run(db, READS.surplus(query, end))
     return await run(db, READS.page(query))
+
+
+async def _candidates(db: Statements, query: Candidates) -> Page[Any]:
+    if await _search.exists(db):
+        found = await _search.read_candidates(db, query)
+        if found is not None:
+            return found
+    return await run(db, READS.candidates(query))
 
 
 class FeedPage(msgspec.Struct, frozen=True):
@@ -114,15 +169,7 @@ async def read_changes(
     ``in_one_view`` says that both statements may run in one transaction.
     """
     # Two statements: rows must be read after the horizon is known.
-    found = await db.row("horizon")
-    assert found is not None
-    (horizon, pending), is_standby, isolation = found
-    if is_standby:
-        raise Unsupported("a standby cannot tell changes; open the primary")
-    if in_one_view and isolation not in SEES_WHAT_IS_NEW:
-        raise Unsupported(
-            f"a {isolation} transaction may miss changes; read them outside of it"
-        )
+    horizon, is_pending = await _horizon(db, in_one_view=in_one_view)
     # Read no more numbers than a page can need, since the feed may be long; more where
     # many were removed.
     span = limit
@@ -132,4 +179,24 @@ async def read_changes(
         if len(rows) == limit or last == horizon or horizon < after:
             break
         span *= 4
-    return FeedPage(to_changes(rows, after), is_pending=pending is not None)
+    return FeedPage(to_changes(rows, after), is_pending=is_pending)
+
+
+class _Horizon(NamedTuple):
+    """The last settled change, and whether a running transaction may add others."""
+
+    last: int
+    is_pending: bool
+
+
+async def _horizon(db: Statements, *, in_one_view: bool) -> _Horizon:
+    found = await db.row("horizon")
+    assert found is not None
+    (last, pending), is_standby, isolation = found
+    if is_standby:
+        raise Unsupported("a standby cannot tell changes; open the primary")
+    if in_one_view and isolation not in SEES_WHAT_IS_NEW:
+        raise Unsupported(
+            f"a {isolation} transaction may miss changes; read them outside of it"
+        )
+    return _Horizon(last, pending is not None)

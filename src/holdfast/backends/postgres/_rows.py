@@ -98,6 +98,16 @@ def segment_values(segments: Sequence[Segment]) -> dict[str, Any]:
     }
 
 
+def piece_values(wanted: Sequence[tuple[int, Run]]) -> dict[str, Any]:
+    """Runs of families as the parameters of ``pieces``; places count them from 0."""
+    return {
+        "places": int8s([*range(len(wanted))]),
+        "families": int8s([family for family, _ in wanted]),
+        "firsts": int8s([run.first for _, run in wanted]),
+        "lasts": int8s([run.last for _, run in wanted]),
+    }
+
+
 def entry_values(entries: Sequence[Entry]) -> dict[str, Any]:
     """Journal entries as the parameters of a statement."""
     rows = [CODEC.entry_row(entry, seq=0, thread=0) for entry in entries]

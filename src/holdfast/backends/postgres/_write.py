@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 from msgspec.structs import replace
@@ -15,6 +16,11 @@ from holdfast.backends._sql.rows import CheckpointRow, new_thread_row
 from holdfast.backends.postgres import _rows
 from holdfast.backends.postgres._arrays import texts
 from holdfast.backends.postgres._conflicts import conflict, taken
+from holdfast.backends.postgres._locks import (
+    families_read,
+    hold_threads,
+    in_order_of_names,
+)
 from holdfast.backends.postgres._rows import CODEC
 from holdfast.backends.postgres._statements import Statements
 
@@ -24,9 +30,22 @@ Durable = bool | None
 
 def can_stand_alone(write: Write) -> bool:
     """Whether one statement can do a write, in one round trip."""
-    return write.checkpoint is not None or (
-        is_journaled(write) and not is_logged(write)
-    )
+    if write.checkpoint is not None:
+        return not write.family_wide
+    return is_journaled(write) and not is_logged(write)
+
+
+async def apply_together(
+    db: Statements, writes: Sequence[Write], durable: Durable
+) -> list[Receipt]:
+    """Writes inside one transaction."""
+    if len(writes) > 1 or any(write.family_wide for write in writes):
+        await hold_threads(db, writes)
+    made = {
+        place: await PostgresWrite(db, writes[place], durable).receipt()
+        for place in in_order_of_names(writes)
+    }
+    return [made[place] for place in range(len(writes))]
 
 
 async def apply_alone(db: Statements, write: Write, durable: Durable) -> Receipt | None:
@@ -52,7 +71,8 @@ async def save(db: Statements, write: Write, durable: Durable) -> Receipt:
         "thread": write.thread,
         "expected": parent.seq if parent else None,
         "at": write.at,
-        **_rows.segment_values(write.segments),
+        # In one order, since another fork may reach for the same numbers.
+        **_rows.segment_values(sorted(write.segments, key=attrgetter("number"))),
         **_rows.start_values(None if parent else write.start),
     }
     statement = "save"
@@ -197,6 +217,8 @@ class PostgresWrite:
         if only_checks:
             return
         await self._enter()
+        for family in sorted(set(families_read(write))):
+            await self.db.rows("hold_family", family=family)
         if write.turn is not None:
             await self._turn()
         elif not isinstance(write.expect, Unset) or not await self._touch():
@@ -253,7 +275,6 @@ class PostgresWrite:
         assert turn is not None
         if not await self._place():
             raise await conflict(self.db, self.write)
-        await self.db.rows("hold_family", family=self.family)
         await self._must_exist(turn.target)
         moved = await self.db.row(
             "move_head",
@@ -274,7 +295,6 @@ class PostgresWrite:
         if start is None:
             raise await conflict(self.db, self.write)
         if start.head is not None:
-            await self.db.rows("hold_family", family=start.head.family)
             await self._must_exist(start.head)
         values = new_thread_row(self.write, start, self.seq)._asdict()
         begun = await self.db.row(
@@ -296,9 +316,8 @@ class PostgresWrite:
     # --- what goes into it ------------------------------------------------------------
 
     async def _mark(self) -> None:
-        for mark in self.write.marks:
+        for mark in sorted(self.write.marks, key=lambda mark: mark.checkpoint.seq):
             family, seq = mark.checkpoint.family, mark.checkpoint.seq
-            await self.db.rows("hold_family", family=family)
             await self.db.rows("hold_checkpoint", family=family, seq=seq)
             marked = mark.applied(await self._must_exist(mark.checkpoint))
             await rewrite(self.db, marked, label=marked.label, tags=marked.tags)

@@ -2,6 +2,26 @@
 -- Parameters are always bound. What is marked "hot" must name the family it is about.
 -- `_sql/statements.py` explains the notation.
 
+-- part: described
+-- Two items, each with the texts of which one must be there.
+(:item::bytea is null
+    or position(:item::bytea in metadata) > 0
+    or position(:item_b::bytea in metadata) > 0
+    or position(:item_c::bytea in metadata) > 0
+    or position(:item_d::bytea in metadata) > 0)
+and (:second::bytea is null
+    or position(:second::bytea in metadata) > 0
+    or position(:second_b::bytea in metadata) > 0
+    or position(:second_c::bytea in metadata) > 0
+    or position(:second_d::bytea in metadata) > 0)
+
+-- part: if_much
+-- The condition is looked at once. A limit that the planner knows lets it walk.
+:limit
+
+-- name: server
+select current_setting('server_version_num')::bigint, version()
+
 -- name: around
 -- The last tells whether pg_trgm is there, or could be made.
 select pg_backend_pid(), current_setting('server_encoding'),
@@ -88,6 +108,7 @@ cut as (
         :pieces::bytea[], :checksums::bigint[])
         s (owner, number, packing, data, checksum)
     join moved m on m.place = s.owner
+    order by m.family, s.number
 )
 select place, seq, family, number from moved
 
@@ -128,14 +149,14 @@ select number from hf.thread where family = :family order by number for key shar
 select number from hf.thread
 where family = :family and name = :name and deleted_at is null
     and head is not distinct from :head::bigint
-for share
+for no key update
 
 -- name: hold_checkpoint
 -- Transactions that change a checkpoint wait for one another.
 select seq from hf.checkpoint where family = :family and seq = :seq for update
 
--- name: lock_family
-select number from hf.thread where family = :family order by number for update
+-- name: hold
+select hf.hold(:names::text[], :whole::bigint[], :thinned::bigint[])
 
 -- name: insert_entry
 -- hot
@@ -239,6 +260,14 @@ where t.family = :family and t.deleted_at is null and j.checkpoint = ''
     and j.key >= :first and j.key < :last
 order by j.seq
 
+-- name: own_entries
+select t.name, {j.entry}
+from hf.thread t
+join hf.journal j on j.family = t.family and j.thread = t.number
+where t.name = any(:names::text[]) and t.deleted_at is null and j.checkpoint = ''
+    and j.key >= :first and j.key < :last
+order by j.seq
+
 -- name: entry_in_family
 -- hot
 select t.name, {j.entry}
@@ -267,6 +296,14 @@ from unnest(:firsts::bigint[], :lasts::bigint[]) with ordinality
 join hf.segment s on s.family = :family and s.number between r.first and r.last
 order by r.place, s.number
 
+-- name: pieces
+-- As `segments`, of several families.
+select r.place, s.number, s.packing, s.data, s.checksum
+from unnest(:places::bigint[], :families::bigint[], :firsts::bigint[],
+    :lasts::bigint[]) r (place, family, first, last)
+join hf.segment s on s.family = r.family and s.number between r.first and r.last
+order by r.place, s.number
+
 -- name: horizon
 -- A standby does not show the locks; a transaction that keeps its first view does not
 -- show the rows that belong to them.
@@ -288,6 +325,16 @@ left join hf.checkpoint t on t.family = m.family and t.seq = m.target
 where m.seq > :after and m.seq <= :last
 order by 1
 limit :limit
+
+-- name: threads_of_families
+select {thread_full} from hf.thread_full
+where thread_family = any(:families::bigint[])
+order by number
+
+-- name: saves_of_families
+select {checkpoint_full} from hf.checkpoint_full
+where family = any(:families::bigint[])
+order by seq
 
 -- name: plan_is_stale
 select exists (
@@ -312,25 +359,6 @@ select exists (
     select count(*) from hf.checkpoint
     where family = :family and seq = any(:adopters::bigint[])
 ) <> cardinality(:adopters::bigint[])
-
--- name: delete_checkpoints
-delete from hf.checkpoint where family = :family and seq = any(:doomed::bigint[])
-returning length(manifest) + octet_length(runs) + length(metadata)
-
--- name: delete_checkpoint_entries
-delete from hf.journal where family = :family and checkpoint = any(:ids::text[])
-
--- name: delete_checkpoint_moves
-delete from hf.move
-where family = :family and (source = any(:doomed::bigint[]) or target = any(:doomed::bigint[]))
-
--- name: delete_segments
-with gone as (
-    delete from hf.segment
-    where family = :family and number between :first and :last
-    returning length(data) as size
-)
-select count(*), coalesce(sum(size), 0)::bigint from gone
 
 -- name: measure_threads
 -- How many of some threads are as they were, and how many others are in the family.
@@ -357,27 +385,12 @@ from hf.checkpoint where family = :family and seq = any(:doomed::bigint[])
 select count(*), coalesce(sum(length(data)), 0)::bigint from hf.segment
 where family = :family and number between :first and :last
 
+-- name: thin
+select hf.thin(:durable, :family, :at, :ids::text[], :doomed::bigint[], :firsts::bigint[],
+    :lasts::bigint[])
+
 -- name: bury_thread
-update hf.thread
-set deleted_at = :at, changed = :seq, updated_at = :at, head = null,
-    owner = null, agent = null, metadata = ''
-where family = :family and number = :number and deleted_at is null
-    and changed = :changed
-returning number
-
--- name: leave_directory
-update hf.directory set deleted_at = :at
-where name = :name and number = :number
-
--- name: delete_thread_entries
-delete from hf.journal where family = :family and thread = :number
-
--- name: delete_thread_moves
-delete from hf.move where family = :family and thread = :number
-
--- name: threads_of
-select distinct thread from hf.checkpoint
-where family = :family and seq = any(:doomed::bigint[])
+select hf.bury_thread(:durable, :family, :number, :name, :changed, :at)
 
 -- name: forget_tombstones
 select hf.forget_tombstones(:before)
@@ -403,17 +416,48 @@ from record r left join piece p on p.family = r.family
 order by stored desc, r.family
 limit :limit
 
+-- name: totals
+-- `offset 0` lets parallel workers read the manifests, not the one that adds up.
+select coalesce(sum(found), 0)::bigint, json_agg(name) filter (where found is null)::text
+from (
+    select t.name,
+        (convert_from(c.manifest, 'UTF8')::json #>> :steps::text[])::bigint as found
+    from hf.thread t join hf.checkpoint c on c.family = t.family and c.seq = t.head
+    where t.kind = :kind
+    offset 0
+) of_kind
+
 -- name: facts
-select
-    (select count(*) from hf.thread where deleted_at is null and head is not null),
-    (select count(*) from hf.checkpoint),
-    (select count(*) from hf.segment),
-    (select count(*) from hf.journal),
-    (select coalesce(sum(size), 0)::bigint from hf.checkpoint),
-    (select coalesce(sum(length(data)), 0)::bigint from hf.segment),
+-- One pass over each table.
+select t.threads, c.checkpoints, s.segments, j.entries, c.logical, s.stored,
     (select sum(pg_total_relation_size(c.oid))::bigint
         from pg_class c join pg_namespace n on n.oid = c.relnamespace
         where n.nspname = :schema and c.relkind = 'r')
+from (select count(*) as threads from hf.thread
+        where deleted_at is null and head is not null) t,
+    (select count(*) as checkpoints, coalesce(sum(size), 0)::bigint as logical
+        from hf.checkpoint) c,
+    (select count(*) as segments, coalesce(sum(length(data)), 0)::bigint as stored
+        from hf.segment) s,
+    (select count(*) as entries from hf.journal) j
+
+-- name: portion_of_threads
+select {thread} from hf.thread where number > :after order by number limit :limit
+
+-- name: portion_of_checkpoints
+select {checkpoint_full} from hf.checkpoint_full
+where (family, seq) > (:family, :after)
+order by family, seq
+limit :limit
+
+-- name: portion_of_entries
+select {entry} from hf.journal where seq > :after order by seq limit :limit
+
+-- name: headed_by
+select name from hf.thread where head = any(:lost::bigint[])
+
+-- name: names_of
+select number, name from hf.thread where number = any(:numbers::bigint[])
 
 -- name: rescue_threads
 select {thread} from hf.thread order by number

@@ -6,7 +6,8 @@
 -- `changed` a thread was indexed. A thread of another `changed` or `form` is not indexed
 -- as it is; a search reads its state instead. Both belong to a family as all else does,
 -- and are written with the family's number; a thread that is gone is still found by its
--- own.
+-- own. The one row of `search_state` says up to which change all threads are indexed as
+-- they are; a transaction that writes to the index locks it.
 
 -- name: exists
 select to_regclass('hf.search_stretch') is not null
@@ -21,6 +22,13 @@ create extension if not exists pg_trgm
 -- name: extension_schema
 select n.nspname from pg_extension e join pg_namespace n on n.oid = e.extnamespace
 where e.extname = 'pg_trgm'
+
+-- name: create_state_table
+create table if not exists hf.search_state (
+    one integer primary key check (one = 1),
+    form bigint not null,
+    position bigint not null
+)
 
 -- name: create_thread_table
 create table if not exists hf.search_thread (
@@ -50,26 +58,35 @@ create table if not exists hf.search_stretch (
 -- Before the index over the texts is made, which is then made on every shard.
 select hf.distribute_search()
 
+-- name: position
+select form, position from hf.search_state
+
+-- name: lock_position
+insert into hf.search_state as s (one, form, position) values (1, 0, 0)
+on conflict (one) do update set form = s.form
+returning form
+
+-- name: set_position
+update hf.search_state set form = :form, position = :position
+
+-- name: reset_position
+update hf.search_state set position = 0 where position < :before
+
+-- name: families_of
+-- Of threads that are there, or that are gone and still indexed.
+select number, family from hf.thread where number = any(:threads::bigint[])
+union
+select thread, family from hf.search_thread where thread = any(:threads::bigint[])
+
 -- name: indexed
-select family, changed, form from hf.search_thread where thread = :thread
-
--- name: family_of
--- Of a thread that is there, or of one that is gone and still indexed.
-select family from hf.thread where number = :thread
-union all
-select family from hf.search_thread where thread = :thread
-limit 1
-
--- name: lock_indexed
-select family, changed, form from hf.search_thread
-where family = :family and thread = :thread
-for update
+select thread, changed, form from hf.search_thread where thread = any(:threads::bigint[])
 
 -- name: stretches
-select first, last, size, hash
-from hf.search_stretch
-where family = :family and thread = :thread
-order by first
+select s.thread, s.first, s.last, s.size, s.hash
+from hf.search_thread i
+join hf.search_stretch s on s.family = i.family and s.thread = i.thread
+where i.thread = any(:threads::bigint[])
+order by s.thread, s.first
 
 -- name: drop_stretches
 delete from hf.search_stretch
@@ -78,63 +95,101 @@ where family = :family and thread = :thread and first >= :first
 -- name: drop_thread
 delete from hf.search_thread where family = :family and thread = :thread
 
--- name: enter_thread
+-- name: mark_threads
 insert into hf.search_thread (family, thread, changed, form)
-values (:family, :thread, -1, 0)
-on conflict (family, thread) do nothing
+select w.family, w.thread, w.changed, w.form
+from unnest(:families::bigint[], :threads::bigint[], :changed::bigint[],
+    :forms::bigint[]) w (family, thread, changed, form)
+on conflict (family, thread) do update
+set changed = excluded.changed, form = excluded.form
 
--- name: mark_thread
-update hf.search_thread set changed = :changed, form = :form
-where family = :family and thread = :thread
-
--- name: insert_stretch
+-- name: insert_stretches
 insert into hf.search_stretch (family, thread, first, last, size, hash, text)
-values (:family, :thread, :first, :last, :size, :hash, :text)
+select w.family, w.thread, w.first, w.last, w.size, w.hash, w.text
+from unnest(:families::bigint[], :threads::bigint[], :firsts::bigint[],
+    :lasts::bigint[], :sizes::bigint[], :hashes::bigint[], :texts::text[])
+    w (family, thread, first, last, size, hash, text)
 
--- name: unindexed
-select number, name from hf.thread
-where kind = :kind and deleted_at is null and head is not null
-    and (:owner::text is null or owner = :owner)
-    and (:agent::text is null or agent = :agent)
-order by changed desc
+-- part: outdated
+-- A thread that changed after a number is not indexed as it is, or gone and still there.
+t.recent >= cast(:after as bigint) >> 10 and t.changed > :after and t.kind <> :without
+and case when t.deleted_at is null and t.head is not null
+    then i.changed is distinct from t.changed or i.form is distinct from :form
+    else i.thread is not null end
 
 -- name: outdated
-select t.number, t.name
+with stale as materialized (
+    select t.family, t.number, i.changed as was, i.form
+    from hf.thread t
+    left join hf.search_thread i on i.family = t.family and i.thread = t.number
+    where {=outdated} and t.changed <= :up_to
+    order by t.recent, t.changed
+    limit :limit
+)
+select coalesce(s.was, -1), coalesce(s.form, 0), {t.thread_full}
+from stale s
+join hf.thread_full t on t.thread_family = s.family and t.number = s.number
+order by t.changed
+
+-- name: is_outdated
+select exists (
+    select 1
+    from hf.thread t
+    left join hf.search_thread i on i.family = t.family and i.thread = t.number
+    where {=outdated} and t.changed <= :up_to)
+
+-- name: outdated_count
+select count(*)
 from hf.thread t
 left join hf.search_thread i on i.family = t.family and i.thread = t.number
-where t.kind = :kind and t.deleted_at is null and t.head is not null
-    and (:owner::text is null or t.owner = :owner)
-    and (:agent::text is null or t.agent = :agent)
-    and (i.changed is distinct from t.changed or i.form is distinct from :form)
-order by t.changed desc
+where {=outdated}
 
 -- name: gone
-select i.thread, null
+select i.thread, i.changed, i.form
 from hf.search_thread i
 where not exists (
     select 1 from hf.thread t
     where t.family = i.family and t.number = i.thread and t.deleted_at is null)
 
 -- name: scattered
-select t.number, t.name
-from hf.search_stretch s
-join hf.thread t on t.family = s.family and t.number = s.thread and t.deleted_at is null
-group by t.number, t.name
-having count(*) > 2 * sum(s.size) / :stretch + 1
+with chosen as materialized (
+    select t.family, t.number
+    from hf.search_stretch s
+    join hf.thread t on t.family = s.family and t.number = s.thread
+        and t.deleted_at is null and t.head is not null
+    where t.number > :after
+    group by t.family, t.number
+    having count(*) > 2 * sum(s.size) / :stretch + 1
+    order by t.number
+    limit :limit
+)
+select coalesce(i.changed, -1), coalesce(i.form, 0), {t.thread_full}
+from chosen c
+join hf.thread_full t on t.thread_family = c.family and t.number = c.number
+left join hf.search_thread i on i.family = t.thread_family and i.thread = t.number
+order by t.number
+
+-- name: frequency
+-- How many of the newest threads' stretches match, of how many, and about how many
+-- threads there are.
+select count(*) filter (where s.text like all(:patterns::text[])), count(*),
+    (select coalesce(max(i.thread), 0) from hf.search_thread i)
+from (
+    select text from hf.search_stretch
+    order by family desc, thread desc, first desc
+    limit :sample
+) s
+
+-- part: wanted
+t.changed < :after and t.deleted_at is null and t.head is not null
+and (:kind::text is null or t.kind = :kind)
+and (:without::text is null or t.kind <> :without)
+and (:owner::text is null or t.owner = :owner)
+and (:agent::text is null or t.agent = :agent)
 
 -- name: candidates
-with wanted as materialized (
-    select t.family, t.number, t.changed, i.thread is not null as is_indexed
-    from hf.thread t
-    left join hf.search_thread i
-        on i.family = t.family and i.thread = t.number and i.changed = t.changed
-        and i.form = :form
-    where t.kind = :kind and t.deleted_at is null and t.head is not null
-        and t.changed < :after
-        and (:owner::text is null or t.owner = :owner)
-        and (:agent::text is null or t.agent = :agent)
-),
-matching as materialized (
+-- The threads that match, and those that are not indexed as they are.
+with matching as materialized (
     select s.family, s.thread, array_agg(s.first order by s.first) as firsts,
         array_agg(s.last order by s.first) as lasts
     from hf.search_stretch s
@@ -146,11 +201,23 @@ matching as materialized (
     group by s.family, s.thread
 ),
 chosen as materialized (
-    select w.family, w.number, w.is_indexed, m.firsts, m.lasts
-    from wanted w
-    left join matching m on m.family = w.family and m.thread = w.number
-    where m.thread is not null or not w.is_indexed
-    order by w.changed desc
+    select t.family, t.number, t.changed, i.thread is not null as is_indexed, m.firsts,
+        m.lasts
+    from matching m
+    join hf.thread t on t.family = m.family and t.number = m.thread
+    left join hf.search_thread i
+        on i.family = t.family and i.thread = t.number and i.changed = t.changed
+        and i.form = :form
+    where (i.thread is not null or t.changed <= :position) and {=wanted}
+    union all
+    select t.family, t.number, t.changed, false, null, null
+    from hf.thread t
+    left join hf.search_thread i
+        on i.family = t.family and i.thread = t.number and i.changed = t.changed
+        and i.form = :form
+    where t.recent >= cast(:position as bigint) >> 10 and t.changed > :position
+        and i.thread is null and {=wanted}
+    order by 3 desc
     limit :limit
 )
 select c.is_indexed, c.firsts, c.lasts, {t.thread_full}

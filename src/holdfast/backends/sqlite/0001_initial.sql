@@ -8,8 +8,9 @@
 -- A named line of work. `head` is the sequence number of its current checkpoint, null
 -- until the first save; `owner` is a user, `agent` whom it works for. A thread and all its forks share a family, the number of the
 -- thread that began it. A deleted thread stays behind as a tombstone for a while.
--- `changed`, the number of its last change, has no index: it would be one more page to
--- write with every save, and listing has few enough rows to sort.
+-- `changed`, the number of its last change, has no index: that would be two more pages to
+-- write with every save. `recent` is a 1,024th of it and has one: for a thread that is
+-- saved often it stays the same, and a listing sorts only what has the same `recent`.
 create table thread (
     number integer primary key,
     name text not null,
@@ -24,7 +25,8 @@ create table thread (
     updated_at integer not null,
     forked_thread text,
     forked_checkpoint text,
-    deleted_at integer
+    deleted_at integer,
+    recent integer
 ) strict;
 
 -- One living thread of a name, and any number of tombstones.
@@ -32,7 +34,20 @@ create unique index thread_name on thread (
     name, (case when deleted_at is null then 0 else number end));
 create index thread_owner on thread (owner) where owner is not null;
 create index thread_agent on thread (agent) where agent is not null;
+create index thread_kind on thread (kind);
 create index thread_family on thread (family);
+create index thread_recent on thread (recent) where recent is not null;
+
+-- By triggers, because a statement that sets `recent` writes its index also if it stays
+-- the same.
+create trigger thread_begun after insert on thread begin
+    update thread set recent = new.changed >> 10 where number = new.number;
+end;
+
+create trigger thread_used after update of changed on thread
+when new.changed >> 10 is not old.recent begin
+    update thread set recent = new.changed >> 10 where number = new.number;
+end;
 
 -- One immutable saved state; only label and tags change. `runs` lists the segments of
 -- its values, `manifest` says which value is made of which runs. `digest` is a SHA-256

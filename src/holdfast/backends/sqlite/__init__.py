@@ -18,7 +18,8 @@ from holdfast.backends.sqlite._connection import (
     translation,
 )
 from holdfast.backends.sqlite._database import Database
-from holdfast.backends.sqlite._hooks import PAGE, Hooks
+from holdfast.backends.sqlite._hooks import PAGE, Hooks, Subject
+from holdfast.backends.sqlite._search import reset_search
 from holdfast.backends.sqlite._writer_queue import LockFile
 
 __all__ = [
@@ -29,10 +30,12 @@ __all__ = [
     "Hooks",
     "LockFile",
     "SqliteBackend",
+    "Subject",
     "check_whole",
     "connect",
     "page_checksums",
     "prepare",
+    "reset_search",
     "transaction",
     "translated",
     "translation",

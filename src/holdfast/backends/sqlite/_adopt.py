@@ -7,13 +7,20 @@ import apsw
 from holdfast._port import Admission, Adoption
 from holdfast.backends._sql.adoption import adoption_statements
 from holdfast.backends.sqlite import _rows
+from holdfast.backends.sqlite._search import reset_search
 from holdfast.backends.sqlite._statements import QUERIES, row, rows
 from holdfast.backends.sqlite._write import next_seq
 from holdfast.errors import Conflict
 
 
 def adopt(db: apsw.Connection, adoption: Adoption) -> None:
-    """Insert what is not there yet."""
+    """Insert what is not there yet, with the numbers it had."""
+    _insert(db, adoption)
+    # What is new may have changed before what is indexed already.
+    reset_search(db)
+
+
+def _insert(db: apsw.Connection, adoption: Adoption) -> None:
     for segment in adoption.segments:
         values = _rows.segment_row(adoption.family, segment)
         db.execute(QUERIES["adopt_segment"], values)
@@ -32,7 +39,7 @@ def admit(db: apsw.Connection, admission: Admission) -> None:
         for thread in family.threads:
             if thread.deleted_at is None and row(db, "live_thread", name=thread.id):
                 raise thread_exists(thread.id)
-        adopt(db, family)
+        _insert(db, family)
         for segment in segments:
             values = _rows.segment_row(family.family, segment)
             db.execute(QUERIES["insert_segment"], values)

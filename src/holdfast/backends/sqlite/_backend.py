@@ -15,10 +15,11 @@ from holdfast._port import (
     Adoption,
     Backend,
     Facts,
-    Indexing,
+    IndexBatch,
     Inspection,
     Key,
     Outcome,
+    Outdated,
     Prune,
     Pruned,
     Query,
@@ -37,7 +38,7 @@ from holdfast.backends.sqlite._connection import (
 )
 from holdfast.backends.sqlite._database import Database
 from holdfast.backends.sqlite._group_commit import CommitQueue
-from holdfast.backends.sqlite._hooks import FileHooks, Hooks
+from holdfast.backends.sqlite._hooks import FileHooks, Hooks, Subject
 from holdfast.backends.sqlite._maintenance import (
     check_file,
     copy_file,
@@ -47,8 +48,8 @@ from holdfast.backends.sqlite._maintenance import (
     sync_file,
 )
 from holdfast.backends.sqlite._read import (
+    read_all,
     read_changes,
-    read_one,
     read_page,
     read_segments,
 )
@@ -106,6 +107,7 @@ class SqliteBackend:
         self.database = Database(
             self._hooks, busy_timeout=busy_timeout, vfs=vfs or page_checksums()
         )
+        self._read = self.database.read
         self._reading = self.database.reading
         self._exclusively = self.database.exclusively
         self._commits = CommitQueue(self.database)
@@ -162,12 +164,12 @@ class SqliteBackend:
             return pruned
 
         try:
-            return self._change(carry_out)
+            return self._change(carry_out, plan)
         except _DryRun as counted:
             return counted.pruned
 
-    async def index(self, updates: Sequence[Indexing]) -> None:
-        self._exclusively(lambda db: write_index(db, updates))
+    async def index(self, batch: IndexBatch) -> None:
+        self._exclusively(lambda db: write_index(db, batch))
 
     async def mend(self) -> bool:
         if self._read_only:
@@ -184,14 +186,16 @@ class SqliteBackend:
     async def admit(self, admission: Admission) -> None:
         self._change(lambda db: admit(db, admission))
 
-    def _change(self, work: Callable[[apsw.Connection], R]) -> R:
+    def _change(
+        self, work: Callable[[apsw.Connection], R], subject: Subject = None
+    ) -> R:
         """Do work in a transaction."""
 
         def change(db: apsw.Connection) -> R:
             with self._hooks.transaction(db):
                 return work(db)
 
-        return self._exclusively(change)
+        return self._exclusively(change, subject)
 
     async def compact(self) -> None:
         await self.mend()
@@ -207,16 +211,15 @@ class SqliteBackend:
     # --- reading ----------------------------------------------------------------------
 
     async def read(self, keys: Sequence[Key[R]]) -> list[R | None]:
-        with self._reading() as db:
-            return [read_one(db, key) for key in keys]
+        return self._read(lambda db: read_all(db, keys))
 
     async def segments(self, family: int, runs: Sequence[Run]) -> list[Segment]:
-        with self._reading() as db:
-            return read_segments(db, family, runs)
+        return self._read(lambda db: read_segments(db, family, runs))
 
     async def scan(self, query: Query[R]) -> Page[R]:
-        with self._reading() as db:
-            return read_page(db, query)
+        if isinstance(query, Outdated) and self._read_only:
+            return Page(())
+        return self._read(lambda db: read_page(db, query))
 
     async def changes(self, after: int, limit: int, timeout: float) -> Page[Change]:
         deadline = time.monotonic() + timeout
@@ -233,8 +236,7 @@ class SqliteBackend:
     async def setting(self, name: str, value: bytes | None = None) -> bytes | None:
         if value is not None:
             self._change(lambda db: rows(db, "insert_setting", name=name, value=value))
-        with self._reading() as db:
-            found = rows(db, "setting", name=name)
+        found = self._read(lambda db: rows(db, "setting", name=name))
         return found[0][0] if found else None
 
     async def facts(self) -> Facts:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator
 from typing import TypeVar
 
 import apsw
 
-from holdfast._port import Write
 from holdfast.backends.sqlite._connection import MEMORY, connect
-from holdfast.backends.sqlite._hooks import Hooks
+from holdfast.backends.sqlite._hooks import Hooks, Subject
 from holdfast.backends.sqlite._inspection import SqliteInspection
 from holdfast.backends.sqlite._reader_pool import ReaderPool
 from holdfast.errors import Busy, Closed
@@ -94,12 +93,9 @@ class Database:
     def exclusively(
         self,
         work: Callable[[apsw.Connection], R],
-        writes: Iterable[Write] | None = None,
+        subject: Subject = None,
     ) -> R:
-        """Do work with the writing connection, alone among threads and processes.
-
-        ``writes`` are those of a commit, ``None`` for any other change.
-        """
+        """Do work with the writing connection, alone among threads and processes."""
         # No context manager: Ctrl-C could arrive while it exits, before it unlocks.
         if not self.lock.acquire(timeout=self.busy_timeout):
             path = self.hooks.path
@@ -110,12 +106,32 @@ class Database:
                 # lock, which an interrupted transaction still has.
                 self.make_idle()
                 with self.hooks.queue:
-                    self.hooks.before_write(self, writes)
+                    self.hooks.before_write(self, subject)
                     return work(self._writer or self.writer)
         finally:
             self.lock.release()
 
     # --- reading ----------------------------------------------------------------------
+
+    def read(self, work: Callable[[apsw.Connection], R]) -> R:
+        """Do one short read.
+
+        The first ones have the writing connection while it is idle: a program with one
+        thread needs no other. Opening one takes as long as reading 200 kB.
+        """
+        if (
+            self._writer is None
+            or not self._readers.is_empty
+            or not self.lock.acquire(blocking=False)
+        ):
+            with self.reading() as db:
+                return work(db)
+        try:
+            with self.hooks.errors():
+                self.make_idle()
+                return work(self._writer or self.writer)
+        finally:
+            self.lock.release()
 
     @contextlib.contextmanager
     def reading(self) -> Generator[apsw.Connection]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import apsw
 
-from holdfast._port import Write
+from holdfast._port import Prune, Write
 from holdfast.backends.sqlite._connection import (
     MEMORY,
     Durability,
@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 # Of a turn's 1.5 kB, 4 kB pages hold two and waste a quarter; 8 kB pages hold five.
 # Compressed segments are small enough for small pages.
 PAGE, SMALL_PAGE = 8192, 4096
+
+
+# What a change is about: the writes of a commit, a prune, or ``None`` for any other.
+Subject = Iterable[Write] | Prune | None
 
 
 class Hooks(Protocol):
@@ -56,11 +60,8 @@ class Hooks(Protocol):
         """The writing connection, ready to use; takes the queue itself."""
         ...
 
-    def before_write(self, database: Database, writes: Iterable[Write] | None) -> None:
-        """Make the database ready for a write; called with the queue held.
-
-        ``writes`` are those of a commit, ``None`` for any other change.
-        """
+    def before_write(self, database: Database, subject: Subject) -> None:
+        """Make the database ready for a write; called with the queue held."""
         ...
 
     def check_writes(
@@ -124,7 +125,7 @@ class FileHooks:
                 raise
         return db
 
-    def before_write(self, database: Database, writes: Iterable[Write] | None) -> None:
+    def before_write(self, database: Database, subject: Subject) -> None:
         """The database is always ready."""
 
     def check_writes(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Sequence
 
 import apsw
 
-from holdfast._port import Rescued
-from holdfast._values.records import Run, Segment
-from holdfast.backends._sql.inspection import Rescue, sound_segments
+from holdfast._port import Place, Portion, Rescued
+from holdfast._values.records import Checkpoint, Entry, Run, Segment, ThreadRecord
+from holdfast.backends._sql.inspection import ENTRY_THREAD, Rescue, sound_segments
 from holdfast.backends._sql.rows import Row
 from holdfast.backends.sqlite._rows import CODEC
 from holdfast.backends.sqlite._statements import rows
+from holdfast.errors import Corrupt
 
 CHUNK = 1000
 # The statement that gives the largest key of the table that a rescue reads.
@@ -44,14 +46,106 @@ class SqliteInspection:
     async def rescue(self) -> Rescued:
         return await self._rescue.records()
 
-    async def segments(self, family: int, run: Run) -> list[Segment | None]:
+    async def threads(self, after: Place) -> Portion[ThreadRecord]:
+        self._verify_pages(True)
+        first, last, end = self._range("rescue_threads", after)
+        found = self._rows_between("rescue_threads", first, last)
+        self._verify_pages(False)
+        lost = self._rows_between("lost_heads", first, last)
+        return self._rescue.portion(self._rescue.threads(found, lost), end)
+
+    async def checkpoints(self, after: Place) -> Portion[Checkpoint]:
+        self._verify_pages(True)
+        places = self._places(after)
+        names = self._names({place.thread for place in places})
+        self._verify_pages(False)
+        rows_ = self._checkpoint_rows([place.number for place in places])
+        found = self._rescue.checkpoints(rows_, names)
+        return self._rescue.portion(found, places[-1] if places else None)
+
+    async def entries(self, after: Place) -> Portion[Entry]:
+        first, last, end = self._range("rescue_entries", after)
+        self._verify_pages(False)
+        found = self._rows_between("rescue_entries", first, last)
+        names = self._names({row[ENTRY_THREAD] for row in found})
+        entries = self._rescue.entries(found, names)
+        if end is None:
+            for _ in self._all("rescue_moves"):
+                pass  # it notes what cannot be read
+        return self._rescue.portion(entries, end)
+
+    async def headed_by(self, lost: Sequence[int]) -> list[str]:
+        try:
+            found = rows(self._db, "headed_by", lost=json.dumps([*lost]))
+        except apsw.Error:
+            return []
+        return [name for (name,) in found]
+
+    async def checkpoint(self, family: int, id_: str) -> Checkpoint | None:
+        try:
+            [row] = rows(self._db, "checkpoint_by_id", family=family, id=id_)
+            return CODEC.checkpoint(row, orphaned=True)
+        except (apsw.Error, Corrupt, TypeError, ValueError):
+            return None
+
+    def _range(self, query: str, after: Place) -> tuple[int, int, Place | None]:
+        """The keys of the next portion of a table, and where the one after begins."""
+        first, last = after.number + 1, after.number + CHUNK
+        is_last = last >= self._last(query)
+        return first, last, None if is_last else Place(number=last)
+
+    def _places(self, after: Place) -> list[Place]:
+        """The next checkpoints by family and thread."""
+        family, thread, number = after
+        where = {"family": family, "thread": thread}
+        try:
+            keys = rows(self._db, "keys_in_thread", after=number, limit=CHUNK, **where)
+            left = CHUNK - len(keys)
+            keys += rows(self._db, "keys_behind_thread", limit=left, **where)
+        except apsw.Error as error:
+            self._rescue.damage.append(f"the checkpoints behind {after}: {error}")
+            return []
+        return [Place(*key) for key in keys]
+
+    def _names(self, numbers: set[int]) -> list[Row]:
+        try:
+            return rows(self._db, "names_of", numbers=json.dumps([*numbers]))
+        except apsw.Error as error:
+            self._rescue.damage.append(f"names of threads: {error}")
+            return []
+
+    def _checkpoint_rows(self, keys: list[int]) -> list[Row]:
+        """Their rows, halved wherever SQLite cannot read all of them."""
+        try:
+            return rows(self._db, "checkpoints_by_seq", keys=json.dumps(keys))
+        except (apsw.Error, UnicodeDecodeError) as error:
+            if len(keys) == 1:
+                self._rescue.damage.append(f"rescue_checkpoints {keys[0]}: {error}")
+                self._rescue.lost += keys
+                return []
+        middle = len(keys) // 2
+        lower = self._checkpoint_rows(keys[:middle])
+        return lower + self._checkpoint_rows(keys[middle:])
+
+    async def segments(
+        self, wanted: Sequence[tuple[int, Run]]
+    ) -> list[list[Segment | None]]:
+        return [self._segments(family, run) for family, run in wanted]
+
+    def _segments(self, family: int, run: Run) -> list[Segment | None]:
         first, last = family << 32 | run.first, family << 32 | run.last
         found = self._rows_between("rescue_segments", first, last)
         return sound_segments(found, family, run)
 
+    async def count_checkpoints(self) -> int:
+        return self._count("count_checkpoints")
+
     async def count_segments(self) -> int:
+        return self._count("count_segments")
+
+    def _count(self, query: str) -> int:
         try:
-            [(count,)] = rows(self._db, "count_segments")
+            [(count,)] = rows(self._db, query)
         except apsw.Error:
             return 0
         return int(count)

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any, TypeVar
 
 import apsw
+import orjson
 
 from holdfast._port import (
     Candidate,
     Candidates,
-    IndexKey,
     Key,
     Outdated,
+    OutdatedCount,
+    Pieces,
     Query,
     Scattered,
+    SegmentsKey,
     StateKey,
     Stored,
+    Surplus,
+    ThreadKey,
 )
 from holdfast._values.records import Change, Page, Run, Segment
 from holdfast.backends._sql.reads import Reads, Statement, to_changes
-from holdfast.backends._sql.rows import to_segments
+from holdfast.backends._sql.rows import Row, to_segments
 from holdfast.backends.sqlite import _search
 from holdfast.backends.sqlite._connection import snapshot
 from holdfast.backends.sqlite._rows import CODEC
@@ -29,7 +35,7 @@ from holdfast.errors import Corrupt
 
 T = TypeVar("T")
 
-READS = Reads(CODEC)
+READS = Reads(CODEC, lambda numbers: orjson.dumps(numbers).decode())
 
 
 def run(db: apsw.Connection, statement: Statement[T]) -> T:
@@ -37,13 +43,52 @@ def run(db: apsw.Connection, statement: Statement[T]) -> T:
     return statement.convert(rows(db, statement.name, **statement.values))
 
 
+def read_all(db: apsw.Connection, keys: Sequence[Key[Any]]) -> list[Any]:
+    """The records of keys in the same order, ``None`` for a missing one."""
+    wanted = [key for key in keys if isinstance(key, SegmentsKey)]
+    pieces = iter(_pieces(db, wanted) if wanted else ())
+    return [
+        next(pieces) if isinstance(key, SegmentsKey) else read_one(db, key)
+        for key in keys
+    ]
+
+
+def _pieces(db: apsw.Connection, keys: list[SegmentsKey]) -> list[Pieces | None]:
+    """All of them in one statement."""
+    bounds = [
+        (key.family << 32 | run.first, key.family << 32 | run.last)
+        for key in keys
+        for run in key.runs
+    ]
+    found: dict[int, list[Row]] = {place: [] for place in range(len(bounds))}
+    for read in rows(db, "pieces", bounds=orjson.dumps(bounds).decode()):
+        found[read[0]].append(read[1:])
+    runs = iter(found.values())
+    return [_complete(key, islice(runs, len(key.runs))) for key in keys]
+
+
+def _complete(key: SegmentsKey, runs: Iterable[list[Row]]) -> Pieces | None:
+    segments: list[Segment] = []
+    try:
+        for (first, last), found in zip(key.runs, runs, strict=True):
+            if len(found) != last - first + 1:
+                return None
+            segments += to_segments(sorted(found), key.family)
+    except Corrupt:
+        return None
+    return Pieces(tuple(segments))
+
+
 def read_one(db: apsw.Connection, key: Key[Any]) -> Any:
     """The record of a key, ``None`` if there is none."""
     if isinstance(key, StateKey):
         with snapshot(db):
             return _state(db, key)
-    if isinstance(key, IndexKey):
-        return _search.read_indexed(db, key.number)
+    if isinstance(key, ThreadKey):
+        # SQLite plans the statement that also finds tombstones anew for each name.
+        found = row(db, "living_thread", name=key.name)
+        found = found or row(db, "thread_by_name", name=key.name)
+        return CODEC.thread(found) if found else None
     return run(db, READS.key(key))
 
 
@@ -54,7 +99,7 @@ def _state(db: apsw.Connection, key: StateKey) -> Stored | None:
         return None
     if thread.head.seq == key.known:
         return Stored(thread, None)
-    return Stored(thread, tuple(read_segments(db, thread.family, thread.head.runs)))
+    return Stored(thread, read_segments(db, thread.family, thread.head.runs))
 
 
 def read_segments(
@@ -77,8 +122,13 @@ def read_page(db: apsw.Connection, query: Query[Any]) -> Page[Any]:
         return _candidates(db, query)
     if isinstance(query, Outdated):
         return _search.read_outdated(db, query)
+    if isinstance(query, OutdatedCount):
+        return _search.count_outdated(db, query)
     if isinstance(query, Scattered):
         return _search.read_scattered(db, query)
+    if isinstance(query, Surplus):
+        with snapshot(db):
+            return run(db, READS.surplus(query, run(db, READS.families_end(query))))
     return run(db, READS.page(query))
 
 
@@ -90,5 +140,7 @@ def read_changes(db: apsw.Connection, after: int, limit: int) -> Page[Change]:
 def _candidates(db: apsw.Connection, query: Candidates) -> Page[Candidate]:
     with snapshot(db):
         if _search.exists(db):
-            return _search.read_candidates(db, query)
+            found = _search.read_candidates(db, query)
+            if found is not None:
+                return found
     return run(db, READS.candidates(query))

@@ -26,6 +26,11 @@ class ReaderPool:
         self._idle: deque[apsw.Connection] = deque()
         self._closed = False
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no connection is open, lent or idle."""
+        return not self._idle and not self._lent
+
     @contextlib.contextmanager
     def lend(self) -> Generator[apsw.Connection]:
         """A connection for one read; one that failed is closed and not used again."""

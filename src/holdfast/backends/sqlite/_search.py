@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import apsw
@@ -13,9 +13,11 @@ import orjson
 from holdfast._port import (
     Candidate,
     Candidates,
+    IndexBatch,
     Indexed,
     Indexing,
     Outdated,
+    OutdatedCount,
     Scattered,
     Stale,
     Stretch,
@@ -23,17 +25,32 @@ from holdfast._port import (
 from holdfast._values.records import Page
 from holdfast.backends._sql.reads import LATEST
 from holdfast.backends._sql.rows import Row
+from holdfast.backends._sql.stale import (
+    NUMBER,
+    Stretches,
+    by_thread,
+    to_gone,
+    to_stale,
+)
 from holdfast.backends.sqlite._connection import snapshot, transaction, translation
 from holdfast.backends.sqlite._rows import CODEC
-from holdfast.backends.sqlite._statements import load_queries
+from holdfast.backends.sqlite._statements import load_queries, row
 from holdfast.errors import Corrupt
 
 QUERIES = load_queries("search.sql")
 
 GRAM = 3
 # Each is one more list to walk through, and so many are seldom together by chance.
-MOST_GRAMS = 32
+FEW_GRAMS, MOST_GRAMS = 8, 32
+# A text is frequent if it takes longer to sort all stretches that match than to read
+# the threads used last until there are as many matches as a page has. Measured: 4 µs
+# for a stretch, 100 µs for a thread, 20 matches in a page. If a share of all stretches
+# match, both take equally long where share * share * stretches is EVEN.
+SAMPLE, EVEN = 256, 500
+# So many matches are sorted in any case.
+FEW = 200
 TABLES = (
+    "search_state",
     "search_thread",
     "search_stretch",
     "search_text",
@@ -67,27 +84,44 @@ def exists(db: apsw.Connection) -> bool:
 # --- reading --------------------------------------------------------------------------
 
 
-def read_indexed(db: apsw.Connection, number: int) -> Indexed | None:
-    """What the index holds of a thread."""
-    with snapshot(db):
-        return _indexed(db, number) if exists(db) else None
+def _position(db: apsw.Connection, form: int) -> int:
+    """The change up to which all threads are indexed in a form."""
+    found = rows(db, "position")
+    return found[0][1] if found and found[0][0] == form else 0
 
 
-def _indexed(db: apsw.Connection, number: int) -> Indexed:
-    found = rows(db, "indexed", thread=number)
-    changed, form = found[0] if found else (-1, 0)
-    stretches = (Stretch(*r) for r in rows(db, "stretches", thread=number))
-    return Indexed(changed, form, tuple(stretches))
+def _last_change(db: apsw.Connection) -> int:
+    following = row(db, "next_seq")
+    assert following is not None
+    return int(following[0]) - 1
 
 
 def read_outdated(db: apsw.Connection, query: Outdated) -> Page[Stale]:
     """The threads that are not indexed as they are."""
-    wanted = {"kind": query.kind, "owner": query.owner, "agent": query.agent}
     with snapshot(db):
         if not exists(db):
-            return _stale(rows(db, "unindexed", **wanted))
-        found = rows(db, "outdated", form=query.form, **wanted)
-        return _stale(found + rows(db, "gone"))
+            return Page((), 0)
+        position = _position(db, query.form)
+        after = position if query.after is None else query.after
+        last = _last_change(db)
+        if after >= last:
+            return Page(())
+        limit = LATEST if query.limit is None else query.limit
+        about = {"form": query.form, "without": query.without, "limit": limit}
+        found = rows(db, "outdated", after=after, up_to=last, **about)
+        gone = rows(db, "gone") if position == 0 and len(found) < limit else []
+        stale = _stale(db, found, gone)
+        return Page(stale, stale[-1].changed if len(found) == limit else last)
+
+
+def count_outdated(db: apsw.Connection, query: OutdatedCount) -> Page[int]:
+    """How many threads are not indexed as they are."""
+    with snapshot(db):
+        if not exists(db):
+            return Page((0,))
+        about = {"form": query.form, "without": query.without}
+        after = _position(db, query.form)
+        return Page(rows(db, "outdated_count", after=after, **about)[0])
 
 
 def read_scattered(db: apsw.Connection, query: Scattered) -> Page[Stale]:
@@ -95,39 +129,83 @@ def read_scattered(db: apsw.Connection, query: Scattered) -> Page[Stale]:
     with snapshot(db):
         if not exists(db):
             return Page(())
-        found = rows(db, "scattered", stretch=query.stretch)
-        return _stale(found + rows(db, "gone"))
+        after, limit = query.after or 0, query.limit or LATEST
+        about = {"stretch": query.stretch, "after": after, "limit": limit}
+        found = rows(db, "scattered", **about)
+        is_full = len(found) == limit
+        stale = _stale(db, found, [] if is_full else rows(db, "gone"))
+        return Page(stale, stale[-1].number if is_full else None)
 
 
-def _stale(found: list[Row]) -> Page[Stale]:
-    return Page(tuple(Stale(row[0], row[1]) for row in found))
+def _stale(db: apsw.Connection, found: list[Row], gone: list[Row]) -> tuple[Stale, ...]:
+    numbers = [r[NUMBER] for r in found] + [r[0] for r in gone]
+    stretches = _stretches(db, numbers)
+    listed = (to_stale(CODEC, r, stretches) for r in found)
+    return (*listed, *to_gone(gone, stretches))
 
 
-def read_candidates(db: apsw.Connection, query: Candidates) -> Page[Candidate]:
-    """The threads in which some texts may stand, where there is an index."""
-    where: defaultdict[int, list[range]] = defaultdict(list)
-    for thread, first, last in rows(db, "matching", grams=_grams(query.texts)):
-        if thread is None:
-            raise Corrupt("the search index", "it holds a text of no thread")
-        where[thread].append(range(first, last + 1))
+def _stretches(db: apsw.Connection, numbers: Sequence[int]) -> Stretches:
+    return by_thread(rows(db, "stretches", threads=_json(numbers)))
+
+
+def read_candidates(db: apsw.Connection, query: Candidates) -> Page[Candidate] | None:
+    """The threads in which some texts may stand; ``None`` to read those used last."""
+    where = _places(db, _grams(query.texts), quick=query.quick)
+    if where is None:
+        return None
     found = rows(
         db,
         "candidates",
-        matching=orjson.dumps([*where]).decode(),
+        matching=_json([*where]),
+        position=_position(db, query.form),
         kind=query.kind,
+        without=query.without,
         form=query.form,
         owner=query.owner,
         agent=query.agent,
         after=LATEST if query.after is None else query.after,
         limit=LATEST if query.limit is None else query.limit,
     )
-    threads = [(row[0], CODEC.thread(row[1:])) for row in found]
+    threads = [(r[0], CODEC.thread(r[1:])) for r in found]
     items = tuple(
-        Candidate(thread, tuple(where[thread.number]) if is_indexed else None)
+        Candidate(thread, tuple(_ranges(where[thread.number])) if is_indexed else None)
         for is_indexed, thread in threads
     )
     full = bool(items) and len(items) == query.limit
     return Page(items, items[-1].thread.changed if full else None)
+
+
+def _places(
+    db: apsw.Connection, grams: str, *, quick: bool
+) -> dict[int, list[tuple[int, int]]] | None:
+    """The stretches that match, by thread; ``None`` if it is quicker without them."""
+    found = rows(db, "matching", grams=grams, after=0, limit=FEW)
+    if len(found) == FEW:
+        if quick and _is_frequent(db, grams):
+            return None
+        last = found[-1][0]
+        found += rows(db, "matching", grams=grams, after=last, limit=LATEST)
+    where: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    for _, thread, first, last in found:
+        if thread is None:
+            raise Corrupt("the search index", "it holds a text of no thread")
+        where[thread].append((first, last))
+    return where
+
+
+def _ranges(stretches: list[tuple[int, int]]) -> Iterator[range]:
+    return (range(first, last + 1) for first, last in sorted(stretches))
+
+
+def _is_frequent(db: apsw.Connection, grams: str) -> bool:
+    [(last,)] = rows(db, "last_stretch")
+    [(matches,)] = rows(db, "frequency", grams=grams, after=last - SAMPLE)
+    share = matches / min(SAMPLE, last)
+    return bool(share * share * last >= EVEN)
+
+
+def _json(values: Sequence[int]) -> str:
+    return orjson.dumps(list(values)).decode()
 
 
 def _grams(texts: Sequence[str]) -> str:
@@ -135,7 +213,9 @@ def _grams(texts: Sequence[str]) -> str:
     found = dict.fromkeys(
         text[n : n + GRAM] for text in texts for n in range(len(text) - GRAM + 1)
     )
-    chosen = [*found][:: len(found) // MOST_GRAMS + 1]
+    # Every other trigram tells nearly as much, for half of the lists.
+    step = max(len(found) // MOST_GRAMS + 1, 1 + (len(found) > FEW_GRAMS))
+    chosen = [*found][::step]
     quoted = (gram.replace('"', '""') for gram in chosen)
     return " AND ".join(f'"{gram}"' for gram in quoted)
 
@@ -143,34 +223,60 @@ def _grams(texts: Sequence[str]) -> str:
 # --- writing --------------------------------------------------------------------------
 
 
-def write_index(db: apsw.Connection, updates: Sequence[Indexing]) -> None:
+def write_index(db: apsw.Connection, batch: IndexBatch) -> None:
     """Bring the index of some threads up to date, in one transaction."""
     with transaction(db):
         if not exists(db):
             rows(db, "create")
-        texts = [text for update in updates for text in _catalogued(db, update)]
-        # All at once: any other statement in between makes FTS5 write out what it has
-        # gathered so far, which is three times as slow.
-        for numbered in texts:
-            rows(db, "insert_text", numbered)
+        if [form for form, _ in rows(db, "position")] != [batch.form]:
+            rows(db, "set_position", form=batch.form, position=0)
+        _write_threads(db, batch.threads)
+        if batch.up_to is not None:
+            _advance(db, batch, batch.up_to)
 
 
-def _catalogued(db: apsw.Connection, update: Indexing) -> list[tuple[int, str]]:
-    """Enter a thread's new stretches; returns their texts with their numbers."""
-    # Another caller may have indexed the thread, or merged its stretches.
-    if _indexed(db, update.number) != update.found:
-        return []
-    thread, becomes = update.number, update.becomes or Indexed()
-    kept = len(becomes.stretches) - len(update.texts)
-    _drop_stretches(db, thread, update.found.stretches[kept:])
-    if update.becomes is None:
-        rows(db, "drop_thread", thread=thread)
-    else:
-        state = {"changed": becomes.changed, "form": becomes.form}
-        rows(db, "insert_thread", thread=thread, **state)
-    new = becomes.stretches[kept:]
-    numbers = [rows(db, "insert_stretch", (thread, *s))[0][0] for s in new]
-    return list(zip(numbers, update.texts, strict=True))
+def _write_threads(db: apsw.Connection, updates: Sequence[Indexing]) -> None:
+    known = _known(db, [update.number for update in updates])
+    [(last,)] = rows(db, "last_stretch")
+    threads: list[Row] = []
+    stretches: list[Row] = []
+    texts: list[Row] = []
+    for update in updates:
+        thread, becomes = update.number, update.becomes or Indexed()
+        # Another caller may have indexed the thread, or merged its stretches.
+        if known.get(thread, Indexed()) != update.found:
+            continue
+        known[thread] = becomes
+        kept = len(becomes.stretches) - len(update.texts)
+        _drop_stretches(db, thread, update.found.stretches[kept:])
+        if update.becomes is None:
+            rows(db, "drop_thread", thread=thread)
+        else:
+            threads.append((thread, becomes.changed, becomes.form))
+        new = enumerate(becomes.stretches[kept:], last + 1)
+        stretches += ((number, thread, *stretch) for number, stretch in new)
+        texts += enumerate(update.texts, last + 1)
+        last += len(update.texts)
+    _insert(db, "insert_thread", threads)
+    _insert(db, "insert_stretch", stretches)
+    # All at once: any other statement in between makes FTS5 write out what it has
+    # gathered so far, which is three times as slow.
+    _insert(db, "insert_text", texts)
+
+
+def _known(db: apsw.Connection, numbers: Sequence[int]) -> dict[int, Indexed]:
+    stretches = _stretches(db, numbers)
+    known = {n: Indexed(stretches=found) for n, found in stretches.items()}
+    for number, was, form in rows(db, "indexed", threads=_json(numbers)):
+        known[number] = Indexed(was, form, stretches.get(number, ()))
+    return known
+
+
+def _insert(db: apsw.Connection, query: str, values: Sequence[Row]) -> None:
+    try:
+        db.executemany(QUERIES[query], values)
+    except apsw.SQLError as error:
+        raise Corrupt("the search index", str(error)) from error
 
 
 def _drop_stretches(
@@ -180,6 +286,33 @@ def _drop_stretches(
         first = stretches[0].first
         rows(db, "drop_texts", thread=thread, first=first)
         rows(db, "drop_stretches", thread=thread, first=first)
+
+
+def _advance(db: apsw.Connection, batch: IndexBatch, up_to: int) -> None:
+    """Count the index as complete up to a change, if it is."""
+    after = _position(db, batch.form)
+    about = {"form": batch.form, "without": batch.without}
+    if up_to <= after:
+        return
+    if rows(db, "is_outdated", after=after, up_to=up_to, **about) == [(0,)]:
+        rows(db, "set_position", form=batch.form, position=up_to)
+
+
+def reset_search(db: apsw.Connection, before: int = LATEST) -> None:
+    """Compare all threads with the index in the next search.
+
+    To be called after a change that does not show in their last changes; ``before``
+    spares an index that is complete up to this change. A damaged index is left to the
+    next search, which finds the damage too.
+    """
+    try:
+        if exists(db):
+            rows(db, "reset_position", before=before)
+    except Corrupt:
+        return
+    except apsw.Error as error:
+        if not isinstance(translation(error, "the search index"), Corrupt):
+            raise
 
 
 def optimize(db: apsw.Connection) -> None:

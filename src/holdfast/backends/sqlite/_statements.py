@@ -18,7 +18,7 @@ def load_queries(file: str, package: str = _PACKAGE) -> dict[str, str]:
 
 
 def _shared_queries() -> dict[str, str]:
-    shared = named_statements(text_of(SHARED))
+    shared = named_statements(text_of(SHARED), text_of("queries.sql", _PACKAGE))
     return {name: sql.replace("hf.", "") for name, sql in shared.items()}
 
 

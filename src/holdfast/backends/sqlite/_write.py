@@ -27,14 +27,16 @@ from holdfast.backends._sql.conflicts import (
 )
 from holdfast.backends._sql.rows import CheckpointRow, Row, new_thread_row
 from holdfast.backends.sqlite._rows import CODEC, checkpoint_row, segment_row
+from holdfast.backends.sqlite._search import reset_search
 from holdfast.backends.sqlite._statements import QUERIES, row, rows
 from holdfast.errors import Conflict
 
 
 def next_seq(db: apsw.Connection) -> int:
     """The number of the next change."""
-    [(seq,)] = rows(db, "next_seq")
-    return int(seq)
+    found: list[Row] = db.execute(QUERIES["next_seq"]).fetchall()
+    number: int = found[0][0]
+    return number
 
 
 class SqliteWrite:
@@ -301,10 +303,16 @@ class SqlitePrune:
         for family in plan.families:
             self._thin_family(family)
         if plan.forget_before is not None:
-            rows(self.db, "forget_tombstones", before=plan.forget_before)
-            rows(self.db, "forget_moves")
+            self._forget(plan.forget_before)
         self._write(plan.then)
         return Pruned(self.threads, self.checkpoints, self.segments, self.bytes)
+
+    def _forget(self, before: int) -> None:
+        forgotten = rows(self.db, "forget_tombstones", before=before)
+        if forgotten:
+            # The search index may still have what only the tombstones told it to drop.
+            reset_search(self.db, max(changed for (changed,) in forgotten))
+        rows(self.db, "forget_moves")
 
     def _write(self, writes: tuple[Write, ...]) -> None:
         for write in writes:

@@ -1,5 +1,20 @@
 -- The statements of the SQLite backend by name. Parameters are always bound.
 
+-- part: described
+-- Two items, each with the texts of which one must be there.
+(:item is null
+    or instr(metadata, :item) > 0 or instr(metadata, :item_b) > 0
+    or (:item_c is not null
+        and (instr(metadata, :item_c) > 0 or instr(metadata, :item_d) > 0)))
+and (:second is null
+    or instr(metadata, :second) > 0 or instr(metadata, :second_b) > 0
+    or (:second_c is not null
+        and (instr(metadata, :second_c) > 0 or instr(metadata, :second_d) > 0)))
+
+-- part: if_much
+-- A condition with a subquery would be looked at for every row.
+case when (select is_much from found) then :limit else 0 end
+
 -- name: next_seq
 select max(
     coalesce((select max(seq) from checkpoint), 0),
@@ -61,8 +76,14 @@ where number = coalesce(
     (select max(number) from thread where name = :name and deleted_at is not null))
 
 -- name: living_thread
-select {thread_full} from thread_full
-where number = (select number from thread where name = :name and deleted_at is null)
+-- `thread_full` written out, which the first load of a connection plans in half the
+-- time. By number: SQLite would plan a condition on the name anew for each name.
+select {t.thread}, o.name, p.id, {c.checkpoint}
+from thread t
+left join checkpoint c on c.seq = t.head
+left join thread o on o.number = c.thread
+left join checkpoint p on p.seq = c.parent
+where t.number = (select number from thread where name = :name and deleted_at is null)
 
 -- name: live_thread
 select number, family from thread where name = :name and deleted_at is null
@@ -148,6 +169,14 @@ where t.family = :family and t.deleted_at is null
     and j.checkpoint = '' and j.key >= :first and j.key < :last
 order by j.seq
 
+-- name: own_entries
+select t.name, {j.entry}
+from json_each(:names_json) wanted
+cross join thread t on t.name = wanted.value and t.deleted_at is null
+cross join journal j on j.thread = t.number
+where j.checkpoint = '' and j.key >= :first and j.key < :last
+order by j.seq
+
 -- name: checkpoint_entries
 select {entry} from journal
 where thread = (
@@ -178,6 +207,12 @@ where thread = :thread and checkpoint = :checkpoint and key = :key
 -- name: segments
 select key, packing, data, checksum from segment where key between ? and ? order by key
 
+-- name: pieces
+-- As `segments`, of several families.
+select b.key, s.key, s.packing, s.data, s.checksum
+from json_each(:bounds) b
+cross join segment s on s.key between b.value ->> 0 and b.value ->> 1
+
 -- name: changes
 select c.seq, o.name, 'save' as kind, c.id as subject, c.saved_at
 from checkpoint c join thread o on o.number = c.thread
@@ -194,6 +229,16 @@ left join checkpoint t on t.seq = m.target
 where m.seq > :after
 order by 1
 limit :limit
+
+-- name: threads_of_families
+select {thread_full} from thread_full
+where thread_family in (select value from json_each(:families))
+order by number
+
+-- name: saves_of_families
+select {checkpoint_full} from checkpoint_full
+where family in (select value from json_each(:families))
+order by seq
 
 -- name: plan_is_stale
 select exists (
@@ -243,6 +288,13 @@ where key between :first and :last
 -- name: delete_segments
 delete from segment where key between :first and :last
 
+-- name: living_threads
+select count(*) from thread where family = :family and deleted_at is null
+
+-- name: delete_family_checkpoints
+delete from checkpoint where family = :family
+returning length(manifest) + length(runs) + length(metadata)
+
 -- name: bury_thread
 update thread
 set deleted_at = :at, changed = :seq, updated_at = :at, head = null, owner = null,
@@ -265,6 +317,7 @@ delete from thread
 where deleted_at < :before and number < (select max(number) from thread)
     and not exists (select 1 from checkpoint
         where checkpoint.family = thread.family and checkpoint.thread = thread.number)
+returning changed
 
 -- name: forget_moves
 delete from move
@@ -299,6 +352,32 @@ left join checkpoint t on t.seq = m.target
 where m.seq between :first and :last
 order by m.seq
 limit :last - :first + 1
+
+-- name: keys_in_thread
+-- Of the index alone, whose pages have checksums.
+select family, thread, seq from checkpoint
+where family = :family and thread = :thread and seq > :after
+order by seq
+limit :limit
+
+-- name: keys_behind_thread
+select family, thread, seq from checkpoint
+where (family, thread) > (:family, :thread)
+order by family, thread, seq
+limit :limit
+
+-- name: checkpoints_by_seq
+select null, p.id, {c.checkpoint}
+from json_each(:keys) k
+join checkpoint c on c.seq = k.value
+left join checkpoint p on p.seq = c.parent
+order by k.key
+
+-- name: headed_by
+select name from thread where head in (select value from json_each(:lost))
+
+-- name: names_of
+select number, name from thread where number in (select value from json_each(:numbers))
 
 -- name: last_move
 select max(seq) from move
@@ -350,12 +429,22 @@ from record r left join piece p on p.family = r.family
 order by stored desc, r.family
 limit :limit
 
+-- name: totals
+select coalesce(sum(found), 0), json_group_array(name) filter (where found is null)
+from (
+    select t.name, json_extract(cast(c.manifest as text), :path) as found
+    from thread t join checkpoint c on c.seq = t.head
+    where t.kind = :kind
+)
+
 -- name: facts
-select
-    (select count(*) from thread where deleted_at is null and head is not null),
-    (select count(*) from checkpoint),
-    (select count(*) from segment),
-    (select count(*) from journal),
-    (select coalesce(sum(size), 0) from checkpoint),
-    (select coalesce(sum(length(data)), 0) from segment),
+-- One pass over each table.
+select t.threads, c.checkpoints, s.segments, j.entries, c.logical, s.stored,
     (select page_count * page_size from pragma_page_count(), pragma_page_size())
+from (select count(*) as threads from thread
+        where deleted_at is null and head is not null) t,
+    (select count(*) as checkpoints, coalesce(sum(size), 0) as logical
+        from checkpoint) c,
+    (select count(*) as segments, coalesce(sum(length(data)), 0) as stored
+        from segment) s,
+    (select count(*) as entries from journal) j

@@ -5,13 +5,20 @@
 -- `search_text`: an FTS5 index of trigrams that keeps neither the texts nor where in them
 -- a trigram stands. `search_stretch` says which texts a row is about, `search_thread` at
 -- which `changed` a thread was indexed. A thread of another `changed` or `form` is not
--- indexed as it is; a search reads its state instead.
+-- indexed as it is; a search reads its state instead. `search_state` says up to which
+-- change all threads are indexed as they are, so that a search looks only at later ones.
 
 -- name: count_tables
 select count(*) from sqlite_schema
 where type = 'table' and name like 'search\_%' escape '\'
 
 -- name: create
+create table search_state (
+    one integer primary key check (one = 1),
+    form integer not null,
+    position integer not null
+) strict;
+
 create table search_thread (
     thread integer primary key,
     changed integer not null,
@@ -37,10 +44,15 @@ create virtual table search_text using fts5(
     tokenize = 'trigram case_sensitive 1'
 );
 
+-- How many parts of the index are merged at a time: with the usual 4, filling it takes a
+-- tenth longer.
+insert into search_text (search_text, rank) values ('automerge', 8)
+
 -- name: drop
 drop table search_text;
 drop table search_stretch;
-drop table search_thread
+drop table search_thread;
+drop table search_state
 
 -- name: forget
 -- For what is too damaged to be dropped: its pages stay, unused, until compacting.
@@ -49,11 +61,26 @@ delete from sqlite_schema where tbl_name like 'search\_%' escape '\'
 -- name: schema_version
 pragma schema_version
 
+-- name: position
+select form, position from search_state
+
+-- name: set_position
+insert or replace into search_state (one, form, position) values (1, :form, :position)
+
+-- name: reset_position
+update search_state set position = 0 where position < :before
+
 -- name: indexed
-select changed, form from search_thread where thread = :thread
+select thread, changed, form from search_thread
+where thread in (select value from json_each(:threads))
 
 -- name: stretches
-select first, last, size, hash from search_stretch where thread = :thread order by first
+select thread, first, last, size, hash from search_stretch
+where thread in (select value from json_each(:threads))
+order by thread, first
+
+-- name: last_stretch
+select coalesce(max(number), 0) from search_stretch
 
 -- name: drop_texts
 delete from search_text
@@ -67,90 +94,105 @@ delete from search_stretch where thread = :thread and first >= :first
 delete from search_thread where thread = :thread
 
 -- name: insert_thread
-insert or replace into search_thread (thread, changed, form)
-values (:thread, :changed, :form)
+insert or replace into search_thread (thread, changed, form) values (?, ?, ?)
 
 -- name: insert_stretch
-insert into search_stretch (thread, first, last, size, hash) values (?, ?, ?, ?, ?)
-returning number
+insert into search_stretch (number, thread, first, last, size, hash)
+values (?, ?, ?, ?, ?, ?)
 
 -- name: insert_text
 insert into search_text (rowid, text) values (?, ?)
 
--- name: unindexed
--- Of the three parts at most one does anything: each uses its own index.
-select number, name, changed from thread
-where :owner is null and :agent is null
-    and kind = :kind and deleted_at is null and head is not null
-union all
-select number, name, changed from thread
-where :owner is null and agent = :agent
-    and kind = :kind and deleted_at is null and head is not null
-union all
-select number, name, changed from thread
-where owner = :owner and (:agent is null or agent = :agent)
-    and kind = :kind and deleted_at is null and head is not null
-order by changed desc
+-- part: outdated
+-- A thread that changed after a number is not indexed as it is, or gone and still there.
+t.recent >= :after >> 10 and t.changed > :after and t.kind <> :without
+and case when t.deleted_at is null and t.head is not null
+    then i.changed is not t.changed or i.form is not :form
+    else i.thread is not null end
 
 -- name: outdated
-with wanted (number, name, changed) as (
-    select number, name, changed from thread
-    where :owner is null and :agent is null
-        and kind = :kind and deleted_at is null and head is not null
-    union all
-    select number, name, changed from thread
-    where :owner is null and agent = :agent
-        and kind = :kind and deleted_at is null and head is not null
-    union all
-    select number, name, changed from thread
-    where owner = :owner and (:agent is null or agent = :agent)
-        and kind = :kind and deleted_at is null and head is not null
+with stale (number, was, form) as materialized (
+    select t.number, i.changed, i.form
+    from thread t left join search_thread i on i.thread = t.number
+    where {=outdated} and t.changed <= :up_to
+    order by t.recent, t.changed
+    limit :limit
 )
-select w.number, w.name from wanted w
-left join search_thread i on i.thread = w.number
-where i.changed is not w.changed or i.form is not :form
-order by w.changed desc
+select coalesce(s.was, -1), coalesce(s.form, 0), {t.thread_full}
+from stale s join thread_full t on t.number = s.number
+order by t.changed
+
+-- name: is_outdated
+select exists (
+    select 1
+    from thread t left join search_thread i on i.thread = t.number
+    where {=outdated} and t.changed <= :up_to)
+
+-- name: outdated_count
+select count(*)
+from thread t left join search_thread i on i.thread = t.number
+where {=outdated}
 
 -- name: gone
-select i.thread, null from search_thread i
+select i.thread, i.changed, i.form from search_thread i
 left join thread t on t.number = i.thread and t.deleted_at is null
 where t.number is null
 
 -- name: scattered
-select t.number, t.name
-from search_stretch s join thread t on t.number = s.thread and t.deleted_at is null
-group by s.thread
-having count(*) > 2 * sum(s.size) / :stretch + 1
+with chosen (number) as materialized (
+    select s.thread
+    from search_stretch s
+    join thread t on t.number = s.thread and t.deleted_at is null and t.head is not null
+    where s.thread > :after
+    group by s.thread
+    having count(*) > 2 * sum(s.size) / :stretch + 1
+    order by s.thread
+    limit :limit
+)
+select coalesce(i.changed, -1), coalesce(i.form, 0), {t.thread_full}
+from chosen c
+join thread_full t on t.number = c.number
+left join search_thread i on i.thread = c.number
+order by t.number
+
+-- name: frequency
+-- How many of the texts that were indexed last match.
+select count(*) from search_text where search_text match :grams and rowid > :after
 
 -- name: matching
 -- A row without a stretch says that the two tables do not belong together.
-select s.thread, s.first, s.last
+select f.rowid, s.thread, s.first, s.last
 from search_text f left join search_stretch s on s.number = f.rowid
-where f.search_text match :grams
-order by s.thread, s.first
+where f.search_text match :grams and f.rowid > :after
+order by f.rowid
+limit :limit
+
+-- part: wanted
+t.changed < :after and t.deleted_at is null and t.head is not null
+and (:kind is null or t.kind = :kind)
+and (:without is null or t.kind <> :without)
+and (:owner is null or t.owner = :owner)
+and (:agent is null or t.agent = :agent)
 
 -- name: candidates
-with wanted (number, changed) as (
-    select number, changed from thread
-    where :owner is null and :agent is null and changed < :after
-        and kind = :kind and deleted_at is null and head is not null
+-- The threads that match, and those that are not indexed as they are.
+with found (number, changed, is_indexed) as (
+    select t.number, t.changed, i.thread is not null
+    from json_each(:matching) m
+    cross join thread t on t.number = m.value
+    left join search_thread i
+        on i.thread = t.number and i.changed = t.changed and i.form = :form
+    where (i.thread is not null or t.changed <= :position) and {=wanted}
     union all
-    select number, changed from thread
-    where :owner is null and agent = :agent and changed < :after
-        and kind = :kind and deleted_at is null and head is not null
-    union all
-    select number, changed from thread
-    where owner = :owner and (:agent is null or agent = :agent) and changed < :after
-        and kind = :kind and deleted_at is null and head is not null
+    select t.number, t.changed, 0
+    from thread t
+    left join search_thread i
+        on i.thread = t.number and i.changed = t.changed and i.form = :form
+    where t.recent >= :position >> 10 and t.changed > :position and i.thread is null
+        and {=wanted}
 ),
 chosen (number, is_indexed) as materialized (
-    select w.number, i.thread is not null
-    from wanted w
-    left join search_thread i
-        on i.thread = w.number and i.changed = w.changed and i.form = :form
-    where i.thread is null or w.number in (select value from json_each(:matching))
-    order by w.changed desc
-    limit :limit
+    select number, is_indexed from found order by changed desc limit :limit
 )
 select c.is_indexed, {t.thread_full}
 from chosen c join thread_full t on t.number = c.number

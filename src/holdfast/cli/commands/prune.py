@@ -10,6 +10,7 @@ from typing import Any
 import click
 import msgspec
 
+from holdfast._api.store import Store
 from holdfast._engine.upkeep.statistics import Statistics
 from holdfast._port import Pruned
 from holdfast.cli import _command, _status
@@ -85,7 +86,14 @@ def command(
         if thread is not None:
             thread_named(store, thread)  # tells a name that does not exist
         prune = partial(
-            store.prune, policy, thread=thread, agent=agent, owner=owner, prefix=prefix
+            _prune,
+            cli,
+            store,
+            policy,
+            thread=thread,
+            agent=agent,
+            owner=owner,
+            prefix=prefix,
         )
         if dry_run or not yes:
             before, going = store.stats(), prune(dry_run=True)
@@ -102,6 +110,18 @@ def command(
         gone = prune()
     cli.out.done("prune/1", _document(gone), ("removed ", ""), *_counted(gone))
     return _status.OK
+
+
+def _prune(
+    cli: Invocation,
+    store: Store,
+    policy: Retention,
+    *,
+    dry_run: bool = False,
+    **scope: str | None,
+) -> Pruned:
+    with cli.progress("Looking" if dry_run else "Pruning") as progress:
+        return store.prune(policy, dry_run=dry_run, progress=progress, **scope)
 
 
 def _policy(

@@ -13,7 +13,7 @@ from holdfast.cli._options import limit_option, option
 from holdfast.cli._text import size, time
 from holdfast.cli._waiting import waiting_mark
 from holdfast.cli.terminal.tables import Cell, spaced
-from holdfast.views.waiting import ThreadWaits, listed_thread, waiting_of
+from holdfast.views.waiting import ThreadWaits, all_waiting, listed_thread
 
 
 @_command.command("threads", stream=True)
@@ -30,7 +30,7 @@ def command(cli: Invocation, **wanted: Any) -> None:
     """
     with cli.reading() as store:
         found = store.threads(**wanted)
-        both = [(record, waiting_of(store, record)) for record in found]
+        both = list(zip(found, all_waiting(store, found), strict=True))
     lines = cli.out.table(starmap(_row, both), right=frozenset({1}))
     cli.out.listing(("thread", "threads"), starmap(listed_thread, both), lines)
 

@@ -1,0 +1,111 @@
+# ruff: noqa: PLR2004 - a test states its numbers where it uses them
+"""The queries by which a prune finds its work without reading the whole store."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from holdfast._engine.context import Context
+from holdfast._port import FamilySaves, FamilyThreads, Query, Surplus
+from holdfast._values.records import Page
+from holdfast.testing._bridge import finished
+from holdfast.testing._cases import Cases
+
+R = TypeVar("R")
+
+
+async def _scan(context: Context, query: Query[R]) -> Page[R]:
+    return await context.backend.scan(query)
+
+
+class SurplusTests(Cases):
+    """Which families may have checkpoints to remove, and what these families hold."""
+
+    def surplus(self, limit: int = 100, **fields: Any) -> dict[int, int]:
+        """The families of all pages, with how many checkpoints they have."""
+        sizes: dict[int, int] = {}
+        after: int | None = 0
+        while after is not None:
+            page = self.page_of(Surplus(limit=limit, after=after, **fields))
+            sizes |= {size.family: size.checkpoints for size in page}
+            after = page.cursor
+        return sizes
+
+    def page_of(self, query: Query[R]) -> Page[R]:
+        page: Page[R] = finished(self.store.runner.run(_scan, query))
+        return page
+
+    def test_families_with_a_thread_that_saved_more_are_found(self) -> None:
+        one, two, three = (self.filled(n, f"{n}")[0].family for n in (1, 2, 3))
+
+        assert self.surplus() == self.surplus(more_than=1) == {two: 2, three: 3}
+        assert self.surplus(more_than=2) == {three: 3}
+        assert self.surplus(more_than=3) == {}
+        assert one not in self.surplus()
+
+    def test_pages_of_any_size_together_give_all(self) -> None:
+        for n in range(6):
+            self.filled(2, f"{n}")
+            self.thread(f"{n}").fork(f"fork of {n}")
+        self.filled(1, "alone")
+
+        whole = self.surplus()
+
+        assert len(whole) == 6
+        assert list(whole) == sorted(whole)
+        assert [self.surplus(limit) for limit in (1, 2, 5, 13, 14)] == [whole] * 5
+
+    def test_each_fork_is_counted_by_itself(self) -> None:
+        saved = self.filled(2)
+        for n in range(3):
+            self.thread().fork(f"fork {n}").save({"n": 9})
+
+        assert self.surplus(more_than=2) == {}
+        self.thread("fork 1").save({"n": 10})
+        self.thread("fork 1").save({"n": 11})
+        assert self.surplus(more_than=2) == {saved[0].family: 7}
+
+    def test_a_checkpoint_that_is_no_head_is_found(self) -> None:
+        saved = self.filled(1)
+        fork = self.thread().fork("fork")
+        fork.save({"n": 2})
+        fork.rewind(saved[0])
+
+        assert self.surplus() == {saved[0].family: 2}
+
+    def test_only_what_was_saved_before_a_time_is_found(self) -> None:
+        self.filled(2, "old")
+        self.clock.advance(timedelta(hours=1))
+        time = self.clock()
+        self.filled(2, "new")
+        old = self.thread("old").head
+        assert old is not None
+
+        assert self.surplus(saved_before=time) == {old.family: 2}
+        assert self.surplus(saved_before=0) == {}
+
+    def test_what_deleted_threads_left_behind_is_found(self) -> None:
+        saved = self.filled(1)
+        self.thread().fork("fork")
+        self.thread().delete()
+
+        assert self.surplus(more_than=9, saved_before=0) == {saved[0].family: 1}
+
+    def test_several_families_are_read_at_once(self) -> None:
+        saved = {n: self.filled(n, f"{n}") for n in (1, 2, 3)}
+        self.thread("1").fork("fork").save({"n": 9})
+        self.thread("3").delete()
+        families = tuple(saved[n][0].family for n in (1, 3))
+
+        threads = self.page_of(FamilyThreads(families))
+        checkpoints = self.page_of(FamilySaves(families))
+
+        assert [(t.id, t.deleted_at is None) for t in threads] == [
+            ("1", True),
+            ("3", False),
+            ("fork", True),
+        ]
+        fork = self.thread("fork").head
+        assert list(checkpoints) == [saved[1][0], fork]
+        assert len(self.page_of(FamilySaves(()))) == 0

@@ -1,0 +1,120 @@
+"""The search index on PostgreSQL: it is continued, and drops what is gone."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+import holdfast
+from holdfast import Retention
+from holdfast._engine.search import index
+from holdfast.backends.postgres import _search
+from holdfast.testing import FakeClock, raises
+from holdfast.testing._search import places, user
+from support import databases, servers
+
+
+@pytest.fixture(scope="module", params=databases.CORNERS, ids="-".join)
+def corner(request):
+    """A server, and a door to it."""
+    return request.param
+
+
+@pytest.fixture
+def place(corner):
+    with databases.place(servers.shared(corner[0])) as place:
+        yield place
+
+
+@pytest.fixture
+def door(corner):
+    return corner[1]
+
+
+class Killed(BaseException):
+    """What no code catches."""
+
+
+def _talk(store, *names, text="needle"):
+    for name in names:
+        store.conversations.create(name, messages=[user(f"{text} in {name}")])
+
+
+def _found(store, text="needle"):
+    return [name for name, _ in places(store.search(text, limit=None))]
+
+
+def test_the_next_search_goes_on_where_one_was_killed(place, door, monkeypatch):
+    monkeypatch.setattr(index, "PAGE", 3)
+    told = []
+
+    def kill(done, total):
+        if done == 6:
+            raise Killed
+
+    with place.open(door) as store:
+        _talk(store, *"abcdefghij")
+        with raises(Killed):
+            store.search("needle", progress=kill)
+        store.search("needle", progress=lambda *step: told.append(step))
+
+        assert told == [(3, 4), (4, 4)]
+        assert _found(store) == [*"jihgfedcba"]
+
+
+def test_what_was_adopted_behind_the_last_search_is_found(place):
+    def stop(done, total):
+        if done == 1:
+            raise Killed
+
+    with holdfast.open(":memory:") as source, place.open() as store:
+        _talk(source, "a", "b")
+        source.conversations.add("a", user("more"))
+        with raises(Killed):
+            source.copy_to(store, progress=stop)
+        assert _found(store) == ["a"]
+        source.copy_to(store)
+
+        assert _found(store) == ["a", "b"]
+
+
+def test_what_was_deleted_leaves_the_index_also_after_its_tombstone_is_gone(place):
+    clock = FakeClock()
+    with place.open(clock=clock) as store:
+        _talk(store, "a", "b")
+        store.search("needle")
+        store.conversations.delete("a")
+        clock.advance(timedelta(days=31))
+        store.prune(Retention(last=1))
+
+        store.search("needle")
+
+    for table in ("search_thread", "search_stretch"):
+        assert place.run(f"select count(*) from hf.{table}") == [(1,)]
+
+
+def test_a_frequent_word_is_found_as_a_rare_one_is(place, door, monkeypatch):
+    with place.open(door) as store:
+        _talk(store, "a", "b", text="fox")
+        _talk(store, *(f"{n}" for n in range(60)), text="hen")
+        rare = _found(store, "fox"), _found(store, "hen")
+
+        monkeypatch.setattr(_search, "EVEN", 0)
+
+        assert (_found(store, "fox"), _found(store, "hen")) == rare
+        assert rare[0] == ["b", "a"]
+        assert len(rare[1]) == 60
+
+
+def test_a_search_in_a_transaction_of_the_caller_lets_others_index(place):
+    with place.open() as store, place.open(busy_timeout=2) as other:
+        _talk(store, "a")
+        with place.connect() as connection:
+            within = store.using(connection)
+            within.conversations.add("a", user("more of it"))
+            assert _found(within, "more of") == ["a"]
+
+            assert _found(other) == ["a"]
+            assert place.run("select count(*) from hf.search_stretch") == [(1,)]
+        connection.close()
