@@ -113,9 +113,8 @@ def _measure(turns: int, *sides: Callable[[], Opened]) -> list[Measured]:
     for _ in range(FIRST_LOADS):
         for opened, result in zip(sides, measured, strict=True):
             with opened() as saver:
-                load = partial(
-                    Talk(saver, delta_state()).app.get_state, config_of(CHAT)
-                )
+                app = Talk(saver, delta_state()).app
+                load = partial(app.get_state, config_of(CHAT))
                 result.first_loads.append(cost_of(load))
     return measured
 
