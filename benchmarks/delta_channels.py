@@ -27,15 +27,17 @@ from holdfast.adapters.langgraph import HoldfastSaver
 
 # Two writes a turn: after so many turns LangGraph stores the channel whole again.
 CYCLE = 50
+FIRST_LOADS = 10
 
 Opened = AbstractContextManager[Any]
 
 
 class Measured(NamedTuple):
-    """What each turn and each load of a cycle cost."""
+    """What each turn and each load of a cycle cost, and loads by new savers."""
 
     turns: list[Cost]
     loads: list[Cost]
+    first_loads: list[Cost]
 
 
 def delta_channels(bench: Bench) -> None:
@@ -78,7 +80,7 @@ def _report(
                 mean(getattr(cost, kind) for cost in getattr(side, what))
                 for side in measured
             )
-            name = f"{work}: {what}, {kind} time against {peer}"
+            name = f"{work}: {what.replace('_', ' ')}, {kind} time against {peer}"
             bench.rows.append(Row(name, times(one, other, peer), one / other, 1.0))
 
 
@@ -86,13 +88,16 @@ def _report(
 
 
 def _measure(turns: int, *sides: Callable[[], Opened]) -> list[Measured]:
-    """Both sides of a comparison, turn by turn; only the last cycle is measured."""
+    """Both sides of a comparison, turn by turn; only the last cycle is measured.
+
+    It ends one turn before the channel would be stored whole, with the longest chain.
+    """
     for opened in sides:
         with opened() as saver:
             talk = Talk(saver, delta_state())
-            for _ in range(turns - CYCLE):
+            for _ in range(turns - CYCLE - 1):
                 talk.turn(CHAT)
-    measured = [Measured([], []) for _ in sides]
+    measured = [Measured([], [], []) for _ in sides]
     with sides[0]() as one, sides[1]() as other:
         talks = [Talk(one, delta_state()), Talk(other, delta_state())]
         pairs = list(zip(talks, measured, strict=True))
@@ -104,7 +109,13 @@ def _measure(turns: int, *sides: Callable[[], Opened]) -> list[Measured]:
             pairs.reverse()
         for talk in talks:
             found = talk.app.get_state(config_of(CHAT)).values["messages"]
-            assert len(found) == 2 * turns
+            assert len(found) == 2 * (turns - 1)
+    for _ in range(FIRST_LOADS):
+        for opened, result in zip(sides, measured, strict=True):
+            with opened() as saver:
+                app = Talk(saver, delta_state()).app
+                load = partial(app.get_state, config_of(CHAT))
+                result.first_loads.append(cost_of(load))
     return measured
 
 

@@ -217,6 +217,22 @@ class Requests(Layer):
 WIDE = {f"{'a long name ' * 9}{n}": str for n in range(3)}
 
 
+def test_what_a_chain_begins_with_is_read_once():
+    layer, counts = Requests(SqliteBackend(":memory:")), []
+    _port.run(layer.ready())
+    with holdfast.Store(context_over(layer, {})) as store:
+        graph = grown(HoldfastSaver(store), "t", 4)
+        for _ in range(3):
+            long = {"seldom": ["a long text " * 30], "plain": []}
+            graph.invoke(long, thread("t"))
+        for _ in range(3):
+            layer.count = 0
+            assert len(graph.get_state(thread("t")).values["seldom"]) == 14
+            counts.append(layer.count)
+
+    assert counts == [6, 5, 5]
+
+
 def test_a_long_chain_is_read_in_as_few_requests_as_a_short_one():
     notes = Annotated[list[str], delta.DeltaChannel(extended)]
     builder = StateGraph(TypedDict("Wide", {"notes": notes, **WIDE}))

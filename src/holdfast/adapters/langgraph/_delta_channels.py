@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, cast
 from langchain_core.runnables import RunnableConfig
 
 from holdfast._engine.context import Context
-from holdfast._engine.threads.drafts import read_values_of
+from holdfast._engine.threads.drafts import read_values, read_values_of
 from holdfast._messages.langgraph_form import PARENT
 from holdfast._messages.transcript import fields_of, parts_of
 from holdfast._port import Ancestors
@@ -180,9 +180,16 @@ async def _target(context: Context, config: RunnableConfig) -> GraphCheckpoint |
 
 
 async def _stored(context: Context, source: _Source) -> dict[str, Any]:
-    """The values of channels that a checkpoint has stored."""
+    """The values of channels that a checkpoint has stored.
+
+    Their bytes stay in the cache: the next fifty turns or so begin with them.
+    """
     names = {channel_name(channel): channel for channel in source.stored}
-    found = await read_values_of(context, source.checkpoint, *names)
+    # The name of a thread has no NUL: this is no thread's own place.
+    place = "\0".join((source.checkpoint.thread, *sorted(names)))
+    known = context.known(place, source.checkpoint)
+    found = await read_values(context, known, [*names])
+    context.cache.give(place, known)
     return {names[name]: value for name, value in found.items()}
 
 
