@@ -169,7 +169,7 @@ class InOrderOfNumbers(Layer):
     """Gives segments by their numbers instead of in the order of the runs."""
 
     async def segments(self, family, runs):
-        return sorted(await super().segments(family, runs))
+        return sorted(await super().segments(family, runs), key=lambda s: s.number)
 
 
 class AlwaysKnown(Layer):

@@ -38,8 +38,7 @@ async def expired(context: Context, family: int, before: int) -> list[Write]:
     keys: dict[str, list[str]] = defaultdict(list)
     for effect in old:
         keys[effect.thread] += _keys(effect)
-    staying = {effect.checkpoint for effect in found if effect not in old}
-    for thread, key in await _unneeded(context, family, staying):
+    for thread, key in await _unneeded(context, family, old, found):
         keys[thread].append(key)
     for thread, key in await _indexed(context, family, {e.place for e in old}):
         keys[thread].append(key)
@@ -92,14 +91,19 @@ def _keys(effect: Effect) -> list[str]:
 
 
 async def _unneeded(
-    context: Context, family: int, anchors: Iterable[str | None]
+    context: Context, family: int, old: list[Effect], found: list[Effect]
 ) -> list[tuple[str, str]]:
-    """The threads and keys of entries that name successors of no such anchor."""
+    """The threads and keys of entries that name successors for old effects only."""
     query = FamilyEntries(family=family, prefix=ANCHOR)
     entries = await context.backend.scan(query)
     later = successors_in(entries)
-    needed = {id_ for anchor in anchors if anchor for id_ in reached(anchor, later)}
-    return [(e.thread, e.key) for e in entries if anchor_of(e.key) not in needed]
+
+    def anchors(effects: Iterable[Effect]) -> set[str]:
+        own = {effect.checkpoint for effect in effects if effect.checkpoint}
+        return {id_ for anchor in own for id_ in reached(anchor, later)}
+
+    gone = anchors(old) - anchors(effect for effect in found if effect not in old)
+    return [(e.thread, e.key) for e in entries if anchor_of(e.key) in gone]
 
 
 async def _indexed(
