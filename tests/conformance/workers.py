@@ -7,6 +7,7 @@ from typing import Any
 import holdfast
 from conformance.effects import ASKED, Killed, PaymentCases
 from holdfast.errors import Conflict
+from holdfast.retention import Retention
 from holdfast.strategy import never
 from holdfast.testing._raises import raises
 from support.payments import asking_to_pay, make, pay
@@ -98,6 +99,19 @@ class SeveralWorkersTests(PaymentCases):
 
         run.add({"role": "user", "content": "again"})
         assert [m["content"] for m in self.run().messages][1:] == ["again"]
+
+    def test_a_call_made_after_its_checkpoint_was_pruned_is_on_the_line(self) -> None:
+        run = self.asked()
+        run.llm_response(asking_to_pay("call-1", "a1"))
+        run.save()
+        self.store.conversations.update("c", title="Payments")
+        self.store.prune(Retention(last=1, labelled=False))
+
+        run.call("call-1")
+
+        made = self.store.conversations.thread("c").effects()
+        assert [effect.call_id for effect in made] == ["call-1"]
+        assert self.run().compensate() == holdfast.effects.Compensation()
 
     def test_an_effect_is_not_taken_over_while_it_is_undone(self) -> None:
         run = self.paid(tools=self.bank.tools(undo=self.die))

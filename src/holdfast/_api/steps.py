@@ -270,6 +270,8 @@ class Steps:
             made = recording.journaled(made.call, tool)
             await self._reserve(made)
             await self._runner.save(calls.begin, made, permitted)
+        if recording.checkpoint is not None and made.anchor == recording.checkpoint.id:
+            await self._runner.save(storage.anchor_call, made)
         return permitted
 
     async def _reserve(self, made: JournaledCall) -> None:

@@ -11,19 +11,21 @@ from msgspec.structs import replace
 from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
 from holdfast._engine.effects import ledger
-from holdfast._engine.effects.calls import find_status
+from holdfast._engine.effects.calls import JournaledCall, find_status
 from holdfast._engine.effects.line import Line
 from holdfast._engine.effects.lines import line_at
 from holdfast._engine.records import agent_checkpoints as pins
 from holdfast._engine.records import agents, conversations
 from holdfast._engine.records.conversations import thread_of
 from holdfast._engine.threads import moves, pending, save
+from holdfast._engine.threads.anchors import name_successor
 from holdfast._engine.threads.drafts import (
     AmendDraft,
     Amendment,
     ListsDraft,
     NextState,
     StateTexts,
+    read_values_of,
 )
 from holdfast._engine.threads.lineage import Reference
 from holdfast._engine.threads.load import loaded
@@ -35,9 +37,9 @@ from holdfast._engine.threads.pending import (
 )
 from holdfast._engine.threads.references import head_moves
 from holdfast._messages.attachments import Stored, kept, whole
-from holdfast._messages.call_keys import key_of
+from holdfast._messages.call_keys import key_of, position_of
 from holdfast._messages.tally import Tally
-from holdfast._messages.transcript import open_calls
+from holdfast._messages.transcript import open_calls, parts_of
 from holdfast._port import CheckpointKey, Start
 from holdfast._values.manifest import Value
 from holdfast._values.records import UNSET, Checkpoint, ThreadRecord
@@ -279,6 +281,24 @@ def _moved(conversation: str, thread: str, found: Checkpoint | None) -> Conflict
         thread=thread,
         found=found,
     )
+
+
+async def anchor_call(context: Context, made: JournaledCall) -> None:
+    """Name the head as what has a call, if the checkpoint of the call was removed.
+
+    Another worker may have gone on from there, and a prune come between. It is looked
+    up after the call was recorded: a later prune names a successor by itself.
+    """
+    record, anchor = await context.find_thread(made.thread), made.anchor
+    if record is None or record.head is None or anchor in (None, record.head.id):
+        return
+    [found] = await context.backend.read([CheckpointKey(record.family, anchor)])
+    if found is not None:
+        return
+    values = await read_values_of(context, record.head, "messages")
+    messages, id_ = parts_of(values.get("messages")), made.call.id
+    if position_of(messages, id_) is not None and key_of(messages, id_) == made.key:
+        await name_successor(context, made.thread, [anchor], record.head.id)
 
 
 class _Continuation:
