@@ -23,6 +23,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 import holdfast
 from holdfast import Conflict, Retention
 from holdfast.strategy import after_reply, after_tool_batch, never
+from support.effort import THOROUGH
 
 PEOPLE = ("bob", "eve")
 THREADS = ("main", "fork")
@@ -507,4 +508,6 @@ def unanswered(messages: Iterable[Any]) -> set[str]:
 
 TestWorkers = Workers.TestCase
 # An example takes five times as long as one of the machine with one worker a thread.
-TestWorkers.settings = settings(max_examples=max(5, settings().max_examples // 3))
+TestWorkers.settings = settings(
+    max_examples=max(5, settings().max_examples // 3), derandomize=not THOROUGH
+)
