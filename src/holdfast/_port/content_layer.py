@@ -166,7 +166,7 @@ class ContentLayer(Layer):
             texts = tuple(map(self.encode_text, query.texts))
             return cast("Query[R]", replace(query, texts=texts))
         if isinstance(query, Threads):
-            # The backend cannot look into what it stores; whoever asks does.
+            # The backend cannot look into what it stores; the caller does.
             return cast("Query[R]", replace(query, metadata=()))
         return query
 

@@ -84,7 +84,7 @@ class Threads(Query[ThreadRecord], frozen=True, kw_only=True):
     Tombstones and threads that were never saved to are left out unless ``every``;
     threads of the kind ``without`` are left out always. One of the texts of each of
     ``metadata`` must be in a thread's encoded metadata. It is no mistake to give others
-    too: whoever asks looks again.
+    too: the caller looks again.
     """
 
     kind: str | None = None

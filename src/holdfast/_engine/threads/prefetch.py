@@ -95,7 +95,7 @@ async def prefetched(
     pieces = {
         (key.family, key.runs): list(piece.segments)
         for key, piece in zip(keys, found, strict=True)
-        if piece is not None  # whoever reads it finds out why
+        if piece is not None  # the operation that reads it tells why
     }
     return replace(context, backend=_Prefetched(context.backend, pieces))
 

@@ -234,8 +234,8 @@ begin
 end $$;
 
 -- Locks the threads of a transaction of several changes until it ends, all at once and
--- always in one order: by family and number. Whoever locks them one by one, in the order
--- of its changes, can meet another that comes from the other side. `names` are the
+-- always in one order: by family and number. A transaction that locks them one by one, in
+-- the order of its changes, can meet another that comes from the other side. `names` are the
 -- threads that are changed; of the families in `whole` every thread is held, so that
 -- none of their checkpoints is removed; from those in `thinned` the transaction removes
 -- checkpoints or threads.
