@@ -34,13 +34,15 @@ class IndexBatch(msgspec.Struct, frozen=True, kw_only=True):
 
     An index of another form is given up: it counts as complete up to no change. After
     the updates it counts as complete up to the change ``up_to``, if every thread that
-    changed until then is in it as it is; the backend looks.
+    changed until then is in it as it is; the backend looks. With ``is_last`` no other
+    batch follows for now: the backend may put in order what many of them have left.
     """
 
     form: int
     without: str
     threads: tuple[Indexing, ...]
     up_to: int | None = None
+    is_last: bool = False
 
 
 class Relink(msgspec.Struct, frozen=True):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import random
 import re
+from contextlib import contextmanager
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import apsw
@@ -385,6 +388,47 @@ def test_a_long_conversation_is_indexed_a_part_at_a_time(memory, monkeypatch):
     assert steps == [(0, 1, 3), (0, 1, 6), (0, 1, 9), (1, 1, 10)]
     assert stretches(memory)[:6] == begun
     assert places(found) == [("c", 7)]
+
+
+def test_what_the_first_search_leaves_is_merged_in_steps(memory, monkeypatch):
+    """A search looks into every part of the index, and each transaction leaves one."""
+    monkeypatch.setattr(index, "BATCH", STRETCH)
+    monkeypatch.setattr(_search, "STEP", 1)
+    chance = random.Random(1)
+    for number in range(5):
+        messages = [user(f"needle{number}. {chance.randbytes(STRETCH).hex()}")]
+        memory.conversations.create(f"{number}", messages=messages)
+    statements = []
+    with traced(memory, statements):
+        memory.search("needle")
+
+    merges = [n for n, sql in enumerate(statements) if "('merge'" in sql]
+    assert len(merges) > 2
+    assert all("commit" in statements[a:b] for a, b in pairwise(merges))
+    assert (parts(memory), merging(memory)) == (1, 8)
+    memory.conversations.add("1", user("more"))
+    assert places(memory.search("needle3")) == [("3", 0)]
+    assert (parts(memory), merging(memory)) == (2, 8)
+
+
+@contextmanager
+def traced(store, statements):
+    def note(event):
+        statements.append(event["sql"])
+
+    writer(store).trace_v2(apsw.SQLITE_TRACE_STMT, note)
+    yield
+    writer(store).trace_v2(0, None)
+
+
+def parts(store):
+    sql = "select count(distinct segid) from search_text_idx"
+    return writer(store).execute(sql).get
+
+
+def merging(store):
+    sql = "select v from search_text_config where k = 'automerge'"
+    return writer(store).execute(sql).get
 
 
 def test_an_update_made_from_something_older_changes_nothing(memory):

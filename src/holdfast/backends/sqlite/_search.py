@@ -49,6 +49,11 @@ FEW_GRAMS, MOST_GRAMS = 8, 32
 SAMPLE, EVEN = 256, 500
 # So many matches are sorted in any case.
 FEW = 200
+# The setting of an index that is being filled, see `create` in ``search.sql``.
+FILLING = 64
+# The number of pages that are written in one step of merging. SQLite counts fewer
+# changes than this if there was nothing left to merge.
+STEP, SOME_WORK = 256, 2
 TABLES = (
     "search_state",
     "search_thread",
@@ -223,8 +228,11 @@ def _grams(texts: Sequence[str]) -> str:
 # --- writing --------------------------------------------------------------------------
 
 
-def write_index(db: apsw.Connection, batch: IndexBatch) -> None:
-    """Bring the index of some threads up to date, in one transaction."""
+def write_index(db: apsw.Connection, batch: IndexBatch) -> bool:
+    """Bring the index of some threads up to date, in one transaction.
+
+    True if `merge` is to be called now, until it has done everything.
+    """
     with transaction(db):
         if not exists(db):
             rows(db, "create")
@@ -233,6 +241,22 @@ def write_index(db: apsw.Connection, batch: IndexBatch) -> None:
         _write_threads(db, batch.threads)
         if batch.up_to is not None:
             _advance(db, batch, batch.up_to)
+        return batch.is_last and rows(db, "merging") == [(FILLING,)]
+
+
+def merge(db: apsw.Connection, *, begin: bool) -> bool:
+    """Merge some of what filling the index has left; true if that was all.
+
+    Each call is a short transaction, so that others can write in between. What a kill
+    interrupts, the next search that indexes something continues.
+    """
+    with transaction(db):
+        before = db.total_changes()
+        rows(db, "merge", pages=-STEP if begin else STEP)
+        is_done = db.total_changes() - before < SOME_WORK
+        if is_done:
+            rows(db, "settle")
+        return is_done
 
 
 def _write_threads(db: apsw.Connection, updates: Sequence[Indexing]) -> None:
