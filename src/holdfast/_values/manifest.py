@@ -120,7 +120,7 @@ def _decoded(checkpoint: Checkpoint) -> Manifest:
     return Manifest("mapping" in decoded, values, decoded["block"])
 
 
-def _entries(decoded: dict[str, Any]) -> dict[str, Any]:
+def _entries(decoded: dict[str, dict[str, Any]]) -> dict[str, Any]:
     return decoded["mapping" if "mapping" in decoded else "single"]
 
 

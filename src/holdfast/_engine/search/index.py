@@ -180,7 +180,7 @@ class _Indexer:
 
 
 def _head(stale: Stale) -> Checkpoint | None:
-    return stale.thread and stale.thread.head
+    return stale.thread.head if stale.thread else None
 
 
 def _state_size(stale: Stale) -> int:

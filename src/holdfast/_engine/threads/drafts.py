@@ -293,7 +293,7 @@ async def read_ropes(
     found = await context.backend.read(keys)
     unpack = context.packer.unpack
     return [
-        pieces and read_body(rope, await unpack(pieces.segments))
+        read_body(rope, await unpack(pieces.segments)) if pieces else None
         for (_, rope), pieces in zip(ropes, found, strict=True)
     ]
 
