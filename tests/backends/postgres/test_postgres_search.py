@@ -119,3 +119,15 @@ def test_a_search_in_a_transaction_of_the_caller_lets_others_index(place):
             assert _found(other) == ["a"]
             assert place.run("select count(*) from hf.search_stretch") == [(1,)]
         connection.close()
+
+
+def test_the_next_search_makes_the_index_that_a_killed_one_did_not(place, door):
+    made = "select to_regclass('hf.search_stretch_text') is not null"
+    with place.open(door) as store:
+        _talk(store, "a", "b")
+        assert _found(store) == ["b", "a"]
+        assert place.run(made) == [(True,)]
+        place.run("drop index hf.search_stretch_text")
+
+        assert _found(store) == ["b", "a"]
+        assert place.run(made) == [(True,)]

@@ -45,6 +45,12 @@ async def exists(db: Statements) -> bool:
     return await db.row("exists") == (True,)
 
 
+async def _made(db: Statements) -> tuple[bool, bool]:
+    """Whether there are the tables, and whether their texts have an index."""
+    [(tables, index)] = await db.rows("made")
+    return tables, index
+
+
 # --- reading --------------------------------------------------------------------------
 
 
@@ -59,11 +65,12 @@ async def read_outdated(db: Statements, query: Outdated, last: int) -> Page[Stal
 
     Later changes can still get company: a number is taken before it is committed.
     """
-    if not await exists(db):
+    made, is_whole = await _made(db)
+    if not made:
         return Page((), 0)
     position = await _position(db, query.form)
     after = position if query.after is None else query.after
-    if after >= last:
+    if after >= last and is_whole:
         return Page(())
     limit = LATEST if query.limit is None else query.limit
     about = {"form": query.form, "without": query.without, "limit": limit}
@@ -164,10 +171,11 @@ def _escaped(text: str) -> str:
 # --- writing --------------------------------------------------------------------------
 
 
-async def create(db: Statements, schema: str) -> None:
-    """Make the tables, if they are missing."""
-    if await exists(db):
-        return
+async def create(db: Statements) -> bool:
+    """Make the tables, if they are missing; whether their texts have an index."""
+    made, is_whole = await _made(db)
+    if made:
+        return is_whole
     await db.rows("lock")
     await db.rows("create_extension")
     await db.rows("create_state_table")
@@ -175,6 +183,17 @@ async def create(db: Statements, schema: str) -> None:
     await db.rows("create_thread_index")
     await db.rows("create_stretch_table")
     await db.rows("distribute")
+    return False
+
+
+async def create_text_index(db: Statements, schema: str) -> None:
+    """Make the index over the texts, if it is missing.
+
+    It takes longer to keep an index while the table is filled than to make it then. No
+    save has to wait for it, only other searches that write to the table. A search that
+    is killed here leaves it to the next one.
+    """
+    await db.rows("lock")
     [(home,)] = await db.rows("extension_schema")
     checked_schema(home)
     await db.run(

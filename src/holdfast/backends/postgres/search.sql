@@ -12,6 +12,11 @@
 -- name: exists
 select to_regclass('hf.search_stretch') is not null
 
+-- name: made
+-- Whether there are the tables, and the index over the texts.
+select to_regclass('hf.search_stretch') is not null,
+    to_regclass('hf.search_stretch_text') is not null
+
 -- name: lock
 -- One at a time makes the tables, and the extension, which is for the whole database.
 select pg_advisory_xact_lock(hashtext('holdfast search'))
@@ -55,7 +60,7 @@ create table if not exists hf.search_stretch (
 )
 
 -- name: distribute
--- Before the index over the texts is made, which is then made on every shard.
+-- The index over the texts is made later, and then on every shard.
 select hf.distribute_search()
 
 -- name: position
@@ -136,7 +141,8 @@ select exists (
     select 1
     from hf.thread t
     left join hf.search_thread i on i.family = t.family and i.thread = t.number
-    where {=outdated} and t.changed <= :up_to)
+    where {=outdated} and t.recent <= cast(:up_to as bigint) >> 10
+        and t.changed <= :up_to)
 
 -- name: outdated_count
 select count(*)

@@ -109,7 +109,7 @@ def read_outdated(db: apsw.Connection, query: Outdated) -> Page[Stale]:
         position = _position(db, query.form)
         after = position if query.after is None else query.after
         last = _last_change(db)
-        if after >= last:
+        if after >= last and not _is_filling(db):
             return Page(())
         limit = LATEST if query.limit is None else query.limit
         about = {"form": query.form, "without": query.without, "limit": limit}
@@ -241,14 +241,19 @@ def write_index(db: apsw.Connection, batch: IndexBatch) -> bool:
         _write_threads(db, batch.threads)
         if batch.up_to is not None:
             _advance(db, batch, batch.up_to)
-        return batch.is_last and rows(db, "merging") == [(FILLING,)]
+        return batch.is_last and _is_filling(db)
+
+
+def _is_filling(db: apsw.Connection) -> bool:
+    """Whether what filled the index has still to be merged."""
+    return rows(db, "merging") == [(FILLING,)]
 
 
 def merge(db: apsw.Connection, *, begin: bool) -> bool:
     """Merge some of what filling the index has left; true if that was all.
 
     Each call is a short transaction, so that others can write in between. What a kill
-    interrupts, the next search that indexes something continues.
+    interrupts, the next search continues.
     """
     with transaction(db):
         before = db.total_changes()
