@@ -15,7 +15,7 @@ from holdfast._values.records import Checkpoint, Entry, Move, Run, Segment, Thre
 Renumber: TypeAlias = Callable[[int], int]
 
 
-class Indexing(msgspec.Struct, frozen=True, kw_only=True):
+class Indexing(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """An update of the index: it has ``found`` of a thread and gets ``becomes``.
 
     ``texts`` are the texts of the last stretches; the earlier stretches are in the

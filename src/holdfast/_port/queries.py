@@ -158,7 +158,7 @@ class CheckpointEntries(Query[Entry], frozen=True, kw_only=True):
     checkpoints: tuple[str, ...]
 
 
-class Stale(msgspec.Struct, frozen=True):
+class Stale(msgspec.Struct, frozen=True, gc=False):
     """A thread that is not indexed as it is, and what the index has of it.
 
     There is no ``thread`` if its record is damaged, or if it is gone and only the index

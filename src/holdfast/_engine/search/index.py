@@ -36,7 +36,7 @@ BATCH = 1 << 19
 LEAST = 64
 # The number of threads in a page of outdated ones, and about how many bytes of their
 # states are read at once.
-PAGE = 2000
+PAGE = 1000
 AT_ONCE = 1 << 20
 
 # How many of the first stretches of a thread are kept as they are.
@@ -168,14 +168,10 @@ class _Indexer:
         stretches = found.stretches[: self.count_kept(found, texts)]
         first = stretches[-1].last + 1 if stretches else 0
         for part, is_last in _parts(list(divided(texts, first))):
-            stretches += tuple(passage.stretch for passage in part)
+            stretches += tuple([passage.stretch for passage in part])
             becomes = Indexed(stale.changed if is_last else -1, FORM, stretches)
-            yield Indexing(
-                number=number,
-                found=found,
-                becomes=becomes,
-                texts=tuple(passage.text for passage in part),
-            )
+            new = tuple([passage.text for passage in part])
+            yield Indexing(number=number, found=found, becomes=becomes, texts=new)
             found = becomes
 
 
