@@ -213,6 +213,37 @@ select c.is_indexed, {t.thread_full}
 from chosen c join thread_full t on t.number = c.number
 order by t.changed desc
 
+-- name: reach
+-- How far back the last changes of about so many threads reach, and how many there are.
+-- It always is before `after`.
+select coalesce(min(recent), 0) << 10, count(*) from (
+    select recent from thread where recent <= (:after - 1) >> 10
+    order by recent desc limit :reach)
+
+-- name: looked_up
+-- Of the threads used last, those that match, and those that are not indexed as they are.
+with matched (number) as materialized (
+    select rowid from search_text where search_text match :grams
+),
+chosen (number, is_indexed) as materialized (
+    select t.number, i.thread is not null
+    from thread t
+    left join search_thread i
+        on i.thread = t.number and i.changed = t.changed and i.form = :form
+    where t.recent >= :down_to >> 10 and t.recent <= :after >> 10 and {=wanted}
+        and (i.thread is null or exists (
+            select 1 from search_stretch s
+            where s.thread = t.number and s.number in matched))
+    order by t.changed desc
+    limit :limit
+)
+select case when c.is_indexed then (
+        select json_group_array(json_array(s.first, s.last)) from search_stretch s
+        where s.thread = c.number and s.number in matched) end,
+    {t.thread_full}
+from chosen c join thread_full t on t.number = c.number
+order by t.changed desc
+
 -- name: check
 select integrity_check from pragma_integrity_check(:table)
 
