@@ -95,15 +95,25 @@ def test_what_was_deleted_leaves_the_index_also_after_its_tombstone_is_gone(plac
         assert place.run(f"select count(*) from hf.{table}") == [(1,)]
 
 
+def _pages(store, text, limit):
+    found = [store.search(text, limit=limit)]
+    while found[-1].cursor is not None:
+        found.append(store.search(text, limit=limit, after=found[-1].cursor))
+    return [name for page in found for name, _ in places(page)]
+
+
 def test_a_frequent_word_is_found_as_a_rare_one_is(place, door, monkeypatch):
     with place.open(door) as store:
         _talk(store, "a", "b", text="fox")
         _talk(store, *(f"{n}" for n in range(60)), text="hen")
         rare = _found(store, "fox"), _found(store, "hen")
 
-        monkeypatch.setattr(_search, "EVEN", 0)
+        monkeypatch.setattr(_search, "EVEN", 1e-9)
+        # So that what is looked up does not reach far, and more pages follow.
+        monkeypatch.setattr(_search, "ENOUGH", 1)
 
         assert (_found(store, "fox"), _found(store, "hen")) == rare
+        assert _pages(store, "hen", limit=7) == rare[1]
         assert rare[0] == ["b", "a"]
         assert len(rare[1]) == 60
 

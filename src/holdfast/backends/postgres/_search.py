@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import ceil
 from typing import Any
 
 from holdfast._port import (
@@ -33,11 +34,14 @@ from holdfast.backends.postgres._statements import Statements, checked_schema
 
 # How many patterns the statement gives to the index, which cannot look up an array.
 ASKED = 4
-# A text is frequent if it takes longer to sort all stretches that match than to read
-# the threads used last until there are as many matches as a page has. Measured: 25 µs
-# for a stretch, 100 µs for a thread, 20 matches in a page. If a share of all stretches
-# match, both take equally long where share * share * stretches is EVEN.
-SAMPLE, EVEN = 64, 80
+# A text is frequent if it takes longer to sort all stretches that match than to look up
+# the threads used last until there are as many matches as a page has. Measured: 50 µs
+# for a stretch, 8 µs for a thread, 25 matches in a page. If a share of all stretches
+# match, both take equally long where share * share * stretches is EVEN. Those of an
+# owner or agent are not found by their last use; they are read instead, 100 µs each.
+SAMPLE, EVEN, EVEN_FILTERED = 128, 4, 80
+# So many matches are to be among the threads that are looked up.
+ENOUGH = 25
 
 
 async def exists(db: Statements) -> bool:
@@ -121,30 +125,57 @@ async def read_candidates(db: Statements, query: Candidates) -> Page[Candidate] 
     patterns = [
         f"%{_escaped(text)}%" for text in sorted(query.texts, key=len, reverse=True)
     ]
-    if query.quick and await _is_frequent(db, patterns):
-        return None
-    found = await db.rows(
-        "candidates",
-        **_asked(patterns),
-        position=await _position(db, query.form),
-        form=query.form,
-        kind=query.kind,
-        without=query.without,
-        owner=query.owner,
-        agent=query.agent,
-        after=LATEST if query.after is None else query.after,
-        limit=query.limit,
-    )
-    items = tuple(map(_candidate, found))
-    full = bool(items) and len(items) == query.limit
-    return Page(items, items[-1].thread.changed if full else None)
+    if query.quick:
+        share, frequency = await _frequency(db, patterns)
+        is_filtered = query.owner is not None or query.agent is not None
+        if is_filtered and frequency >= EVEN_FILTERED:
+            return None
+        if frequency >= EVEN and not is_filtered:
+            return await _looked_up(db, query, patterns, share)
+    values = _values(query) | _asked(patterns)
+    position = await _position(db, query.form)
+    found = await db.rows("candidates", position=position, **values)
+    return _page(query, found, None)
 
 
-async def _is_frequent(db: Statements, patterns: Sequence[str]) -> bool:
+async def _frequency(db: Statements, patterns: Sequence[str]) -> tuple[float, float]:
+    """The share of stretches that match, and what decides about the way."""
     about = {"patterns": texts(patterns), "sample": SAMPLE}
     [(matches, of, threads)] = await db.rows("frequency", **about)
     share = matches / max(of, 1)
-    return bool(share * share * threads >= EVEN)
+    return share, share * share * threads
+
+
+async def _looked_up(
+    db: Statements, query: Candidates, patterns: Sequence[str], share: float
+) -> Page[Candidate]:
+    """The threads that match among so many used last that a page may be filled."""
+    values = _values(query)
+    reach = ceil(ENOUGH / share)
+    about = {"form": query.form, "after": values["after"], "reach": reach}
+    [(down_to, count, position)] = await db.rows("reach", **about)
+    about = {"patterns": texts(patterns), "down_to": down_to, "position": position}
+    found = await db.rows("looked_up", **about, **values)
+    return _page(query, found, down_to if count == reach else None)
+
+
+def _page(query: Candidates, found: list[Row], rest: int | None) -> Page[Candidate]:
+    items = tuple(map(_candidate, found))
+    is_full = bool(items) and len(items) == query.limit
+    return Page(items, items[-1].thread.changed if is_full else rest)
+
+
+def _values(query: Candidates) -> dict[str, Any]:
+    """What the statements ask about the threads."""
+    return {
+        "form": query.form,
+        "kind": query.kind,
+        "without": query.without,
+        "owner": query.owner,
+        "agent": query.agent,
+        "after": LATEST if query.after is None else query.after,
+        "limit": query.limit,
+    }
 
 
 def _candidate(row: Row) -> Candidate:

@@ -36,6 +36,8 @@ SAMPLE = 1024
 # From here on threads are looked up, and from here on they are read; the latter comes
 # sooner if only those of an owner or agent are asked for, which no index has by use.
 LOOKED_UP, READ, READ_FILTERED = 10, 2000, 500
+# So many matches are to be among the threads that are looked up.
+ENOUGH = 25
 
 # Where in a thread matches may stand: the first and last message of each stretch.
 Places = list[tuple[int, int]]
@@ -93,9 +95,8 @@ def _looked_up(
 ) -> Page[Candidate]:
     """The threads that match among so many used last that a page may be filled."""
     values = _values(db, query)
-    after, limit = values["after"], values["limit"]
-    reach = ceil(min(limit, FEW) / share / 2)
-    [(down_to, count)] = rows(db, "reach", after=after, reach=reach)
+    reach = ceil(ENOUGH / share)
+    [(down_to, count)] = rows(db, "reach", after=values["after"], reach=reach)
     found = rows(db, "looked_up", grams=grams, down_to=down_to, **values)
     items: list[Candidate] = []
     for places, *columns in found:
