@@ -20,7 +20,7 @@ LAYERS = (
     {"_messages"},
     {"_port"},
     {"archive"},
-    {"_engine"},
+    {"_engine", "_engine.packing"},
     {"_engine.threads"},
     {"_engine.effects"},
     {"_engine.records"},

@@ -291,9 +291,8 @@ async def read_ropes(
     """Several ropes, each with its family; ``None`` for one with a damaged segment."""
     keys = [SegmentsKey(family, rope.runs) for family, rope in ropes]
     found = await context.backend.read(keys)
-    unpack = context.packer.unpack
     return [
-        read_body(rope, await unpack(pieces.segments)) if pieces else None
+        read_body(rope, [s.data for s in pieces.segments]) if pieces else None
         for (_, rope), pieces in zip(ropes, found, strict=True)
     ]
 
