@@ -1,4 +1,4 @@
-"""Statements on our own connections: values as they were sent, prepared and forgotten."""
+"""Statements on our own connections: what is sent, prepared and forgotten."""
 
 from __future__ import annotations
 
