@@ -7,7 +7,7 @@ import re
 import psycopg
 import pytest
 
-from holdfast.backends.postgres._migrations import prepared, split
+from holdfast.backends.postgres._migrations import MIGRATIONS, prepared, split
 from holdfast.backends.postgres._statements import statements, text_of
 from support import citus, databases, servers, shards
 
@@ -74,12 +74,12 @@ def _numbered(sql):
 TEXTS = {
     name: sql.decode() for file in FILES for name, sql in statements("hf", file).items()
 }
-SCHEMA = split(prepared(text_of("0001_initial.sql"), None))
+SCHEMA = [sql for file in MIGRATIONS for sql in split(prepared(text_of(file), None))]
 VIEWS = [sql.partition(" as\n")[2] for sql in SCHEMA if sql.startswith("create view")]
 FUNCTIONS = {
     re.findall(r"hf\.(\w+)", sql)[0]: list(shards.statements_inside(sql))
     for sql in SCHEMA
-    if sql.startswith("create function") and "language plpgsql" in sql
+    if re.match("create (or replace )?function", sql) and "language plpgsql" in sql
 }
 # Each with the name of its own or of the function that it is in, and its variables.
 STATEMENTS = [(name, _numbered(sql), frozenset()) for name, sql in TEXTS.items()]
