@@ -8,8 +8,10 @@ a form that is kept with the connection.
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 from psycopg.abc import PQGen
@@ -31,38 +33,22 @@ MOST_PREPARED = 200
 
 _PARAMETER = re.compile(rb"%\((\w+)\)s")
 
-Encode = Callable[[Any], bytes | None]
+Encode = Callable[[Any], bytes]
 
 
-def _int8(value: int) -> bytes:
-    return value.to_bytes(8, "big", signed=True)
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
-
-
-def _bool(value: bool) -> bytes:
-    return b"\1" if value else b"\0"
-
-
-def _array(value: Any) -> bytes:
-    data: bytes = value.data
-    return data
-
-
-# The type that the server is told, and the value in its binary form. All integers are
-# of one type: a statement is not prepared again for every size.
-_ENCODED: dict[type, tuple[int, Encode]] = {
-    type(None): (0, _as_it_is),
-    bool: (16, _bool),
-    bytes: (17, _as_it_is),
-    int: (20, _int8),
+# The type that the server is told, and what makes the binary form of a value, unless it
+# is sent as it is. All integers are of one type: a statement is not prepared again for
+# every size. Functions written in C take half as long here as ours would.
+_ENCODED: dict[type, tuple[int, Encode | None]] = {
+    type(None): (0, None),
+    bool: (16, {False: b"\0", True: b"\1"}.__getitem__),
+    bytes: (17, None),
+    int: (20, struct.Struct(">q").pack),
     str: (25, str.encode),
-    Byteas: (1001, _array),
-    Int2s: (1005, _array),
-    Texts: (1009, _array),
-    Int8s: (1016, _array),
+    Byteas: (1001, attrgetter("data")),
+    Int2s: (1005, attrgetter("data")),
+    Texts: (1009, attrgetter("data")),
+    Int8s: (1016, attrgetter("data")),
 }
 
 
@@ -82,7 +68,11 @@ class Form:
     def __init__(self, text: bytes, types: Sequence[type]) -> None:
         self.text = text
         self.oids = [_ENCODED[found][0] for found in types]
-        self.encoders = [_ENCODED[found][1] for found in types]
+        self.encoders = [
+            (place, encode)
+            for place, found in enumerate(types)
+            if (encode := _ENCODED[found][1]) is not None
+        ]
         self.formats = [Format.BINARY] * len(types)
         self.runs = 0
         # Empty unless the statement is prepared.
@@ -120,19 +110,18 @@ class Execution:
         return form
 
     def _send(self, form: Form, given: list[Any]) -> PQGen[None]:
-        sent = [
-            encode(value) for encode, value in zip(form.encoders, given, strict=True)
-        ]
+        for place, encode in form.encoders:
+            given[place] = encode(given[place])
         formats = form.formats
         if form.runs < PREPARED_AFTER or self._pooler.in_use:
             form.runs += 1
             self._pgconn.send_query_params(
-                form.text, sent, form.oids, formats, Format.BINARY
+                form.text, given, form.oids, formats, Format.BINARY
             )
             return
         if not form.name:
             yield from self._prepare(form)
-        self._pgconn.send_query_prepared(form.name, sent, formats, Format.BINARY)
+        self._pgconn.send_query_prepared(form.name, given, formats, Format.BINARY)
 
     def _send_by_the_driver(self, text: bytes, given: list[Any]) -> None:
         """For values that are rarely sent, such as lists."""
