@@ -22,3 +22,35 @@ begin
     end if;
     return nextval('hf.seq');
 end $$;
+
+-- What most saves are: one new segment, on the head that is expected, without marks. As
+-- `save`, but with no arrays: these and the values that only a first save has took a
+-- sixth of its time in the server, and more in the client.
+create function hf.append(
+    durable boolean, of_family bigint, of_thread text, expected bigint,
+    expected_id text, at bigint, new_id text, new_step bigint, new_saved_at bigint,
+    new_kind text, new_metadata bytea, new_runs text, new_manifest bytea,
+    new_size bigint, new_digest bytea, new_checksum bigint, segment_number bigint,
+    segment_packing bigint, segment_data bytea, segment_checksum bigint
+) returns bigint[]
+language plpgsql as $$
+declare
+    taken bigint := hf.enter(durable);
+    of_number bigint;
+begin
+    update hf.thread t set head = taken, changed = taken, updated_at = at
+    where t.family = of_family and t.name = of_thread and t.deleted_at is null
+        and t.head = expected
+    returning t.number into of_number;
+    if not found then
+        return null;
+    end if;
+    insert into hf.checkpoint (family, seq, id, thread, thread_name, parent, parent_id,
+        step, saved_at, kind, metadata, runs, manifest, size, digest, checksum)
+    values (of_family, taken, new_id, of_number, of_thread, expected, expected_id,
+        new_step, new_saved_at, new_kind, new_metadata, new_runs, new_manifest,
+        new_size, new_digest, new_checksum);
+    insert into hf.segment (family, number, packing, data, checksum)
+    values (of_family, segment_number, segment_packing, segment_data, segment_checksum);
+    return array[taken, of_family, of_number];
+end $$;

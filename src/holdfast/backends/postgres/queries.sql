@@ -42,6 +42,14 @@ select hf.save(
     :packings, :pieces, :checksums, :begin_kind, :begin_owner,
     :begin_agent, :begin_metadata, :begin_anew)
 
+-- name: append
+-- hot
+select hf.append(
+    :durable, :family, :thread, :expected, :parent_id, :at,
+    :id, :step, :saved_at, :kind, :metadata, :runs,
+    :manifest, :size, :digest, :checksum, :segment_number,
+    :segment_packing, :segment_data, :segment_checksum)
+
 -- name: save_and_record
 -- hot
 -- The journal is written if the save was made; `offset 0` keeps it from being made twice.
