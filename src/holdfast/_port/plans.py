@@ -58,12 +58,17 @@ class FamilyPlan(msgspec.Struct, frozen=True):
     the checkpoints meanwhile was removed, became a head, or got a label, a tag, or a
     child that is not in the plan, or if a child or its new parent has changed. The
     engine then plans again.
+
+    ``packed`` takes the place of what holds the same segments now. What it replaces and
+    what is in ``free`` must be whole: a block of which only a part would go makes the
+    plan stale, and so does a segment of ``packed`` that was freed.
     """
 
     family: int
     checkpoints: tuple[Checkpoint, ...]
     relinks: tuple[Relink, ...]
     free: tuple[Run, ...]
+    packed: tuple[Segment, ...] = ()
 
 
 class Prune(msgspec.Struct, frozen=True, kw_only=True):

@@ -251,6 +251,23 @@ class Weights(Query[Weight], frozen=True, kw_only=True):
     limit: int | None = None
 
 
+class SegmentSize(msgspec.Struct, frozen=True):
+    """How a segment or a block is stored, without its bytes."""
+
+    family: int
+    number: int
+    count: int
+    packing: int
+    size: int
+
+
+class SegmentSizes(Query[SegmentSize], frozen=True, kw_only=True):
+    """All segments and blocks by family and number; ``after`` is a page's cursor."""
+
+    after: int = 0
+    limit: int
+
+
 class KindCount(msgspec.Struct, frozen=True):
     """How many threads of a kind were saved to."""
 

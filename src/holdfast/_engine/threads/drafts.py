@@ -282,7 +282,7 @@ async def read_bodies(
     found = await context.backend.read(keys)
     for (known, name, rope), pieces in zip(ropes, found, strict=True):
         if pieces is not None:  # otherwise reading the value raises the error
-            parts = await context.packer.unpack(pieces.segments)
+            parts = [segment.data for segment in pieces.segments]
             known.bodies[name] = read_body(rope, parts)
 
 

@@ -251,7 +251,7 @@ class _Attempt:
             expect=self.parent.head if self.parent else None,
             start=self._start(),
             checkpoint=draft,
-            segments=await self.context.packer.pack(plan.segments),
+            segments=tuple(plan.segments),
             entries=self._entries(draft.id, now),
             forget=self.how.forget,
         )

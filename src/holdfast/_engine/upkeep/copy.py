@@ -139,12 +139,9 @@ class _StoreCopy:
             await self._copy_run(family, run)
 
     async def _copy_run(self, family: int, run: Run) -> None:
-        stored = await read_run(self.inspection, family, run)
-        parts = await self.source.packer.unpack(stored)
-        plain = [Segment(s.number, d) for s, d in zip(stored, parts, strict=True)]
-        packed = await self.target.packer.pack(plain)
-        await self.target.backend.adopt(Adoption(family=family, segments=packed))
-        self.segments += len(packed)
+        stored = tuple(await read_run(self.inspection, family, run))
+        await self.target.backend.adopt(Adoption(family=family, segments=stored))
+        self.segments += len(stored)
 
 
 async def read_run(inspection: Inspection, family: int, run: Run) -> list[Segment]:

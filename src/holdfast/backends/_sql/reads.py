@@ -30,6 +30,8 @@ from holdfast._port import (
     Query,
     SavedIn,
     Saves,
+    SegmentSize,
+    SegmentSizes,
     Surplus,
     ThreadKey,
     Threads,
@@ -97,6 +99,7 @@ class Reads:
             OwnEntries: self._own_entries,
             CheckpointEntries: self._checkpoint_entries,
             Weights: self._weights,
+            SegmentSizes: self._segment_sizes,
             Kinds: self._kinds,
             SavedIn: self._saved_in,
             Totals: self._totals,
@@ -300,6 +303,16 @@ class Reads:
             return Page(tuple(Weight(*row) for row in rows))
 
         return Statement("weights", {"limit": _or_latest(query.limit)}, convert)
+
+    def _segment_sizes(self, query: SegmentSizes) -> Statement[Page[SegmentSize]]:
+        def convert(rows: list[Row]) -> Page[SegmentSize]:
+            found = tuple(SegmentSize(*row) for row in rows)
+            if len(found) < query.limit:
+                return Page(found)
+            return Page(found, found[-1].family << 32 | found[-1].number)
+
+        values = {"after": query.after, "limit": query.limit}
+        return Statement("segment_sizes", values, convert)
 
     # --- counts -----------------------------------------------------------------------
 

@@ -310,11 +310,24 @@ def segment_checksum(key: int, segment: Segment) -> int:
 
 
 def to_segments(rows: Iterable[Row], family: int) -> list[Segment]:
-    """Rows of key, packing, bytes and checksum; `Corrupt` if one was changed."""
+    """Rows of key, packing, bytes, checksum and count; `Corrupt` if one was changed.
+
+    The count is compared with the content of a block where that is opened.
+    """
     segments: list[Segment] = []
-    for key, packing, data, found in rows:
+    for key, packing, data, found, count in rows:
         number = key & NUMBER_BITS
         if checksum(data, key * 256 + packing) != found:
             raise Corrupt(f"segment {number} of family {family}")
-        segments.append(Segment(number, data, packing))
+        segments.append(Segment(number, data, packing, count))
     return segments
+
+
+def holds(segments: Sequence[Segment], run: Run) -> bool:
+    """Whether segments and blocks, in order, are those that hold a run."""
+    expected = run.first
+    for segment in segments:
+        if not segment.number <= expected <= segment.last:
+            return False
+        expected = segment.last + 1
+    return expected > run.last

@@ -58,7 +58,7 @@ from holdfast.errors import Unstorable, Unsupported
 
 R = TypeVar("R")
 
-ABILITIES = frozenset({"compact"})
+ABILITIES = frozenset({"compact", "pack"})
 TABLES = ("directory", "thread", "checkpoint", "segment", "journal", "move")
 
 
@@ -194,6 +194,7 @@ class PostgresBackend:
             if not self._settings.pooler.in_use:
                 milliseconds = round(self._settings.timeout * 1000)
                 await db.run(f"set lock_timeout = {milliseconds}")
+            await db.rows("drop_dictionary")
             try:
                 for table in TABLES:
                     await db.run(f"vacuum full {self._schema}.{table}")

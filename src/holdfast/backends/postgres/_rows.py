@@ -6,6 +6,7 @@ what a checkpoint holds and what it comes after, not where it stands.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -132,11 +133,20 @@ def entry_values(entries: Sequence[Entry]) -> dict[str, Any]:
 
 
 def in_order(runs: Iterable[Run], segments: list[Segment]) -> list[Segment] | None:
-    """The segments in the order of the runs, ``None`` if one of them is missing."""
+    """What holds the runs in their order, ``None`` if a segment is missing."""
     wanted = [n for first, last in runs for n in range(first, last + 1)]
     if [segment.number for segment in segments] == wanted:
         return segments
     found = {segment.number: segment for segment in segments}
-    if len(segments) != len(wanted) or found.keys() != set(wanted):
-        return None
-    return [found[number] for number in wanted]
+    firsts = sorted(found)
+    ordered: list[Segment] = []
+    for first, last in runs:
+        number = first
+        while number <= last:
+            place = bisect_right(firsts, number)
+            holder = found[firsts[place - 1]] if place else None
+            if holder is None or holder.last < number:
+                return None
+            ordered.append(holder)
+            number = holder.last + 1
+    return ordered

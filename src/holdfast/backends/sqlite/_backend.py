@@ -67,7 +67,9 @@ from holdfast.errors import Conflict, Corrupt, HoldfastError, NotFound, Unsuppor
 
 R = TypeVar("R")
 
-ABILITIES = frozenset({"backup", "compact"} | ({"search"} if can_search() else set()))
+ABILITIES = frozenset(
+    {"backup", "compact", "pack"} | ({"search"} if can_search() else set())
+)
 POLL_SECONDS = 0.02
 
 _open_backends: weakref.WeakSet[SqliteBackend] = weakref.WeakSet()

@@ -27,7 +27,7 @@ from holdfast.errors import (
 Durability = Literal["full", "normal"]
 
 APPLICATION_ID = 0x484F4C44  # "HOLD"
-MIGRATIONS = ("0001_initial.sql",)
+MIGRATIONS = ("0001_initial.sql", "0002_blocks.sql")
 FORMAT = len(MIGRATIONS)
 CHECKSUM_BYTES = 8
 # The setting of a file that was made with a checksum in every page.

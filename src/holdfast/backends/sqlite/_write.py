@@ -9,6 +9,7 @@ import orjson
 from msgspec.structs import replace
 
 from holdfast._port import FamilyPlan, Prune, Pruned, Receipt, Start, Write
+from holdfast._port.removal import merged
 from holdfast._values.records import (
     UNSET,
     Checkpoint,
@@ -361,8 +362,13 @@ class SqlitePrune:
             above = relink.parent.seq if relink.parent else None
             rewrite(self.db, relink.child.seq, link=relink.link, parent=above)
         self._remove(plan, doomed)
-        for run in plan.free:
-            self._free(plan.family, run)
+        for run in merged((*plan.free, *(Run(s.number, s.last) for s in plan.packed))):
+            self._clear(plan, run)
+        for segment in plan.packed:
+            values = segment_row(plan.family, segment)
+            self.db.execute(QUERIES["insert_segment"], values)
+            self.segments -= segment.count
+            self.bytes -= len(segment.data)
 
     def _remove(self, plan: FamilyPlan, doomed: str) -> None:
         ids = _json([c.id for c in plan.checkpoints])
@@ -374,8 +380,19 @@ class SqlitePrune:
         self.checkpoints += len(freed)
         self.bytes += sum(size for (size,) in freed)
 
+    def _clear(self, plan: FamilyPlan, run: Run) -> None:
+        """Remove what is freed or replaced, if it is all there and nothing more."""
+        bounds = key_bounds(plan.family, run)
+        if row(self.db, "segments_are_divided", **bounds) != (0,):
+            raise stale_plan()
+        before = self.segments
+        self._free(plan.family, run)
+        is_whole = self.segments - before == run.last - run.first + 1
+        if not is_whole and any(run.first <= s.number <= run.last for s in plan.packed):
+            raise stale_plan()
+
     def _free(self, family: int, run: Run) -> None:
-        bounds = {"first": family << 32 | run.first, "last": family << 32 | run.last}
+        bounds = key_bounds(family, run)
         [(count, size)] = rows(self.db, "measure_segments", **bounds)
         rows(self.db, "delete_segments", **bounds)
         self.segments += count
@@ -385,6 +402,11 @@ class SqlitePrune:
         values = {"seq": self.seq, "thread": number, "kind": kind, "at": self.at}
         rows(self.db, "insert_move", source=None, target=None, **values)
         self.seq += 1
+
+
+def key_bounds(family: int, run: Run) -> dict[str, int]:
+    """The first and the last key of a run."""
+    return {"first": family << 32 | run.first, "last": family << 32 | run.last}
 
 
 def _json(values: list[Any]) -> str:
