@@ -1,3 +1,10 @@
+-- Format 3: saves that ask the server for less.
+
+-- Whether the family of a thread may have blocks: only then a save has to look whether
+-- one holds the numbers of its segments. It is set in all threads of the family with the
+-- first block; of threads that were there before, or came from another store, nobody knows.
+alter table hf.thread add column packed boolean not null default true;
+
 -- What every transaction that takes sequence numbers begins with; gives the first. As
 -- before, without a statement of its own for the last number: expressions alone cost a save
 -- a fifteenth less. A sequence that was never used has no last number.
@@ -37,13 +44,19 @@ language plpgsql as $$
 declare
     taken bigint := hf.enter(durable);
     of_number bigint;
+    may_have_blocks boolean;
 begin
     update hf.thread t set head = taken, changed = taken, updated_at = at
     where t.family = of_family and t.name = of_thread and t.deleted_at is null
         and t.head = expected
-    returning t.number into of_number;
+    returning t.number, t.packed into of_number, may_have_blocks;
     if not found then
         return null;
+    end if;
+    if may_have_blocks then
+        if hf.is_in_block(of_family, segment_number) then
+            perform hf.refuse_number();
+        end if;
     end if;
     insert into hf.checkpoint (family, seq, id, thread, thread_name, parent, parent_id,
         step, saved_at, kind, metadata, runs, manifest, size, digest, checksum)
@@ -53,4 +66,43 @@ begin
     insert into hf.segment (family, number, packing, data, checksum)
     values (of_family, segment_number, segment_packing, segment_data, segment_checksum);
     return array[taken, of_family, of_number];
+end $$;
+
+-- A new thread, of a family of its own if none is given. Gives family and number, nothing
+-- if there is a thread of that name, or was one and it is not `anew`. Who forks holds the
+-- threads of the family, so that none of them is marked as `packed` meanwhile.
+create or replace function hf.begin_thread(
+    of_name text, of_family bigint, new_kind text, new_owner text, new_agent text,
+    new_metadata bytea, new_head bigint, new_changed bigint, at bigint,
+    from_thread text, from_checkpoint text, anew boolean
+) returns bigint[]
+language plpgsql as $$
+declare
+    of_number bigint;
+    may_have_blocks boolean := false;
+begin
+    if not anew then
+        perform 1 from hf.directory d
+        where d.name = of_name and d.deleted_at is not null;
+        if found then
+            return null;
+        end if;
+    end if;
+    if of_family is not null then
+        select coalesce(bool_or(t.packed), true) into may_have_blocks
+        from hf.thread t where t.family = of_family;
+    end if;
+    of_number := nextval('hf.number');
+    of_family := coalesce(of_family, of_number);
+    insert into hf.directory (name, number, family)
+    values (of_name, of_number, of_family)
+    on conflict (name) where deleted_at is null do nothing;
+    if not found then
+        return null;
+    end if;
+    insert into hf.thread (family, number, name, kind, owner, agent, metadata, head,
+        changed, created_at, updated_at, forked_thread, forked_checkpoint, packed)
+    values (of_family, of_number, of_name, new_kind, new_owner, new_agent, new_metadata,
+        new_head, new_changed, at, at, from_thread, from_checkpoint, may_have_blocks);
+    return array[of_family, of_number];
 end $$;
