@@ -1,9 +1,11 @@
 -- Format 3: saves that ask the server for less.
 
--- Whether the family of a thread may have blocks: only then a save has to look whether
--- one holds the numbers of its segments. It is set in all threads of the family with the
--- first block; of threads that were there before, or came from another store, nobody knows.
-alter table hf.thread add column packed boolean not null default true;
+-- Up to which number the family of a thread may have blocks: only there a save has to look
+-- whether one holds the numbers of its segments. New segments of a value that grows come
+-- behind its blocks. Of threads that were there before, or came from another store, nobody
+-- knows.
+alter table hf.thread
+add column packed_to bigint not null default 9223372036854775807;
 
 -- What every transaction that takes sequence numbers begins with; gives the first. As
 -- before, without a statement of its own for the last number: expressions alone cost a save
@@ -44,16 +46,16 @@ language plpgsql as $$
 declare
     taken bigint := hf.enter(durable);
     of_number bigint;
-    may_have_blocks boolean;
+    blocks_end bigint;
 begin
     update hf.thread t set head = taken, changed = taken, updated_at = at
     where t.family = of_family and t.name = of_thread and t.deleted_at is null
         and t.head = expected
-    returning t.number, t.packed into of_number, may_have_blocks;
+    returning t.number, t.packed_to into of_number, blocks_end;
     if not found then
         return null;
     end if;
-    if may_have_blocks then
+    if segment_number <= blocks_end then
         if hf.is_in_block(of_family, segment_number) then
             perform hf.refuse_number();
         end if;
@@ -70,7 +72,7 @@ end $$;
 
 -- A new thread, of a family of its own if none is given. Gives family and number, nothing
 -- if there is a thread of that name, or was one and it is not `anew`. Who forks holds the
--- threads of the family, so that none of them is marked as `packed` meanwhile.
+-- threads of the family, so that nobody packs it meanwhile.
 create or replace function hf.begin_thread(
     of_name text, of_family bigint, new_kind text, new_owner text, new_agent text,
     new_metadata bytea, new_head bigint, new_changed bigint, at bigint,
@@ -79,7 +81,7 @@ create or replace function hf.begin_thread(
 language plpgsql as $$
 declare
     of_number bigint;
-    may_have_blocks boolean := false;
+    blocks_end bigint := -1;
 begin
     if not anew then
         perform 1 from hf.directory d
@@ -89,8 +91,8 @@ begin
         end if;
     end if;
     if of_family is not null then
-        select coalesce(bool_or(t.packed), true) into may_have_blocks
-        from hf.thread t where t.family = of_family;
+        select max(t.packed_to) into blocks_end from hf.thread t
+        where t.family = of_family;
     end if;
     of_number := nextval('hf.number');
     of_family := coalesce(of_family, of_number);
@@ -101,8 +103,8 @@ begin
         return null;
     end if;
     insert into hf.thread (family, number, name, kind, owner, agent, metadata, head,
-        changed, created_at, updated_at, forked_thread, forked_checkpoint, packed)
+        changed, created_at, updated_at, forked_thread, forked_checkpoint, packed_to)
     values (of_family, of_number, of_name, new_kind, new_owner, new_agent, new_metadata,
-        new_head, new_changed, at, at, from_thread, from_checkpoint, may_have_blocks);
+        new_head, new_changed, at, at, from_thread, from_checkpoint, blocks_end);
     return array[of_family, of_number];
 end $$;
