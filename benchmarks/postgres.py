@@ -246,8 +246,8 @@ def _first(store: holdfast.Store) -> Work:
 
 
 def _count_trips(store: holdfast.Store, call: Work) -> int:
-    backend: Any = store.runner.context.backend
-    [connection] = backend._connections._pool._pool
+    packing: Any = store.runner.context.backend
+    [connection] = packing.backend._connections._pool._pool
     with tempfile.TemporaryFile() as trace:
         connection.pgconn.trace(trace.fileno())
         call()
