@@ -32,20 +32,30 @@ from holdfast.backends.sqlite._statements import QUERIES, row, rows
 from holdfast.errors import Conflict
 
 
-def next_seq(db: apsw.Connection) -> int:
+NEXT_SEQ, MOVE_HEAD = QUERIES["next_seq"], QUERIES["move_known_head"]
+INSERT_CHECKPOINT, INSERT_SEGMENT = (
+    QUERIES["insert_checkpoint"],
+    QUERIES["insert_segment"],
+)
+
+
+def next_seq(cursor: apsw.Cursor) -> int:
     """The number of the next change."""
-    found: list[Row] = db.execute(QUERIES["next_seq"]).fetchall()
-    number: int = found[0][0]
+    [[number]] = cursor.execute(NEXT_SEQ).fetchall()
     return number
 
 
 class SqliteWrite:
-    """One write being applied: the numbers it takes and the thread it changes."""
+    """One write being applied: the numbers it takes and the thread it changes.
 
-    __slots__ = ("changed", "db", "family", "last", "number", "seq", "write")
+    The statements of a save have the cursor of the transaction.
+    """
 
-    def __init__(self, db: apsw.Connection, write: Write, seq: int) -> None:
-        self.db = db
+    __slots__ = ("changed", "cursor", "db", "family", "last", "number", "seq", "write")
+
+    def __init__(self, cursor: apsw.Cursor, write: Write, seq: int) -> None:
+        self.cursor = cursor
+        self.db = cursor.connection
         self.write = write
         self.seq = seq
         own = write.checkpoint or write.turn or write.marks or write.details
@@ -73,7 +83,7 @@ class SqliteWrite:
             self._log("fork", write.start.head)
         elif write.forget:
             self._log("forget", None)
-        entries = self._journal() if self._is_journaled() else ()
+        entries = self._journal() if write.entries or write.forget else ()
         return Receipt(self.seq, self.family, self.number, entries)
 
     # --- the thread -------------------------------------------------------------------
@@ -142,13 +152,17 @@ class SqliteWrite:
     def _move_head(
         self, head: int, expected: Checkpoint | None
     ) -> tuple[int, int] | None:
+        moved, name = (head, self.changed, self.write.at), self.write.thread
+        if expected is not None:
+            number, family, was = expected.thread_number, expected.family, expected.seq
+            self.cursor.execute(MOVE_HEAD, (*moved, number, family, was, name))
+            if self.db.changes():
+                return number, family
         was = expected.seq if expected else None
-        values = (head, self.changed, self.write.at, self.write.thread, was)
-        found = self.db.execute(QUERIES["move_head"], values).fetchall()
-        moved = found[0] if found else None
-        if moved is None and expected is not None:
+        found = self.db.execute(QUERIES["move_head"], (*moved, name, was)).fetchall()
+        if not found and expected is not None:
             raise self._conflict()
-        return self._numbers(moved)
+        return self._numbers(found[0]) if found else None
 
     def _numbers(self, found: Row | None) -> tuple[int, int] | None:
         return (found[0], found[1]) if found else None
@@ -202,15 +216,14 @@ class SqliteWrite:
         )
         values = checkpoint_row(c, self.seq, self.family, self.number, parent)
         try:
-            self.db.execute(QUERIES["insert_checkpoint"], values)
+            self.cursor.execute(INSERT_CHECKPOINT, values)
         except apsw.ConstraintError:
             raise taken_id(self.write.thread, c.id) from None
 
     def _insert_segments(self, segments: tuple[Segment, ...]) -> None:
-        statement = QUERIES["insert_segment"]
         try:
             for segment in segments:
-                self.db.execute(statement, segment_row(self.family, segment))
+                self.cursor.execute(INSERT_SEGMENT, segment_row(self.family, segment))
         except apsw.ConstraintError:
             raise taken_segment(self.write.thread) from None
 
@@ -297,7 +310,7 @@ class SqlitePrune:
     def carry_out(self, plan: Prune) -> Pruned:
         """Remove everything the plan names."""
         self._write(plan.first)
-        self.seq = next_seq(self.db)
+        self.seq = next_seq(self.db.cursor())
         for thread in plan.threads:
             self._drop_thread(thread)
         for family in plan.families:
@@ -315,8 +328,9 @@ class SqlitePrune:
         rows(self.db, "forget_moves")
 
     def _write(self, writes: tuple[Write, ...]) -> None:
+        cursor = self.db.cursor()
         for write in writes:
-            SqliteWrite(self.db, write, next_seq(self.db)).receipt()
+            SqliteWrite(cursor, write, next_seq(cursor)).receipt()
 
     def _drop_thread(self, thread: ThreadRecord) -> None:
         buried = row(

@@ -21,6 +21,12 @@ select max(
     coalesce((select max(seq) from journal), 0),
     coalesce((select max(seq) from move), 0)) + 1
 
+-- name: move_known_head
+-- The thread of a save is most often the one that its parent was saved in. `returning`
+-- and the look-up by name take as long as the rest of the statement.
+update thread set head = ?, changed = ?, updated_at = ?
+where number = ? and family = ? and head = ? and name = ? and deleted_at is null
+
 -- name: move_head
 update thread set head = ?, changed = ?, updated_at = ?
 where name = ? and deleted_at is null and head is ?
