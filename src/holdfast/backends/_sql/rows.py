@@ -161,7 +161,8 @@ class RowCodec:
 
         A plain tuple in the order of `CheckpointRow`: every save makes one.
         """
-        tags, runs = encode_tags(c.tags), encode_runs(c.runs)
+        tags = encode_tags(c.tags) if c.tags else None
+        runs = encode_runs(c.runs)
         columns = (
             c.thread, c.parent, seq, c.id, family, thread, parent, c.step, c.saved_at,
             c.kind, c.label, tags, c.encoded_metadata, runs, c.manifest, c.size,
@@ -290,7 +291,7 @@ def new_thread_row(write: Write, start: Start, changed: int) -> ThreadRow:
 
 def encode_runs(runs: tuple[Run, ...]) -> str:
     """The text of the ``runs`` column."""
-    return orjson.dumps([list(run) for run in runs]).decode()
+    return orjson.dumps([*map(list, runs)]).decode()
 
 
 def encode_tags(tags: tuple[str, ...]) -> str | None:

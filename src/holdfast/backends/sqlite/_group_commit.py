@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 
 import apsw
+import msgspec
 
 from holdfast._port import Outcome, Receipt, Write
 from holdfast.backends.sqlite._database import Database
@@ -20,16 +21,13 @@ LARGEST_GROUP = 256
 BUSY = "the store is being written to; retry, or raise busy_timeout"
 
 
-class Ticket:
+class Ticket(msgspec.Struct):
     """Writes that belong together, and in the end their receipts or their error."""
 
-    __slots__ = ("done", "error", "receipts", "writes")
-
-    def __init__(self, writes: Sequence[Write]) -> None:
-        self.writes = writes
-        self.receipts: list[Receipt] = []
-        self.error: HoldfastError | None = None
-        self.done = False
+    writes: Sequence[Write]
+    receipts: list[Receipt] = []
+    error: HoldfastError | None = None
+    done: bool = False
 
 
 class Caller:

@@ -31,17 +31,17 @@ from holdfast.backends.sqlite._search import reset_search
 from holdfast.backends.sqlite._statements import QUERIES, row, rows
 from holdfast.errors import Conflict
 
-
-NEXT_SEQ, MOVE_HEAD = QUERIES["next_seq"], QUERIES["move_known_head"]
-INSERT_CHECKPOINT, INSERT_SEGMENT = (
-    QUERIES["insert_checkpoint"],
-    QUERIES["insert_segment"],
+# What every save runs.
+NEXT_SEQ, MOVE_HEAD, INSERT_CHECKPOINT, INSERT_SEGMENT = map(
+    QUERIES.__getitem__,
+    ("next_seq", "move_known_head", "insert_checkpoint", "insert_segment"),
 )
 
 
 def next_seq(cursor: apsw.Cursor) -> int:
     """The number of the next change."""
-    [[number]] = cursor.execute(NEXT_SEQ).fetchall()
+    found: list[Row] = cursor.execute(NEXT_SEQ).fetchall()
+    number: int = found[0][0]
     return number
 
 
@@ -154,8 +154,8 @@ class SqliteWrite:
     ) -> tuple[int, int] | None:
         moved, name = (head, self.changed, self.write.at), self.write.thread
         if expected is not None:
-            number, family, was = expected.thread_number, expected.family, expected.seq
-            self.cursor.execute(MOVE_HEAD, (*moved, number, family, was, name))
+            number, family = expected.thread_number, expected.family
+            self.cursor.execute(MOVE_HEAD, (*moved, number, family, expected.seq, name))
             if self.db.changes():
                 return number, family
         was = expected.seq if expected else None
