@@ -125,6 +125,7 @@ _BLOBS = itemgetter(
 _CHECKSUM, _PARENT, _PARENT_ID = map(
     CheckpointRow._fields.index, ("checksum", "parent", "parent_id")
 )
+_VALUE = EntryRow._fields.index("value")
 _THREAD_FIELDS = _fields(ThreadRecord, ThreadRow._fields, _THREAD_COLUMNS)
 _HEAD, _ORIGIN = map(ThreadRecord.__struct_fields__.index, ("head", "forked_from"))
 
@@ -213,15 +214,14 @@ class RowCodec:
 
     def entry_row(self, entry: Entry, *, seq: int, thread: int) -> EntryRow:
         """The columns of a journal entry with the numbers it has in this store."""
-        row = EntryRow(
-            seq, thread, entry.checkpoint, entry.key, entry.data, entry.recorded_at, 0
-        )
-        return EntryRow(*row[:-1], self._entry_checksum(row))
+        place, key, data = entry.checkpoint, entry.key, entry.data
+        columns = (seq, thread, place, key, data, entry.recorded_at)
+        return EntryRow(*columns, self._entry_checksum(columns))
 
     def entry(self, row: Row, name: str) -> Entry:
         """A row of ``journal``; `Corrupt` if it is not what was written."""
         found = EntryRow._make(row)
-        if self._entry_checksum(found) != found.checksum:
+        if self._entry_checksum(row) != found.checksum:
             raise Corrupt(f"journal entry {found.key!r} of thread {name!r}")
         return Entry(
             name,
@@ -232,8 +232,8 @@ class RowCodec:
             found.seq,
         )
 
-    def _entry_checksum(self, row: EntryRow) -> int:
-        return checksum(repr(self._placed(row)).encode() + row.value)
+    def _entry_checksum(self, row: Row) -> int:
+        return checksum(repr(self._placed(row)).encode() + row[_VALUE])
 
 
 def to_thread(row: Row, head: Checkpoint | None) -> ThreadRecord:

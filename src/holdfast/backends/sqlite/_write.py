@@ -108,7 +108,7 @@ class SqliteWrite:
             "name": self.write.thread,
             "head": expected.seq if expected else None,
         }
-        found = self._numbers(row(self.db, "thread_at_head", **values))
+        found = self._numbers(row(self.cursor, "thread_at_head", **values))
         if found is None and expected is not None:
             raise self._conflict()
         return self._find_or_touch() if found and self._is_journaled() else found
@@ -126,28 +126,33 @@ class SqliteWrite:
 
     def _find(self) -> tuple[int, int] | None:
         """The thread of a write of entries only; touched if one of them is new."""
-        found = row(self.db, "live_thread", name=self.write.thread)
+        found = row(self.cursor, "live_thread", name=self.write.thread)
         if found is None:
             return None
+        number, family = found
         if not self.write.replace_entries:
-            taken = (self._taken(entry, *found) for entry in self.write.entries)
-            self.changed -= sum(entry is not None for entry in taken)
-        if self.changed < self.seq:
-            return self._numbers(found)
-        return self._touch(self.changed)
+            for entry in self.write.entries:
+                self.changed -= self._taken(entry, number, family) is not None
+        if self.changed >= self.seq:
+            self._touch_known(number, self.changed)
+        return number, family
 
     def _taken(self, entry: Entry, number: int, family: int) -> Entry | None:
         """The entry that is in force before this write."""
         place = {"checkpoint": entry.checkpoint, "key": entry.key}
         if self.write.family_wide:
-            found = row(self.db, "entry_in_family", family=family, **place)
+            found = row(self.cursor, "entry_in_family", family=family, **place)
             return CODEC.entry(found[1:], found[0]) if found else None
-        found = row(self.db, "entry", thread=number, **place)
+        found = row(self.cursor, "entry", thread=number, **place)
         return CODEC.entry(found, entry.thread) if found else None
 
     def _touch(self, changed: int) -> tuple[int, int] | None:
         values = {"name": self.write.thread, "changed": changed, "at": self.write.at}
-        return self._numbers(row(self.db, "touch_thread", **values))
+        return self._numbers(row(self.cursor, "touch_thread", **values))
+
+    def _touch_known(self, number: int, changed: int) -> None:
+        values = (changed, self.write.at, number)
+        self.cursor.execute(QUERIES["touch_known_thread"], values)
 
     def _move_head(
         self, head: int, expected: Checkpoint | None
@@ -159,7 +164,9 @@ class SqliteWrite:
             if self.db.changes():
                 return number, family
         was = expected.seq if expected else None
-        found = self.db.execute(QUERIES["move_head"], (*moved, name, was)).fetchall()
+        found = self.cursor.execute(
+            QUERIES["move_head"], (*moved, name, was)
+        ).fetchall()
         if not found and expected is not None:
             raise self._conflict()
         return self._numbers(found[0]) if found else None
@@ -171,9 +178,9 @@ class SqliteWrite:
         start = self.write.start
         if start is None:
             raise self._conflict()
-        if row(self.db, "live_thread", name=self.write.thread):
+        if row(self.cursor, "live_thread", name=self.write.thread):
             raise self._conflict("thread_exists" if start.head else "head_moved")
-        if not start.anew and row(self.db, "tombstone", name=self.write.thread):
+        if not start.anew and row(self.cursor, "tombstone", name=self.write.thread):
             raise self._conflict()
         if start.head is not None:
             self._must_exist(start.head)
@@ -184,28 +191,28 @@ class SqliteWrite:
         values["number"] = None  # SQLite gives the next one
         if self.write.checkpoint:
             values["head"] = self.seq
-        created = row(self.db, "start_thread", **values)
+        created = row(self.cursor, "start_thread", **values)
         assert created is not None
         number: int = created[0]
         if start.head is not None:
             return number, start.head.family
-        rows(self.db, "found_family", number=number)
+        rows(self.cursor, "found_family", number=number)
         return number, number
 
     def _must_exist(self, checkpoint: Checkpoint) -> Checkpoint:
-        found = row(self.db, "checkpoint_by_seq", seq=checkpoint.seq)
+        found = row(self.cursor, "checkpoint_by_seq", seq=checkpoint.seq)
         if found is None:
             raise removed(checkpoint)
         return CODEC.checkpoint(found)
 
     def _conflict(self, code: str = "head_moved") -> Conflict:
-        found = row(self.db, "thread_by_name", name=self.write.thread)
+        found = row(self.cursor, "thread_by_name", name=self.write.thread)
         thread = CODEC.thread(found) if found else None
         draft = self.write.checkpoint
         id_taken = False
         if thread is not None and draft is not None:
             place = {"id": draft.id, "family": thread.family}
-            id_taken = row(self.db, "checkpoint_by_id", **place) is not None
+            id_taken = row(self.cursor, "checkpoint_by_id", **place) is not None
         return refusal(self.write, thread, id_taken=id_taken, code=code)
 
     # --- what goes into it ------------------------------------------------------------
@@ -231,9 +238,9 @@ class SqliteWrite:
         """Record and forget; gives the entries in force."""
         entries = tuple(self._record(entry) for entry in self.write.entries)
         if self.write.entries and self.seq <= self.last < self.changed:
-            self._touch(self.last)
+            self._touch_known(self.number, self.last)
         for key in self.write.forget:
-            rows(self.db, "forget_entry", thread=self.number, key=key)
+            rows(self.cursor, "forget_entry", thread=self.number, key=key)
         return entries
 
     def _record(self, entry: Entry) -> Entry:
@@ -244,10 +251,11 @@ class SqliteWrite:
             if taken is not None:
                 return taken
         values = CODEC.entry_row(entry, seq=seq, thread=self.number)._asdict()
-        if row(self.db, insert, **values):
+        self.cursor.execute(QUERIES[insert], values)
+        if self.db.changes():
             self.last = seq
             return replace(entry, seq=seq)
-        found = row(self.db, "entry", **values)
+        found = row(self.cursor, "entry", **values)
         assert found is not None
         return CODEC.entry(found, entry.thread)
 
@@ -262,15 +270,15 @@ class SqliteWrite:
         assert details is not None
         place = {"family": self.family, "number": self.number}
         if not isinstance(details.owner, Unset):
-            rows(self.db, "set_owner", owner=details.owner, **place)
+            rows(self.cursor, "set_owner", owner=details.owner, **place)
         if not isinstance(details.metadata, Unset):
-            rows(self.db, "set_metadata", metadata=details.metadata, **place)
+            rows(self.cursor, "set_metadata", metadata=details.metadata, **place)
         self._log("describe", None)
 
     def _log(self, kind: str, target: Checkpoint | None) -> None:
         expect = self.write.expect
         rows(
-            self.db,
+            self.cursor,
             "insert_move",
             seq=self.seq,
             thread=self.number,
