@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Protocol, cast
 
 import msgspec
@@ -31,9 +32,9 @@ class NextState(msgspec.Struct):
     """The values of a new checkpoint, the segments it adds, and the bytes in memory."""
 
     is_mapping: bool
-    values: dict[str, Value] = msgspec.field(default_factory=dict[str, Value])
-    segments: list[Segment] = msgspec.field(default_factory=list[Segment])
-    bodies: dict[str, Body] = msgspec.field(default_factory=dict[str, Body])
+    values: dict[str, Value] = {}
+    segments: list[Segment] = []
+    bodies: dict[str, Body] = {}
 
     def put(self, name: str, spliced: Spliced) -> None:
         """Take a value that is stored as a rope."""
@@ -314,6 +315,7 @@ def checked_key(name: object) -> str:
     return name
 
 
+@lru_cache  # every save names its values, and only an error needs the path
 def path(name: str) -> str:
     """The path of a value in error messages."""
     return f"state.{name}" if name.isidentifier() else f"state[{name!r}]"
@@ -330,8 +332,8 @@ def _extended(text: bytes, addition: bytes) -> bytes:
 
 
 def _elements(name: str, elements: object) -> bytes:
-    if not isinstance(elements, list | tuple):
+    if not isinstance(elements, (list, tuple)):
         kind = type(elements).__name__
         raise Unstorable(path(name), f"append takes a list of elements, not {kind}")
-    listed = list(cast("Sequence[object]", elements))
+    listed: list[object] = [*elements]
     return codec.encode(listed, path(name))[1:-1]

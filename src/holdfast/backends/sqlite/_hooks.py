@@ -72,8 +72,11 @@ class Hooks(Protocol):
 
     def transaction(
         self, db: apsw.Connection
-    ) -> contextlib.AbstractContextManager[None]:
-        """What every change of records happens in: all of it, or nothing."""
+    ) -> contextlib.AbstractContextManager[apsw.Cursor]:
+        """What every change of records happens in: all of it, or nothing.
+
+        Gives a cursor for the statements.
+        """
         ...
 
     def close(self) -> None:
