@@ -25,6 +25,8 @@ from holdfast._port import run
 MESSAGES, IN_ONE = 200_000, 100
 # Threads, messages a second in the first search, how much slower later ones may get.
 FEW, MANY = 300, 100_000
+# A word in 3 % of the texts of `fill_threads`.
+SOME = "brusox"
 GOAL, FLAT = 25_000, 1.2
 SIZED = 20_000_000
 
@@ -65,6 +67,20 @@ def _grow(bench: Bench, folder: str) -> None:
             work = f"{word!r} in {many:,} threads against {few}, first page"
             measured = times(ours, reference, "few")
             bench.rows.append(Row(work, measured, ours / reference, FLAT))
+        _compare_frequencies(bench, large)
+
+
+def _compare_frequencies(bench: Bench, store: holdfast.Store) -> None:
+    """A word that is neither rare nor common against one that nearly all have."""
+    pair = alternate(
+        partial(store.search, SOME),
+        partial(store.search, COMMON),
+        rounds=bench.amount(30, 5),
+    )
+    ours, reference = pair.medians
+    work = f"{SOME!r}, in 3 % of the threads, against {COMMON!r}, first page"
+    measured = times(ours, reference, "common")
+    bench.rows.append(Row(work, measured, ours / reference))
 
 
 def _find(bench: Bench, path: str) -> None:

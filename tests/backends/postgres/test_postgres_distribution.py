@@ -61,6 +61,8 @@ EVERYWHERE = {
     "gone": "a search",
     "scattered": "a search",
     "candidates": "a search",
+    "reach": "a search",
+    "looked_up": "a search",
 }
 REFUSED = {"save_each"}
 FILES = ("shared.sql", "queries.sql", "search.sql")
