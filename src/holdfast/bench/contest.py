@@ -11,9 +11,6 @@ from holdfast.bench.figures import Figures, Size
 from holdfast.bench.peers import Peer
 from holdfast.bench.process import Worker
 
-# Turns of one store before another's turn.
-BLOCK = 10
-
 Progress = Callable[[int, int], None]
 Pairs = list[tuple[Entrant, Worker]]
 
@@ -50,12 +47,10 @@ class Contest:
     def _record(
         self, workers: Pairs, turns: int, keep: Callable[[Entrant, Worker], None]
     ) -> None:
-        """Save up to so many turns, a block of each store after one of another."""
+        """Save up to so many turns, one in each store before the next."""
         self._each(workers, Entrant.open)
         while going := [w for w in workers if w[0].goes_on(turns, self._size)]:
-            for entrant, worker in going:
-                count = min(BLOCK, turns - len(entrant.samples))
-                self._attempt(entrant, partial(entrant.save, worker, count))
+            self._each(going, Entrant.save)
             workers.reverse()
         self._each(workers, keep)
 
@@ -97,8 +92,8 @@ class Contest:
 
 def _steps(size: Size) -> int:
     """What is attempted with a store that neither fails nor stops."""
-    # Opened, saved block by block and closed.
-    recording = -(-size.turns // BLOCK) + 2
+    # Opened, saved turn by turn and closed.
+    recording = size.turns + 2
     # Two workers are started, one is killed, the other reads and counts.
     rounds = 5 * size.rounds
     return recording * (2 if size.twice else 1) + rounds + size.twice

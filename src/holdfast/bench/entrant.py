@@ -17,7 +17,9 @@ from holdfast.bench.workload import growing, json_size
 MESSAGES_A_TURN = 2
 # A worker that is to be killed is asked for more than it can save until then.
 ENDLESS = 1_000_000
-UNTIL_KILL = 25
+UNTIL_KILL = 10
+# After so many turns the size on disk is looked at.
+GLANCE = 10
 
 
 @dataclass(slots=True)
@@ -47,16 +49,15 @@ class Entrant:
         """Whether there is more to save, and time and space for it."""
         if self.problem or self.stopped or len(self.samples) >= turns:
             return False
-        taken = self._taken()
         if sum(self.samples) > size.seconds:
             self.stopped = f"after {size.seconds:.0f} s"
-        elif taken > size.bytes:
-            self.stopped = f"at {volume(taken)}"
+        elif not len(self.samples) % GLANCE and self._taken() > size.bytes:
+            self.stopped = f"at {volume(self._taken())}"
         return not self.stopped
 
-    def save(self, worker: Worker, turns: int) -> None:
-        """Save more turns."""
-        self.samples += map(float, worker.ask("save", turns, answers=turns))
+    def save(self, worker: Worker) -> None:
+        """Save the next turn."""
+        self.samples += map(float, worker.ask("save", 1))
 
     def close(self, worker: Worker) -> Recorded:
         """Close the conversation: what it is on disk now."""

@@ -33,7 +33,7 @@ class Size:
 
 
 FULL = Size()
-QUICK = Size(turns=100, rounds=1, seconds=3.0, twice=False)
+QUICK = Size(turns=100, rounds=1, seconds=2.0, twice=False)
 
 
 @dataclass(frozen=True, slots=True)
