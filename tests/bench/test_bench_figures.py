@@ -1,0 +1,71 @@
+"""Ratios and losses are computed from the figures."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from holdfast.bench.chart import Bar, chart
+from holdfast.bench.figures import Figures, Recorded, losses, recorded
+from holdfast.bench.peers import PEERS
+
+OURS = Figures(
+    peer=PEERS["save"],
+    recorded=Recorded(100, 1_000, 2_000, first_turns=0.001, last_turns=0.001),
+    first_load=0.01,
+    last_ten=0.01,
+    acknowledged=10,
+    lost=0,
+)
+
+
+def theirs(**changes):
+    return dataclasses.replace(OURS, peer=PEERS["blob"], **changes)
+
+
+def test_a_store_that_is_better_in_something_is_a_loss_of_ours_in_just_that():
+    better = theirs(
+        recorded=Recorded(100, 1_000, 1_000, first_turns=0.001, last_turns=0.004),
+        last_ten=0.005,
+    )
+
+    [(found, ratios)] = losses({"save": OURS, "blob": better})
+
+    assert found is better
+    assert ratios == {"on disk": 0.5, "last ten": 0.5}
+    assert better.ratios(OURS)["a turn"] == 4
+
+
+def test_equal_figures_noise_and_our_own_variants_are_no_losses():
+    noise = theirs(first_load=0.0099)
+    variant = dataclasses.replace(OURS, peer=PEERS["compressed"], first_load=0.001)
+
+    assert not list(losses({"save": OURS, "blob": noise, "append": variant}))
+
+
+def test_a_store_without_our_counterpart_is_not_compared():
+    assert not list(losses({"blob": theirs(first_load=0.001)}))
+
+
+def test_bytes_of_a_store_that_stopped_are_compared_by_turn():
+    half = Recorded(50, 500, 2_000, 0.001, 0.001, stopped="after 2 s")
+
+    assert half.ratios(OURS.recorded)["on disk"] == 2
+
+
+def test_the_first_and_the_last_twenty_turns_stand_for_the_ends():
+    done = recorded([0.001] * 30 + [0.003] * 30, raw=10, disk=20, stopped="")
+
+    assert (done.first_turns, done.last_turns, done.turns) == (0.001, 0.003, 60)
+    assert done.growth == 3
+
+
+def test_the_chart_names_every_store_with_its_size_smallest_first():
+    bars = [Bar("<large>", 5_000_000, 50), Bar("Holdfast", 120_000, 1.2, is_ours=True)]
+
+    drawn = chart(bars, turns=7, raw=100_000)
+
+    labels = ["100 kB (1 x)", "Holdfast", "120 kB (1.2 x)", "&lt;large&gt;", "5 MB (50"]
+    assert [drawn.index(label) for label in labels] == sorted(
+        drawn.index(label) for label in labels
+    )
+    assert "A 7-turn chat" in drawn
