@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
-from collections.abc import Generator
 from typing import IO, Self
 
 # A worker that has not answered for so many seconds is given up.
 PATIENCE = 120.0
+BLOCK = 65_536
 
 
 class Worker:
@@ -34,7 +34,9 @@ class Worker:
             env={**os.environ, "TMPDIR": folder},
             # Ctrl-C is for the parent only, which then kills the whole session.
             start_new_session=True,
+            bufsize=0,
         )
+        self._unread = b""
 
     def __enter__(self) -> Self:
         return self
@@ -59,18 +61,15 @@ class Worker:
 
     def answers(self, count: int = 1) -> list[str]:
         """The next lines."""
-        with self._patience():
-            found = [self._output.readline().decode().strip() for _ in range(count)]
-        if "" in found:
-            raise self._failure()
-        return found
+        return [self._line() for _ in range(count)]
 
     def interrupt(self, *command: object, answers: int) -> int:
         """Kill the worker after some answers to a command: how many came in all."""
         self.ask(*command, answers=answers)
         self.kill()
         # An answer that was written before the kill was given, too.
-        return answers + self._output.read().count(b"\n")
+        rest = self._unread + self._output.read()
+        return answers + rest.count(b"\n")
 
     def kill(self) -> None:
         """End the worker and what it started, at once."""
@@ -88,18 +87,18 @@ class Worker:
         assert self._process.stdout is not None
         return self._process.stdout
 
-    @contextlib.contextmanager
-    def _patience(self) -> Generator[None]:
-        """Kill a worker that does not answer, so that its output ends."""
-        timer = threading.Timer(PATIENCE, self.kill)
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
+    def _line(self) -> str:
+        while b"\n" not in self._unread:
+            ready, _, _ = select.select([self._output], [], [], PATIENCE)
+            block = os.read(self._output.fileno(), BLOCK) if ready else b""
+            if not block:
+                raise self._failure()
+            self._unread += block
+        line, _, self._unread = self._unread.partition(b"\n")
+        return line.decode()
 
     def _failure(self) -> ChildProcessError:
         self.kill()
         self._log.seek(0)
         lines = self._log.read().decode(errors="replace").strip().splitlines()
-        return ChildProcessError(lines[-1] if lines else "it ended without an answer")
+        return ChildProcessError(lines[-1] if lines else "it did not answer")
