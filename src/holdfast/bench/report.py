@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from holdfast.bench.figures import (
 )
 from holdfast.bench.peers import PEERS, Peer
 from holdfast.bench.units import duration
+from holdfast.errors import Unsupported
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,8 @@ def measure(
     peers: Iterable[Peer], size: Size, at: str | None, progress: Progress
 ) -> Report:
     """Measure in a new folder on the disk of another one; it is removed at the end."""
+    if sys.platform == "win32":
+        raise Unsupported("processes cannot be measured and killed here; use WSL")
     chosen = list(peers)
     missing = {peer.key: peer.install for peer in chosen if peer.install}
     present = [peer for peer in chosen if not peer.install]
@@ -109,7 +113,9 @@ def measure(
         before, load = sync_time(folder), os.getloadavg()[0]
         figures, problems = Contest(present, folder, size, progress).run()
         after = sync_time(folder)
-    facts["sync"] = f"{duration(before)} before the run, {duration(after)} after it"
+    facts["fdatasync"] = (
+        f"{duration(before)} before the run, {duration(after)} after it"
+    )
     facts["load average"] = f"{load:.1f} before the run"
     return Report(size, facts, figures, missing | problems)
 

@@ -59,18 +59,19 @@ def _row(report: Report, figures: Figures) -> list[Cell]:
     ratios = report.ratios(figures)
     return [
         _name(figures),
-        *_recorded(figures.recorded, ratios),
+        *_recorded(figures, figures.recorded, ratios),
         (duration(figures.first_load), ""),
-        _ratio(ratios, "first load"),
+        _ratio(figures, ratios, "first load"),
         (duration(figures.last_ten), ""),
-        _ratio(ratios, "last ten"),
+        _ratio(figures, ratios, "last ten"),
         (str(figures.lost), "bad" if figures.lost else "good"),
     ]
 
 
 def _row_twice(report: Report, figures: Figures) -> list[Cell]:
     assert figures.twice is not None
-    return [_name(figures), *_recorded(figures.twice, report.ratios_twice(figures))]
+    ratios = report.ratios_twice(figures)
+    return [_name(figures), *_recorded(figures, figures.twice, ratios)]
 
 
 def _name(figures: Figures) -> Cell:
@@ -80,24 +81,24 @@ def _name(figures: Figures) -> Cell:
     )
 
 
-def _recorded(recorded: Recorded, ratios: Ratios) -> list[Cell]:
+def _recorded(figures: Figures, recorded: Recorded, ratios: Ratios) -> list[Cell]:
     least = ">" if recorded.stopped else ""
     return [
         (volume(recorded.disk_bytes), ""),
-        _ratio(ratios, "on disk", least),
+        _ratio(figures, ratios, "on disk", least),
         (duration(recorded.last_turns), ""),
-        _ratio(ratios, "a turn", least),
+        _ratio(figures, ratios, "a turn", least),
         (times(recorded.growth), ""),
     ]
 
 
-def _ratio(ratios: Ratios, name: str, least: str = "") -> Cell:
-    """A ratio to ours: green where ours is better, red where it is worse."""
+def _ratio(figures: Figures, ratios: Ratios, name: str, least: str = "") -> Cell:
+    """A ratio to ours, in a colour if it is another's: green where ours is better."""
     if name not in ratios:
         return EMPTY
     ratio = ratios[name]
     style = "good" if ratio > 1 + NOISE else "bad" if ratio < 1 - NOISE else ""
-    return f"{least}{times(ratio)}", style
+    return f"{least}{times(ratio)}", "faint" if figures.peer.is_ours else style
 
 
 def times(ratio: float) -> str:
