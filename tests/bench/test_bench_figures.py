@@ -52,11 +52,14 @@ def test_bytes_of_a_store_that_stopped_are_compared_by_turn():
     assert half.ratios(OURS.recorded)["on disk"] == 2
 
 
-def test_the_first_and_the_last_twenty_turns_stand_for_the_ends():
-    done = recorded([0.001] * 30 + [0.003] * 30, raw=10, disk=20, stopped="")
+def test_the_first_and_the_last_turns_stand_for_the_ends():
+    short = recorded([1, 9, 3], raw=10, disk=20, stopped="")
+    long = recorded([1] * 50 + [7] * 900 + [3] * 50, raw=10, disk=20, stopped="")
+    one = recorded([2], raw=10, disk=20, stopped="after 0 s")
 
-    assert (done.first_turns, done.last_turns, done.turns) == (0.001, 0.003, 60)
-    assert done.growth == 3
+    assert [(r.first_turns, r.last_turns) for r in (short, long)] == [(1, 3), (1, 3)]
+    assert long.growth == 3
+    assert (one.turns, one.growth) == (1, 1)
 
 
 def test_the_chart_names_every_store_with_its_size_smallest_first():

@@ -8,8 +8,9 @@ from statistics import median
 
 from holdfast.bench.peers import Peer
 
-# So many turns stand for the beginning and for the end of a conversation.
-EDGE = 20
+# So many turns stand for the beginning and for the end of a conversation, of a shorter
+# one a third of it.
+EDGE = 50
 # Ratios of times this near to 1 are noise.
 NOISE = 0.05
 
@@ -94,7 +95,8 @@ class Figures:
 
 def recorded(samples: list[float], raw: int, disk: int, stopped: str) -> Recorded:
     """A conversation by the seconds that each turn took."""
-    first, last = median(samples[:EDGE]), median(samples[-EDGE:])
+    edge = max(1, min(EDGE, len(samples) // 3))
+    first, last = median(samples[:edge]), median(samples[-edge:])
     return Recorded(len(samples), raw, disk, first, last, stopped)
 
 
