@@ -46,10 +46,12 @@ def test_a_store_without_our_counterpart_is_not_compared():
     assert not list(losses({"blob": theirs(first_load=0.001)}))
 
 
-def test_bytes_of_a_store_that_stopped_are_compared_by_turn():
-    half = Recorded(50, 500, 2_000, 0.001, 0.001, stopped="after 2 s")
+def test_a_store_that_stopped_is_compared_but_is_no_loss():
+    half = Recorded(50, 500, 1_000, 0.001, 0.001, stopped="after 2 s")
+    stopped = theirs(recorded=half, first_load=0.001)
 
-    assert half.ratios(OURS.recorded)["on disk"] == 2
+    assert stopped.ratios(OURS)["on disk"] == 0.5
+    assert not list(losses({"save": OURS, "blob": stopped}))
 
 
 def test_the_first_and_the_last_turns_stand_for_the_ends():

@@ -19,11 +19,12 @@ Ratios = dict[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much is measured; no store gets more than so many seconds and bytes.
+    """How much is measured; no other store gets more than so many seconds and bytes.
 
     A store that needs more has stopped being usable, and what was measured until then
-    is reported. ``rounds`` is how often a process is killed, and how often everything
-    is loaded in a new one. With ``twice``, the stores go on to twice as many turns.
+    is reported. Ours go on, so that there is something to compare with. ``rounds`` is
+    how often a process is killed, and how often everything is loaded in a new one. With
+    ``twice``, the stores go on to twice as many turns.
     """
 
     turns: int = 500
@@ -62,9 +63,11 @@ class Recorded:
         return self.disk_bytes / self.raw_bytes
 
     def ratios(self, ours: Recorded) -> Ratios:
-        """This against ours; bytes by turn, because one of them may have stopped."""
-        disk = self.disk_bytes / self.turns / (ours.disk_bytes / ours.turns)
-        return {"on disk": disk, "a turn": self.last_turns / ours.last_turns}
+        """This against ours; at least so much if this one stopped before."""
+        return {
+            "on disk": self.disk_bytes / ours.disk_bytes,
+            "a turn": self.last_turns / ours.last_turns,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +104,15 @@ def recorded(samples: list[float], raw: int, disk: int, stopped: str) -> Recorde
 
 
 def losses(measured: Mapping[str, Figures]) -> Iterator[tuple[Figures, Ratios]]:
-    """The stores that do better than ours, and in what."""
+    """The stores that do better than ours, and in what.
+
+    A store that stopped is not among them: with fewer turns, less is no achievement.
+    """
     for figures in measured.values():
         ours = measured.get(figures.peer.ours)
-        if ours is not None and not figures.peer.is_ours:
+        if figures.peer.is_ours or figures.recorded.stopped:
+            continue
+        if ours is not None:
             better = dict(_better(figures.ratios(ours)))
             if better:
                 yield figures, better

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 
 from holdfast.bench.figures import NOISE, Figures, Ratios, Recorded
-from holdfast.bench.peers import PEERS
+from holdfast.bench.peers import PEERS, Peer
 from holdfast.bench.report import Report
 from holdfast.bench.units import duration, volume
 from holdfast.cli.terminal.tables import Cell, Line, Span, aligned
@@ -17,7 +18,10 @@ RIGHT = frozenset(range(1, 11))
 # From here on a ratio is shown without decimals.
 LARGE = 10
 EMPTY: Span = ("", "")
-FOOTNOTE = "Above 1x Holdfast is better. * keeps the last state only."
+FOOTNOTE = (
+    "Above 1x Holdfast is better. > at least: it stopped before."
+    " * keeps the last state only."
+)
 
 
 def lines(report: Report) -> Iterator[Line]:
@@ -56,49 +60,46 @@ def _rows(
 
 
 def _row(report: Report, figures: Figures) -> list[Cell]:
-    ratios = report.ratios(figures)
+    ratio = partial(_ratio, figures.peer, figures.recorded, report.ratios(figures))
     return [
-        _name(figures),
-        *_recorded(figures, figures.recorded, ratios),
+        *_recorded(figures, figures.recorded, report.ratios(figures)),
         (duration(figures.first_load), ""),
-        _ratio(figures, ratios, "first load"),
+        ratio("first load"),
         (duration(figures.last_ten), ""),
-        _ratio(figures, ratios, "last ten"),
+        ratio("last ten"),
         (str(figures.lost), "bad" if figures.lost else "good"),
     ]
 
 
 def _row_twice(report: Report, figures: Figures) -> list[Cell]:
     assert figures.twice is not None
-    ratios = report.ratios_twice(figures)
-    return [_name(figures), *_recorded(figures, figures.twice, ratios)]
-
-
-def _name(figures: Figures) -> Cell:
-    return (f"  {figures.peer.name}", "name"), (
-        "" if figures.peer.history else " *",
-        "",
-    )
+    return _recorded(figures, figures.twice, report.ratios_twice(figures))
 
 
 def _recorded(figures: Figures, recorded: Recorded, ratios: Ratios) -> list[Cell]:
-    least = ">" if recorded.stopped else ""
+    ratio = partial(_ratio, figures.peer, recorded, ratios)
+    star = "" if figures.peer.history else " *"
     return [
+        ((f"  {figures.peer.name}", "name"), (star, "")),
         (volume(recorded.disk_bytes), ""),
-        _ratio(figures, ratios, "on disk", least),
+        ratio("on disk"),
         (duration(recorded.last_turns), ""),
-        _ratio(figures, ratios, "a turn", least),
+        ratio("a turn"),
         (times(recorded.growth), ""),
     ]
 
 
-def _ratio(figures: Figures, ratios: Ratios, name: str, least: str = "") -> Cell:
+def _ratio(peer: Peer, recorded: Recorded, ratios: Ratios, name: str) -> Cell:
     """A ratio to ours, in a colour if it is another's: green where ours is better."""
     if name not in ratios:
         return EMPTY
     ratio = ratios[name]
-    style = "good" if ratio > 1 + NOISE else "bad" if ratio < 1 - NOISE else ""
-    return f"{least}{times(ratio)}", "faint" if figures.peer.is_ours else style
+    if peer.is_ours:
+        return times(ratio), "faint"
+    good = "good" if ratio > 1 + NOISE else ""
+    if recorded.stopped:
+        return f">{times(ratio)}", good
+    return times(ratio), "bad" if ratio < 1 - NOISE else good
 
 
 def times(ratio: float) -> str:
