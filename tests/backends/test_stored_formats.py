@@ -101,3 +101,15 @@ def test_a_compact_removes_the_dictionary_with_the_deleted_text_in_it(tmp_path):
     assert place.read_bytes().count(b"heliotrope") == 0
     assert found == EXPECTED["dictionary.db"]
     assert problems == ()
+
+
+@pytest.mark.parametrize("name", ["agents.db", "dictionary.db"])
+def test_a_file_without_its_first_page_is_salvaged(tmp_path, name):
+    whole = gzip.decompress((STORED / f"{name}.gz").read_bytes())
+    (tmp_path / name).write_bytes(bytes(4096) + whole[4096:])
+
+    holdfast.salvage(tmp_path / name, str(tmp_path / "saved.db"))
+
+    with holdfast.open(tmp_path / "saved.db") as store:
+        found = {name: thread["state"] for name, thread in content(store).items()}
+    assert found == {n: thread["state"] for n, thread in EXPECTED[name].items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from holdfast._engine.packing.blocks import Opened
 from holdfast._engine.packing.forms import PLAIN, WITH_DICTIONARY, Opener
@@ -27,7 +27,7 @@ class Reader:
         packings = {segment.packing for segment in stored}
         if packings <= {PLAIN}:
             return stored
-        return list(_within(stored, runs, await self._opener(packings)))
+        return _within(stored, runs, await self._opener(packings))
 
     async def opened(self, stored: Sequence[Segment]) -> list[Opened]:
         """Segments and blocks with what is in them."""
@@ -53,16 +53,18 @@ class Reader:
 
 def _within(
     stored: Sequence[Segment], runs: Sequence[Run], opener: Opener
-) -> Iterator[Segment]:
+) -> list[Segment]:
+    found: list[Segment] = []
     following = iter(stored)
     for first, last in runs:
         number = first
         while number <= last:
             one = next(following)
-            texts = opener.texts(one)
-            while number <= min(last, one.last):
-                yield Segment(number, texts[number - one.number])
-                number += 1
+            end = min(last, one.last) + 1
+            texts = opener.texts(one)[number - one.number : end - one.number]
+            found += map(Segment, range(number, end), texts)
+            number = end
+    return found
 
 
 def _sound(segment: Segment, number: int, opener: Opener) -> Segment | None:

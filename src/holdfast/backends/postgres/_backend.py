@@ -238,12 +238,19 @@ class PostgresBackend:
     async def index(self, batch: IndexBatch) -> None:
         self._check_writable()
 
-        async def catch_up(db: Statements) -> None:
+        async def catch_up(db: Statements) -> bool:
             async with db.transaction():
-                await _search.create(db, self._schema)
+                is_whole = await _search.create(db)
                 await _search.write(db, batch)
+                return is_whole
 
-        await self._sessions.use(catch_up, Limit.STATEMENT)
+        async def complete(db: Statements) -> None:
+            async with db.transaction():
+                await _search.create_text_index(db, self._schema)
+
+        is_whole = await self._sessions.use(catch_up, Limit.STATEMENT)
+        if batch.is_last and not is_whole:
+            await self._sessions.use(complete, Limit.ANSWER)
 
     def _can_index(self) -> bool:
         # In the caller's transaction, other searches would wait until it ends.

@@ -550,7 +550,11 @@ insert into hf.segment (family, number, packing, data, checksum)
 select :family, s.number, s.packing, s.data, s.checksum
 from unnest(:numbers::bigint[], :packings::smallint[], :pieces::bytea[],
     :checksums::bigint[]) s (number, packing, data, checksum)
-where not hf.is_in_block(:family, s.number)
+where coalesce((
+    select b.number + b.count from hf.segment b
+    where b.family = :family and b.number < s.number
+    order by b.number desc
+    limit 1), 0) <= s.number
 on conflict (family, number) do nothing
 
 -- name: adopt_move

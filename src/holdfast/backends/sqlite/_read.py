@@ -28,6 +28,7 @@ from holdfast._values.records import Change, Page, Run, Segment
 from holdfast.backends._sql.reads import Reads, Statement, to_changes
 from holdfast.backends._sql.rows import Row, holds, to_segments
 from holdfast.backends.sqlite import _search
+from holdfast.backends.sqlite._candidates import read_candidates
 from holdfast.backends.sqlite._connection import snapshot
 from holdfast.backends.sqlite._rows import CODEC
 from holdfast.backends.sqlite._statements import QUERIES, row, rows
@@ -142,7 +143,7 @@ def read_changes(db: apsw.Connection, after: int, limit: int) -> Page[Change]:
 def _candidates(db: apsw.Connection, query: Candidates) -> Page[Candidate]:
     with snapshot(db):
         if _search.exists(db):
-            found = _search.read_candidates(db, query)
+            found = read_candidates(db, query)
             if found is not None:
                 return found
     return run(db, READS.candidates(query))
