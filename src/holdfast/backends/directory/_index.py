@@ -11,7 +11,7 @@ import apsw
 from holdfast._port import Write
 from holdfast.backends.directory import _catalog, _scope
 from holdfast.backends.directory._file_changes import recover
-from holdfast.backends.directory._folder import Folder, FolderErrors
+from holdfast.backends.directory._folder import UNSAVED, Folder, FolderErrors
 from holdfast.backends.directory._open import (
     find_index,
     make_folder,
@@ -43,8 +43,8 @@ class FileIndex:
         # How often files had been replaced when the index was first opened.
         self.epoch: int | None = None
 
-    def errors(self) -> FolderErrors:
-        return FolderErrors(self.path, self.folder.path)
+    def errors(self, outcome: str = "") -> FolderErrors:
+        return FolderErrors(self.path, self.folder.path, outcome)
 
     def exists(self) -> bool:
         return os.path.exists(self.path)
@@ -134,7 +134,8 @@ class FileIndex:
     # --- writing ----------------------------------------------------------------------
 
     def before_write(self, database: Database, subject: Subject) -> None:
-        self._update_existing(database, _scope.of_change(subject))
+        with self.errors(UNSAVED):
+            self._update_existing(database, _scope.of_change(subject))
 
     def check_writes(
         self, db: apsw.Connection, writes: Sequence[Write]

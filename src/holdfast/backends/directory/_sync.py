@@ -7,9 +7,10 @@ damaged file is left as it is, and so are its rows in the index; other files sti
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
 import apsw
@@ -204,7 +205,7 @@ class IndexUpdate:
         """Load the lines into the index, all or none; what is wrong if none."""
         start = file.known_end.end if file.scan.is_known else 0
         try:
-            with self._db:
+            with _savepoint(self._db):
                 self._claim(file.name, family)
                 loader = LineLoader(self._db, family)
                 for line in self._lines(file, start):
@@ -252,6 +253,23 @@ class IndexUpdate:
             is_certain=is_certain,
         )
         _catalog.set_file(self._db, indexed)
+
+
+@contextlib.contextmanager
+def _savepoint(db: apsw.Connection) -> Generator[None]:
+    """All changes of a block, or none.
+
+    Not apsw's own: after an error of the disk SQLite may have rolled back everything,
+    and then apsw would report that it cannot roll back.
+    """
+    db.execute("savepoint file")
+    try:
+        yield
+    except BaseException:
+        if db.in_transaction:
+            db.execute("rollback to file; release file")
+        raise
+    db.execute("release file")
 
 
 def _end_of(known: IndexedFile | None) -> Position:

@@ -63,8 +63,9 @@ def translation(error: apsw.Error, path: str) -> HoldfastError:
     if isinstance(error, apsw.BusyError | apsw.LockedError):
         return Busy(f"{path} is locked by another writer; retry, or raise busy_timeout")
     if isinstance(error, apsw.FullError):
-        text = f"no space left for {path}: nothing was saved; free some space and retry"
-        return HoldfastError(text, code="disk_full")
+        # Not "nothing was saved": a copy makes several changes.
+        text = f"no space left for {path}; this change was not saved"
+        return HoldfastError(f"{text}; free some space and retry", code="disk_full")
     if isinstance(error, apsw.ReadOnlyError | apsw.PermissionsError):
         return Unsupported(
             f"{path} cannot be written: {detail}; open it where you may write",
