@@ -88,6 +88,23 @@ class TextTests(Cases):
                 chat.save({}, label=wrong)
         assert chat.load() == {"n": 1}
 
+    def test_what_cannot_be_a_mark_or_a_thread_is_not_looked_for(self) -> None:
+        self.filled(1)
+        chat = self.thread()
+
+        for wrong in untyped("", "a\0b", "\ud800", "x" * 513, 5, 1.5, True, b"chat"):
+            with raises(Unstorable):
+                chat.find(tag=wrong)
+            with raises(Unstorable):
+                chat.find(label=wrong)
+            with raises(Unstorable):
+                chat.history(tag=wrong)
+            with raises(Unstorable):
+                self.store.delete("chat", wrong)
+        with raises(Unstorable):
+            self.store.delete(*untyped(None))
+        assert chat.load() == {"n": 1}
+
     def test_an_owner_must_be_text(self) -> None:
         self.filled(1)
 
