@@ -286,7 +286,8 @@ def _failing(step, store):
 
 def _told(error, old, new):
     """What a store may hold after a call, by the words of its error."""
-    if error is None or "this change was saved" in str(error):
+    done = ("this change was saved", "stays removed")
+    if error is None or any(words in str(error) for words in done):
         return [new]
     return [old] if "was not saved" in str(error) else [old, new]
 

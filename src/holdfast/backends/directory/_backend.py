@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
@@ -315,14 +314,14 @@ class DirectoryBackend:
     async def backup(self, path: str) -> None:
         """A consistent copy in a new folder while others go on writing."""
         self._look(EVERYTHING)
-        with self._index.errors(), new_folder(path) as part:
+        files = self._folder.files
+        with self._index.errors(), new_folder(path, files) as part:
             for _ in range(COPIES):
                 with contextlib.suppress(FileReplaced):
                     copy_files(self._folder, self._known_files(), part)
                     break
             else:
                 self.database.exclusively(lambda db: self._copy_all(db, part))
-        self._folder.files.sync_folder(os.path.dirname(os.path.abspath(path)))
 
     def _copy_all(self, db: apsw.Connection, target: str) -> None:
         copy_files(self._folder, _catalog.all_files(db).values(), target)

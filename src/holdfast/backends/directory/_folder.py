@@ -11,6 +11,7 @@ from collections.abc import Generator, Iterator
 
 import apsw
 
+from holdfast._values.os_errors import FULL
 from holdfast.backends.directory._files import Files, FileStamp, stamp, stamp_of
 from holdfast.backends.directory._names import is_ours
 from holdfast.backends.sqlite import LockFile, translation
@@ -23,7 +24,6 @@ if sys.platform != "win32":
 # it makes Git ignore it.
 WORK = ".holdfast"
 LOCK = "lock"
-FULL = {errno.ENOSPC, errno.EDQUOT}
 REFUSED = {errno.EROFS, errno.EACCES, errno.EPERM}
 
 # What became of a change when the disk failed.
@@ -65,12 +65,12 @@ class Folder:
         return stamp(self.file(name))
 
     def listing(self) -> dict[str, FileStamp]:
-        """The stamps of all files of lines, by name."""
+        """The stamps of all files of lines, by name; of links too, to report them."""
         with os.scandir(self.path) as entries:
             return {
-                entry.name: stamp_of(entry.stat())
+                entry.name: stamp_of(entry.stat(follow_symlinks=False))
                 for entry in entries
-                if is_ours(entry.name) and entry.is_file()
+                if is_ours(entry.name) and not entry.is_dir(follow_symlinks=False)
             }
 
     def pieces(self, name: str, start: int = 0) -> Iterator[bytes]:

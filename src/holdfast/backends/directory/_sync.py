@@ -8,6 +8,7 @@ damaged file is left as it is, and so are its rows in the index; other files sti
 from __future__ import annotations
 
 import contextlib
+import errno
 import secrets
 import warnings
 from collections.abc import Generator, Iterator
@@ -33,6 +34,7 @@ from holdfast.backends.sqlite import reset_search, transaction
 # Which families have to be up to date; ``None`` for all.
 Families = frozenset[int] | None
 NEVER = -1
+LINKED = "it is a symbolic link; put the file itself in its place"
 
 
 class Differences(NamedTuple):
@@ -162,7 +164,8 @@ class IndexUpdate:
             found = scan_file(self._folder.pieces(name), known_end)
         except OSError as error:
             # With a stamp that no file can have, it is tried again the next time.
-            why = f"it cannot be read: {error.strerror}"
+            is_link = error.errno == errno.ELOOP
+            why = LINKED if is_link else f"it cannot be read: {error.strerror}"
             never = stamp._replace(modified=NEVER)
             return ScannedFile(name, never, known, known_end, unreadable(why))
         # All that was acknowledged is in the index, so the rest may be a torn end.
