@@ -75,8 +75,9 @@ def remove_new(part: str, path: str) -> None:
     """Remove a new file that is not complete, under either of its names."""
     # If it has its name already, only the syncing of that failed.
     name = part if os.path.lexists(part) else path
-    with contextlib.suppress(OSError):
-        os.unlink(name)
+    for file in (name, f"{part}-journal"):
+        with contextlib.suppress(OSError):
+            os.unlink(file)
 
 
 def make_private(path: str) -> None:
