@@ -209,6 +209,10 @@ class FolderLock:
             else:
                 return
 
+    def announce(self, seconds: float) -> None:
+        """Ask other processes to wait for so long; only with the lock held."""
+        self._file.announce(seconds)
+
     def close(self) -> None:
         """Close the lock file and leave it there."""
         self._file.close()

@@ -149,6 +149,9 @@ class FileIndex:
     def transaction(self, db: apsw.Connection) -> FolderTransaction:
         return FolderTransaction(db, self.folder)
 
+    def announce(self, seconds: float) -> None:
+        self.folder.lock.announce(seconds)
+
     def close(self) -> None:
         self.folder.lock.close()
 

@@ -78,7 +78,7 @@ class CommitQueue:
 
     def _wait(self, caller: Caller) -> None:
         try:
-            if caller.gate.acquire(timeout=self._database.busy_timeout):
+            if self._database.acquire(caller.gate):
                 return
             if self._withdraw(caller):
                 raise Busy(BUSY)  # noqa: TRY301 - nothing of it has to be undone
@@ -105,7 +105,7 @@ class CommitQueue:
         tickets = [ticket for caller in group for ticket in caller.tickets]
         try:
             self._database.exclusively(
-                partial(commit_group, tickets, self._database.hooks),
+                partial(self._commit, tickets),
                 (write for ticket in tickets for write in ticket.writes),
             )
         except HoldfastError as error:
@@ -124,6 +124,10 @@ class CommitQueue:
                 caller.done = True
                 caller.gate.release()
 
+    def _commit(self, tickets: Sequence[Ticket], db: apsw.Connection) -> None:
+        with self._database.announced(_size_of(tickets)):
+            commit_group(tickets, self._database.hooks, db)
+
     def _hand_over(self) -> None:
         """Make the caller that has waited longest the leader, if one waits."""
         with self._mutex:
@@ -132,6 +136,12 @@ class CommitQueue:
                 following = self._waiting.popleft()
                 following.leads = True
                 following.gate.release()
+
+
+def _size_of(tickets: Sequence[Ticket]) -> int:
+    """The bytes of the segments that have to be written."""
+    writes = (write for ticket in tickets for write in ticket.writes)
+    return sum(len(segment.data) for write in writes for segment in write.segments)
 
 
 def commit_group(tickets: Sequence[Ticket], hooks: Hooks, db: apsw.Connection) -> None:

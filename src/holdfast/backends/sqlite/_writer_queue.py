@@ -11,11 +11,17 @@ import contextlib
 import os
 import sys
 import threading
+import time
+from collections.abc import Callable
 
 from holdfast.errors import Busy
 
 if sys.platform != "win32":
     import fcntl
+
+# Where a lock file says until when its holder expects to write, as microseconds.
+NOTICE, DIGITS = 8, 20
+LONGEST_NOTICE = 600.0
 
 
 class WriterQueue:
@@ -50,6 +56,10 @@ class WriterQueue:
             with contextlib.suppress(OSError):
                 os.unlink(self._file.path)
             self._file.close()
+
+    def announce(self, seconds: float) -> None:
+        """Ask other processes to wait for so long; only with the lock held."""
+        self._file.announce(seconds)
 
     def abandon(self) -> None:
         """Close the file only: a forked child would share the lock of its parent."""
@@ -89,11 +99,28 @@ class LockFile:
     def wait(self) -> None:
         """Take the lock when it is this process's turn; `Busy` after the timeout."""
         # flock has no timeout: a thread waits for it, and this one for the thread.
-        if not _Waiter(self.descriptor).granted_within(self.timeout):
+        waiter = _Waiter(self.descriptor, self.announced)
+        if not waiter.granted_within(self.timeout):
             raise Busy(
                 "another process held the write lock past the timeout;"
                 " retry, or raise busy_timeout"
             )
+
+    def announce(self, seconds: float) -> None:
+        """Tell the processes that wait how long the holder expects to write."""
+        # By the clock of the wall: a notice must not outlive a restart of the machine.
+        until = int((time.time() + seconds) * 1_000_000)
+        if self.descriptor >= 0 and sys.platform != "win32":
+            with contextlib.suppress(OSError):  # they wait less long then
+                os.pwrite(self.descriptor, b"%0*d" % (DIGITS, until), NOTICE)
+
+    def announced(self) -> float:
+        """For how many seconds the holder still expects to write."""
+        if self.descriptor < 0 or sys.platform == "win32":
+            return 0.0
+        notice = os.pread(self.descriptor, DIGITS, NOTICE)
+        left = int(notice) / 1_000_000 - time.time() if notice.isdigit() else 0.0
+        return min(left, LONGEST_NOTICE)
 
     def unlock(self) -> None:
         """Give the lock back; this is allowed without having it."""
@@ -114,8 +141,9 @@ def _unlock(file: int) -> None:
 class _Waiter(threading.Thread):
     """Waits for a lock without a timeout, and gives it back if it came too late."""
 
-    def __init__(self, file: int) -> None:
+    def __init__(self, file: int, announced: Callable[[], float]) -> None:
         super().__init__(daemon=True, name="holdfast-lock-waiter")
+        self._announced = announced
         self._owner = file
         self._file = os.dup(file)
         self._granted = threading.Event()
@@ -139,6 +167,8 @@ class _Waiter(threading.Thread):
         try:
             self.start()
             granted = self._granted.wait(timeout)
+            while not granted and (longer := self._announced()) > 0:
+                granted = self._granted.wait(longer)
         finally:
             # Also when interrupted, even while the thread starts. Else it would get
             # the lock later and never give it back.
