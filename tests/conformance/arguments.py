@@ -72,6 +72,42 @@ class LimitTests(Cases):
                 self.store.changes(limit=wrong)
 
 
+class TooLargeTests(Cases):
+    """What is too large is refused with the limit, before anything is written."""
+
+    def test_a_checkpoint_has_a_thousand_tags_at_most(self) -> None:
+        many = [f"{n}" for n in range(1000)]
+        chat = self.thread()
+        chat.save({"n": 1}, tags=many)
+
+        with raises(Unstorable, "unstorable") as refused:
+            chat.save({"n": 2}, tags=[*many, "one more"])
+        with raises(Unstorable):
+            chat.tag("one more")
+        assert "1,000 are allowed" in str(refused.error)
+        assert chat.find(tag="999") is not None
+        assert chat.find(tag="one more") is None
+
+    def test_metadata_are_sixteen_megabytes_at_most(self) -> None:
+        self.filled(1)
+        chat = self.thread()
+        large = {"x": "x" * (16 << 20)}
+
+        for call in (
+            lambda: chat.save({"n": 2}, metadata=large),
+            lambda: chat.describe(metadata=large),
+            lambda: self.store.thread("other", metadata=large).save({}),
+        ):
+            with raises(Unstorable) as refused:
+                call()
+            assert "16,777,216 are allowed" in str(refused.error)
+        assert chat.load() == {"n": 1}
+
+    def test_a_query_has_four_thousand_characters_at_most(self) -> None:
+        with raises(Unstorable):
+            self.store.search("word " * 1000)
+
+
 class TextTests(Cases):
     """Names, ids, marks and references that are no texts, or too long."""
 
