@@ -116,6 +116,25 @@ def test_an_error_says_so_if_it_is_not_known_whether_a_line_was_saved(url, disk)
         assert goes_on(store) is None
 
 
+def test_a_change_that_stops_between_two_files_is_completed_and_seen(url, disk):
+    renamed = []
+
+    def fail_once(call):
+        if call.kind == "rename":
+            renamed.append(call.path)
+            if len(renamed) == 2:
+                io_error(call)
+
+    with disk.open(url, cache_size=0) as store:
+        disk.arm(Fault(at=1, effect=fail_once, lasting=True))
+        store.prune(holdfast.Retention(last=1))
+
+        assert len(store.thread("other").history()) == 1
+        assert len(store.thread("chat").history()) == 1
+        assert len(renamed) == 3
+        assert problems_of(store) == []
+
+
 # --- a damaged index ------------------------------------------------------------------
 
 

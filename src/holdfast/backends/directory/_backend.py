@@ -101,6 +101,8 @@ class DirectoryBackend:
             self._note_epoch(_catalog.folder_state(db).epoch)
 
     def _is_up_to_date(self, db: apsw.Connection, scope: FolderScope) -> bool:
+        if self._folder.is_unfinished:
+            return False
         epoch = _scope.is_as_known(db, self._folder, scope)
         if epoch is None:
             families = _scope.families_of(db, scope).families

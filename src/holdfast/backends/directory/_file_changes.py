@@ -124,12 +124,8 @@ class FileChanges:
         if not self._replaceable:
             return False
         new = {name: self._folder.work_file(n) for n, name in self._renames.items()}
-        return any(
-            not os.path.exists(new[name])
-            if name in new
-            else self._folder.stamp(name) is None
-            for name in self._replaceable
-        )
+        before = (new.get(n) or self._folder.file(n) for n in self._replaceable)
+        return not all(map(os.path.lexists, before))
 
     @property
     def will_be_completed(self) -> bool:

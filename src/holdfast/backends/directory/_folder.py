@@ -14,7 +14,7 @@ import apsw
 from holdfast._values.os_errors import FULL
 from holdfast.backends.directory._files import Files, FileStamp, stamp, stamp_of
 from holdfast.backends.directory._names import is_ours
-from holdfast.backends.sqlite import LockFile, translation
+from holdfast.backends.sqlite import LockFile, announced, translation
 from holdfast.errors import Busy, Corrupt, HoldfastError, Unsupported
 
 if sys.platform != "win32":
@@ -51,6 +51,8 @@ class Folder:
         self.files = files
         self.work = os.path.join(path, WORK)
         self.lock = FolderLock(os.path.join(self.work, LOCK), busy_timeout)
+        # Whether a change of this process was neither completed nor undone.
+        self.is_unfinished = False
 
     def file(self, name: str) -> str:
         """The path of a file of lines."""
@@ -201,7 +203,7 @@ class FolderLock:
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
-                if time.monotonic() > deadline:
+                if time.monotonic() > deadline + max(0.0, announced(file)):
                     path = self._file.path
                     text = f"{path} stayed locked; retry, or raise busy_timeout"
                     raise Busy(text) from None

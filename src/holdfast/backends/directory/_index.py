@@ -100,7 +100,7 @@ class FileIndex:
     ) -> None:
         """Take in what happened to files; called with the lock of the folder."""
         lock = self.folder.lock
-        is_changing = lock.is_changing
+        is_changing = lock.is_changing or self.folder.is_unfinished
         if is_changing:
             # The process that was changing files was stopped half-way.
             recover(self.folder)
@@ -111,6 +111,7 @@ class FileIndex:
             sync_log(db, self.folder)
         if is_changing:
             lock.note(changing=False)
+            self.folder.is_unfinished = False
 
     def catch_up(self, database: Database, scope: FolderScope) -> None:
         """As `update`, unless a thread or process is writing now."""

@@ -114,6 +114,7 @@ class FolderTransaction:
         except OSError as error:
             if changes.undo():
                 raise
+            self._folder.is_unfinished = True
             if not changes.will_be_completed:
                 outcome = UNSYNCED if changes.has_replaced else UNKNOWN
                 raise failure(error, self._folder.path, outcome) from error

@@ -21,7 +21,7 @@ from holdfast.backends.sqlite._connection import (
 from holdfast.backends.sqlite._database import Database
 from holdfast.backends.sqlite._hooks import PAGE, Hooks, Subject
 from holdfast.backends.sqlite._search import reset_search
-from holdfast.backends.sqlite._writer_queue import LockFile
+from holdfast.backends.sqlite._writer_queue import LockFile, announced
 
 __all__ = [
     "FORMAT",
@@ -32,6 +32,7 @@ __all__ = [
     "LockFile",
     "SqliteBackend",
     "Subject",
+    "announced",
     "check_whole",
     "connect",
     "page_checksums",

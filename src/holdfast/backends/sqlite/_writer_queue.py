@@ -12,7 +12,6 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
 
 from holdfast.errors import Busy
 
@@ -99,8 +98,7 @@ class LockFile:
     def wait(self) -> None:
         """Take the lock when it is this process's turn; `Busy` after the timeout."""
         # flock has no timeout: a thread waits for it, and this one for the thread.
-        waiter = _Waiter(self.descriptor, self.announced)
-        if not waiter.granted_within(self.timeout):
+        if not _Waiter(self.descriptor).granted_within(self.timeout):
             raise Busy(
                 "another process held the write lock past the timeout;"
                 " retry, or raise busy_timeout"
@@ -114,18 +112,17 @@ class LockFile:
             with contextlib.suppress(OSError):  # they wait less long then
                 os.pwrite(self.descriptor, b"%0*d" % (DIGITS, until), NOTICE)
 
-    def announced(self) -> float:
-        """For how many seconds the holder still expects to write."""
-        if self.descriptor < 0 or sys.platform == "win32":
-            return 0.0
-        notice = os.pread(self.descriptor, DIGITS, NOTICE)
-        left = int(notice) / 1_000_000 - time.time() if notice.isdigit() else 0.0
-        return min(left, LONGEST_NOTICE)
-
     def unlock(self) -> None:
         """Give the lock back; this is allowed without having it."""
         if self.descriptor >= 0 and sys.platform != "win32":
             fcntl.flock(self.descriptor, fcntl.LOCK_UN)
+
+
+def announced(file: int) -> float:
+    """For how many seconds the holder of a lock file still expects to write."""
+    notice = b"" if sys.platform == "win32" else os.pread(file, DIGITS, NOTICE)
+    left = int(notice) / 1_000_000 - time.time() if notice.isdigit() else 0.0
+    return min(left, LONGEST_NOTICE)
 
 
 def _lock(file: int) -> None:
@@ -141,9 +138,8 @@ def _unlock(file: int) -> None:
 class _Waiter(threading.Thread):
     """Waits for a lock without a timeout, and gives it back if it came too late."""
 
-    def __init__(self, file: int, announced: Callable[[], float]) -> None:
+    def __init__(self, file: int) -> None:
         super().__init__(daemon=True, name="holdfast-lock-waiter")
-        self._announced = announced
         self._owner = file
         self._file = os.dup(file)
         self._granted = threading.Event()
@@ -167,7 +163,7 @@ class _Waiter(threading.Thread):
         try:
             self.start()
             granted = self._granted.wait(timeout)
-            while not granted and (longer := self._announced()) > 0:
+            while not granted and (longer := announced(self._owner)) > 0:
                 granted = self._granted.wait(longer)
         finally:
             # Also when interrupted, even while the thread starts. Else it would get
