@@ -286,7 +286,7 @@ def _failing(step, store):
 
 def _told(error, old, new):
     """What a store may hold after a call, by the words of its error."""
-    done = ("this change was saved", "stays removed")
+    done = ("was saved, but a power cut", "stays removed")
     if error is None or any(words in str(error) for words in done):
         return [new]
     return [old] if "was not saved" in str(error) else [old, new]
