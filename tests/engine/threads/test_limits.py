@@ -3,9 +3,11 @@
 The real limits are hundreds of megabytes; these tests set small ones.
 """
 
+import apsw
 import pytest
 
 from holdfast import Unstorable
+from support.stores import backend_of
 
 ROOM = 5000
 
@@ -56,3 +58,14 @@ def test_a_value_in_the_journal_has_a_limit(memory, small):
 
     assert thread.journal() == {}
     assert thread.head is None
+
+
+def test_a_row_that_sqlite_refuses_is_no_error_of_the_disk(memory):
+    thread = memory.thread("t")
+    thread.save({"n": 1})
+    backend_of(memory).database.writer.limit(apsw.SQLITE_LIMIT_LENGTH, 100_000)
+
+    with pytest.raises(Unstorable, match="more than SQLite holds"):
+        thread.append(log=["x" * 200_000])
+
+    assert thread.load() == {"n": 1}

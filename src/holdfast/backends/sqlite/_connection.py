@@ -21,6 +21,7 @@ from holdfast.errors import (
     Corrupt,
     FormatMismatch,
     HoldfastError,
+    Unstorable,
     Unsupported,
 )
 
@@ -82,6 +83,9 @@ def _damage(error: apsw.Error, path: str, detail: str) -> HoldfastError:
     broken_page = getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_DATA
     if broken_page or isinstance(error, apsw.CorruptError):
         return Corrupt(path, detail)
+    if isinstance(error, apsw.TooBigError):
+        why = "is more than SQLite holds in one row; divide it. Nothing of it was saved"
+        return Unstorable(f"what was to be saved in {path}", why)
     if isinstance(error, apsw.CantOpenError):
         text = f"{path} cannot be opened; check that it is a file you may read"
         return HoldfastError(text, code="cannot_open")

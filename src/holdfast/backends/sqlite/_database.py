@@ -22,8 +22,6 @@ from holdfast.errors import Busy, Closed
 
 R = TypeVar("R")
 
-# A change of so many bytes may take longer than others wait for the lock.
-LARGE = 8 << 20
 # Bytes a second that even a slow disk takes.
 SLOWEST = 8 << 20
 
@@ -131,9 +129,6 @@ class Database:
     @contextlib.contextmanager
     def announced(self, size: int) -> Generator[None]:
         """Let others wait longer than the timeout while so many bytes are written."""
-        if size < LARGE:
-            yield
-            return
         self._announce(size / SLOWEST)
         try:
             yield

@@ -17,6 +17,8 @@ from holdfast.backends.sqlite._write import SqliteWrite, next_seq
 from holdfast.errors import Busy, HoldfastError
 
 LARGEST_GROUP = 256
+# Writing so many bytes may take longer than others wait for the lock.
+LARGE = 8 << 20
 BUSY = "the store is being written to; retry, or raise busy_timeout"
 
 
@@ -125,8 +127,12 @@ class CommitQueue:
                 caller.gate.release()
 
     def _commit(self, tickets: Sequence[Ticket], db: apsw.Connection) -> None:
-        with self._database.announced(_size_of(tickets)):
-            commit_group(tickets, self._database.hooks, db)
+        size, hooks = _size_of(tickets), self._database.hooks
+        if size < LARGE:
+            commit_group(tickets, hooks, db)
+            return
+        with self._database.announced(size):
+            commit_group(tickets, hooks, db)
 
     def _hand_over(self) -> None:
         """Make the caller that has waited longest the leader, if one waits."""
@@ -141,7 +147,7 @@ class CommitQueue:
 def _size_of(tickets: Sequence[Ticket]) -> int:
     """The bytes of the segments that have to be written."""
     writes = (write for ticket in tickets for write in ticket.writes)
-    return sum(len(segment.data) for write in writes for segment in write.segments)
+    return sum([len(segment.data) for write in writes for segment in write.segments])
 
 
 def commit_group(tickets: Sequence[Ticket], hooks: Hooks, db: apsw.Connection) -> None:
