@@ -197,7 +197,7 @@ def test_a_program_is_told_the_address_and_a_new_token_as_json(served, tmp_path)
 
 def test_other_machines_are_served_when_asked_for_and_warned_of(tmp_path):
     store = tmp_path / "store.db"
-    asked = ("--host", "0.0.0.0", "--allow-host", "Agents.example")
+    asked = ("--host", "0.0.0.0", "--allow-host", "Agents.example:443")
     tunnel = ("--allow-host", "localhost:9")
 
     with serving(store, *asked, *tunnel) as served:

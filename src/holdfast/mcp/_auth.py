@@ -23,6 +23,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 ALL_INTERFACES = frozenset({"0.0.0.0", "[::]"})  # noqa: S104 - only compared
 
+DEFAULT_PORTS = frozenset({"80", "443"})
+
 # The status that closes a WebSocket: policy violation. This server has none.
 NO_WEBSOCKETS = 1008
 
@@ -48,8 +50,7 @@ class RequestCheck:
         self, app: ASGIApp, *, token: str, hosts: Collection[str] = ()
     ) -> None:
         self._app, self._token = app, token.encode()
-        named = frozenset(bracketed(host.lower()) for host in hosts)
-        self._hosts = LOOPBACK | named
+        self._hosts = LOOPBACK.union(*map(_as_clients_write, hosts))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -99,6 +100,13 @@ def _address(host: str) -> IPv4Address | IPv6Address | None:
         return ip_address(host.removeprefix("[").removesuffix("]"))
     except ValueError:
         return None
+
+
+def _as_clients_write(host: str) -> set[str]:
+    """A host as it may stand in a request: clients leave out a default port."""
+    whole = bracketed(host.lower())
+    name, port = _split(whole)
+    return {whole, name} if port in DEFAULT_PORTS else {whole}
 
 
 def _own_port(scope: Scope) -> int | None:
