@@ -18,6 +18,8 @@ from holdfast.backends.sqlite._write import SqliteWrite, next_seq
 from holdfast.errors import Busy, HoldfastError
 
 LARGEST_GROUP = 256
+# Writing so many bytes may take longer than others wait for the lock.
+LARGE = 8 << 20
 BUSY = "the store is being written to; retry, or raise busy_timeout"
 
 
@@ -77,7 +79,7 @@ class CommitQueue:
 
     def _wait(self, caller: Caller) -> None:
         try:
-            if caller.gate.acquire(timeout=self._database.busy_timeout):
+            if self._database.acquire(caller.gate):
                 return
             if self._withdraw(caller):
                 raise Busy(BUSY)  # noqa: TRY301 - nothing of it has to be undone
@@ -102,7 +104,7 @@ class CommitQueue:
         tickets = [*own, *(t for caller in group for t in caller.tickets)]
         try:
             self._database.exclusively(
-                partial(commit_group, tickets, self._database.hooks),
+                partial(self._commit, tickets),
                 (write for ticket in tickets for write in ticket.writes),
             )
         except HoldfastError as error:
@@ -126,6 +128,14 @@ class CommitQueue:
             count = min(len(self._waiting), LARGEST_GROUP - 1)
             return [self._waiting.popleft() for _ in range(count)]
 
+    def _commit(self, tickets: Sequence[Ticket], db: apsw.Connection) -> None:
+        size, hooks = _size_of(tickets), self._database.hooks
+        if size < LARGE:
+            commit_group(tickets, hooks, db)
+            return
+        with self._database.announced(size):
+            commit_group(tickets, hooks, db)
+
     def _hand_over(self) -> None:
         """Make the caller that has waited longest the leader, if one waits."""
         with self._mutex:
@@ -134,6 +144,12 @@ class CommitQueue:
                 following = self._waiting.popleft()
                 following.leads = True
                 following.gate.release()
+
+
+def _size_of(tickets: Sequence[Ticket]) -> int:
+    """The bytes of the segments that have to be written."""
+    writes = (write for ticket in tickets for write in ticket.writes)
+    return sum([len(segment.data) for write in writes for segment in write.segments])
 
 
 def commit_group(tickets: Sequence[Ticket], hooks: Hooks, db: apsw.Connection) -> None:
