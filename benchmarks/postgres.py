@@ -32,10 +32,11 @@ from benchmarks.measure import (
     percentile,
     timed,
 )
-from benchmarks.peers import delta_state
-from benchmarks.report import Row, Series, failed, times, volume
+from benchmarks.report import Row, Series, failed, times
 from benchmarks.server import private_server
-from benchmarks.workloads import Message, Turn, Writer, growing, json_size
+from holdfast.bench.stores.langgraph import delta_state
+from holdfast.bench.units import volume
+from holdfast.bench.workload import Message, Turn, Writer, growing, json_size
 
 TURNS = 500
 STATE = 1000
@@ -116,7 +117,7 @@ def _load(bench: Bench, url: str) -> None:
         ).medians
         fresh = _first_loads(url, bench.amount(30, 10))
     work = f"PostgreSQL: load of {STATE:,} messages, not in the cache, against one row"
-    bench.rows.append(Row(work, times(*pair, "one row"), pair[0] / pair[1], 1.5))
+    bench.rows.append(Row(work, times(*pair, "one row"), pair[0] / pair[1], 1.3))
     work = f"PostgreSQL: first load of {STATE:,} messages on a new connection"
     bench.rows.append(Row(work, times(*fresh, "one row"), fresh[0] / fresh[1]))
 
@@ -246,8 +247,8 @@ def _first(store: holdfast.Store) -> Work:
 
 
 def _count_trips(store: holdfast.Store, call: Work) -> int:
-    backend: Any = store.runner.context.backend
-    [connection] = backend._connections._pool._pool
+    packing: Any = store.runner.context.backend
+    [connection] = packing.backend._connections._pool._pool
     with tempfile.TemporaryFile() as trace:
         connection.pgconn.trace(trace.fileno())
         call()

@@ -14,13 +14,14 @@ from msgspec.structs import replace
 
 import holdfast
 from benchmarks.measure import Bench, Pair, alternate, disk_size, timed
-from benchmarks.report import Row, duration, times, volume
+from benchmarks.report import Row, times
 from benchmarks.volume_stores import COMMON, RARE, fill_threads
-from benchmarks.workloads import Writer
 from holdfast._engine.context import Context
 from holdfast._engine.search import query
 from holdfast._engine.search.query import SearchQuery
 from holdfast._port import run
+from holdfast.bench.units import duration, volume
+from holdfast.bench.workload import Writer
 
 MESSAGES, IN_ONE = 200_000, 100
 # Threads, messages a second in the first search, how much slower later ones may get.

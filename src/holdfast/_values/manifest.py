@@ -6,7 +6,8 @@ checkpoint's ``runs``, because backends have to know which segments are in use.
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
+from base64 import b64decode
+from binascii import b2a_base64
 from collections.abc import Iterator
 from functools import lru_cache
 from hashlib import sha256
@@ -31,23 +32,20 @@ class Manifest(msgspec.Struct, frozen=True):
     """The values of a state; ``next_block`` is the next unused block of numbers."""
 
     is_mapping: bool
-    values: dict[str, Value] = msgspec.field(default_factory=dict[str, Value])
+    values: dict[str, Value] = {}
     next_block: int = 0
 
-    @property
-    def runs(self) -> tuple[Run, ...]:
-        """The runs of all ropes, in the order of the values."""
-        # Not a generator: every save comes through here, and most have one rope.
-        ropes = [v for v in self.values.values() if isinstance(v, Rope)]
-        if len(ropes) == 1:
-            return ropes[0].runs
-        return tuple([run for rope in ropes for run in rope.runs])
-
-    @property
-    def size(self) -> int:
-        """The size of the values as JSON, in bytes."""
-        values = self.values.values()
-        return sum([v.size if isinstance(v, Rope) else len(v) for v in values])
+    def measured(self) -> tuple[tuple[Run, ...], int]:
+        """The runs of all ropes in the order of the values, and the size as JSON."""
+        runs: list[Run] = []
+        size = 0
+        for value in self.values.values():
+            if isinstance(value, Rope):
+                runs += value.runs
+                size += value.size
+            else:
+                size += len(value)
+        return tuple(runs), size
 
     def encoded(self) -> bytes:
         """The manifest as bytes."""
@@ -63,7 +61,7 @@ def _entry(value: Value) -> list[object]:
         "list" if value.is_list else "text",
         len(value.runs),
         value.size,
-        b64encode(value.chain).decode(),
+        b2a_base64(value.chain, newline=False).decode(),
         value.next_appended,
         value.next_replaced,
     ]
@@ -149,7 +147,7 @@ def digest(checkpoint: Checkpoint, parent: bytes) -> bytes:
         checkpoint.saved_at,
         checkpoint.kind,
         checkpoint.size,
-        [list(run) for run in checkpoint.runs],
+        [*map(list, checkpoint.runs)],
         len(checkpoint.manifest),
     ])  # fmt: skip
     parts = (parent, text, checkpoint.manifest, checkpoint.encoded_metadata)

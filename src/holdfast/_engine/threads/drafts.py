@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Protocol, cast
 
 import msgspec
@@ -11,6 +12,7 @@ from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
 from holdfast._port import SegmentsKey
 from holdfast._values import codec
+from holdfast._values.limits import LARGEST_ELEMENT, check_size
 from holdfast._values.manifest import INLINE_SIZE, WHOLE, Manifest, Value
 from holdfast._values.records import Checkpoint, Segment, Unset
 from holdfast._values.rope import (
@@ -31,12 +33,15 @@ class NextState(msgspec.Struct):
     """The values of a new checkpoint, the segments it adds, and the bytes in memory."""
 
     is_mapping: bool
-    values: dict[str, Value] = msgspec.field(default_factory=dict[str, Value])
-    segments: list[Segment] = msgspec.field(default_factory=list[Segment])
-    bodies: dict[str, Body] = msgspec.field(default_factory=dict[str, Body])
+    values: dict[str, Value] = {}
+    segments: list[Segment] = []
+    bodies: dict[str, Body] = {}
 
     def put(self, name: str, spliced: Spliced) -> None:
-        """Take a value that is stored as a rope."""
+        """Take a value that is stored as a rope; refuses too large an element."""
+        if spliced.rope.size > LARGEST_ELEMENT:
+            for segment in spliced.segments:
+                check_size(len(segment.data), path(name), LARGEST_ELEMENT)
         self.values[name] = spliced.rope
         self.segments += spliced.segments
         self.bodies[name] = spliced.body
@@ -325,6 +330,7 @@ def checked_key(name: object) -> str:
     return name
 
 
+@lru_cache  # every save names its values, and only an error needs the path
 def path(name: str) -> str:
     """The path of a value in error messages."""
     return f"state.{name}" if name.isidentifier() else f"state[{name!r}]"
@@ -341,8 +347,8 @@ def _extended(text: bytes, addition: bytes) -> bytes:
 
 
 def _elements(name: str, elements: object) -> bytes:
-    if not isinstance(elements, list | tuple):
+    if not isinstance(elements, (list, tuple)):
         kind = type(elements).__name__
         raise Unstorable(path(name), f"append takes a list of elements, not {kind}")
-    listed = list(cast("Sequence[object]", elements))
+    listed: list[object] = [*elements]
     return codec.encode(listed, path(name))[1:-1]

@@ -166,6 +166,9 @@ class PostgresPrune(PruneCounts):
         for relink in plan.relinks:
             link, parent = relink.link, relink.parent
             await rewrite(self.db, relink.child, link=link, parent=parent)
+        if plan.packed:
+            last = max(segment.last for segment in plan.packed)
+            await self.db.rows("mark_packed", family=plan.family, last=last)
         runs = cleared(plan)
         found = await self.db.row(
             "thin",

@@ -48,7 +48,7 @@ def start_values(start: Start | None) -> dict[str, Any]:
 
 def save_values(writes: Sequence[Write]) -> dict[str, Any]:
     """Saves of the plainest kind as the parameters of one statement."""
-    rows = [_save_values(write) for write in writes]
+    rows = [plain_save_values(write) for write in writes]
     owners = [n for n, write in enumerate(writes, 1) for _ in write.segments]
     columns = {
         f"all_{name}": _ARRAYS[name]([row[name] for row in rows]) for name in _ARRAYS
@@ -57,7 +57,8 @@ def save_values(writes: Sequence[Write]) -> dict[str, Any]:
     return {**columns, **segments, "owners": int8s(owners)}
 
 
-def _save_values(write: Write) -> dict[str, Any]:
+def plain_save_values(write: Write) -> dict[str, Any]:
+    """A save on a known head as parameters, without its segments."""
     parent, saved = write.expect, write.checkpoint
     assert isinstance(parent, Checkpoint)
     assert saved is not None
@@ -87,6 +88,16 @@ _ARRAYS: dict[str, Callable[[list[Any]], Array]] = {
     "digest": byteas,
     "checksum": int8s,
 }
+
+
+def only_segment_values(segment: Segment) -> dict[str, Any]:
+    """The one segment of a save as the parameters of ``append``."""
+    return {
+        "segment_number": segment.number,
+        "segment_packing": segment.packing,
+        "segment_data": segment.data,
+        "segment_checksum": segment_checksum(segment.number, segment),
+    }
 
 
 def segment_values(segments: Sequence[Segment]) -> dict[str, Any]:

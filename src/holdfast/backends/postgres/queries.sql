@@ -42,6 +42,14 @@ select hf.save(
     :packings, :pieces, :checksums, :begin_kind, :begin_owner,
     :begin_agent, :begin_metadata, :begin_anew)
 
+-- name: append
+-- hot
+select hf.append(
+    :durable, :family, :thread, :expected, :parent_id, :at,
+    :id, :step, :saved_at, :kind, :metadata, :runs,
+    :manifest, :size, :digest, :checksum, :segment_number,
+    :segment_packing, :segment_data, :segment_checksum)
+
 -- name: save_and_record
 -- hot
 -- The journal is written if the save was made; `offset 0` keeps it from being made twice.
@@ -92,7 +100,7 @@ moved as (
     update hf.thread t set head = n.seq, changed = n.seq, updated_at = w.at
     from numbered n join wanted w on w.place = n.place
     where t.family = n.family and t.number = n.number and t.head = w.expected
-    returning n.place, n.seq, n.family, n.number
+    returning n.place, n.seq, n.family, n.number, t.packed_to
 ),
 saved as (
     insert into hf.checkpoint (family, seq, id, thread, thread_name, parent, parent_id,
@@ -103,7 +111,8 @@ saved as (
 ),
 cut as (
     insert into hf.segment (family, number, packing, data, checksum)
-    select m.family, case when hf.is_in_block(m.family, s.number)
+    select m.family, case
+            when s.number <= m.packed_to and hf.is_in_block(m.family, s.number)
             then hf.refuse_number() else s.number end,
         s.packing, s.data, s.checksum
     from unnest(:owners::bigint[], :numbers::bigint[], :packings::smallint[],
@@ -411,6 +420,10 @@ where family = :family and number between :first and :last
 select hf.thin(:durable, :family, :at, :ids::text[], :doomed::bigint[], :firsts::bigint[],
     :lasts::bigint[], :whole::smallint[], :numbers::bigint[], :packings::smallint[],
     :pieces::bytea[], :checksums::bigint[], :counts::bigint[])
+
+-- name: mark_packed
+-- Every save to the family looks for blocks up to this number from now on.
+update hf.thread set packed_to = :last where family = :family and packed_to < :last
 
 -- name: bury_thread
 select hf.bury_thread(:durable, :family, :number, :name, :changed, :at)

@@ -26,6 +26,7 @@ from holdfast._port import (
     Receipt,
     Write,
 )
+from holdfast._values.os_errors import writing
 from holdfast._values.records import Change, Page, Run, Segment
 from holdfast.backends.sqlite._adopt import admit, adopt
 from holdfast.backends.sqlite._connection import (
@@ -43,6 +44,7 @@ from holdfast.backends.sqlite._maintenance import (
     check_file,
     copy_file,
     make_private,
+    remove_new,
     shrink,
     shrink_unchecked,
     sync_file,
@@ -280,13 +282,14 @@ class SqliteBackend:
         part = f"{path}.{os.getpid()}-{time.monotonic_ns()}.part"
         make_private(part)
         try:
-            await self._copy(part)
-            sync_file(part)
-            os.rename(part, path)
+            with writing(path):
+                await self._copy(part)
+                sync_file(part)
+                os.rename(part, path)
+                sync_file(os.path.dirname(os.path.abspath(path)))
         except BaseException:
-            os.unlink(part)
+            remove_new(part, path)
             raise
-        sync_file(os.path.dirname(os.path.abspath(path)))
 
     async def _copy(self, path: str) -> None:
         vfs = self.database.vfs

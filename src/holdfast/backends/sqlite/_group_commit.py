@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 
 import apsw
+import msgspec
 
 from holdfast._port import Outcome, Receipt, Write
 from holdfast.backends.sqlite._database import Database
@@ -17,23 +18,22 @@ from holdfast.backends.sqlite._write import SqliteWrite, next_seq
 from holdfast.errors import Busy, HoldfastError
 
 LARGEST_GROUP = 256
+# Writing so many bytes may take longer than others wait for the lock.
+LARGE = 8 << 20
 BUSY = "the store is being written to; retry, or raise busy_timeout"
 
 
-class Ticket:
+class Ticket(msgspec.Struct):
     """Writes that belong together, and in the end their receipts or their error."""
 
-    __slots__ = ("done", "error", "receipts", "writes")
-
-    def __init__(self, writes: Sequence[Write]) -> None:
-        self.writes = writes
-        self.receipts: list[Receipt] = []
-        self.error: HoldfastError | None = None
-        self.done = False
+    writes: Sequence[Write]
+    receipts: list[Receipt] = []
+    error: HoldfastError | None = None
+    done: bool = False
 
 
 class Caller:
-    """A thread that wants tickets committed.
+    """A thread that waits for its tickets to be committed.
 
     Its gate opens when they are done, or when it is its turn to commit.
     """
@@ -64,21 +64,22 @@ class CommitQueue:
 
     def submit(self, batches: Sequence[Sequence[Write]]) -> list[Outcome]:
         """Have batches committed, each as a whole, by this caller or by another."""
-        caller = Caller([Ticket(writes) for writes in batches])
+        tickets = [Ticket(writes) for writes in batches]
+        caller = None
         with self._mutex:
-            leads = not self._has_leader
-            self._has_leader = True
-            if not leads:
+            if self._has_leader:
+                caller = Caller(tickets)
                 self._waiting.append(caller)
-        if not leads:
+            self._has_leader = True
+        if caller is not None:
             self._wait(caller)
-        if not caller.done:
-            self._lead(caller)
-        return [ticket.error or ticket.receipts for ticket in caller.tickets]
+        if caller is None or not caller.done:
+            self._lead(tickets)
+        return [ticket.error or ticket.receipts for ticket in tickets]
 
     def _wait(self, caller: Caller) -> None:
         try:
-            if caller.gate.acquire(timeout=self._database.busy_timeout):
+            if self._database.acquire(caller.gate):
                 return
             if self._withdraw(caller):
                 raise Busy(BUSY)  # noqa: TRY301 - nothing of it has to be undone
@@ -97,15 +98,13 @@ class CommitQueue:
             self._waiting.remove(caller)
             return True
 
-    def _lead(self, own: Caller) -> None:
-        group = [own]
-        with self._mutex:
-            while self._waiting and len(group) < LARGEST_GROUP:
-                group.append(self._waiting.popleft())
-        tickets = [ticket for caller in group for ticket in caller.tickets]
+    def _lead(self, own: list[Ticket]) -> None:
+        """Commit for this caller and for those that wait."""
+        group = self._take_waiting() if self._waiting else []
+        tickets = [*own, *(t for caller in group for t in caller.tickets)]
         try:
             self._database.exclusively(
-                partial(commit_group, tickets, self._database.hooks),
+                partial(self._commit, tickets),
                 (write for ticket in tickets for write in ticket.writes),
             )
         except HoldfastError as error:
@@ -115,14 +114,27 @@ class CommitQueue:
         except BaseException:
             # Interrupted and rolled back: the others' tickets still have to be made.
             with self._mutex:
-                self._waiting.extendleft(reversed(group[1:]))
-            group = group[:1]
+                self._waiting.extendleft(reversed(group))
+            group = []
             raise
         finally:
             self._hand_over()
             for caller in group:
                 caller.done = True
                 caller.gate.release()
+
+    def _take_waiting(self) -> list[Caller]:
+        with self._mutex:
+            count = min(len(self._waiting), LARGEST_GROUP - 1)
+            return [self._waiting.popleft() for _ in range(count)]
+
+    def _commit(self, tickets: Sequence[Ticket], db: apsw.Connection) -> None:
+        size, hooks = _size_of(tickets), self._database.hooks
+        if size < LARGE:
+            commit_group(tickets, hooks, db)
+            return
+        with self._database.announced(size):
+            commit_group(tickets, hooks, db)
 
     def _hand_over(self) -> None:
         """Make the caller that has waited longest the leader, if one waits."""
@@ -134,6 +146,12 @@ class CommitQueue:
                 following.gate.release()
 
 
+def _size_of(tickets: Sequence[Ticket]) -> int:
+    """The bytes of the segments that have to be written."""
+    writes = (write for ticket in tickets for write in ticket.writes)
+    return sum([len(segment.data) for write in writes for segment in write.segments])
+
+
 def commit_group(tickets: Sequence[Ticket], hooks: Hooks, db: apsw.Connection) -> None:
     """Commit tickets in one transaction, each as a whole or with its error.
 
@@ -142,10 +160,10 @@ def commit_group(tickets: Sequence[Ticket], hooks: Hooks, db: apsw.Connection) -
     committed, and each ticket gets a transaction of its own.
     """
     try:
-        with hooks.transaction(db):
-            seq = next_seq(db)
+        with hooks.transaction(db) as cursor:
+            seq = next_seq(cursor)
             for ticket in tickets:
-                seq = _apply(db, ticket, seq, hooks)
+                seq = _apply(cursor, ticket, seq, hooks)
             applied = time.perf_counter()
     except _SpoiledError:
         if len(tickets) > 1:
@@ -165,13 +183,14 @@ def _report(tickets: Sequence[Ticket], seconds: float) -> None:
                 write.report(len(tickets), seconds)
 
 
-def _apply(db: apsw.Connection, ticket: Ticket, seq: int, hooks: Hooks) -> int:
-    before, start = db.total_changes(), seq
+def _apply(cursor: apsw.Cursor, ticket: Ticket, seq: int, hooks: Hooks) -> int:
+    db, start = cursor.connection, seq
+    before = db.total_changes()
     ticket.error = None
     ticket.receipts.clear()
     try:
         for write in hooks.check_writes(db, ticket.writes):
-            applied = SqliteWrite(db, write, seq)
+            applied = SqliteWrite(cursor, write, seq)
             ticket.receipts.append(applied.receipt())
             seq = applied.last + 1
     except HoldfastError as error:

@@ -72,8 +72,15 @@ class Hooks(Protocol):
 
     def transaction(
         self, db: apsw.Connection
-    ) -> contextlib.AbstractContextManager[None]:
-        """What every change of records happens in: all of it, or nothing."""
+    ) -> contextlib.AbstractContextManager[apsw.Cursor]:
+        """What every change of records happens in: all of it, or nothing.
+
+        Gives a cursor for the statements.
+        """
+        ...
+
+    def announce(self, seconds: float) -> None:
+        """Tell other processes how long a write will take; with the queue held."""
         ...
 
     def close(self) -> None:
@@ -137,6 +144,9 @@ class FileHooks:
 
     def transaction(self, db: apsw.Connection) -> transaction:
         return transaction(db)
+
+    def announce(self, seconds: float) -> None:
+        self._file_queue.announce(seconds)
 
     def close(self) -> None:
         self._file_queue.close()

@@ -21,10 +21,19 @@ select max(
     coalesce((select max(seq) from journal), 0),
     coalesce((select max(seq) from move), 0)) + 1
 
+-- name: move_known_head
+-- The thread of a save is most often the one that its parent was saved in. `returning`
+-- and the look-up by name take as long as the rest of the statement.
+update thread set head = ?, changed = ?, updated_at = ?
+where number = ? and family = ? and head = ? and name = ? and deleted_at is null
+
 -- name: move_head
 update thread set head = ?, changed = ?, updated_at = ?
 where name = ? and deleted_at is null and head is ?
 returning number, family
+
+-- name: touch_known_thread
+update thread set changed = ?, updated_at = ? where number = ?
 
 -- name: touch_thread
 update thread set changed = :changed, updated_at = :at
@@ -59,11 +68,9 @@ where seq = :seq
 -- name: insert_entry
 insert into journal ({entry}) values ({:entry})
 on conflict (thread, checkpoint, key) do nothing
-returning seq
 
 -- name: replace_entry
 insert or replace into journal ({entry}) values ({:entry})
-returning seq
 
 -- name: insert_move
 insert into move (seq, thread, kind, source, target, moved_at)
@@ -162,12 +169,12 @@ where thread = (select number from thread where name = :name and deleted_at is n
 order by seq
 
 -- name: family_entries
--- The threads first: one probe of the index for each.
+-- The threads first: one probe of the index for each. Every call made once looks here
+-- and finds few rows, which the caller sorts: SQLite takes longer to make a sorter.
 select t.name, {j.entry}
 from thread t cross join journal j on j.thread = t.number
 where t.family = :family and t.deleted_at is null
     and j.checkpoint = '' and j.key >= :first and j.key < :last
-order by j.seq
 
 -- name: own_entries
 select t.name, {j.entry}
