@@ -38,7 +38,7 @@ from holdfast.backends.sqlite._connection import (
     page_checksums,
 )
 from holdfast.backends.sqlite._database import Database
-from holdfast.backends.sqlite._group_commit import CommitQueue
+from holdfast.backends.sqlite._group_commit import CommitQueue, Ticket
 from holdfast.backends.sqlite._hooks import FileHooks, Hooks, Subject
 from holdfast.backends.sqlite._maintenance import (
     check_file,
@@ -66,7 +66,7 @@ from holdfast.backends.sqlite._search import (
 )
 from holdfast.backends.sqlite._statements import rows
 from holdfast.backends.sqlite._write import SqlitePrune
-from holdfast.errors import Conflict, Corrupt, HoldfastError, NotFound, Unsupported
+from holdfast.errors import Conflict, Corrupt, NotFound, Unsupported
 
 R = TypeVar("R")
 
@@ -152,10 +152,11 @@ class SqliteBackend:
     # --- writing ----------------------------------------------------------------------
 
     async def commit(self, writes: Sequence[Write]) -> list[Receipt]:
-        [outcome] = self._commits.submit([writes])
-        if isinstance(outcome, HoldfastError):
-            raise outcome
-        return outcome
+        ticket = Ticket(writes)
+        self._commits.make([ticket])
+        if ticket.error is not None:
+            raise ticket.error
+        return ticket.receipts
 
     def commit_each(self, batches: Sequence[Sequence[Write]]) -> list[Outcome]:
         """Several commits, each with its own outcome, sharing one fsync."""

@@ -157,9 +157,11 @@ class Database:
             with self.reading() as db:
                 return work(db)
         try:
+            self.make_idle()
+            return work(self._writer or self.writer)
+        except Exception:
             with self.hooks.errors():
-                self.make_idle()
-                return work(self._writer or self.writer)
+                raise
         finally:
             self.lock.release()
 

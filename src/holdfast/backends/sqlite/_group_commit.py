@@ -65,6 +65,11 @@ class CommitQueue:
     def submit(self, batches: Sequence[Sequence[Write]]) -> list[Outcome]:
         """Have batches committed, each as a whole, by this caller or by another."""
         tickets = [Ticket(writes) for writes in batches]
+        self.make(tickets)
+        return [ticket.error or ticket.receipts for ticket in tickets]
+
+    def make(self, tickets: list[Ticket]) -> None:
+        """Have tickets committed; each has its receipts or its error then."""
         caller = None
         with self._mutex:
             if self._has_leader:
@@ -75,7 +80,6 @@ class CommitQueue:
             self._wait(caller)
         if caller is None or not caller.done:
             self._lead(tickets)
-        return [ticket.error or ticket.receipts for ticket in tickets]
 
     def _wait(self, caller: Caller) -> None:
         try:
@@ -101,7 +105,9 @@ class CommitQueue:
     def _lead(self, own: list[Ticket]) -> None:
         """Commit for this caller and for those that wait."""
         group = self._take_waiting() if self._waiting else []
-        tickets = [*own, *(t for caller in group for t in caller.tickets)]
+        tickets = [*own]
+        for caller in group:
+            tickets += caller.tickets
         try:
             self._database.exclusively(
                 partial(self._commit, tickets),
