@@ -148,6 +148,10 @@ class FileIndex:
     def transaction(self, db: apsw.Connection) -> FolderTransaction:
         return FolderTransaction(db, self.folder)
 
+    def repair_pages(self, database: Database) -> bool:  # noqa: ARG002
+        """An index whose pages do not fit is made again."""
+        return False
+
     def close(self) -> None:
         self.folder.lock.close()
 

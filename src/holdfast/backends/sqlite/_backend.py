@@ -124,6 +124,9 @@ class SqliteBackend:
         return self._hooks.path
 
     def _open(self) -> None:
+        self.database.repairing(self._open_once)
+
+    def _open_once(self) -> None:
         with self._hooks.errors():
             if self._read_only:
                 self._open_for_reading()
@@ -174,8 +177,7 @@ class SqliteBackend:
     async def mend(self) -> bool:
         if self._read_only:
             return False
-        with self._reading() as db:
-            damaged = is_damaged(db)
+        damaged = self.database.read_apart(is_damaged)
         if damaged:
             self._exclusively(drop)
         return damaged
@@ -224,8 +226,7 @@ class SqliteBackend:
     async def changes(self, after: int, limit: int, timeout: float) -> Page[Change]:
         deadline = time.monotonic() + timeout
         while True:
-            with self._reading() as db:
-                page = read_changes(db, after, limit)
+            page = self.database.read_apart(lambda db: read_changes(db, after, limit))
             remaining = deadline - time.monotonic()
             if page or remaining <= 0:
                 return page
@@ -240,8 +241,7 @@ class SqliteBackend:
         return found[0][0] if found else None
 
     async def facts(self) -> Facts:
-        with self._reading() as db:
-            [counts] = rows(db, "facts")
+        [counts] = self.database.read_apart(lambda db: rows(db, "facts"))
         threads, checkpoints, segments, entries, logical, stored, file = counts
         return Facts(
             threads=threads,
@@ -260,8 +260,7 @@ class SqliteBackend:
 
     async def check(self) -> list[str]:
         try:
-            with self._reading() as db:
-                found = check_file(db)
+            found = self.database.read_apart(check_file)
         except Corrupt as error:
             found = [str(error)]
         with self._reading() as db:
@@ -285,14 +284,12 @@ class SqliteBackend:
     async def _copy(self, path: str) -> None:
         vfs = self.database.vfs
         try:
-            with self._reading() as db:
-                copy_file(db, path, vfs)
+            self.database.read_apart(lambda db: copy_file(db, path, vfs))
         except Corrupt:
             if not await self.mend():
                 raise
             os.truncate(path, 0)
-            with self._reading() as db:
-                copy_file(db, path, vfs)
+            self.database.read_apart(lambda db: copy_file(db, path, vfs))
 
     async def close(self) -> None:
         self.database.close()

@@ -139,8 +139,10 @@ def commit_group(tickets: Sequence[Ticket], hooks: Hooks, db: apsw.Connection) -
 
     Most failures are found by the first statement, before anything is changed, so there
     is no savepoint for each ticket. After one of the others, which are rare, nothing is
-    committed, and each ticket gets a transaction of its own.
+    committed, and each ticket gets a transaction of its own. If it is called again
+    after a repair of the file, it leaves out what is done.
     """
+    tickets = [ticket for ticket in tickets if not ticket.done]
     try:
         with hooks.transaction(db):
             seq = next_seq(db)

@@ -8,6 +8,7 @@ whose every change is in the files of a folder first.
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -22,6 +23,7 @@ from holdfast.backends.sqlite._connection import (
     transaction,
     translated,
 )
+from holdfast.backends.sqlite._page_repair import repair_pages
 from holdfast.backends.sqlite._writer_queue import WriterQueue
 from holdfast.errors import Unsupported
 
@@ -76,6 +78,10 @@ class Hooks(Protocol):
         """What every change of records happens in: all of it, or nothing."""
         ...
 
+    def repair_pages(self, database: Database) -> bool:
+        """Whether pages can be read whose checksums did not fit; see `_page_repair`."""
+        ...
+
     def close(self) -> None:
         """The database is being closed."""
         ...
@@ -101,6 +107,7 @@ class FileHooks:
         self._read_only = read_only
         self._durability: Durability = durability
         self._page_size = SMALL_PAGE if compress else PAGE
+        self._repair_lock = threading.Lock()
         self._file_queue = WriterQueue(f"{path}-lock", busy_timeout)
         self.queue: contextlib.AbstractContextManager[object] = (
             contextlib.nullcontext() if path == MEMORY else self._file_queue
@@ -137,6 +144,12 @@ class FileHooks:
 
     def transaction(self, db: apsw.Connection) -> transaction:
         return transaction(db)
+
+    def repair_pages(self, database: Database) -> bool:
+        if self.path == MEMORY:
+            return False
+        with self._repair_lock:
+            return repair_pages(database, self.path, read_only=self._read_only)
 
     def close(self) -> None:
         self._file_queue.close()

@@ -6,8 +6,13 @@ import os
 
 import apsw
 
-from holdfast.backends.sqlite._connection import connect, snapshot
+from holdfast.backends.sqlite._connection import (
+    connect,
+    ignore_page_checksums,
+    snapshot,
+)
 from holdfast.backends.sqlite._search import optimize, refresh
+from holdfast.backends.sqlite._statements import rows
 from holdfast.errors import HoldfastError
 
 
@@ -16,7 +21,12 @@ def check_file(db: apsw.Connection) -> list[str]:
     with snapshot(db):
         refresh(db)
         found = db.execute("pragma integrity_check").fetchall()
-    return [str(line) for (line,) in found if line != "ok"]
+        wrong = rows(db, "wrong_rows")
+    return [str(line) for (line,) in found if line != "ok"] + [
+        f"{table} {key} is not as it was written"
+        for table, key, has_none in wrong
+        if not has_none
+    ]
 
 
 def shrink(db: apsw.Connection) -> None:
@@ -28,7 +38,7 @@ def shrink(db: apsw.Connection) -> None:
 
 def shrink_unchecked(db: apsw.Connection) -> None:
     """As `shrink`, without checking the checksums of pages."""
-    db.execute("pragma checksum_verification = 0")
+    ignore_page_checksums(db)
     try:
         shrink(db)
     finally:
@@ -43,7 +53,7 @@ def copy_file(db: apsw.Connection, path: str, vfs: str | None) -> None:
     # are written once more.
     copy = connect(path, read_only=False, busy_timeout=0.0, vfs=vfs)
     try:
-        copy.execute("pragma checksum_verification = 0")
+        ignore_page_checksums(copy)
         copy.execute("pragma journal_mode = off")
         copy.execute("pragma synchronous = off")
         copy.execute("vacuum")

@@ -173,10 +173,11 @@ class SqliteWrite:
         created = row(self.db, "start_thread", **values)
         assert created is not None
         number: int = created[0]
-        if start.head is not None:
-            return number, start.head.family
-        rows(self.db, "found_family", number=number)
-        return number, number
+        family = start.head.family if start.head is not None else number
+        if start.head is None:
+            rows(self.db, "found_family", number=number)
+        rows(self.db, "seal_thread", number=number)
+        return number, family
 
     def _must_exist(self, checkpoint: Checkpoint) -> Checkpoint:
         found = row(self.db, "checkpoint_by_seq", seq=checkpoint.seq)
@@ -252,6 +253,7 @@ class SqliteWrite:
             rows(self.db, "set_owner", owner=details.owner, **place)
         if not isinstance(details.metadata, Unset):
             rows(self.db, "set_metadata", metadata=details.metadata, **place)
+        rows(self.db, "seal_thread", number=self.number)
         self._log("describe", None)
 
     def _log(self, kind: str, target: Checkpoint | None) -> None:
@@ -330,6 +332,7 @@ class SqlitePrune:
         if buried is None:
             raise stale_plan()
         number: int = buried[0]
+        rows(self.db, "seal_thread", number=number)
         rows(self.db, "delete_thread_entries", number=number)
         rows(self.db, "delete_thread_moves", number=number)
         self._log("delete", number)

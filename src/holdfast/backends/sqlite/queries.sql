@@ -22,12 +22,16 @@ select max(
     coalesce((select max(seq) from move), 0)) + 1
 
 -- name: move_head
-update thread set head = ?, changed = ?, updated_at = ?
-where name = ? and deleted_at is null and head is ?
+update thread set head = ?1, changed = ?2, updated_at = ?3, checksum = row_checksum(
+    number, name, family, kind, owner, agent, metadata, ?1, ?2, created_at, ?3,
+    forked_thread, forked_checkpoint, null)
+where name = ?4 and deleted_at is null and head is ?5
 returning number, family
 
 -- name: touch_thread
-update thread set changed = :changed, updated_at = :at
+update thread set changed = :changed, updated_at = :at, checksum = row_checksum(
+    number, name, family, kind, owner, agent, metadata, head, :changed, created_at, :at,
+    forked_thread, forked_checkpoint, null)
 where name = :name and deleted_at is null
 returning number, family
 
@@ -41,6 +45,9 @@ returning number
 
 -- name: found_family
 update thread set family = number where number = :number
+
+-- name: seal_thread
+update thread set checksum = row_checksum({thread}) where number = :number
 
 -- name: insert_checkpoint
 insert into checkpoint ({checkpoint}) values ({?checkpoint})
@@ -66,8 +73,9 @@ insert or replace into journal ({entry}) values ({:entry})
 returning seq
 
 -- name: insert_move
-insert into move (seq, thread, kind, source, target, moved_at)
-values (:seq, :thread, :kind, :source, :target, :at)
+insert into move (seq, thread, kind, source, target, moved_at, checksum)
+values (:seq, :thread, :kind, :source, :target, :at,
+    row_checksum(:seq, :thread, :kind, :source, :target, :at))
 
 -- name: thread_by_name
 select {thread_full} from thread_full
@@ -392,8 +400,35 @@ insert or ignore into checkpoint ({checkpoint}) values ({:checkpoint})
 insert or ignore into segment (key, packing, data, checksum) values (?, ?, ?, ?)
 
 -- name: adopt_move
-insert or ignore into move (seq, thread, kind, source, target, moved_at)
-values (:seq, :thread, :kind, :source, :target, :at)
+insert or ignore into move (seq, thread, kind, source, target, moved_at, checksum)
+values (:seq, :thread, :kind, :source, :target, :at,
+    row_checksum(:seq, :thread, :kind, :source, :target, :at))
+
+-- name: insert_setting
+insert into setting (name, value, checksum)
+values (:name, :value, row_checksum(:name, :value))
+on conflict (name) do nothing
+
+-- name: wrong_rows
+-- The rows that are not as they were written; those without a checksum are told apart.
+select 'thread', number, checksum is null from thread
+where checksum is not row_checksum({thread})
+union all
+select 'move', seq, checksum is null from move
+where checksum is not row_checksum(seq, thread, kind, source, target, moved_at)
+union all
+select 'setting', name, checksum is null from setting
+where checksum is not row_checksum(name, value)
+
+-- name: orphans
+-- Checkpoints whose parent is not there.
+select id from checkpoint c
+where parent is not null
+    and not exists (select 1 from checkpoint p where p.seq = c.parent)
+
+-- name: weigh_threads
+-- Reads every page of the table.
+select sum(length(metadata)) from thread
 
 -- name: rescue_segments
 select key, packing, data, checksum from segment
