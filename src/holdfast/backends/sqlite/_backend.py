@@ -83,7 +83,6 @@ class SqliteBackend:
     """
 
     blocking = True
-    abilities = ABILITIES
 
     def __init__(
         self,
@@ -117,6 +116,11 @@ class SqliteBackend:
             self._hooks.close()
             raise
         _open_backends.add(self)
+
+    @property
+    def abilities(self) -> frozenset[str]:
+        """What it can do; rows of the search index are only as good as their pages."""
+        return ABILITIES - {"search"} if self.database.trusts_pages else ABILITIES
 
     @property
     def path(self) -> str:
@@ -252,7 +256,7 @@ class SqliteBackend:
             stored_bytes=stored,
             file_bytes=file,
             format=FORMAT,
-            abilities=ABILITIES,
+            abilities=self.abilities,
         )
 
     async def inspect(self) -> Inspection:

@@ -116,8 +116,8 @@ def _search_pages(db: apsw.Connection, size: int) -> set[int]:
 def _tell(path: str, count: int, *, read_only: bool) -> None:
     done = "ignored until it is opened for writing" if read_only else "written anew"
     text = (
-        f"{count} pages of {path} had wrong checksums, as after a write by a program"
-        f" other than Holdfast. All rows and indexes fit; the checksums were {done}."
+        f"wrong page checksums in {path} ({count}), as after a write by a program other"
+        f" than Holdfast: all rows and indexes fit, and the checksums were {done}"
     )
     warnings.warn(text, RuntimeWarning, stacklevel=2)
 
@@ -223,8 +223,8 @@ def _structure(db: apsw.Connection) -> str | None:
 def _rows(db: apsw.Connection) -> str | None:
     for table, key, _ in rows(db, "wrong_rows"):
         return f"{table} {key} is not as it was written"
-    for (id_,) in rows(db, "orphans"):
-        return f"the parent of checkpoint {id_!r} is missing"
+    for table, key in rows(db, "orphans"):
+        return f"the thread or parent of {table} {key!r} is missing"
     return None
 
 

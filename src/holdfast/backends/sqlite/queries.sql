@@ -421,10 +421,14 @@ select 'setting', name, checksum is null from setting
 where checksum is not row_checksum(name, value)
 
 -- name: orphans
--- Checkpoints whose parent is not there.
-select id from checkpoint c
-where parent is not null
-    and not exists (select 1 from checkpoint p where p.seq = c.parent)
+-- Rows whose thread or parent is not there.
+select 'checkpoint', id from checkpoint c
+where thread not in (select number from thread)
+    or (parent is not null
+        and not exists (select 1 from checkpoint p where p.seq = c.parent))
+union all
+select 'journal entry', key from journal
+where thread not in (select number from thread)
 
 -- name: weigh_threads
 -- Reads every page of the table.
