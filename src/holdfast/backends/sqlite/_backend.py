@@ -27,10 +27,10 @@ from holdfast._port import (
     Write,
 )
 from holdfast._values.records import Change, Page, Run, Segment
+from holdfast.backends.sqlite._acknowledged import Durability
 from holdfast.backends.sqlite._adopt import admit, adopt
 from holdfast.backends.sqlite._connection import (
     FORMAT,
-    Durability,
     check_guarded,
     check_whole,
     identify,
@@ -62,7 +62,7 @@ from holdfast.backends.sqlite._search import (
     write_index,
 )
 from holdfast.backends.sqlite._statements import rows
-from holdfast.backends.sqlite._write import SqlitePrune
+from holdfast.backends.sqlite._write import SqlitePrune, next_seq
 from holdfast.errors import Conflict, Corrupt, HoldfastError, NotFound, Unsupported
 
 R = TypeVar("R")
@@ -92,6 +92,7 @@ class SqliteBackend:
         durability: Durability = "full",
         busy_timeout: float = 5.0,
         compress: bool = False,
+        accept_loss: bool = False,
         vfs: str | None = None,
         hooks: Hooks | None = None,
     ) -> None:
@@ -102,6 +103,7 @@ class SqliteBackend:
             durability=durability,
             busy_timeout=busy_timeout,
             compress=compress,
+            accept_loss=accept_loss,
         )
         self.database = Database(
             self._hooks, busy_timeout=busy_timeout, vfs=vfs or page_checksums()
@@ -147,6 +149,7 @@ class SqliteBackend:
                     f"{self.path} has an older format; open it for writing once"
                 )
             check_guarded(db, self.path)
+            self._hooks.check_loss(db)
 
     async def ready(self) -> None:
         """Opening the file was enough."""
@@ -199,7 +202,10 @@ class SqliteBackend:
 
         def change(db: apsw.Connection) -> R:
             with self._hooks.transaction(db):
-                return work(db)
+                result = work(db)
+                last = next_seq(db) - 1
+            self._hooks.acknowledge(db, last)
+            return result
 
         return self._exclusively(change, subject)
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import time
 from importlib import resources
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import quote
 
 import apsw
 import apsw.sqlite_extra
 
+from holdfast.backends.sqlite._acknowledged import IDENTITY, Durability
 from holdfast.backends.sqlite._rows import row_checksum
 from holdfast.backends.sqlite._statements import rows
 from holdfast.errors import (
@@ -25,8 +26,6 @@ from holdfast.errors import (
     HoldfastError,
     Unsupported,
 )
-
-Durability = Literal["full", "normal"]
 
 APPLICATION_ID = 0x484F4C44  # "HOLD"
 MIGRATIONS = ("0001_initial.sql", "0003_row_checksums.sql")
@@ -102,6 +101,11 @@ def is_bad_page(error: Corrupt) -> bool:
 def ignore_page_checksums(db: apsw.Connection) -> None:
     """Read pages whatever their checksums say."""
     db.execute("pragma checksum_verification = 0")
+
+
+def leave_log(db: apsw.Connection) -> None:
+    """Close a connection later without copying the log into the file."""
+    db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
 
 
 def page_checksums() -> str | None:
@@ -226,6 +230,8 @@ def identify(db: apsw.Connection, path: str) -> int:
             f"{path} belongs to another application; it was left as it is"
         )
     found = int(_value(db, "pragma user_version"))
+    if found == 0:
+        raise Corrupt(path, "its header has lost the number of its format")
     if found > FORMAT:
         raise FormatMismatch(
             f"{path} has format {found}, newer than {FORMAT}; upgrade holdfast"
@@ -323,6 +329,7 @@ def _migrate(db: apsw.Connection) -> None:
                 .joinpath(script)
                 .read_text()
             )
+        rows(db, "insert_setting", name=IDENTITY, value=os.urandom(16))
         if reserved_bytes(db) == CHECKSUM_BYTES:
             rows(db, "insert_setting", name=GUARDED, value=b"1")
         db.execute(f"pragma application_id = {APPLICATION_ID}")

@@ -233,10 +233,18 @@ class Database:
         with self.lock, self.hooks.errors():
             self._closed = True
             writer, self._writer = self._writer, None
-            self.hooks.close()
             self._readers.close()
-            if writer is not None:
-                writer.close()
+            try:
+                if writer is not None:
+                    with contextlib.closing(writer):
+                        self.hooks.before_close(writer)
+            finally:
+                self.hooks.close()
+
+    def __del__(self) -> None:
+        """Let SQLite close the files of a store that was dropped without `close`."""
+        if self._writer is not None:
+            self.hooks.forsake()
 
     def before_fork(self) -> None:
         """Be in no transaction and have no file open, so that none is inherited."""
@@ -251,6 +259,7 @@ class Database:
             self.hooks.before_fork()
             writer, self._writer = self._writer, None
             if writer is not None:
+                self.hooks.forsake()
                 with contextlib.suppress(apsw.Error):  # every commit is in the log
                     writer.close()
 

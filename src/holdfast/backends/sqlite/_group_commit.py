@@ -23,12 +23,14 @@ BUSY = "the store is being written to; retry, or raise busy_timeout"
 class Ticket:
     """Writes that belong together, and in the end their receipts or their error."""
 
-    __slots__ = ("done", "error", "receipts", "writes")
+    __slots__ = ("done", "error", "last", "receipts", "writes")
 
     def __init__(self, writes: Sequence[Write]) -> None:
         self.writes = writes
         self.receipts: list[Receipt] = []
         self.error: HoldfastError | None = None
+        # The number of the last change that was stored, 0 for none.
+        self.last = 0
         self.done = False
 
 
@@ -149,6 +151,9 @@ def commit_group(tickets: Sequence[Ticket], hooks: Hooks, db: apsw.Connection) -
             for ticket in tickets:
                 seq = _apply(db, ticket, seq, hooks)
             applied = time.perf_counter()
+        last = max((t.last for t in tickets if t.error is None), default=0)
+        if last:
+            hooks.acknowledge(db, last)
     except _SpoiledError:
         if len(tickets) > 1:
             for ticket in tickets:
@@ -170,12 +175,15 @@ def _report(tickets: Sequence[Ticket], seconds: float) -> None:
 def _apply(db: apsw.Connection, ticket: Ticket, seq: int, hooks: Hooks) -> int:
     before, start = db.total_changes(), seq
     ticket.error = None
+    ticket.last = 0
     ticket.receipts.clear()
     try:
         for write in hooks.check_writes(db, ticket.writes):
             applied = SqliteWrite(db, write, seq)
             ticket.receipts.append(applied.receipt())
             seq = applied.last + 1
+            if applied.is_stored:
+                ticket.last = applied.last
     except HoldfastError as error:
         ticket.error = error
         if db.total_changes() != before:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import time
 
 import apsw
 
 from holdfast.backends.sqlite._connection import (
     connect,
     ignore_page_checksums,
+    page_checksums,
     snapshot,
 )
 from holdfast.backends.sqlite._search import optimize, refresh
@@ -59,6 +61,33 @@ def copy_file(db: apsw.Connection, path: str, vfs: str | None) -> None:
         copy.execute("vacuum")
     finally:
         copy.close()
+
+
+def rescue(db: apsw.Connection, path: str, log: str) -> HoldfastError:
+    """Copy what a connection sees whose log is lost; the error that says so.
+
+    The connection has all that was acknowledged, the folder may not. The file cannot be
+    repaired from here: other programs may have written to it since.
+    """
+    copy = f"{path}.rescued-{os.getpid()}-{time.time_ns()}"
+    cause = (
+        f"{log} was removed or replaced while the store was open: this was not saved"
+    )
+    way_out = "stop all programs that use the store"
+    try:
+        make_private(copy)
+        copy_file(db, copy, page_checksums())
+        sync_file(copy)
+    except (apsw.Error, HoldfastError, OSError) as error:
+        text = (
+            f"{cause}. Copy the rest with backup() from here ({error}), and {way_out}"
+        )
+    else:
+        text = (
+            f"{cause}. All that was saved before is in {copy}: {way_out}, move it to"
+            f" {path}, remove the -wal and -shm files beside it, and open it again"
+        )
+    return HoldfastError(text, code="log_removed")
 
 
 def make_private(path: str) -> None:

@@ -32,6 +32,7 @@ from holdfast.backends.sqlite._connection import (
     MIGRATIONS,
     connect,
     ignore_page_checksums,
+    leave_log,
     plain_vfs,
     reserved_bytes,
     snapshot,
@@ -79,7 +80,7 @@ def _repair(database: Database, path: str, *, read_only: bool) -> list[int] | No
         PageFile(path, read_only=read_only) as file,
     ):
         # The log stays as it is, whatever is wrong with it.
-        db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        leave_log(db)
         ignore_page_checksums(db)
         size = _page_size(db)
         places = file.bad_pages(size)

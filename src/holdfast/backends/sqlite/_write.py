@@ -57,6 +57,14 @@ class SqliteWrite:
         self.changed = self.last + len(write.entries)
         self.number, self.family = self._thread()
 
+    @property
+    def is_stored(self) -> bool:
+        """Whether a row has the last number; some writes only check or begin."""
+        write = self.write
+        forks = write.start is not None and write.start.head is not None
+        own = write.checkpoint or write.turn or write.marks or write.details
+        return bool(own or forks or self._is_journaled())
+
     def receipt(self) -> Receipt:
         """Carry everything out."""
         write = self.write

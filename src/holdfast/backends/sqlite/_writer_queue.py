@@ -8,14 +8,19 @@ queue decides only which process may try next; correctness stays with SQLite's o
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 import threading
 
-from holdfast.errors import Busy
+from holdfast.errors import Busy, HoldfastError
 
 if sys.platform != "win32":
     import fcntl
+
+
+# What is written to the file must not go to where a link leads.
+_NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)
 
 
 class WriterQueue:
@@ -24,31 +29,47 @@ class WriterQueue:
     def __init__(self, path: str, timeout: float) -> None:
         self._file = LockFile(path, timeout)
 
+    @property
+    def descriptor(self) -> int:
+        """The descriptor of the file, -1 if there is none."""
+        return self._file.descriptor
+
     def __enter__(self) -> None:
+        while not self._enter():
+            # A process that closed the store has removed the file.
+            self._file.close()
+
+    def _enter(self) -> bool:
+        """Take the lock; False if the file is no longer the one in the folder."""
         file = self._file
         try:
-            if file.descriptor < 0 or os.fstat(file.descriptor).st_nlink == 0:
+            if file.descriptor < 0:
                 file.open()
             granted = file.try_lock()
         except OSError:
             # Where no lock file can be made, SQLite's own polling has to do.
             file.close()
-            return
+            return True
         except BaseException:
             # If it was interrupted, it may have the lock already.
             file.unlock()
             raise
         if not granted:
             file.wait()
+        return os.fstat(file.descriptor).st_nlink > 0
 
     def __exit__(self, *_: object) -> None:
         self._file.unlock()
 
-    def close(self) -> None:
-        """Remove the file; a process that still uses it makes a new one."""
+    def close(self, *, remove: bool) -> None:
+        """Close the file, and remove it unless another process has the lock.
+
+        A process that waits for it makes a new one.
+        """
         if self._file.descriptor >= 0:
             with contextlib.suppress(OSError):
-                os.unlink(self._file.path)
+                if remove and self._file.try_lock():
+                    os.unlink(self._file.path)
             self._file.close()
 
     def abandon(self) -> None:
@@ -67,8 +88,20 @@ class LockFile:
     def open(self) -> None:
         """Open the file, again if need be; it is created if there is none."""
         self.close()
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-        self.descriptor = os.open(self.path, flags, 0o600)
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | _NO_LINK
+        try:
+            self.descriptor = os.open(self.path, flags, 0o600)
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                text = (
+                    f"{self.path} is a symbolic link, which is not followed; remove it"
+                )
+                raise HoldfastError(text, code="cannot_open") from error
+            raise
+
+    def __del__(self) -> None:
+        """A store that was dropped without `close` keeps no descriptor."""
+        self.close()
 
     def close(self) -> None:
         """Close the file and leave it there."""
