@@ -72,10 +72,11 @@ def write_acknowledged(
 
 def read_acknowledged(file: int, identity: bytes) -> Acknowledged:
     """What a lock file says about a store; nothing if it is about another one."""
-    if file < 0:
+    try:
+        os.lseek(file, 0, os.SEEK_SET)
+        found = os.read(file, 2 * _SIZE)
+    except OSError:  # there is none, or it is something else
         return Acknowledged()
-    os.lseek(file, 0, os.SEEK_SET)
-    found = os.read(file, 2 * _SIZE)
     return Acknowledged(
         **{
             durability: _decoded(found[place : place + _SIZE], identity)
@@ -102,8 +103,9 @@ def check_acknowledged(
         raise Corrupt(
             path,
             f"its log was cut short, or it is an older copy: {text}",
-            advice="put a newer backup in its place, save what is left with"
-            " holdfast.salvage(), or go on without them: open it with accept_loss=True",
+            advice="put a newer backup in its place, save the rest with"
+            " holdfast.salvage(path, to), or, to go on without them, open it with"
+            " accept_loss=True",
             lost=lost,
         )
     warnings.warn(f"{path}: {text}; they were not synced", RuntimeWarning, stacklevel=2)

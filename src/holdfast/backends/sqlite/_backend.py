@@ -69,6 +69,8 @@ R = TypeVar("R")
 
 ABILITIES = frozenset({"backup", "compact"} | ({"search"} if can_search() else set()))
 POLL_SECONDS = 0.02
+# What can be done about a store that cannot be opened.
+UNOPENED = "save the rest with holdfast.salvage(path, to), or go back to a backup"
 
 _open_backends: weakref.WeakSet[SqliteBackend] = weakref.WeakSet()
 
@@ -130,7 +132,12 @@ class SqliteBackend:
         return self._hooks.path
 
     def _open(self) -> None:
-        self.database.repairing(self._open_once)
+        try:
+            self.database.repairing(self._open_once)
+        except Corrupt as error:
+            if error.lost:
+                raise
+            raise Corrupt(error.what, error.detail, advice=UNOPENED) from error
 
     def _open_once(self) -> None:
         with self._hooks.errors():
@@ -277,7 +284,7 @@ class SqliteBackend:
             return explained(db, found)
 
     async def backup(self, path: str) -> None:
-        if os.path.exists(path):
+        if os.path.lexists(path):
             text = f"{path} exists; choose the name of a new file"
             raise Conflict(text, code="file_exists")
         part = f"{path}.{os.getpid()}-{time.monotonic_ns()}.part"

@@ -74,7 +74,10 @@ def translation(error: apsw.Error, path: str) -> HoldfastError:
             code="read_only",
         )
     if isinstance(error, apsw.NotADBError):
-        return FormatMismatch(f"{path} is not a Holdfast store; it was left as it is")
+        return FormatMismatch(
+            f"{path} is not a Holdfast store; it was left as it is. If it was one, save"
+            " the rest with holdfast.salvage(path, to)"
+        )
     if isinstance(error, apsw.ConnectionClosedError):
         return Closed()
     return _damage(error, path, detail)
