@@ -16,6 +16,7 @@ import holdfast
 from holdfast import Corrupt
 from holdfast.backends.sqlite import PAGE, page_checksums
 from holdfast.backends.sqlite._page_repair import PageFile
+from holdfast.cli._run import run as cli
 from holdfast.testing import raises
 from support.damage import DAMAGES, Outcome, reads_of_store
 from support.effort import FLIPS, seed_of
@@ -114,6 +115,15 @@ def test_it_can_be_read_by_one_who_may_only_read(path):
         assert store.verify().problems == ()
         assert len(store.search("word")) > 0
 
+    assert path.read_bytes() == before
+
+
+def test_doctor_tells_of_it_and_changes_nothing(path, capsys):
+    before = path.read_bytes()
+
+    assert cli(["doctor", "--store", str(path)]) == 0
+
+    assert "wrong page checksums" in capsys.readouterr().out
     assert path.read_bytes() == before
 
 

@@ -14,6 +14,7 @@ import pytest
 
 import holdfast
 from holdfast import Corrupt, HoldfastError
+from holdfast.cli._run import run as cli
 from holdfast.testing import raises
 
 # Saves until it is killed, and says so after each.
@@ -88,6 +89,15 @@ def test_a_damaged_log_is_told_with_the_number_of_changes_lost(path, read_only):
     with holdfast.open(path, accept_loss=True) as store:
         store.thread("t0").append(m=[99])
     assert found_in(path) == left + 1
+
+
+def test_the_command_line_accepts_the_loss_once_for_all(path, capsys):
+    crash(path)
+
+    assert cli(["threads", "--store", str(path)]) == 4
+    assert "run holdfast verify --accept-loss" in capsys.readouterr().err
+    assert cli(["verify", "--accept-loss", "--store", str(path)]) == 0
+    assert cli(["threads", "--store", str(path)]) == 0
 
 
 def test_what_is_left_can_be_salvaged(path, tmp_path):
