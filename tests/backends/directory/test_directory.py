@@ -209,7 +209,7 @@ def test_any_bytes_can_stand_in_a_line(data):
 
 # A column that no line has would be lost with the index; `recent` follows `changed`.
 COLUMNS = {
-    "thread": (_lines.ThreadPart, {"family", "recent", "checksum"}, {}),
+    "thread": (_lines.ThreadPart, {"family", "recent", "checksum", "guard"}, {}),
     "checkpoint": (_lines.CheckpointPart, {"family", "checksum"}, {"digest": "sha256"}),
     "journal": (_lines.EntryPart, {"checksum"}, {}),
     "move": (_lines.MovePart, {"checksum"}, {}),

@@ -222,6 +222,24 @@ def test_a_save_whose_log_was_removed_is_refused_and_nothing_is_lost(path):
         assert store.verify().problems == ()
 
 
+def test_saves_that_are_not_synced_are_refused_soon(path):
+    store = holdfast.open(path, durability="normal")
+    store.thread("t").append(m=[0])
+    os.unlink(f"{path}-wal")
+
+    saved = 1
+    with raises(HoldfastError) as raised:
+        for n in range(1, 10_000):
+            store.thread("t").append(m=[n])
+            saved = n + 1
+    store.close()
+
+    assert raised.error.code == "log_removed"
+    [rescued] = glob.glob(f"{path}.rescued-*")
+    with holdfast.open(rescued) as copy:
+        assert copy.thread("t").load()["m"][:saved] == [*range(saved)]
+
+
 def test_a_log_that_was_removed_is_told_when_the_store_is_closed(path):
     store = holdfast.open(path)
     store.thread("t").append(m=[1])

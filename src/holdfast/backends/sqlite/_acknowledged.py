@@ -10,16 +10,15 @@ that were not synced have a record of their own: a power cut may take these back
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 import struct
-import sys
 import warnings
 from collections.abc import Generator
 from typing import Literal, NamedTuple
 
 import apsw
 
-from holdfast._values.records import checksum
 from holdfast.backends.sqlite._statements import rows
 from holdfast.errors import Corrupt
 
@@ -27,10 +26,13 @@ Durability = Literal["full", "normal"]
 
 # A setting of every store: 16 random bytes.
 IDENTITY = "identity"
-_CONTENT = struct.Struct("<16sQ")
-_CHECKSUM = struct.Struct("<q")
-_SIZE = _CONTENT.size + _CHECKSUM.size
-_PLACES: dict[Durability, int] = {"full": 0, "normal": _SIZE}
+# The identity, the number, and the number with all bits turned over: a record that is
+# half-written or damaged is recognised by it.
+_FIELDS = struct.Struct("<16sQQ")
+_RECORD = _FIELDS.size
+_ALL_BITS = (1 << 64) - 1
+_PLACES: dict[Durability, int] = {"full": 0, "normal": 2 * _RECORD}
+SIZE = 4 * _RECORD
 
 
 class Acknowledged(NamedTuple):
@@ -51,35 +53,40 @@ def identity_of(db: apsw.Connection) -> bytes:
     return bytes(found[0][0]) if found else b""
 
 
-def encoded(identity: bytes, seq: int) -> bytes:
-    """The record of one number."""
-    content = _CONTENT.pack(identity, seq)
-    return content + _CHECKSUM.pack(checksum(content))
+def mapped(file: int) -> mmap.mmap | None:
+    """The records of a lock file in memory; ``None`` if it cannot have any.
+
+    Writing there takes no call of the system; SQLite does the same with its own files.
+    """
+    try:
+        if os.fstat(file).st_size < SIZE:
+            os.write(file, bytes(SIZE))  # takes the space on the disk
+        return mmap.mmap(file, SIZE)
+    except (OSError, ValueError):
+        return None
 
 
 def write_acknowledged(
-    file: int, identity: bytes, seq: int, durability: Durability
+    records: mmap.mmap, identity: bytes, seq: int, durability: Durability
 ) -> None:
-    """Keep the number of a commit; one that fails is only older than it could be."""
-    record, place = encoded(identity, seq), _PLACES[durability]
-    with contextlib.suppress(OSError):
-        if sys.platform == "win32":
-            os.lseek(file, place, os.SEEK_SET)
-            os.write(file, record)
-        else:
-            os.pwrite(file, record, place)
+    """Keep the number of a commit, in turn in two places: one of them is whole."""
+    place = _PLACES[durability] + _RECORD * (seq & 1)
+    _FIELDS.pack_into(records, place, identity, seq, seq ^ _ALL_BITS)
 
 
 def read_acknowledged(file: int, identity: bytes) -> Acknowledged:
     """What a lock file says about a store; nothing if it is about another one."""
     try:
         os.lseek(file, 0, os.SEEK_SET)
-        found = os.read(file, 2 * _SIZE)
+        found = os.read(file, SIZE)
     except OSError:  # there is none, or it is something else
         return Acknowledged()
     return Acknowledged(
         **{
-            durability: _decoded(found[place : place + _SIZE], identity)
+            durability: max(
+                _decoded(found[at : at + _RECORD], identity)
+                for at in (place, place + _RECORD)
+            )
             for durability, place in _PLACES.items()
         }
     )
@@ -128,11 +135,12 @@ def lent_file(file: int, path: str) -> Generator[int]:
 
 def forget_acknowledged(file: int) -> None:
     """Begin again; the next commit writes its number."""
-    os.truncate(file, 0)
+    os.lseek(file, 0, os.SEEK_SET)
+    os.write(file, bytes(SIZE))
 
 
 def _decoded(record: bytes, identity: bytes) -> int:
-    if len(record) < _SIZE or not identity:
+    if len(record) < _RECORD or not identity:
         return 0
-    owner, seq = _CONTENT.unpack_from(record)
-    return seq if owner == identity and record == encoded(owner, seq) else 0
+    owner, seq, turned = _FIELDS.unpack(record)
+    return seq if owner == identity and seq == turned ^ _ALL_BITS else 0

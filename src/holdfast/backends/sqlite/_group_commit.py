@@ -144,14 +144,15 @@ def commit_group(tickets: Sequence[Ticket], hooks: Hooks, db: apsw.Connection) -
     committed, and each ticket gets a transaction of its own. If it is called again
     after a repair of the file, it leaves out what is done.
     """
-    tickets = [ticket for ticket in tickets if not ticket.done]
+    tickets = _undone(tickets)
     try:
         with hooks.transaction(db):
             seq = next_seq(db)
+            last = 0
             for ticket in tickets:
                 seq = _apply(db, ticket, seq, hooks)
+                last = ticket.last or last
             applied = time.perf_counter()
-        last = max((t.last for t in tickets if t.error is None), default=0)
         if last:
             hooks.acknowledge(db, last)
     except _SpoiledError:
@@ -162,6 +163,12 @@ def commit_group(tickets: Sequence[Ticket], hooks: Hooks, db: apsw.Connection) -
         _report(tickets, time.perf_counter() - applied)
     for ticket in tickets:
         ticket.done = True
+
+
+def _undone(tickets: Sequence[Ticket]) -> Sequence[Ticket]:
+    if not tickets[0].done:
+        return tickets
+    return [ticket for ticket in tickets if not ticket.done]
 
 
 def _report(tickets: Sequence[Ticket], seconds: float) -> None:
@@ -186,6 +193,7 @@ def _apply(db: apsw.Connection, ticket: Ticket, seq: int, hooks: Hooks) -> int:
                 ticket.last = applied.last
     except HoldfastError as error:
         ticket.error = error
+        ticket.last = 0
         if db.total_changes() != before:
             raise _SpoiledError from error
         return start

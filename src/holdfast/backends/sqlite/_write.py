@@ -42,13 +42,18 @@ def next_seq(db: apsw.Connection) -> int:
 class SqliteWrite:
     """One write being applied: the numbers it takes and the thread it changes."""
 
-    __slots__ = ("changed", "db", "family", "last", "number", "seq", "write")
+    __slots__ = (
+        "changed", "db", "family", "is_stored", "last", "number", "seq", "write",
+    )  # fmt: skip
 
     def __init__(self, db: apsw.Connection, write: Write, seq: int) -> None:
         self.db = db
         self.write = write
         self.seq = seq
         own = write.checkpoint or write.turn or write.marks or write.details
+        # Whether a row gets the last number: some writes only check, or begin a thread.
+        forks = write.start is not None and write.start.head is not None
+        self.is_stored = bool(own or write.forget or write.entries or forks)
         # What is forgotten may have had the last number, which must not be given again.
         alone = 1 if own or write.forget or not write.entries else 0
         # The last number that is used. An entry that is there already uses none.
@@ -56,14 +61,6 @@ class SqliteWrite:
         # What the row of the thread has as ``changed``.
         self.changed = self.last + len(write.entries)
         self.number, self.family = self._thread()
-
-    @property
-    def is_stored(self) -> bool:
-        """Whether a row has the last number; some writes only check or begin."""
-        write = self.write
-        forks = write.start is not None and write.start.head is not None
-        own = write.checkpoint or write.turn or write.marks or write.details
-        return bool(own or forks or self._is_journaled())
 
     def receipt(self) -> Receipt:
         """Carry everything out."""

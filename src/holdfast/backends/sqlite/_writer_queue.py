@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import mmap
 import os
 import sys
 import threading
+import time
 
+from holdfast.backends.sqlite._acknowledged import mapped
 from holdfast.errors import Busy, HoldfastError
 
 if sys.platform != "win32":
@@ -28,6 +31,8 @@ class WriterQueue:
 
     def __init__(self, path: str, timeout: float) -> None:
         self._file = LockFile(path, timeout)
+        self.records: mmap.mmap | None = None
+        self._next_look = 0.0
 
     @property
     def descriptor(self) -> int:
@@ -36,8 +41,8 @@ class WriterQueue:
 
     def __enter__(self) -> None:
         while not self._enter():
-            # A process that closed the store has removed the file.
-            self._file.close()
+            # A process that closed the store has removed the file, or a person.
+            self.abandon()
 
     def _enter(self) -> bool:
         """Take the lock; False if the file is no longer the one in the folder."""
@@ -45,10 +50,12 @@ class WriterQueue:
         try:
             if file.descriptor < 0:
                 file.open()
+                self.records = mapped(file.descriptor)
+                self._next_look = 0.0
             granted = file.try_lock()
         except OSError:
             # Where no lock file can be made, SQLite's own polling has to do.
-            file.close()
+            self.abandon()
             return True
         except BaseException:
             # If it was interrupted, it may have the lock already.
@@ -56,7 +63,19 @@ class WriterQueue:
             raise
         if not granted:
             file.wait()
-        return os.fstat(file.descriptor).st_nlink > 0
+        return self._is_there()
+
+    def _is_there(self) -> bool:
+        """Whether the file has its name; known for a second.
+
+        A process removes it only if no other one has the store open. A file system may
+        have to write the time of each change after somebody has asked for it.
+        """
+        now = time.monotonic()
+        if now < self._next_look:
+            return True
+        self._next_look = now + 1.0
+        return os.fstat(self._file.descriptor).st_nlink > 0
 
     def __exit__(self, *_: object) -> None:
         self._file.unlock()
@@ -70,10 +89,13 @@ class WriterQueue:
             with contextlib.suppress(OSError):
                 if remove and self._file.try_lock():
                     os.unlink(self._file.path)
-            self._file.close()
+            self.abandon()
 
     def abandon(self) -> None:
         """Close the file only: a forked child would share the lock of its parent."""
+        records, self.records = self.records, None
+        if records is not None:
+            records.close()
         self._file.close()
 
 

@@ -15,6 +15,16 @@ and (:second is null
 -- A condition with a subquery would be looked at for every row.
 case when (select is_much from found) then :limit else 0 end
 
+-- part: thread_checksum
+-- What saves do not change.
+row_checksum(number, name, family, kind, owner, agent, metadata, created_at,
+    forked_thread, forked_checkpoint, deleted_at)
+
+-- part: thread_guard
+-- What every save changes: SQLite has no operator for the exclusive or.
+((changed * 41 + coalesce(head, -1) * 37) | updated_at)
+- ((changed * 41 + coalesce(head, -1) * 37) & updated_at)
+
 -- name: next_seq
 select max(
     coalesce((select max(seq) from checkpoint), 0),
@@ -22,16 +32,15 @@ select max(
     coalesce((select max(seq) from move), 0)) + 1
 
 -- name: move_head
-update thread set head = ?1, changed = ?2, updated_at = ?3, checksum = row_checksum(
-    number, name, family, kind, owner, agent, metadata, ?1, ?2, created_at, ?3,
-    forked_thread, forked_checkpoint, null)
+update thread set head = ?1, changed = ?2, updated_at = ?3,
+    guard = ((?2 * 41 + ?1 * 37) | ?3) - ((?2 * 41 + ?1 * 37) & ?3)
 where name = ?4 and deleted_at is null and head is ?5
 returning number, family
 
 -- name: touch_thread
-update thread set changed = :changed, updated_at = :at, checksum = row_checksum(
-    number, name, family, kind, owner, agent, metadata, head, :changed, created_at, :at,
-    forked_thread, forked_checkpoint, null)
+update thread set changed = :changed, updated_at = :at,
+    guard = ((:changed * 41 + coalesce(head, -1) * 37) | :at)
+        - ((:changed * 41 + coalesce(head, -1) * 37) & :at)
 where name = :name and deleted_at is null
 returning number, family
 
@@ -47,7 +56,8 @@ returning number
 update thread set family = number where number = :number
 
 -- name: seal_thread
-update thread set checksum = row_checksum({thread}) where number = :number
+update thread set checksum = {=thread_checksum}, guard = {=thread_guard}
+where number = :number
 
 -- name: insert_checkpoint
 insert into checkpoint ({checkpoint}) values ({?checkpoint})
@@ -412,7 +422,7 @@ on conflict (name) do nothing
 -- name: wrong_rows
 -- The rows that are not as they were written; those without a checksum are told apart.
 select 'thread', number, checksum is null from thread
-where checksum is not row_checksum({thread})
+where checksum is not {=thread_checksum} or guard is not {=thread_guard}
 union all
 select 'move', seq, checksum is null from move
 where checksum is not row_checksum(seq, thread, kind, source, target, moved_at)
