@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -48,6 +49,8 @@ PAGE, SMALL_PAGE = 8192, 4096
 # How long saves that are not synced go on without a look at the log, which takes 3 %
 # of one. What is saved meanwhile is still in the connection, and is rescued with it.
 UNSYNCED_PAUSE = 0.01
+# For so long a file that was found damaged is not checked again, which reads all of it.
+REPAIR_PAUSE = 60.0
 
 
 # What a change is about: the writes of a commit, a prune, or ``None`` for any other.
@@ -149,6 +152,7 @@ class FileHooks:
         self._durability: Durability = durability
         self._page_size = SMALL_PAGE if compress else PAGE
         self._repair_lock = threading.Lock()
+        self._next_repair = 0.0
         self._lock = f"{path}-lock"
         self._file_queue = WriterQueue(self._lock, busy_timeout)
         self.queue: contextlib.AbstractContextManager[object] = (
@@ -172,13 +176,21 @@ class FileHooks:
                 self.check_loss(db)
                 prepare(db, self.path, self._durability, self._page_size)
                 self._identity = identity_of(db)
+                self._files = self._opened(before)
             except BaseException:
                 db.close()
                 raise
-            if self.path != MEMORY:
-                pause = UNSYNCED_PAUSE if self._durability == "normal" else 0.0
-                self._files = OpenFiles(self.path, before, pause)
         return db
+
+    def _opened(self, before: frozenset[int]) -> OpenFiles | None:
+        if self.path == MEMORY:
+            return None
+        pause = UNSYNCED_PAUSE if self._durability == "normal" else 0.0
+        try:
+            return OpenFiles(self.path, before, pause)
+        except OSError as error:
+            text = f"{error.filename} is gone; do not remove files of an open store"
+            raise HoldfastError(text, code="log_removed") from error
 
     def check_loss(self, db: apsw.Connection) -> None:
         """Refuse a store without the last changes, unless their loss is accepted."""
@@ -242,7 +254,12 @@ class FileHooks:
         if self.path == MEMORY:
             return False
         with self._repair_lock:
-            return repair_pages(database, self.path, read_only=self._read_only)
+            if time.monotonic() < self._next_repair:
+                return False
+            if repair_pages(database, self.path, read_only=self._read_only):
+                return True
+            self._next_repair = time.monotonic() + REPAIR_PAUSE
+            return False
 
     def close(self) -> None:
         # As long as there is a log, a part of it can be lost.

@@ -190,6 +190,8 @@ def find_damage(db: apsw.Connection) -> str | None:
     try:
         with snapshot(db):
             return _header(db) or _structure(db) or _rows(db) or run(_records(db))
+    except apsw.BusyError:
+        raise
     except (apsw.Error, UnicodeDecodeError) as error:
         return str(error)
 
