@@ -40,8 +40,16 @@ for name in sys.argv[2:]:
         file.read()
 subprocess.run([sys.executable, "-c", look, sys.argv[1]], check=True)
 for n in range(20):
-    store.thread("t").append(m=[n])
+    try:
+        store.thread("t").append(m=[n])
+    except holdfast.HoldfastError as error:
+        os._exit(9 if error.code == "log_removed" else 1)
 os._exit(9)
+"""
+# As on a system that has no locks of open file descriptions.
+ELSEWHERE = """
+from holdfast.backends.sqlite import _open_files
+_open_files._IS_LINUX = False
 """
 
 
@@ -198,6 +206,16 @@ def test_a_program_may_read_its_own_files(path, names):
     run(READER, str(path), *names)
 
     assert found_in(path) == 25
+    assert not glob.glob(f"{path}.rescued-*")
+
+
+@pytest.mark.filterwarnings("ignore:wrong page checksums:RuntimeWarning")
+def test_where_no_lock_stays_a_save_is_refused_before_it_is_lost(path):
+    run(f"{ELSEWHERE}{READER}", str(path), "")
+
+    [rescued] = glob.glob(f"{path}.rescued-*")
+    assert found_in(path) == 5
+    assert found_in(rescued) >= 5
 
 
 def test_a_save_whose_log_was_removed_is_refused_and_nothing_is_lost(path):
