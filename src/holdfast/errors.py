@@ -36,6 +36,11 @@ __all__ = [
 ]
 
 
+_ADVICE = (
+    "run verify() for the extent, salvage() to save the rest, or go back to a backup"
+)
+
+
 class HoldfastError(Exception):
     """The root: catch this to catch everything Holdfast raises on purpose."""
 
@@ -106,18 +111,21 @@ class Closed(HoldfastError):
 
 
 class Corrupt(HoldfastError):
-    """Stored bytes are damaged; ``what`` names them."""
+    """Stored bytes are damaged; ``what`` names them.
+
+    ``lost`` is how many acknowledged changes are missing at the end, if that is known.
+    """
 
     default_code = "corrupt"
 
-    def __init__(self, what: str, detail: str = "") -> None:
+    def __init__(
+        self, what: str, detail: str = "", *, advice: str = "", lost: int = 0
+    ) -> None:
         reason = f": {detail}" if detail else ""
-        super().__init__(
-            f"{what} is damaged{reason}; run verify() for the extent,"
-            " salvage() to save the rest, or go back to a backup"
-        )
+        super().__init__(f"{what} is damaged{reason}; {advice or _ADVICE}")
         self.what = what
         self.detail = detail
+        self.lost = lost
 
 
 class FormatMismatch(HoldfastError):

@@ -12,6 +12,7 @@ import shell
 import stores
 
 import holdfast
+from holdfast.backends.sqlite import PAGE
 from holdfast.cli import main
 from holdfast.cli._bisection import first_bad
 from holdfast.cli._diagnostics import file_system
@@ -72,7 +73,7 @@ class TestVerify:
         assert len(found["repaired"]["lost"]) == 1
         assert said("verify", "--store", "rest.db")[0] == 0
 
-    @pytest.mark.parametrize("start", [28, 100, 2000])
+    @pytest.mark.parametrize("start", [28, 100, 6000])
     def test_a_store_that_cannot_be_opened_is_saved_too(self, folder, said, start):
         spoil("agents.db", start, b"\xff\xff\xff")
 
@@ -90,8 +91,8 @@ class TestVerify:
         assert not (folder / "rest.db").exists()
 
     def test_a_quick_look_finds_a_bad_page(self, folder, said):
-        size = os.path.getsize("agents.db")
-        spoil("agents.db", size // 2 + 3000, b"\xff\xff")
+        middle = os.path.getsize("agents.db") // 2 // PAGE * PAGE
+        spoil("agents.db", middle, b"\xff\xff")
 
         assert said("verify", "--quick")[0] == 4
 
@@ -145,7 +146,7 @@ class TestDoctor:
         assert finding["state"] == "note"
 
     def test_damage_ends_with_four(self, folder, said):
-        spoil("agents.db", 2000, b"\xff\xff")
+        spoil("agents.db", 6000, b"\xff\xff")
 
         assert said("doctor")[0] == 4
 

@@ -36,6 +36,8 @@ def open_backend(
     if scheme == "sqlite":
         rest = _sqlite_path(rest, make=not options.get("read_only"))
         return find_backend(scheme)(rest, **options)
+    # Only a file has a log that can lose what was acknowledged.
+    options = {n: v for n, v in options.items() if n != "accept_loss"}
     if scheme == "dir":
         return find_backend(scheme)(_folder(address.partition(":")[2]), **options)
     return find_backend(scheme, native=native)(address, **options, **special)

@@ -25,6 +25,8 @@ def open(url: str | os.PathLike[str], **options: Unpack[OpenOptions]) -> Store: 
     - ``read_only=True`` refuses every change and makes no file.
     - ``cache_size``: bytes of memory for the last states, 64 MB by default.
     - ``busy_timeout``: seconds to wait for a lock before `Busy` is raised, 5.
+    - ``accept_loss=True`` opens a file whose log was damaged after a crash, without the
+      changes that are lost; without it `Corrupt` tells how many.
     - ``retention``: a policy applied to the whole store after the first save, and then
       after a save at most once in ``prune_every`` (an hour, ``timedelta(0)`` for every
       save); until then there can be more than it keeps.

@@ -34,6 +34,7 @@ class OpenOptions(TypedDict, total=False):
     read_only: bool
     cache_size: int
     busy_timeout: float
+    accept_loss: bool
     retention: Retention | None
     prune_every: timedelta
     clock: Callable[[], int]
@@ -60,6 +61,7 @@ def open_context(
         durability=options.get("durability", "full"),
         busy_timeout=options.get("busy_timeout", 5.0),
         compress=options.get("compress", False),
+        accept_loss=options.get("accept_loss", False),
     )
     context = context_over(backend, options)
     if telemetry is None:
@@ -98,7 +100,8 @@ def over(context: Context, connection: object) -> Context:
 
 def open_new(path: str) -> Context:
     """Open a store that must not exist yet."""
-    if os.path.exists(path.removeprefix("dir:")):
+    # A link that leads nowhere is in the way as well: nothing is written through it.
+    if os.path.lexists(path.removeprefix("dir:")):
         text = f"{path} exists; choose the name of a new file"
         raise Conflict(text, code="file_exists")
     return open_context(path, {})
@@ -107,7 +110,7 @@ def open_new(path: str) -> Context:
 def open_damaged(url: str | os.PathLike[str]) -> Context:
     """Open a store for salvage, also one that is too damaged for `open_context`."""
     try:
-        return open_context(url, {"read_only": True})
+        return open_context(url, {"read_only": True, "accept_loss": True})
     except (Corrupt, FormatMismatch):
         backend = open_damaged_backend(url)
         if backend is None:
@@ -144,6 +147,7 @@ _MEANINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda v: isinstance(v, int | float) and v >= 0,
         "a number of seconds",
     ),
+    "accept_loss": (lambda v: isinstance(v, bool), "True or False"),
     "retention": (lambda v: v is None or isinstance(v, Retention), "a Retention"),
     "prune_every": (
         lambda v: isinstance(v, timedelta) and v >= timedelta(0),

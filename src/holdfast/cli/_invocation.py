@@ -34,17 +34,17 @@ class Invocation:
         """The store, opened for reading only."""
         return self._open(write=False)
 
-    def writing(self) -> Store:
+    def writing(self, *, accept_loss: bool = False) -> Store:
         """The store, opened for writing; refused with ``--read-only``."""
-        return self._open(write=True)
+        return self._open(write=True, accept_loss=accept_loss)
 
     def progress(self, what: str) -> ProgressReport:
         """A context manager that gives the callback for (done, total)."""
         return ProgressReport(what, silent=self.options.quiet or self.out.is_json)
 
-    def _open(self, *, write: bool) -> Store:
+    def _open(self, *, write: bool, accept_loss: bool = False) -> Store:
         self._change_directory()
-        store = open_store(self.options, write=write)
+        store = open_store(self.options, write=write, accept_loss=accept_loss)
         if self.options.verbose:
             self.out.note(f"store: {without_password(self.address)}")
         return store

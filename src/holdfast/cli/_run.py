@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 
 import click
@@ -30,7 +31,9 @@ def run(arguments: Sequence[str]) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        status = _invoke(cli)
+        with warnings.catch_warnings():
+            warnings.showwarning = _print_warning
+            status = _invoke(cli)
         sys.stdout.flush()
     except (KeyboardInterrupt, click.Abort):
         return _status.INTERRUPTED
@@ -77,6 +80,10 @@ def _print_error(cli: Invocation, error: Exception) -> int:
     else:
         sys.stderr.write(f"{PROGRAM}: {harmless(message)}\n{_hint(error)}")
     return status
+
+
+def _print_warning(message: Warning | str, *_: object, **__: object) -> None:
+    sys.stderr.write(f"{PROGRAM}: {harmless(str(message))}\n")
 
 
 def _wants_json(arguments: Sequence[str]) -> bool:

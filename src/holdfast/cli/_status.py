@@ -60,6 +60,7 @@ _CODES = {
     "connection_lost": CONFLICT,
     "disk_full": DISK,
     "io_error": DISK,
+    "log_removed": DISK,
 }
 
 

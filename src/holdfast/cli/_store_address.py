@@ -42,7 +42,9 @@ def without_password(address: str) -> str:
     return _PASSWORD.sub(r"\1\2***", address)
 
 
-def open_store(options: SharedOptions, *, write: bool) -> Store:
+def open_store(
+    options: SharedOptions, *, write: bool, accept_loss: bool = False
+) -> Store:
     """Open a store that exists, for reading only unless ``write``."""
     address = find_store(options)
     if write and options.read_only:
@@ -50,7 +52,12 @@ def open_store(options: SharedOptions, *, write: bool) -> Store:
             "this command changes the store; leave --read-only out", code="read_only"
         )
     _must_exist(address)
-    return holdfast.open(address, read_only=not write, busy_timeout=options.wait)
+    return holdfast.open(
+        address,
+        read_only=not write,
+        busy_timeout=options.wait,
+        accept_loss=accept_loss,
+    )
 
 
 def _must_exist(address: str) -> None:

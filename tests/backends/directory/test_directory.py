@@ -209,10 +209,10 @@ def test_any_bytes_can_stand_in_a_line(data):
 
 # A column that no line has would be lost with the index; `recent` follows `changed`.
 COLUMNS = {
-    "thread": (_lines.ThreadPart, {"family", "recent"}, {}),
+    "thread": (_lines.ThreadPart, {"family", "recent", "checksum", "guard"}, {}),
     "checkpoint": (_lines.CheckpointPart, {"family", "checksum"}, {"digest": "sha256"}),
     "journal": (_lines.EntryPart, {"checksum"}, {}),
-    "move": (_lines.MovePart, set(), {}),
+    "move": (_lines.MovePart, {"checksum"}, {}),
 }
 
 
@@ -350,7 +350,7 @@ def test_an_index_that_says_something_else_than_the_files_is_found_out(
     url, folder, built
 ):
     db = apsw.Connection(str(index_of(folder)), vfs=page_checksums())
-    db.execute("update thread set owner = 'eve' where name = 'main'")
+    db.execute("update thread set owner = 'eve', checksum = null where name = 'main'")
     db.close()
 
     with holdfast.open(url) as store:

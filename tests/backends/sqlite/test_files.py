@@ -100,6 +100,32 @@ def test_a_newer_format_is_refused_with_the_way_out(tmp_path):
         holdfast.open(path)
 
 
+def test_a_header_without_its_format_is_damage(tmp_path):
+    path = tmp_path / "a.db"
+    holdfast.open(path).close()
+    db = apsw.Connection(str(path), vfs=_connection.page_checksums())
+    db.execute("pragma user_version = 0")
+    db.close()
+
+    with pytest.raises(holdfast.Corrupt, match="lost the number of its format"):
+        holdfast.open(path)
+
+
+@pytest.mark.parametrize("start", [0, 3000])
+def test_a_store_that_cannot_be_opened_is_told_what_needs_no_open_store(
+    start, tmp_path
+):
+    path = tmp_path / "a.db"
+    with holdfast.open(path) as store:
+        store.thread("t").save(1)
+    with open(path, "r+b") as file:
+        file.seek(start)
+        file.write(b"\xff" * 5000)
+
+    with pytest.raises(holdfast.HoldfastError, match=r"holdfast\.salvage\(path, to\)"):
+        holdfast.open(path)
+
+
 def test_a_folder_is_not_a_store(tmp_path):
     with pytest.raises(holdfast.HoldfastError, match="cannot be opened") as caught:
         holdfast.open(tmp_path)

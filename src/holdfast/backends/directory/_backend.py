@@ -42,7 +42,7 @@ from holdfast.backends.directory._read_only import MemoryIndex
 from holdfast.backends.directory._scope import EVERYTHING, FolderScope
 from holdfast.backends.directory._sync import compare
 from holdfast.backends.directory._transaction import FolderTransaction
-from holdfast.backends.sqlite import SqliteBackend, snapshot
+from holdfast.backends.sqlite import ABILITIES, SqliteBackend, snapshot
 from holdfast.errors import Corrupt, HoldfastError
 
 R = TypeVar("R")
@@ -63,7 +63,7 @@ class DirectoryBackend:
     """
 
     blocking = True
-    abilities = SqliteBackend.abilities - {"pack"}
+    abilities = ABILITIES - {"pack"}
 
     def __init__(
         self, index: FileIndex | MemoryIndex, *, busy_timeout: float, vfs: str | None

@@ -153,6 +153,22 @@ class FileIndex:
     def announce(self, seconds: float) -> None:
         self.folder.lock.announce(seconds)
 
+    def repair_pages(self, database: Database) -> bool:  # noqa: ARG002
+        """An index whose pages do not fit is made again."""
+        return False
+
+    def check_loss(self, db: apsw.Connection) -> None:
+        """What the index has lost is in the files."""
+
+    def acknowledge(self, db: apsw.Connection, last: int) -> None:
+        """The files have it."""
+
+    def before_close(self, db: apsw.Connection) -> None:
+        """There is nothing to give back."""
+
+    def forsake(self) -> None:
+        """There is nothing to give back."""
+
     def close(self) -> None:
         self.folder.lock.close()
 

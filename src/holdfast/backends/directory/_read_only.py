@@ -104,6 +104,22 @@ class MemoryIndex:
     ) -> Sequence[Write]:
         return writes
 
+    def repair_pages(self, database: Database) -> bool:  # noqa: ARG002
+        """It is in memory."""
+        return False
+
+    def check_loss(self, db: apsw.Connection) -> None:
+        """It is made anew from the files."""
+
+    def acknowledge(self, db: apsw.Connection, last: int) -> None:
+        """Only what the files say is in it."""
+
+    def before_close(self, db: apsw.Connection) -> None:
+        """There is nothing to give back."""
+
+    def forsake(self) -> None:
+        """There is nothing to give back."""
+
     def transaction(self, db: apsw.Connection) -> transaction:
         return transaction(db)
 

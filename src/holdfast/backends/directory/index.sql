@@ -232,12 +232,13 @@ on conflict (number) do update set name = :name, kind = :kind, owner = :owner,
     agent = :agent, metadata = :metadata, head = :head, changed = :changed,
     created_at = :created_at, updated_at = :updated_at,
     forked_thread = :forked_thread, forked_checkpoint = :forked_checkpoint,
-    deleted_at = :deleted_at
+    deleted_at = :deleted_at, checksum = null, guard = null
 where family = :family
 returning number
 
 -- name: take_thread_move
-update thread set head = :head, changed = :changed, updated_at = :updated_at
+update thread set head = :head, changed = :changed, updated_at = :updated_at,
+    checksum = null, guard = null
 where number = :number and family = :family
 returning number
 

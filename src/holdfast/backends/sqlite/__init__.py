@@ -5,7 +5,7 @@ the fsync. Readers have connections of their own. All of it is blocking: the asy
 calls it from worker threads.
 """
 
-from holdfast.backends.sqlite._backend import SqliteBackend
+from holdfast.backends.sqlite._backend import ABILITIES, SqliteBackend
 from holdfast.backends.sqlite._connection import (
     FORMAT,
     MEMORY,
@@ -24,6 +24,7 @@ from holdfast.backends.sqlite._search import reset_search
 from holdfast.backends.sqlite._writer_queue import LockFile, announced
 
 __all__ = [
+    "ABILITIES",
     "FORMAT",
     "MEMORY",
     "PAGE",

@@ -26,6 +26,8 @@ def _insert(db: apsw.Connection, adoption: Adoption) -> None:
         db.execute(QUERIES["adopt_segment"], values)
     for name, named in adoption_statements(_rows.CODEC, adoption):
         rows(db, name, **named)
+    for thread in adoption.threads:
+        rows(db, "seal_thread", number=thread.number)
 
 
 def admit(db: apsw.Connection, admission: Admission) -> None:

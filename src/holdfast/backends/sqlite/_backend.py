@@ -28,10 +28,10 @@ from holdfast._port import (
 )
 from holdfast._values.os_errors import writing
 from holdfast._values.records import Change, Page, Run, Segment
+from holdfast.backends.sqlite._acknowledged import Durability
 from holdfast.backends.sqlite._adopt import admit, adopt
 from holdfast.backends.sqlite._connection import (
     FORMAT,
-    Durability,
     check_guarded,
     check_whole,
     identify,
@@ -65,7 +65,7 @@ from holdfast.backends.sqlite._search import (
     write_index,
 )
 from holdfast.backends.sqlite._statements import rows
-from holdfast.backends.sqlite._write import SqlitePrune
+from holdfast.backends.sqlite._write import SqlitePrune, next_seq
 from holdfast.errors import Conflict, Corrupt, NotFound, Unsupported
 
 R = TypeVar("R")
@@ -74,6 +74,8 @@ ABILITIES = frozenset(
     {"backup", "compact", "pack"} | ({"search"} if can_search() else set())
 )
 POLL_SECONDS = 0.02
+# What can be done about a store that cannot be opened.
+UNOPENED = "save the rest with holdfast.salvage(path, to), or go back to a backup"
 
 _open_backends: weakref.WeakSet[SqliteBackend] = weakref.WeakSet()
 
@@ -88,7 +90,6 @@ class SqliteBackend:
     """
 
     blocking = True
-    abilities = ABILITIES
 
     def __init__(
         self,
@@ -98,6 +99,7 @@ class SqliteBackend:
         durability: Durability = "full",
         busy_timeout: float = 5.0,
         compress: bool = False,
+        accept_loss: bool = False,
         vfs: str | None = None,
         hooks: Hooks | None = None,
     ) -> None:
@@ -108,6 +110,7 @@ class SqliteBackend:
             durability=durability,
             busy_timeout=busy_timeout,
             compress=compress,
+            accept_loss=accept_loss,
         )
         self.database = Database(
             self._hooks, busy_timeout=busy_timeout, vfs=vfs or page_checksums()
@@ -124,11 +127,24 @@ class SqliteBackend:
         _open_backends.add(self)
 
     @property
+    def abilities(self) -> frozenset[str]:
+        """What it can do; rows of the search index are only as good as their pages."""
+        return ABILITIES - {"search"} if self.database.trusts_pages else ABILITIES
+
+    @property
     def path(self) -> str:
         """The database file, or ":memory:"."""
         return self._hooks.path
 
     def _open(self) -> None:
+        try:
+            self.database.repairing(self._open_once)
+        except Corrupt as error:
+            if error.lost:
+                raise
+            raise Corrupt(error.what, error.detail, advice=UNOPENED) from error
+
+    def _open_once(self) -> None:
         with self._hooks.errors():
             if self._read_only:
                 self._open_for_reading()
@@ -145,6 +161,7 @@ class SqliteBackend:
                     f"{self.path} has an older format; open it for writing once"
                 )
             check_guarded(db, self.path)
+            self._hooks.check_loss(db)
 
     async def ready(self) -> None:
         """Opening the file was enough."""
@@ -183,8 +200,7 @@ class SqliteBackend:
     async def mend(self) -> bool:
         if self._read_only:
             return False
-        with self._reading() as db:
-            damaged = is_damaged(db)
+        damaged = self.database.read_apart(is_damaged)
         if damaged:
             self._exclusively(drop)
         return damaged
@@ -201,8 +217,11 @@ class SqliteBackend:
         """Do work in a transaction."""
 
         def change(db: apsw.Connection) -> R:
-            with self._hooks.transaction(db):
-                return work(db)
+            with self._hooks.transaction(db) as cursor:
+                result = work(db)
+                last = next_seq(cursor) - 1
+            self._hooks.acknowledge(db, last)
+            return result
 
         return self._exclusively(change, subject)
 
@@ -233,8 +252,7 @@ class SqliteBackend:
     async def changes(self, after: int, limit: int, timeout: float) -> Page[Change]:
         deadline = time.monotonic() + timeout
         while True:
-            with self._reading() as db:
-                page = read_changes(db, after, limit)
+            page = self.database.read_apart(lambda db: read_changes(db, after, limit))
             remaining = deadline - time.monotonic()
             if page or remaining <= 0:
                 return page
@@ -249,8 +267,7 @@ class SqliteBackend:
         return found[0][0] if found else None
 
     async def facts(self) -> Facts:
-        with self._reading() as db:
-            [counts] = rows(db, "facts")
+        [counts] = self.database.read_apart(lambda db: rows(db, "facts"))
         threads, checkpoints, segments, entries, logical, stored, file = counts
         return Facts(
             threads=threads,
@@ -261,7 +278,7 @@ class SqliteBackend:
             stored_bytes=stored,
             file_bytes=file,
             format=FORMAT,
-            abilities=ABILITIES,
+            abilities=self.abilities,
         )
 
     async def inspect(self) -> Inspection:
@@ -269,15 +286,14 @@ class SqliteBackend:
 
     async def check(self) -> list[str]:
         try:
-            with self._reading() as db:
-                found = check_file(db)
+            found = self.database.read_apart(check_file)
         except Corrupt as error:
             found = [str(error)]
         with self._reading() as db:
             return explained(db, found)
 
     async def backup(self, path: str) -> None:
-        if os.path.exists(path):
+        if os.path.lexists(path):
             text = f"{path} exists; choose the name of a new file"
             raise Conflict(text, code="file_exists")
         part = f"{path}.{os.getpid()}-{time.monotonic_ns()}.part"
@@ -295,14 +311,12 @@ class SqliteBackend:
     async def _copy(self, path: str) -> None:
         vfs = self.database.vfs
         try:
-            with self._reading() as db:
-                copy_file(db, path, vfs)
+            self.database.read_apart(lambda db: copy_file(db, path, vfs))
         except Corrupt:
             if not await self.mend():
                 raise
             os.truncate(path, 0)
-            with self._reading() as db:
-                copy_file(db, path, vfs)
+            self.database.read_apart(lambda db: copy_file(db, path, vfs))
 
     async def close(self) -> None:
         self.database.close()

@@ -9,12 +9,15 @@ from __future__ import annotations
 import os
 import time
 from importlib import resources
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import quote
 
 import apsw
 import apsw.sqlite_extra
 
+from holdfast.backends.sqlite._acknowledged import IDENTITY, Durability
+from holdfast.backends.sqlite._rows import row_checksum
+from holdfast.backends.sqlite._statements import rows
 from holdfast.errors import (
     Busy,
     Closed,
@@ -25,10 +28,8 @@ from holdfast.errors import (
     Unsupported,
 )
 
-Durability = Literal["full", "normal"]
-
 APPLICATION_ID = 0x484F4C44  # "HOLD"
-MIGRATIONS = ("0001_initial.sql", "0002_blocks.sql")
+MIGRATIONS = ("0001_initial.sql", "0002_blocks.sql", "0003_row_checksums.sql")
 FORMAT = len(MIGRATIONS)
 CHECKSUM_BYTES = 8
 # The setting of a file that was made with a checksum in every page.
@@ -38,6 +39,8 @@ SWITCH_TIMEOUT = 10.0
 MEMORY = ":memory:"
 LONGEST_TIMEOUT = (1 << 31) - 1  # milliseconds
 
+# The other VFSs that a process has from the start.
+_EXTENSIONS = {"cksmvfs", "memdb"}
 _READ_ONLY = apsw.SQLITE_OPEN_READONLY
 _READ_WRITE = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
 
@@ -73,7 +76,10 @@ def translation(error: apsw.Error, path: str) -> HoldfastError:
             code="read_only",
         )
     if isinstance(error, apsw.NotADBError):
-        return FormatMismatch(f"{path} is not a Holdfast store; it was left as it is")
+        return FormatMismatch(
+            f"{path} is not a Holdfast store; it was left as it is. If it was one, save"
+            " the rest with holdfast.salvage(path, to)"
+        )
     if isinstance(error, apsw.ConnectionClosedError):
         return Closed()
     return _damage(error, path, detail)
@@ -94,6 +100,22 @@ def _damage(error: apsw.Error, path: str, detail: str) -> HoldfastError:
     )
 
 
+def is_bad_page(error: Corrupt) -> bool:
+    """Whether an error says that the checksum of a page does not fit."""
+    found = getattr(error.__cause__, "extendedresult", 0)
+    return bool(found == apsw.SQLITE_IOERR_DATA)
+
+
+def ignore_page_checksums(db: apsw.Connection) -> None:
+    """Read pages whatever their checksums say."""
+    db.execute("pragma checksum_verification = 0")
+
+
+def leave_log(db: apsw.Connection) -> None:
+    """Close a connection later without copying the log into the file."""
+    db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+
+
 def page_checksums() -> str | None:
     """The VFS that keeps a checksum in every page, if this SQLite build has it."""
     if "cksmvfs" not in apsw.vfs_names():
@@ -108,6 +130,11 @@ def page_checksums() -> str | None:
     return "cksmvfs"
 
 
+def plain_vfs() -> str:
+    """The VFS of the operating system, which knows nothing of page checksums."""
+    return next(name for name in apsw.vfs_names() if name not in _EXTENSIONS)
+
+
 def connect(
     path: str, *, read_only: bool, busy_timeout: float, vfs: str | None
 ) -> apsw.Connection:
@@ -119,6 +146,7 @@ def connect(
         flags |= apsw.SQLITE_OPEN_URI
     db = apsw.Connection(name, flags=flags, vfs=vfs, statementcachesize=200)
     db.set_busy_timeout(min(int(busy_timeout * 1000), LONGEST_TIMEOUT))
+    db.create_scalar_function("row_checksum", row_checksum, deterministic=True)
     return db
 
 
@@ -217,6 +245,8 @@ def identify(db: apsw.Connection, path: str) -> int:
             f"{path} belongs to another application; it was left as it is"
         )
     found = int(_value(db, "pragma user_version"))
+    if found == 0:
+        raise Corrupt(path, "its header has lost the number of its format")
     if found > FORMAT:
         raise FormatMismatch(
             f"{path} has format {found}, newer than {FORMAT}; upgrade holdfast"
@@ -245,7 +275,10 @@ def check_guarded(db: apsw.Connection, path: str) -> None:
     SQLite believes the header, and would check nothing any more.
     """
     query = "select 1 from setting where name = ?"
-    if db.execute(query, (GUARDED,)).fetchone() and _reserve(db, -1) != CHECKSUM_BYTES:
+    if (
+        db.execute(query, (GUARDED,)).fetchone()
+        and reserved_bytes(db) != CHECKSUM_BYTES
+    ):
         raise Corrupt(path, "its header says that its pages have no checksums")
 
 
@@ -265,11 +298,16 @@ def _claim(db: apsw.Connection, path: str) -> None:
 
 def _refuse_unchecked(db: apsw.Connection, path: str) -> None:
     """Without the extension, pages would be written that look damaged elsewhere."""
-    if page_checksums() is None and _reserve(db, -1) == CHECKSUM_BYTES:
+    if page_checksums() is None and reserved_bytes(db) == CHECKSUM_BYTES:
         raise Unsupported(
             f"{path} has checksums in its pages, and this build of apsw cannot keep"
             " them; install apsw from a wheel: pip install --force-reinstall apsw"
         )
+
+
+def reserved_bytes(db: apsw.Connection) -> int:
+    """How many bytes of every page are left free, as the header says."""
+    return _reserve(db, -1)
 
 
 def _reserve(db: apsw.Connection, room: int) -> int:
@@ -306,8 +344,9 @@ def _migrate(db: apsw.Connection) -> None:
                 .joinpath(script)
                 .read_text()
             )
-        if _reserve(db, -1) == CHECKSUM_BYTES:
-            db.execute("insert or ignore into setting values (?, ?)", (GUARDED, b"1"))
+        rows(db, "insert_setting", name=IDENTITY, value=os.urandom(16))
+        if reserved_bytes(db) == CHECKSUM_BYTES:
+            rows(db, "insert_setting", name=GUARDED, value=b"1")
         db.execute(f"pragma application_id = {APPLICATION_ID}")
         db.execute(f"pragma user_version = {FORMAT}")
 

@@ -18,13 +18,16 @@ import apsw
 
 from holdfast._port import run
 from holdfast.backends.sqlite import SqliteBackend
-from holdfast.backends.sqlite._connection import page_checksums, translated
+from holdfast.backends.sqlite._connection import (
+    connect,
+    page_checksums,
+    plain_vfs,
+    translated,
+)
 from holdfast.backends.sqlite._raw_pages import Carver, Row, Value, layouts
 from holdfast.backends.sqlite._statements import rows
 from holdfast.errors import HoldfastError
 
-# Loaded extensions and memory; the other VFS is the one of the operating system.
-_OTHERS = {"cksmvfs", "memdb"}
 _SALVAGED = ("thread", "checkpoint", "segment", "journal", "move")
 _TYPES = {"INTEGER": int, "TEXT": str, "BLOB": bytes}
 
@@ -98,8 +101,7 @@ class Wreck(SqliteBackend):
 
     def __init__(self, path: str, folder: str | None = None) -> None:
         self._folder = folder
-        plain = next(name for name in apsw.vfs_names() if name not in _OTHERS)
-        super().__init__(path, read_only=True, vfs=plain)
+        super().__init__(path, read_only=True, vfs=plain_vfs())
 
     def _open_for_reading(self) -> None:
         with self._reading() as db, translated(self.path):
@@ -135,7 +137,7 @@ def _carve(path: str, copy: str) -> bool:
     """Put the rows of a file into a new one; whether there were checkpoints."""
     backend = SqliteBackend(copy, durability="normal")
     run(backend.close())  # it has made the tables
-    db = apsw.Connection(copy, vfs=page_checksums())
+    db = connect(copy, read_only=False, busy_timeout=0, vfs=page_checksums())
     # SQLite has not opened the damaged file in this process, so that closing it here
     # drops none of its locks.
     try:
@@ -166,8 +168,9 @@ def _fill(db: apsw.Connection, tables: Sequence[Table], found: Iterator[Row]) ->
         if table is not None:
             table.insert(db, row)
         elif row.id == 0 and _is_setting(row.values):
-            db.execute("insert or ignore into setting values (?, ?)", row.values)
+            name, value = row.values[:2]
+            rows(db, "insert_setting", name=name, value=value)
 
 
 def _is_setting(values: tuple[Value, ...]) -> bool:
-    return [type(value) for value in values] == [str, bytes]
+    return [type(value) for value in values[:2]] == [str, bytes] and len(values) < 4  # noqa: PLR2004

@@ -14,11 +14,17 @@ from typing import TypeVar
 
 import apsw
 
-from holdfast.backends.sqlite._connection import MEMORY, connect
+from holdfast.backends.sqlite._connection import (
+    MEMORY,
+    connect,
+    ignore_page_checksums,
+    is_bad_page,
+)
 from holdfast.backends.sqlite._hooks import Hooks, Subject
 from holdfast.backends.sqlite._inspection import SqliteInspection
 from holdfast.backends.sqlite._reader_pool import ReaderPool
-from holdfast.errors import Busy, Closed
+from holdfast.backends.sqlite._statements import rows
+from holdfast.errors import Busy, Closed, Corrupt
 
 R = TypeVar("R")
 
@@ -33,6 +39,7 @@ class Database:
         self.hooks = hooks
         self.busy_timeout = busy_timeout
         self._vfs = vfs
+        self._trusts_pages = False
         self._closed = False
         self._is_quiet = True
         # Until when a large change is expected to be written, by `time.monotonic`.
@@ -59,12 +66,38 @@ class Database:
 
     def connect(self, *, read_only: bool) -> apsw.Connection:
         """A new connection."""
-        return connect(
+        db = connect(
             self.hooks.path,
             read_only=read_only,
             busy_timeout=self.busy_timeout,
             vfs=self.vfs,
         )
+        if self._trusts_pages:
+            ignore_page_checksums(db)
+        return db
+
+    def trust_pages(self) -> None:
+        """Read without page checksums from now on; for a store that is only read."""
+        self._trusts_pages = True
+        readers, self._readers = self._readers, self._new_pool()
+        readers.close()
+
+    @property
+    def trusts_pages(self) -> bool:
+        """Whether page checksums are ignored."""
+        return self._trusts_pages
+
+    def repairing(self, attempt: Callable[[], R]) -> R:
+        """Do something; once more if only the checksums of pages were in the way."""
+        try:
+            return attempt()
+        except Corrupt as error:
+            self._repair_or_raise(error)
+        return attempt()
+
+    def _repair_or_raise(self, error: Corrupt) -> None:
+        if not is_bad_page(error) or not self.hooks.repair_pages(self):
+            raise error
 
     # --- writing ----------------------------------------------------------------------
 
@@ -101,7 +134,17 @@ class Database:
         work: Callable[[apsw.Connection], R],
         subject: Subject = None,
     ) -> R:
-        """Do work with the writing connection, alone among threads and processes."""
+        """Do work with the writing connection, alone among threads and processes.
+
+        If page checksums were in the way and are repaired, it is done a second time.
+        """
+        try:
+            return self._exclusively(work, subject)
+        except Corrupt as error:
+            self._repair_or_raise(error)
+        return self._exclusively(work, subject)
+
+    def _exclusively(self, work: Callable[[apsw.Connection], R], subject: Subject) -> R:
         # No context manager: Ctrl-C could arrive while it exits, before it unlocks.
         if not self.acquire(self.lock):
             path = self.hooks.path
@@ -149,6 +192,22 @@ class Database:
         The first ones have the writing connection while it is idle: a program with one
         thread needs no other. Opening one takes as long as reading 200 kB.
         """
+        try:
+            return self._read(work)
+        except Corrupt as error:
+            self._repair_or_raise(error)
+        return self._read(work)
+
+    def read_apart(self, work: Callable[[apsw.Connection], R]) -> R:
+        """Do one read that saves do not have to wait for."""
+
+        def attempt() -> R:
+            with self.reading() as db:
+                return work(db)
+
+        return self.repairing(attempt)
+
+    def _read(self, work: Callable[[apsw.Connection], R]) -> R:
         if (
             self._writer is None
             or not self._readers.is_empty
@@ -180,6 +239,8 @@ class Database:
 
     def inspect(self) -> SqliteInspection:
         """A view of the database that may stay open for long."""
+        with contextlib.suppress(Corrupt):  # the view tells what is damaged
+            self.read_apart(lambda db: rows(db, "weigh_threads"))
         if self.is_in_memory:
             return SqliteInspection(self.writer)
         readers = self._readers
@@ -187,7 +248,12 @@ class Database:
         try:
             with self.hooks.errors():
                 db = self.connect(read_only=True)
-                return SqliteInspection(db, private=True, on_close=readers.leave)
+                return SqliteInspection(
+                    db,
+                    private=True,
+                    checks_pages=not self._trusts_pages,
+                    on_close=readers.leave,
+                )
         except BaseException:
             readers.leave()
             raise
@@ -199,10 +265,18 @@ class Database:
         with self.lock, self.hooks.errors():
             self._closed = True
             writer, self._writer = self._writer, None
-            self.hooks.close()
             self._readers.close()
-            if writer is not None:
-                writer.close()
+            try:
+                if writer is not None:
+                    with contextlib.closing(writer):
+                        self.hooks.before_close(writer)
+            finally:
+                self.hooks.close()
+
+    def __del__(self) -> None:
+        """Let SQLite close the files of a store that was dropped without `close`."""
+        if self._writer is not None:
+            self.hooks.forsake()
 
     def before_fork(self) -> None:
         """Be in no transaction and have no file open, so that none is inherited."""
@@ -217,6 +291,7 @@ class Database:
             self.hooks.before_fork()
             writer, self._writer = self._writer, None
             if writer is not None:
+                self.hooks.forsake()
                 with contextlib.suppress(apsw.Error):  # every commit is in the log
                     writer.close()
 

@@ -29,6 +29,8 @@ class Ticket(msgspec.Struct):
     writes: Sequence[Write]
     receipts: list[Receipt] = []
     error: HoldfastError | None = None
+    # The number of the last change that was stored, 0 for none.
+    last: int = 0
     done: bool = False
 
 
@@ -163,14 +165,20 @@ def commit_group(tickets: Sequence[Ticket], hooks: Hooks, db: apsw.Connection) -
 
     Most failures are found by the first statement, before anything is changed, so there
     is no savepoint for each ticket. After one of the others, which are rare, nothing is
-    committed, and each ticket gets a transaction of its own.
+    committed, and each ticket gets a transaction of its own. If it is called again
+    after a repair of the file, it leaves out what is done.
     """
+    tickets = _undone(tickets)
     try:
         with hooks.transaction(db) as cursor:
             seq = next_seq(cursor)
+            last = 0
             for ticket in tickets:
                 seq = _apply(cursor, ticket, seq, hooks)
+                last = ticket.last or last
             applied = time.perf_counter()
+        if last:
+            hooks.acknowledge(db, last)
     except _SpoiledError:
         if len(tickets) > 1:
             for ticket in tickets:
@@ -179,6 +187,12 @@ def commit_group(tickets: Sequence[Ticket], hooks: Hooks, db: apsw.Connection) -
         _report(tickets, time.perf_counter() - applied)
     for ticket in tickets:
         ticket.done = True
+
+
+def _undone(tickets: Sequence[Ticket]) -> Sequence[Ticket]:
+    if not tickets[0].done:
+        return tickets
+    return [ticket for ticket in tickets if not ticket.done]
 
 
 def _report(tickets: Sequence[Ticket], seconds: float) -> None:
@@ -193,14 +207,18 @@ def _apply(cursor: apsw.Cursor, ticket: Ticket, seq: int, hooks: Hooks) -> int:
     db, start = cursor.connection, seq
     before = db.total_changes()
     ticket.error = None
+    ticket.last = 0
     ticket.receipts.clear()
     try:
         for write in hooks.check_writes(db, ticket.writes):
             applied = SqliteWrite(cursor, write, seq)
             ticket.receipts.append(applied.receipt())
             seq = applied.last + 1
+            if applied.is_stored:
+                ticket.last = applied.last
     except HoldfastError as error:
         ticket.error = error
+        ticket.last = 0
         if db.total_changes() != before:
             raise _SpoiledError from error
         return start

@@ -8,22 +8,37 @@ whose every change is in the files of a folder first.
 from __future__ import annotations
 
 import contextlib
+import os
+import threading
+import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import apsw
 
 from holdfast._port import Prune, Write
+from holdfast.backends.sqlite._acknowledged import (
+    Durability,
+    check_acknowledged,
+    forget_acknowledged,
+    identity_of,
+    lent_file,
+    write_acknowledged,
+)
 from holdfast.backends.sqlite._connection import (
     MEMORY,
-    Durability,
     check_whole,
+    identify,
+    leave_log,
     prepare,
     transaction,
     translated,
 )
+from holdfast.backends.sqlite._maintenance import rescue
+from holdfast.backends.sqlite._open_files import OpenFiles, open_descriptors
+from holdfast.backends.sqlite._page_repair import repair_pages
 from holdfast.backends.sqlite._writer_queue import WriterQueue
-from holdfast.errors import Unsupported
+from holdfast.errors import Corrupt, HoldfastError, Unsupported
 
 if TYPE_CHECKING:
     from holdfast.backends.sqlite._database import Database
@@ -31,6 +46,11 @@ if TYPE_CHECKING:
 # Of a turn's 1.5 kB, 4 kB pages hold two and waste a quarter; 8 kB pages hold five.
 # Blocks that are compressed take many pages each, and waste half of the last one.
 PAGE, SMALL_PAGE = 8192, 1024
+# How long saves that are not synced go on without a look at the log, which takes 3 %
+# of one. What is saved meanwhile is still in the connection, and is rescued with it.
+UNSYNCED_PAUSE = 0.01
+# For so long a file that was found damaged is not checked again, which reads all of it.
+REPAIR_PAUSE = 60.0
 
 
 # What a change is about: the writes of a commit, a prune, or ``None`` for any other.
@@ -60,6 +80,10 @@ class Hooks(Protocol):
         """The writing connection, ready to use; takes the queue itself."""
         ...
 
+    def check_loss(self, db: apsw.Connection) -> None:
+        """Refuse a store that has lost its last changes; for one that is only read."""
+        ...
+
     def before_write(self, database: Database, subject: Subject) -> None:
         """Make the database ready for a write; called with the queue held."""
         ...
@@ -83,6 +107,25 @@ class Hooks(Protocol):
         """Tell other processes how long a write will take; with the queue held."""
         ...
 
+    def repair_pages(self, database: Database) -> bool:
+        """Whether pages can be read whose checksums did not fit; see `_page_repair`."""
+        ...
+
+    def acknowledge(self, db: apsw.Connection, last: int) -> None:
+        """A commit is done whose callers are not told yet; raises if it would be lost.
+
+        ``last`` is the number of the last change in it, or of one before.
+        """
+        ...
+
+    def before_close(self, db: apsw.Connection) -> None:
+        """The writing connection is about to be closed."""
+        ...
+
+    def forsake(self) -> None:
+        """It is about to be closed by the garbage collector or before a fork."""
+        ...
+
     def close(self) -> None:
         """The database is being closed."""
         ...
@@ -103,12 +146,22 @@ class FileHooks:
         durability: Durability,
         busy_timeout: float,
         compress: bool,
+        accept_loss: bool,
     ) -> None:
+        # SQLite follows a link to the database: what stands beside it does so there.
+        path = os.path.realpath(path) if os.path.islink(path) else path
         self.path = path
+        self._accept_loss = accept_loss
+        self._identity = b""
+        self._files: OpenFiles | None = None
+        self._rescued: HoldfastError | None = None
         self._read_only = read_only
         self._durability: Durability = durability
         self._page_size = SMALL_PAGE if compress else PAGE
-        self._file_queue = WriterQueue(f"{path}-lock", busy_timeout)
+        self._repair_lock = threading.Lock()
+        self._next_repair = 0.0
+        self._lock = f"{path}-lock"
+        self._file_queue = WriterQueue(self._lock, busy_timeout)
         self.queue: contextlib.AbstractContextManager[object] = (
             contextlib.nullcontext() if path == MEMORY else self._file_queue
         )
@@ -123,17 +176,76 @@ class FileHooks:
         # One process after the other: a process that opens a file which another is
         # still setting up would not know that its pages carry checksums.
         with self.queue:
+            before = open_descriptors()
             db = database.connect(read_only=False)
             try:
                 check_whole(db, self.path)
+                self.check_loss(db)
                 prepare(db, self.path, self._durability, self._page_size)
+                self._identity = identity_of(db)
+                self._files = self._opened(before)
             except BaseException:
                 db.close()
                 raise
         return db
 
-    def before_write(self, database: Database, subject: Subject) -> None:
-        """The database is always ready."""
+    def _opened(self, before: frozenset[int]) -> OpenFiles | None:
+        if self.path == MEMORY:
+            return None
+        pause = UNSYNCED_PAUSE if self._durability == "normal" else 0.0
+        try:
+            return OpenFiles(self.path, before, pause)
+        except OSError as error:
+            text = f"{error.filename} is gone; do not remove files of an open store"
+            raise HoldfastError(text, code="log_removed") from error
+
+    def check_loss(self, db: apsw.Connection) -> None:
+        """Refuse a store without the last changes, unless their loss is accepted."""
+        if self.path == MEMORY or identify(db, self.path) == 0:
+            return
+        try:
+            with lent_file(self._file_queue.descriptor, self._lock) as file:
+                lost = check_acknowledged(
+                    db, self.path, file, accept_loss=self._accept_loss
+                )
+                if lost and not self._read_only:
+                    forget_acknowledged(file)
+        except Corrupt:
+            leave_log(db)
+            raise
+
+    def before_write(
+        self,
+        database: Database,  # noqa: ARG002 - it is always ready
+        subject: Subject,  # noqa: ARG002
+    ) -> None:
+        if self._rescued is not None:
+            raise self._rescued
+
+    def acknowledge(self, db: apsw.Connection, last: int) -> None:
+        files, records = self._files, self._file_queue.records
+        if files is not None and not files.may_have_log():
+            self._rescued = rescue(db, self.path, files.log)
+            raise self._rescued
+        if records is not None:
+            write_acknowledged(records, self._identity, last, self._durability)
+
+    def before_close(self, db: apsw.Connection) -> None:
+        files, self._files = self._files, None
+        if files is None:
+            return
+        files.unlock()
+        if files.has_log():
+            return
+        # Another program may have written since: nothing may be copied over that.
+        leave_log(db)
+        if self._rescued is None:
+            raise rescue(db, self.path, files.log)
+
+    def forsake(self) -> None:
+        files, self._files = self._files, None
+        if files is not None:
+            files.unlock()
 
     def check_writes(
         self,
@@ -148,8 +260,20 @@ class FileHooks:
     def announce(self, seconds: float) -> None:
         self._file_queue.announce(seconds)
 
+    def repair_pages(self, database: Database) -> bool:
+        if self.path == MEMORY:
+            return False
+        with self._repair_lock:
+            if time.monotonic() < self._next_repair:
+                return False
+            if repair_pages(database, self.path, read_only=self._read_only):
+                return True
+            self._next_repair = time.monotonic() + REPAIR_PAUSE
+            return False
+
     def close(self) -> None:
-        self._file_queue.close()
+        # As long as there is a log, a part of it can be lost.
+        self._file_queue.close(remove=not os.path.exists(f"{self.path}-wal"))
 
     def before_fork(self) -> None:
         self._file_queue.abandon()

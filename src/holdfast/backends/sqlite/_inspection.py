@@ -34,10 +34,12 @@ class SqliteInspection:
         db: apsw.Connection,
         *,
         private: bool = False,
+        checks_pages: bool = True,
         on_close: Callable[[], None] = lambda: None,
     ) -> None:
         self._db = db
         self._private = private
+        self._checks_pages = private and checks_pages
         self._on_close = on_close
         self._rescue = Rescue(CODEC, self._fetch)
         if private:
@@ -185,7 +187,7 @@ class SqliteInspection:
         return last or 0
 
     def _verify_pages(self, yes: bool) -> None:
-        if self._private:
+        if self._checks_pages:
             self._db.execute(f"pragma checksum_verification = {int(yes)}")
 
     def _rows_between(self, query: str, first: int, last: int) -> list[Row]:

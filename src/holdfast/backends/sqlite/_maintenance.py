@@ -5,10 +5,16 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import time
 
 import apsw
 
-from holdfast.backends.sqlite._connection import connect, snapshot
+from holdfast.backends.sqlite._connection import (
+    connect,
+    ignore_page_checksums,
+    page_checksums,
+    snapshot,
+)
 from holdfast.backends.sqlite._search import optimize, refresh
 from holdfast.backends.sqlite._statements import rows
 from holdfast.errors import HoldfastError
@@ -26,7 +32,12 @@ def check_file(db: apsw.Connection) -> list[str]:
     with snapshot(db):
         refresh(db)
         found = db.execute("pragma integrity_check").fetchall()
-    return [str(line) for (line,) in found if line != "ok"]
+        wrong = rows(db, "wrong_rows")
+    return [str(line) for (line,) in found if line != "ok"] + [
+        f"{table} {key} is not as it was written"
+        for table, key, has_none in wrong
+        if not has_none
+    ]
 
 
 def shrink(db: apsw.Connection) -> None:
@@ -39,7 +50,7 @@ def shrink(db: apsw.Connection) -> None:
 
 def shrink_unchecked(db: apsw.Connection) -> None:
     """As `shrink`, without checking the checksums of pages."""
-    db.execute("pragma checksum_verification = 0")
+    ignore_page_checksums(db)
     try:
         shrink(db)
     finally:
@@ -65,7 +76,7 @@ def _copy(db: apsw.Connection, path: str, vfs: str | None) -> None:
     # are written once more.
     copy = connect(path, read_only=False, busy_timeout=0.0, vfs=vfs)
     try:
-        copy.execute("pragma checksum_verification = 0")
+        ignore_page_checksums(copy)
         copy.execute("pragma journal_mode = off")
         copy.execute("pragma synchronous = off")
         copy.execute("vacuum")
@@ -80,6 +91,33 @@ def remove_new(part: str, path: str) -> None:
     for file in (name, f"{part}-journal"):
         with contextlib.suppress(OSError):
             os.unlink(file)
+
+
+def rescue(db: apsw.Connection, path: str, log: str) -> HoldfastError:
+    """Copy what a connection sees whose log is lost; the error that says so.
+
+    The connection has all that was acknowledged, the folder may not. The file cannot be
+    repaired from here: other programs may have written to it since.
+    """
+    copy = f"{path}.rescued-{os.getpid()}-{time.time_ns()}"
+    cause = (
+        f"{log} was removed or replaced while the store was open: this was not saved"
+    )
+    way_out = "stop all programs that use the store"
+    try:
+        make_private(copy)
+        copy_file(db, copy, page_checksums())
+        sync_file(copy)
+    except (apsw.Error, HoldfastError, OSError) as error:
+        text = (
+            f"{cause}. Copy the rest with backup() from here ({error}), and {way_out}"
+        )
+    else:
+        text = (
+            f"{cause}. All that was saved before is in {copy}: {way_out}, move it to"
+            f" {path}, remove the -wal and -shm files beside it, and open it again"
+        )
+    return HoldfastError(text, code="log_removed")
 
 
 def make_private(path: str) -> None:

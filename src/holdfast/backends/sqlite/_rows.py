@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast._values.records import Checkpoint, Entry, Segment
+import msgspec
+
+from holdfast._values.records import Checkpoint, Entry, Segment, checksum
 from holdfast.backends._sql.rows import JOINED, Row, RowCodec, segment_checksum
 
 CODEC = RowCodec(
@@ -32,3 +34,8 @@ def segment_row(family: int, segment: Segment) -> Row:
 def entry_checksum(thread: int, entry: Entry) -> int:
     """Covers a journal entry with its place."""
     return CODEC.entry_row(entry, seq=0, thread=thread).checksum
+
+
+def row_checksum(*columns: object) -> int:
+    """Covers the columns of a row; the SQL function of this name in our statements."""
+    return checksum(msgspec.msgpack.encode(columns))

@@ -52,7 +52,10 @@ class SqliteWrite:
     The statements of a save have the cursor of the transaction.
     """
 
-    __slots__ = ("changed", "cursor", "db", "family", "last", "number", "seq", "write")
+    __slots__ = (
+        "changed", "cursor", "db", "family", "is_stored", "last", "number", "seq",
+        "write",
+    )  # fmt: skip
 
     def __init__(self, cursor: apsw.Cursor, write: Write, seq: int) -> None:
         self.cursor = cursor
@@ -60,6 +63,9 @@ class SqliteWrite:
         self.write = write
         self.seq = seq
         own = write.checkpoint or write.turn or write.marks or write.details
+        # Whether a row gets the last number: some writes only check, or begin a thread.
+        forks = write.start is not None and write.start.head is not None
+        self.is_stored = bool(own or write.forget or write.entries or forks)
         # What is forgotten may have had the last number, which must not be given again.
         alone = 1 if own or write.forget or not write.entries else 0
         # The last number that is used. An entry that is there already uses none.
@@ -195,10 +201,11 @@ class SqliteWrite:
         created = row(self.cursor, "start_thread", **values)
         assert created is not None
         number: int = created[0]
-        if start.head is not None:
-            return number, start.head.family
-        rows(self.cursor, "found_family", number=number)
-        return number, number
+        family = start.head.family if start.head is not None else number
+        if start.head is None:
+            rows(self.cursor, "found_family", number=number)
+        rows(self.cursor, "seal_thread", number=number)
+        return number, family
 
     def _must_exist(self, checkpoint: Checkpoint) -> Checkpoint:
         found = row(self.cursor, "checkpoint_by_seq", seq=checkpoint.seq)
@@ -274,6 +281,7 @@ class SqliteWrite:
             rows(self.cursor, "set_owner", owner=details.owner, **place)
         if not isinstance(details.metadata, Unset):
             rows(self.cursor, "set_metadata", metadata=details.metadata, **place)
+        rows(self.cursor, "seal_thread", number=self.number)
         self._log("describe", None)
 
     def _log(self, kind: str, target: Checkpoint | None) -> None:
@@ -353,6 +361,7 @@ class SqlitePrune:
         if buried is None:
             raise stale_plan()
         number: int = buried[0]
+        rows(self.db, "seal_thread", number=number)
         rows(self.db, "delete_thread_entries", number=number)
         rows(self.db, "delete_thread_moves", number=number)
         self._log("delete", number)

@@ -8,20 +8,27 @@ queue decides only which process may try next; correctness stays with SQLite's o
 from __future__ import annotations
 
 import contextlib
+import errno
+import mmap
 import os
 import sys
 import threading
 import time
 
-from holdfast.errors import Busy
+from holdfast.backends.sqlite._acknowledged import SIZE, mapped
+from holdfast.errors import Busy, HoldfastError
 
 if sys.platform != "win32":
     import fcntl
 
-LOOK_SECONDS = 0.01
-# Where a lock file says until when its holder expects to write, as microseconds.
-NOTICE, DIGITS = 8, 20
+# Where a lock file says until when its holder expects to write, as microseconds: behind
+# the records of what was acknowledged.
+NOTICE, DIGITS = SIZE, 20
 LONGEST_NOTICE = 600.0
+
+
+# What is written to the file must not go to where a link leads.
+_NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)
 
 
 class WriterQueue:
@@ -29,46 +36,65 @@ class WriterQueue:
 
     def __init__(self, path: str, timeout: float) -> None:
         self._file = LockFile(path, timeout)
-        self._looked_at = 0.0
+        self.records: mmap.mmap | None = None
+        self._next_look = 0.0
+
+    @property
+    def descriptor(self) -> int:
+        """The descriptor of the file, -1 if there is none."""
+        return self._file.descriptor
 
     def __enter__(self) -> None:
+        while not self._enter():
+            # A process that closed the store has removed the file, or a person.
+            self.abandon()
+
+    def _enter(self) -> bool:
+        """Take the lock; False if the file is no longer the one in the folder."""
         file = self._file
         try:
-            if file.descriptor < 0 or self._is_removed():
+            if file.descriptor < 0:
                 file.open()
+                self.records = mapped(file.descriptor)
+                self._next_look = 0.0
             granted = file.try_lock()
         except OSError:
             # Where no lock file can be made, SQLite's own polling has to do.
-            file.close()
-            return
+            self.abandon()
+            return True
         except BaseException:
             # If it was interrupted, it may have the lock already.
             file.unlock()
             raise
         if not granted:
             file.wait()
+        return self._is_there()
+
+    def _is_there(self) -> bool:
+        """Whether the file has its name; known for a second.
+
+        A process removes it only if no other one has the store open. A file system may
+        have to write the time of each change after somebody has asked for it.
+        """
+        now = time.monotonic()
+        if now < self._next_look:
+            return True
+        self._next_look = now + 1.0
+        return os.fstat(self._file.descriptor).st_nlink > 0
 
     def __exit__(self, *_: object) -> None:
         self._file.unlock()
 
-    def _is_removed(self) -> bool:
-        """Whether another process has closed the store and removed the file.
+    def close(self, *, remove: bool) -> None:
+        """Close the file, and remove it unless another process has the lock.
 
-        One that writes often asks now and then only: it takes as long as the lock, and
-        for that moment two queues are merely less fair.
+        A process that waits for it makes a new one.
         """
-        now = time.monotonic()
-        if now - self._looked_at < LOOK_SECONDS:
-            return False
-        self._looked_at = now
-        return os.fstat(self._file.descriptor).st_nlink == 0
-
-    def close(self) -> None:
-        """Remove the file; a process that still uses it makes a new one."""
         if self._file.descriptor >= 0:
             with contextlib.suppress(OSError):
-                os.unlink(self._file.path)
-            self._file.close()
+                if remove and self._file.try_lock():
+                    os.unlink(self._file.path)
+            self.abandon()
 
     def announce(self, seconds: float) -> None:
         """Ask other processes to wait for so long; only with the lock held."""
@@ -76,6 +102,9 @@ class WriterQueue:
 
     def abandon(self) -> None:
         """Close the file only: a forked child would share the lock of its parent."""
+        records, self.records = self.records, None
+        if records is not None:
+            records.close()
         self._file.close()
 
 
@@ -90,8 +119,20 @@ class LockFile:
     def open(self) -> None:
         """Open the file, again if need be; it is created if there is none."""
         self.close()
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-        self.descriptor = os.open(self.path, flags, 0o600)
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | _NO_LINK
+        try:
+            self.descriptor = os.open(self.path, flags, 0o600)
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                text = (
+                    f"{self.path} is a symbolic link, which is not followed; remove it"
+                )
+                raise HoldfastError(text, code="cannot_open") from error
+            raise
+
+    def __del__(self) -> None:
+        """A store that was dropped without `close` keeps no descriptor."""
+        self.close()
 
     def close(self) -> None:
         """Close the file and leave it there."""

@@ -15,6 +15,16 @@ and (:second is null
 -- A condition with a subquery would be looked at for every row.
 case when (select is_much from found) then :limit else 0 end
 
+-- part: thread_checksum
+-- What saves do not change.
+row_checksum(number, name, family, kind, owner, agent, metadata, created_at,
+    forked_thread, forked_checkpoint, deleted_at)
+
+-- part: thread_guard
+-- What every save changes: SQLite has no operator for the exclusive or.
+((changed * 41 + coalesce(head, -1) * 37) | updated_at)
+- ((changed * 41 + coalesce(head, -1) * 37) & updated_at)
+
 -- name: next_seq
 select max(
     coalesce((select max(seq) from checkpoint), 0),
@@ -24,19 +34,26 @@ select max(
 -- name: move_known_head
 -- The thread of a save is most often the one that its parent was saved in. `returning`
 -- and the look-up by name take a tenth of the time of a save's statements.
-update thread set head = ?, changed = ?, updated_at = ?
-where number = ? and family = ? and head = ? and name = ? and deleted_at is null
+update thread set head = ?1, changed = ?2, updated_at = ?3,
+    guard = ((?2 * 41 + ?1 * 37) | ?3) - ((?2 * 41 + ?1 * 37) & ?3)
+where number = ?4 and family = ?5 and head = ?6 and name = ?7 and deleted_at is null
 
 -- name: move_head
-update thread set head = ?, changed = ?, updated_at = ?
-where name = ? and deleted_at is null and head is ?
+update thread set head = ?1, changed = ?2, updated_at = ?3,
+    guard = ((?2 * 41 + ?1 * 37) | ?3) - ((?2 * 41 + ?1 * 37) & ?3)
+where name = ?4 and deleted_at is null and head is ?5
 returning number, family
 
 -- name: touch_known_thread
-update thread set changed = ?, updated_at = ? where number = ?
+update thread set changed = ?1, updated_at = ?2,
+    guard = ((?1 * 41 + coalesce(head, -1) * 37) | ?2)
+        - ((?1 * 41 + coalesce(head, -1) * 37) & ?2)
+where number = ?3
 
 -- name: touch_thread
-update thread set changed = :changed, updated_at = :at
+update thread set changed = :changed, updated_at = :at,
+    guard = ((:changed * 41 + coalesce(head, -1) * 37) | :at)
+        - ((:changed * 41 + coalesce(head, -1) * 37) & :at)
 where name = :name and deleted_at is null
 returning number, family
 
@@ -50,6 +67,10 @@ returning number
 
 -- name: found_family
 update thread set family = number where number = :number
+
+-- name: seal_thread
+update thread set checksum = {=thread_checksum}, guard = {=thread_guard}
+where number = :number
 
 -- name: insert_checkpoint
 insert into checkpoint ({checkpoint}) values ({?checkpoint})
@@ -73,8 +94,9 @@ on conflict (thread, checkpoint, key) do nothing
 insert or replace into journal ({entry}) values ({:entry})
 
 -- name: insert_move
-insert into move (seq, thread, kind, source, target, moved_at)
-values (:seq, :thread, :kind, :source, :target, :at)
+insert into move (seq, thread, kind, source, target, moved_at, checksum)
+values (:seq, :thread, :kind, :source, :target, :at,
+    row_checksum(:seq, :thread, :kind, :source, :target, :at))
 
 -- name: thread_by_name
 select {thread_full} from thread_full
@@ -423,8 +445,39 @@ where coalesce((
     select key + count from segment where key < ?1 order by key desc limit 1), 0) <= ?1
 
 -- name: adopt_move
-insert or ignore into move (seq, thread, kind, source, target, moved_at)
-values (:seq, :thread, :kind, :source, :target, :at)
+insert or ignore into move (seq, thread, kind, source, target, moved_at, checksum)
+values (:seq, :thread, :kind, :source, :target, :at,
+    row_checksum(:seq, :thread, :kind, :source, :target, :at))
+
+-- name: insert_setting
+insert into setting (name, value, checksum)
+values (:name, :value, row_checksum(:name, :value))
+on conflict (name) do nothing
+
+-- name: wrong_rows
+-- The rows that are not as they were written; those without a checksum are told apart.
+select 'thread', number, checksum is null from thread
+where checksum is not {=thread_checksum} or guard is not {=thread_guard}
+union all
+select 'move', seq, checksum is null from move
+where checksum is not row_checksum(seq, thread, kind, source, target, moved_at)
+union all
+select 'setting', name, checksum is null from setting
+where checksum is not row_checksum(name, value)
+
+-- name: orphans
+-- Rows whose thread or parent is not there.
+select 'checkpoint', id from checkpoint c
+where thread not in (select number from thread)
+    or (parent is not null
+        and not exists (select 1 from checkpoint p where p.seq = c.parent))
+union all
+select 'journal entry', key from journal
+where thread not in (select number from thread)
+
+-- name: weigh_threads
+-- Reads every page of the table.
+select sum(length(metadata)) from thread
 
 -- name: rescue_segments
 select key, packing, data, checksum, count from segment

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator
 
 import msgspec
@@ -58,8 +59,12 @@ def _store(cli: Invocation, *, quick: bool) -> Iterator[Diagnostic]:
         if not os.path.isdir(path):
             yield _diagnostics.log_left(path)
     try:
-        with cli.reading() as store:
-            yield from _opened(store, quick=quick)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", RuntimeWarning)
+            with cli.reading() as store:
+                found = list(_opened(store, quick=quick))
+        yield from (Diagnostic("file", "note", "odd", str(w.message)) for w in told)
+        yield from found
     except Corrupt as error:
         yield Diagnostic("integrity", "bad", "it cannot be opened", str(error))
     except NotFound:

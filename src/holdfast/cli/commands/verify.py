@@ -12,11 +12,10 @@ from holdfast._engine.upkeep.verify import Problem, Verification
 from holdfast.cli import _command, _status
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._options import flag, option
+from holdfast.cli._salvaged import problem_lines, salvaged_lines
 from holdfast.cli._text import counted
 from holdfast.cli.terminal.tables import Line
 from holdfast.errors import Corrupt, FormatMismatch
-
-MOST_SHOWN = 20
 
 
 @_command.command("verify")
@@ -26,13 +25,19 @@ MOST_SHOWN = 20
     "If something is damaged, write all that can be read to a new store FILE.",
 )
 @flag("--quick", help="Check only the files, not every stored value.")
-def command(cli: Invocation, *, repair: str | None, quick: bool) -> int:
+@flag("--accept-loss", help="Go on without changes that a damaged log has lost.")
+def command(
+    cli: Invocation, *, repair: str | None, quick: bool, accept_loss: bool
+) -> int:
     """Check every checksum, digest and reference of the store.
 
     The exit status is 4 if anything is damaged. The damaged store is never changed:
     `--repair` writes all that can be read to a new FILE (or dir:FOLDER), even if the
-    store is too damaged to be opened.
+    store is too damaged to be opened. A store whose log was damaged after a crash is
+    not opened any more; with `--accept-loss` it is, from now on and by all programs.
     """
+    if accept_loss:
+        cli.writing(accept_loss=True).close()
     try:
         with cli.reading() as store, cli.progress("Verifying") as progress:
             found = store.verify(quick=quick, progress=progress)
@@ -69,25 +74,8 @@ def _lines(
         ("damaged", "bad"),
         (f"  {counted(len(found.problems), 'problem')}, {total}", ""),
     )
-    yield from _problems(found.problems)
+    yield from problem_lines(found.problems)
     if saved is None:
-        yield (("to save the rest: holdfast verify --repair FILE", "faint"),)
+        yield (("to save the rest: holdfast salvage FILE", "faint"),)
         return
-    yield (
-        ("saved", "good"),
-        (f"  {counted(saved.checkpoints, 'checkpoint')} in ", ""),
-        (f"{counted(saved.threads, 'thread')},", ""),
-        (f" {counted(saved.journal_entries, 'journal entry')} to {repair}", ""),
-    )
-    if saved.lost:
-        yield (("lost", "bad"), (f"  {len(saved.lost):,}", ""))
-        yield from _problems(saved.lost)
-
-
-def _problems(problems: tuple[Problem, ...]) -> Iterator[Line]:
-    for problem in problems[:MOST_SHOWN]:
-        # The advice of each problem is the same; it is printed once, at the end.
-        yield ((f"  {str(problem).partition('; run verify()')[0]}", ""),)
-    if len(problems) > MOST_SHOWN:
-        rest = len(problems) - MOST_SHOWN
-        yield ((f"  and {rest:,} more; --json lists all", "faint"),)
+    yield from salvaged_lines(saved, repair or "")

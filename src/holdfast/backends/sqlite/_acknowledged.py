@@ -1,0 +1,146 @@
+"""The number of the last acknowledged change, kept beside the database.
+
+A log that is damaged ends for SQLite where the damage begins, and what was saved behind
+it is gone without an error. So the number of every commit is written into the lock file
+before the commit is acknowledged, without an fsync: after a crash it may be older than
+the truth, and never newer. It belongs to one store, by the store's identity. Commits
+that were not synced have a record of their own: a power cut may take these back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import struct
+import warnings
+from collections.abc import Generator
+from typing import Literal, NamedTuple
+
+import apsw
+
+from holdfast.backends.sqlite._statements import rows
+from holdfast.errors import Corrupt
+
+Durability = Literal["full", "normal"]
+
+# A setting of every store: 16 random bytes.
+IDENTITY = "identity"
+# The identity, the number, and the number with all bits turned over: a record that is
+# half-written or damaged is recognised by it.
+_FIELDS = struct.Struct("<16sQQ")
+_RECORD = _FIELDS.size
+_ALL_BITS = (1 << 64) - 1
+_PLACES: dict[Durability, int] = {"full": 0, "normal": 2 * _RECORD}
+SIZE = 4 * _RECORD
+
+
+class Acknowledged(NamedTuple):
+    """The last changes that were acknowledged, 0 if none is known."""
+
+    full: int = 0
+    normal: int = 0
+
+    @property
+    def last(self) -> int:
+        """The last one, synced or not."""
+        return max(self)
+
+
+def identity_of(db: apsw.Connection) -> bytes:
+    """What tells a store from others; empty if it was made by an older version."""
+    found = rows(db, "setting", name=IDENTITY)
+    return bytes(found[0][0]) if found else b""
+
+
+def mapped(file: int) -> mmap.mmap | None:
+    """The records of a lock file in memory; ``None`` if it cannot have any.
+
+    Writing there takes no call of the system; SQLite does the same with its own files.
+    """
+    try:
+        if os.fstat(file).st_size < SIZE:
+            os.write(file, bytes(SIZE))  # takes the space on the disk
+        return mmap.mmap(file, SIZE)
+    except (OSError, ValueError):
+        return None
+
+
+def write_acknowledged(
+    records: mmap.mmap, identity: bytes, seq: int, durability: Durability
+) -> None:
+    """Keep the number of a commit, in turn in two places: one of them is whole."""
+    place = _PLACES[durability] + _RECORD * (seq & 1)
+    _FIELDS.pack_into(records, place, identity, seq, seq ^ _ALL_BITS)
+
+
+def read_acknowledged(file: int, identity: bytes) -> Acknowledged:
+    """What a lock file says about a store; nothing if it is about another one."""
+    try:
+        os.lseek(file, 0, os.SEEK_SET)
+        found = os.read(file, SIZE)
+    except OSError:  # there is none, or it is something else
+        return Acknowledged()
+    return Acknowledged(
+        **{
+            durability: max(
+                _decoded(found[at : at + _RECORD], identity)
+                for at in (place, place + _RECORD)
+            )
+            for durability, place in _PLACES.items()
+        }
+    )
+
+
+def check_acknowledged(
+    db: apsw.Connection, path: str, file: int, *, accept_loss: bool
+) -> bool:
+    """Whether a store lost changes that are accepted as lost; raises `Corrupt` if not.
+
+    What was never synced may be lost: then there is a warning.
+    """
+    # In this order: another process may be saving.
+    noted = read_acknowledged(file, identity_of(db))
+    last: int = rows(db, "next_seq")[0][0] - 1
+    if noted.last <= last or accept_loss:
+        return noted.last > last
+    lost = noted.last - last
+    text = f"{lost} acknowledged changes are missing, the ones after change {last}"
+    if noted.full > last:
+        raise Corrupt(
+            path,
+            f"its log was cut short, or it is an older copy: {text}",
+            advice="put a newer backup in its place, save the rest with"
+            " holdfast.salvage(path, to), or, to go on without them, open it with"
+            " accept_loss=True",
+            lost=lost,
+        )
+    warnings.warn(f"{path}: {text}; they were not synced", RuntimeWarning, stacklevel=2)
+    return True
+
+
+@contextlib.contextmanager
+def lent_file(file: int, path: str) -> Generator[int]:
+    """An open lock file, or one that is opened for reading; -1 if there is none."""
+    lent = file
+    if file < 0:
+        with contextlib.suppress(OSError):
+            lent = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+    try:
+        yield lent
+    finally:
+        if lent != file:
+            os.close(lent)
+
+
+def forget_acknowledged(file: int) -> None:
+    """Begin again; the next commit writes its number."""
+    os.lseek(file, 0, os.SEEK_SET)
+    os.write(file, bytes(SIZE))
+
+
+def _decoded(record: bytes, identity: bytes) -> int:
+    if len(record) < _RECORD or not identity:
+        return 0
+    owner, seq, turned = _FIELDS.unpack(record)
+    return seq if owner == identity and seq == turned ^ _ALL_BITS else 0

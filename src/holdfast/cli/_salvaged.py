@@ -1,0 +1,35 @@
+"""What a salvage saved, and what is wrong with a store, as lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from holdfast._engine.upkeep.salvage import Salvaged
+from holdfast._engine.upkeep.verify import Problem
+from holdfast.cli._text import counted
+from holdfast.cli.terminal.tables import Line
+
+MOST_SHOWN = 20
+
+
+def salvaged_lines(saved: Salvaged, target: str) -> Iterator[Line]:
+    """How much is in the new store, and what is not."""
+    yield (
+        ("saved", "good"),
+        (f"  {counted(saved.checkpoints, 'checkpoint')} in ", ""),
+        (f"{counted(saved.threads, 'thread')},", ""),
+        (f" {counted(saved.journal_entries, 'journal entry')} to {target}", ""),
+    )
+    if saved.lost:
+        yield (("lost", "bad"), (f"  {len(saved.lost):,}", ""))
+        yield from problem_lines(saved.lost)
+
+
+def problem_lines(problems: tuple[Problem, ...]) -> Iterator[Line]:
+    """The first problems, and how many more there are."""
+    for problem in problems[:MOST_SHOWN]:
+        # The advice of each problem is the same; it is printed once, at the end.
+        yield ((f"  {str(problem).partition('; run verify()')[0]}", ""),)
+    if len(problems) > MOST_SHOWN:
+        rest = len(problems) - MOST_SHOWN
+        yield ((f"  and {rest:,} more; --json lists all", "faint"),)

@@ -1,0 +1,325 @@
+"""A log that is removed, replaced or damaged: nothing acknowledged is lost silently."""
+
+from __future__ import annotations
+
+import gc
+import glob
+import os
+import shutil
+import subprocess
+import sys
+import warnings
+
+import pytest
+
+import holdfast
+from holdfast import Corrupt, HoldfastError
+from holdfast.cli._run import run as cli
+from holdfast.testing import raises
+
+# Saves until it is killed, and says so after each.
+SAVER = """
+import os, sys, holdfast
+store = holdfast.open(sys.argv[1], durability=sys.argv[2])
+for n in range(20):
+    store.thread(f"t{n % 4}").append(m=[n])
+os._exit(9)
+"""
+# Reads its own database; another program looks into it and closes it; then saves on.
+READER = """
+import os, subprocess, sys, holdfast
+store = holdfast.open(sys.argv[1])
+look = (
+    "import sqlite3, sys; db = sqlite3.connect(sys.argv[1]);"
+    "db.execute('select count(*) from checkpoint').fetchall(); db.close()"
+)
+for n in range(5):
+    store.thread("t").append(m=[n])
+for name in sys.argv[2:]:
+    with open(sys.argv[1] + name, "rb") as file:
+        file.read()
+subprocess.run([sys.executable, "-c", look, sys.argv[1]], check=True)
+for n in range(20):
+    try:
+        store.thread("t").append(m=[n])
+    except holdfast.HoldfastError as error:
+        os._exit(9 if error.code == "log_removed" else 1)
+os._exit(9)
+"""
+# As on a system that has no locks of open file descriptions.
+ELSEWHERE = """
+from holdfast.backends.sqlite import _open_files
+_open_files._IS_LINUX = False
+"""
+
+
+def run(program, *arguments):
+    ran = subprocess.run([sys.executable, "-c", program, *arguments], check=False)
+    assert ran.returncode == 9
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "a.db"
+
+
+def crash(path, durability="full"):
+    """Leave a store behind as a killed program does, and flip a bit of its log."""
+    run(SAVER, str(path), durability)
+    log = path.with_name("a.db-wal")
+    content = bytearray(log.read_bytes())
+    content[len(content) // 2] ^= 1
+    log.write_bytes(content)
+    return bytes(content)
+
+
+def found_in(path):
+    with holdfast.open(path) as store:
+        assert store.verify().problems == ()
+        return sum(len(store.thread(t.id).load()["m"]) for t in store.threads())
+
+
+# --- the log is damaged ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_damaged_log_is_told_with_the_number_of_changes_lost(path, read_only):
+    damaged = crash(path)
+
+    with raises(Corrupt) as raised:
+        holdfast.open(path, read_only=read_only)
+
+    left = 20 - raised.error.lost
+    assert 0 < left < 20
+    assert f"{raised.error.lost} acknowledged changes are missing" in str(raised.error)
+    assert path.with_name("a.db-wal").read_bytes() == damaged
+
+    with holdfast.open(path, accept_loss=True) as store:
+        store.thread("t0").append(m=[99])
+    assert found_in(path) == left + 1
+
+
+def test_the_command_line_accepts_the_loss_once_for_all(path, capsys):
+    crash(path)
+
+    assert cli(["threads", "--store", str(path)]) == 4
+    assert "run holdfast verify --accept-loss" in capsys.readouterr().err
+    assert cli(["verify", "--accept-loss", "--store", str(path)]) == 0
+    assert cli(["threads", "--store", str(path)]) == 0
+
+
+def test_what_is_left_can_be_salvaged(path, tmp_path):
+    crash(path)
+
+    saved = holdfast.salvage(path, str(tmp_path / "b.db"))
+
+    assert saved.lost == ()
+    assert found_in(tmp_path / "b.db") == saved.checkpoints > 0
+
+
+def test_saves_that_were_never_synced_are_missed_with_a_warning(path):
+    crash(path, durability="normal")
+
+    with pytest.warns(RuntimeWarning, match="acknowledged changes are missing"):
+        holdfast.open(path).close()
+
+    assert found_in(path) < 20
+
+
+def test_an_older_copy_in_the_place_of_a_store_is_told(path, tmp_path):
+    with holdfast.open(path) as store:
+        store.thread("t").append(m=[1])
+    shutil.copy(path, tmp_path / "older.db")
+    run(SAVER, str(path), "full")
+    for end in ("-wal", "-shm"):
+        os.unlink(f"{path}{end}")
+    os.replace(tmp_path / "older.db", path)
+
+    with raises(Corrupt) as raised:
+        holdfast.open(path)
+
+    assert "or it is an older copy" in str(raised.error)
+    assert raised.error.lost == 20
+
+
+def test_the_lock_file_of_another_store_says_nothing(path, tmp_path):
+    with holdfast.open(tmp_path / "other.db") as other:
+        other.thread("t").append(m=[1])
+    run(SAVER, str(path), "full")
+    for end in ("", "-wal", "-shm"):
+        os.unlink(f"{path}{end}")
+    os.replace(tmp_path / "other.db", path)
+
+    assert found_in(path) == 1
+
+
+@pytest.mark.parametrize("harm", ["removed", "torn", "empty", "foreign"])
+def test_without_a_record_a_store_is_what_its_files_say(path, harm):
+    run(SAVER, str(path), "full")
+    lock = path.with_name("a.db-lock")
+    content = lock.read_bytes()
+    os.unlink(lock)
+    if harm != "removed":
+        lock.write_bytes({
+            "torn": content[:8] + b"\xff" * 8 + content[16:],
+            "empty": b"",
+            "foreign": b"something else entirely, and longer than a record" * 9,
+        }[harm])  # fmt: skip
+
+    assert found_in(path) == 20
+
+
+def test_the_record_stays_as_long_as_there_is_a_log(path):
+    with holdfast.open(path) as one:
+        one.thread("t").append(m=[1])
+        with holdfast.open(path) as other:
+            other.thread("t").append(m=[2])
+        assert path.with_name("a.db-lock").read_bytes()
+
+    assert os.listdir(path.parent) == ["a.db"]
+
+
+def test_what_only_checks_or_begins_is_not_waited_for(path):
+    with holdfast.open(path) as store:
+        chat = store.thread("chat")
+        chat.save({"n": 1})
+        chat.record("key", 1)
+        chat.record("key", 1)
+        chat.describe(owner="ann")
+        chat.fork("fork")
+        store.delete("chat")
+        store.prune(holdfast.Retention(last=1))
+        store.compact()
+        record = path.with_name("a.db-lock").read_bytes()
+    path.with_name("a.db-lock").write_bytes(record)
+
+    with holdfast.open(path) as store:  # it is not behind its record
+        assert [t.id for t in store.threads()] == ["fork"]
+
+
+# --- the log is removed ---------------------------------------------------------------
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it has no locks that stay")
+@pytest.mark.parametrize("names", [[""], ["", "-wal", "-shm", "-lock"]])
+def test_a_program_may_read_its_own_files(path, names):
+    run(READER, str(path), *names)
+
+    assert found_in(path) == 25
+    assert not glob.glob(f"{path}.rescued-*")
+
+
+@pytest.mark.filterwarnings("ignore:wrong page checksums:RuntimeWarning")
+def test_where_no_lock_stays_a_save_is_refused_before_it_is_lost(path):
+    run(f"{ELSEWHERE}{READER}", str(path), "")
+
+    [rescued] = glob.glob(f"{path}.rescued-*")
+    assert found_in(path) == 5
+    assert found_in(rescued) >= 5
+
+
+def test_a_save_whose_log_was_removed_is_refused_and_nothing_is_lost(path):
+    store = holdfast.open(path)
+    for n in range(5):
+        store.thread("t").append(m=[n])
+    os.unlink(f"{path}-wal")
+
+    for _ in range(2):
+        with raises(HoldfastError) as raised:
+            store.thread("t").append(m=[99])
+        assert raised.error.code == "log_removed"
+    store.close()
+
+    [rescued] = glob.glob(f"{path}.rescued-*")
+    assert rescued in str(raised.error)
+    os.replace(rescued, path)
+    for end in ("-wal", "-shm"):
+        path.with_name(f"a.db{end}").unlink(missing_ok=True)
+    with holdfast.open(path) as store:
+        assert store.thread("t").load()["m"][:5] == [0, 1, 2, 3, 4]
+        assert store.verify().problems == ()
+
+
+def test_saves_that_are_not_synced_are_refused_soon(path):
+    store = holdfast.open(path, durability="normal")
+    store.thread("t").append(m=[0])
+    os.unlink(f"{path}-wal")
+
+    saved = 1
+    with raises(HoldfastError) as raised:
+        for n in range(1, 10_000):
+            store.thread("t").append(m=[n])
+            saved = n + 1
+    store.close()
+
+    assert raised.error.code == "log_removed"
+    [rescued] = glob.glob(f"{path}.rescued-*")
+    with holdfast.open(rescued) as copy:
+        assert copy.thread("t").load()["m"][:saved] == [*range(saved)]
+
+
+def test_a_log_that_was_removed_is_told_when_the_store_is_closed(path):
+    store = holdfast.open(path)
+    store.thread("t").append(m=[1])
+    os.unlink(f"{path}-wal")
+
+    with raises(HoldfastError) as raised:
+        store.close()
+
+    [rescued] = glob.glob(f"{path}.rescued-*")
+    assert rescued in str(raised.error)
+    assert found_in(rescued) == 1
+
+
+# --- descriptors and links ------------------------------------------------------------
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it lists no descriptors")
+def test_a_store_that_was_dropped_without_closing_keeps_nothing_open(path):
+    before = len(os.listdir("/dev/fd"))
+
+    for n in range(5):
+        holdfast.open(path).thread("t").append(m=[n])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
+
+    assert len(os.listdir("/dev/fd")) == before
+    assert found_in(path) == 5
+    assert os.listdir(path.parent) == ["a.db"]
+
+
+def test_a_lock_file_that_is_a_link_is_refused(path, tmp_path):
+    (tmp_path / "mine").write_text("mine")
+    os.symlink(tmp_path / "mine", f"{path}-lock")
+
+    with raises(HoldfastError) as raised:
+        holdfast.open(path)
+
+    assert "symbolic link" in str(raised.error)
+    assert (tmp_path / "mine").read_text() == "mine"
+
+
+def test_nothing_is_salvaged_or_backed_up_through_a_link(path, tmp_path):
+    os.symlink(tmp_path / "elsewhere", tmp_path / "b.db")
+    with holdfast.open(path) as store:
+        store.thread("t").append(m=[1])
+        with raises(holdfast.Conflict):
+            store.salvage(str(tmp_path / "b.db"))
+        with raises(holdfast.Conflict):
+            store.backup(str(tmp_path / "b.db"))
+
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_store_behind_a_link_keeps_its_files_together(path, tmp_path):
+    (tmp_path / "real").mkdir()
+    os.symlink(tmp_path / "real" / "b.db", path)
+
+    with holdfast.open(path) as store:
+        store.thread("t").append(m=[1])
+        beside = sorted(os.listdir(tmp_path / "real"))
+
+    assert beside == ["b.db", "b.db-lock", "b.db-shm", "b.db-wal"]
+    assert os.listdir(tmp_path / "real") == ["b.db"]
+    assert found_in(path) == 1
