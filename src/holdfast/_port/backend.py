@@ -9,6 +9,7 @@ agents or frameworks.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -85,10 +86,16 @@ class Portion(msgspec.Struct, Generic[R], frozen=True):
 
 
 class Inspection(Protocol):
-    """A consistent view of a store that may be damaged.
+    """A view of a store that may be damaged.
 
-    It reports damage in what it returns and does not raise.
+    It reports damage in what it returns and does not raise. What one call gives is of
+    one moment. Others write between two calls, so that a backend has to keep nothing
+    for a view that is read for long; inside of `moment` they do not.
     """
+
+    def moment(self) -> AbstractAsyncContextManager[None]:
+        """All calls inside of it see the same moment; it is to be short."""
+        ...
 
     async def rescue(self) -> Rescued:
         """All records but the segments."""
@@ -124,8 +131,12 @@ class Inspection(Protocol):
         """How many checkpoints are stored."""
         ...
 
-    async def count_segments(self) -> int:
-        """How many segments are stored, including those that no checkpoint needs."""
+    async def count_segments(self, families: Sequence[int]) -> list[int]:
+        """How many segments of families are stored, also those nobody needs."""
+        ...
+
+    async def count_strays(self) -> int:
+        """How many segments are stored of families that have no checkpoint."""
         ...
 
     async def close(self) -> None:

@@ -206,6 +206,7 @@ class _ContentInspection:
     def __init__(self, inspection: Inspection, decode: Convert) -> None:
         self._inspection = inspection
         self._decode = decode
+        self.moment = inspection.moment
 
     async def rescue(self) -> Rescued:
         found = await self._inspection.rescue()
@@ -280,8 +281,11 @@ class _ContentInspection:
     async def count_checkpoints(self) -> int:
         return await self._inspection.count_checkpoints()
 
-    async def count_segments(self) -> int:
-        return await self._inspection.count_segments()
+    async def count_segments(self, families: Sequence[int]) -> list[int]:
+        return await self._inspection.count_segments(families)
+
+    async def count_strays(self) -> int:
+        return await self._inspection.count_strays()
 
     async def close(self) -> None:
         await self._inspection.close()

@@ -42,6 +42,7 @@ EVERYWHERE = {
     "lost_heads": "verify",
     "headed_by": "verify",
     "count_segments": "verify",
+    "count_strays": "verify",
     "rescue_threads": "verify",
     "rescue_checkpoints": "verify",
     "rescue_orphans": "verify",

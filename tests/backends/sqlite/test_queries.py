@@ -23,7 +23,7 @@ SOURCES = [
 # These look at all threads on purpose.
 READS_ALL_THREADS = {"described_threads", "forget_tombstones", "headed_by", "kinds"}
 # These count or list the whole store.
-READS_EVERYTHING = {"facts", "weights", "count_segments", "forget_moves"}
+READS_EVERYTHING = {"facts", "weights", "forget_moves"}
 
 
 @pytest.fixture

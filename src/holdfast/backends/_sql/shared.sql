@@ -187,9 +187,6 @@ order by t.number
 -- name: count_checkpoints
 select count(*) from hf.checkpoint
 
--- name: count_segments
-select count(*) from hf.segment
-
 -- name: setting
 select value from hf.setting where name = :name
 

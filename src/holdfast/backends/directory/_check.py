@@ -29,6 +29,7 @@ class FolderInspection:
     def __init__(self, index: Inspection, problems: Sequence[FileProblem]) -> None:
         self._index = index
         self._problems = problems
+        self.moment = index.moment
 
     async def rescue(self) -> Rescued:
         rescued = await self._index.rescue()
@@ -62,8 +63,11 @@ class FolderInspection:
     async def count_checkpoints(self) -> int:
         return await self._index.count_checkpoints()
 
-    async def count_segments(self) -> int:
-        return await self._index.count_segments()
+    async def count_segments(self, families: Sequence[int]) -> list[int]:
+        return await self._index.count_segments(families)
+
+    async def count_strays(self) -> int:
+        return await self._index.count_strays()
 
     async def close(self) -> None:
         await self._index.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -40,6 +40,10 @@ class PostgresInspection:
         self._db = db
         self._give_back = give_back
         self._rescue = Rescue(CODEC, self._rows)
+
+    @contextlib.asynccontextmanager
+    async def moment(self) -> AsyncGenerator[None]:
+        yield  # all of it is of one moment
 
     async def rescue(self) -> Rescued:
         found = await self._rescue.records()
@@ -102,8 +106,12 @@ class PostgresInspection:
         [(count,)] = await self._rows("count_checkpoints")
         return int(count)
 
-    async def count_segments(self) -> int:
-        [(count,)] = await self._rows("count_segments")
+    async def count_segments(self, families: Sequence[int]) -> list[int]:
+        found = await self._rows("count_segments", families=int8s(families))
+        return [count for (count,) in found]
+
+    async def count_strays(self) -> int:
+        [(count,)] = await self._rows("count_strays")
         return int(count)
 
     async def close(self) -> None:

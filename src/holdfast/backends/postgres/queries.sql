@@ -453,6 +453,17 @@ limit :limit
 -- name: portion_of_entries
 select {entry} from hf.journal where seq > :after order by seq limit :limit
 
+-- name: count_segments
+select count(s.number)
+from unnest(:families::bigint[]) with ordinality f (family, place)
+left join hf.segment s on s.family = f.family
+group by f.place
+order by f.place
+
+-- name: count_strays
+select count(*) from hf.segment s
+where not exists (select 1 from hf.checkpoint c where c.family = s.family)
+
 -- name: headed_by
 select name from hf.thread where head = any(:lost::bigint[])
 

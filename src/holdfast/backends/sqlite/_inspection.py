@@ -1,9 +1,10 @@
-"""Reading a damaged file: one consistent view, row by row where it must be."""
+"""Reading a damaged file in short views, row by row where it must be."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 
 import apsw
 
@@ -27,7 +28,11 @@ _LAST = {
 
 class SqliteInspection:
     """Ignores page checksums where rows have their own, so that one bad page costs only
-    its bad rows. Rows of threads have none: they are trusted if their page is right."""
+    its bad rows. Rows of threads have none: they are trusted if their page is right.
+
+    Each request is one short transaction: as long as one lasts, the log of a file that
+    is written to cannot begin anew.
+    """
 
     def __init__(
         self,
@@ -40,34 +45,54 @@ class SqliteInspection:
         self._private = private
         self._on_close = on_close
         self._rescue = Rescue(CODEC, self._fetch)
-        if private:
-            db.execute("begin")
+
+    @asynccontextmanager
+    async def moment(self) -> AsyncGenerator[None]:
+        with self._view():
+            yield
+
+    @contextmanager
+    def _view(self) -> Generator[None]:
+        """One transaction, unless there is one; a database in memory has no other."""
+        if not self._private or self._db.in_transaction:
+            yield
+            return
+        self._db.execute("begin")
+        try:
+            yield
+        finally:
+            if self._db.in_transaction:  # SQLite ends it itself if a page is bad
+                self._db.execute("rollback")
 
     async def rescue(self) -> Rescued:
-        return await self._rescue.records()
+        with self._view():
+            return await self._rescue.records()
 
     async def threads(self, after: Place) -> Portion[ThreadRecord]:
-        self._verify_pages(True)
-        first, last, end = self._range("rescue_threads", after)
-        found = self._rows_between("rescue_threads", first, last)
-        self._verify_pages(False)
-        lost = self._rows_between("lost_heads", first, last)
+        with self._view():
+            self._verify_pages(True)
+            first, last, end = self._range("rescue_threads", after)
+            found = self._rows_between("rescue_threads", first, last)
+            self._verify_pages(False)
+            lost = self._rows_between("lost_heads", first, last)
         return self._rescue.portion(self._rescue.threads(found, lost), end)
 
     async def checkpoints(self, after: Place) -> Portion[Checkpoint]:
-        self._verify_pages(True)
-        places = self._places(after)
-        names = self._names({place.thread for place in places})
-        self._verify_pages(False)
-        rows_ = self._checkpoint_rows([place.number for place in places])
+        with self._view():
+            self._verify_pages(True)
+            places = self._places(after)
+            names = self._names({place.thread for place in places})
+            self._verify_pages(False)
+            rows_ = self._checkpoint_rows([place.number for place in places])
         found = self._rescue.checkpoints(rows_, names)
         return self._rescue.portion(found, places[-1] if places else None)
 
     async def entries(self, after: Place) -> Portion[Entry]:
-        first, last, end = self._range("rescue_entries", after)
-        self._verify_pages(False)
-        found = self._rows_between("rescue_entries", first, last)
-        names = self._names({row[ENTRY_THREAD] for row in found})
+        with self._view():
+            first, last, end = self._range("rescue_entries", after)
+            self._verify_pages(False)
+            found = self._rows_between("rescue_entries", first, last)
+            names = self._names({row[ENTRY_THREAD] for row in found})
         entries = self._rescue.entries(found, names)
         if end is None:
             for _ in self._all("rescue_moves"):
@@ -130,7 +155,8 @@ class SqliteInspection:
     async def segments(
         self, wanted: Sequence[tuple[int, Run]]
     ) -> list[list[Segment | None]]:
-        return [self._segments(family, run) for family, run in wanted]
+        with self._view():
+            return [self._segments(family, run) for family, run in wanted]
 
     def _segments(self, family: int, run: Run) -> list[Segment | None]:
         first, last = family << 32 | run.first, family << 32 | run.last
@@ -140,8 +166,15 @@ class SqliteInspection:
     async def count_checkpoints(self) -> int:
         return self._count("count_checkpoints")
 
-    async def count_segments(self) -> int:
-        return self._count("count_segments")
+    async def count_segments(self, families: Sequence[int]) -> list[int]:
+        try:
+            found = rows(self._db, "count_segments", families=json.dumps([*families]))
+        except apsw.Error:
+            return [0] * len(families)
+        return [count for (count,) in found]
+
+    async def count_strays(self) -> int:
+        return self._count("count_strays")
 
     def _count(self, query: str) -> int:
         try:

@@ -373,6 +373,30 @@ join checkpoint c on c.seq = k.value
 left join checkpoint p on p.seq = c.parent
 order by k.key
 
+-- name: count_segments
+select (
+    select count(*) from segment
+    where key between f.value << 32 and f.value << 32 | 4294967295)
+from json_each(:families) f
+order by f.key
+
+-- name: count_strays
+-- From family to family by the key: it reads one segment of each.
+with recursive stored (family) as (
+    select min(key) >> 32 from segment
+    union all
+    select (
+        select min(key) >> 32 from segment
+        where key > stored.family << 32 | 4294967295)
+    from stored where stored.family is not null
+)
+select coalesce(sum((
+    select count(*) from segment
+    where key between stored.family << 32 and stored.family << 32 | 4294967295)), 0)
+from stored
+where stored.family is not null
+    and not exists (select 1 from checkpoint where family = stored.family)
+
 -- name: headed_by
 select name from thread where head in (select value from json_each(:lost))
 
