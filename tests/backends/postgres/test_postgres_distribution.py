@@ -25,6 +25,7 @@ EVERYWHERE = {
     "aged_surplus": "a prune",
     "threads_of_families": "a prune",
     "saves_of_families": "a prune",
+    "sizes_of_families": "a prune",
     "matches": "finds a checkpoint by its id alone",
     "changes": "the feed",
     "forget_tombstones": "housekeeping",

@@ -148,6 +148,12 @@ where family = :family and seq > :after and seq < :before
 order by seq
 limit :limit
 
+-- name: outlines
+select {checkpoint_full} from hf.checkpoint_full
+where family = :family and thread = :thread and seq > :after
+order by seq
+limit :limit
+
 -- name: labelled
 select {checkpoint_full} from hf.checkpoint_full
 where family = :family and label = :mark and seq < :before

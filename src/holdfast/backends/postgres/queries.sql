@@ -336,6 +336,16 @@ select {checkpoint_full} from hf.checkpoint_full
 where family = any(:families::bigint[])
 order by seq
 
+-- name: sizes_of_families
+select family, count(*) from hf.checkpoint
+where family = any(:families::bigint[]) and seq <= :up_to
+group by family
+
+-- name: saves_by_number
+select {checkpoint_full} from hf.checkpoint_full
+where family = :family and seq = any(:numbers::bigint[])
+order by seq
+
 -- name: plan_is_stale
 select exists (
     select 1 from hf.thread

@@ -240,6 +240,16 @@ select {checkpoint_full} from checkpoint_full
 where family in (select value from json_each(:families))
 order by seq
 
+-- name: sizes_of_families
+select family, count(*) from checkpoint
+where family in (select value from json_each(:families)) and seq <= :up_to
+group by family
+
+-- name: saves_by_number
+select {checkpoint_full} from checkpoint_full
+where seq in (select value from json_each(:numbers)) and family = :family
+order by seq
+
 -- name: plan_is_stale
 select exists (
     select 1 from thread
