@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from holdfast._engine.context import Context
 from holdfast._port import CheckpointKey, NumberedSaves, Outline, Outlines
 from holdfast._values.records import Checkpoint, ThreadRecord
 
-# So many checkpoints, and so many keys, are read by one request.
-PAGE, KEYS = 5_000, 500
+# So many checkpoints, and so many keys, are read by one request. A checkpoint of a long
+# thread may list hundreds of runs.
+PAGE, KEYS = 1_000, 500
 
 
 class FamilySource(Protocol):
@@ -22,6 +25,10 @@ class FamilySource(Protocol):
 
     async def records(self, seqs: Sequence[int]) -> list[Checkpoint]:
         """Those with some numbers that are still there."""
+        ...
+
+    async def doomed(self, seqs: Sequence[int]) -> list[Checkpoint]:
+        """As `records`, of many that are only removed: content may be missing."""
         ...
 
     async def numbers(self, ids: Iterable[str]) -> list[int]:
@@ -46,6 +53,8 @@ class SmallFamily:
 
     async def records(self, seqs: Sequence[int]) -> list[Checkpoint]:
         return [self._by_seq[seq] for seq in seqs]
+
+    doomed = records
 
     async def numbers(self, ids: Iterable[str]) -> list[int]:
         return [self._seqs[id_] for id_ in ids if id_ in self._seqs]
@@ -75,6 +84,13 @@ class LargeFamily:
     async def records(self, seqs: Sequence[int]) -> list[Checkpoint]:
         query = NumberedSaves(family=self._family, numbers=tuple(seqs))
         return list(await self._backend.scan(query))
+
+    async def doomed(self, seqs: Sequence[int]) -> list[Checkpoint]:
+        found: list[Checkpoint] = []
+        for first in range(0, len(seqs), PAGE):
+            page = await self.records(seqs[first : first + PAGE])
+            found += (replace(c, runs=(), manifest=b"") for c in page)
+        return found
 
     async def numbers(self, ids: Iterable[str]) -> list[int]:
         wanted = list(ids)

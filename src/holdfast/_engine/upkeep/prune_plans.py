@@ -39,7 +39,7 @@ LOOKED_AT, READ = 100_000, 10_000
 # One transaction is about no more families, and they have no more checkpoints: others
 # can write in between, and memory stays small. A family that has more is read in pages,
 # and so many of its checkpoints are removed by one transaction.
-FAMILIES, CHECKPOINTS, PART = 32, 5_000, 20_000
+FAMILIES, CHECKPOINTS, PART = 32, 5_000, 10_000
 
 
 class PrunePlans:

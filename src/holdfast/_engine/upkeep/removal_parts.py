@@ -62,12 +62,12 @@ class RemovalParts:
 
     def use(self, outlines: Iterable[Outline]) -> None:
         """Note which segments some checkpoints use; all have to be given."""
-        used: dict[int, list[Run]] = defaultdict(list)
+        used: dict[int, set[Run]] = defaultdict(set)
         for outline in outlines:
             place = self._tree.place_of(outline.seq)
             # What was saved since is built on what stays.
             if place != NOWHERE:
-                used[self._part[place]] += outline.runs
+                used[self._part[place]].update(outline.runs)
         for part, runs in used.items():
             self._runs[part] = merged([*self._runs[part], *runs])
 
@@ -88,15 +88,15 @@ class RemovalParts:
             tree.seqs[place]: self._heirs[tree.parents[place]]
             for place in self._children[part]
         }
-        wanted = {*seqs, *children}
-        wanted.update(tree.seqs[h] for h in children.values() if h != NOWHERE)
+        doomed = await source.doomed(seqs)
+        wanted = {tree.seqs[h] for h in children.values() if h != NOWHERE} | {*children}
         found = {c.seq: c for c in await source.records(sorted(wanted))}
-        if len(found) < len(wanted):
+        if len(doomed) + len(found) < len(seqs) + len(wanted):
             raise overtaken()
-        parents = {found[seq].id: found[seq] for seq in seqs}
+        parents = {checkpoint.id: checkpoint for checkpoint in doomed}
         return FamilyPlan(
             self.family,
-            tuple(found[seq] for seq in seqs),
+            tuple(doomed),
             tuple(
                 _relink(found[seq], parents, self._at(heir, found))
                 for seq, heir in children.items()
