@@ -101,6 +101,10 @@ class Inspection(Protocol):
         """All records but the segments."""
         ...
 
+    async def families(self, numbers: Sequence[int]) -> Rescued:
+        """All records of some families but the segments."""
+        ...
+
     async def threads(self, after: Place) -> Portion[ThreadRecord]:
         """A portion of the threads, without their heads; tombstones too."""
         ...

@@ -209,7 +209,12 @@ class _ContentInspection:
         self.moment = inspection.moment
 
     async def rescue(self) -> Rescued:
-        found = await self._inspection.rescue()
+        return self._rescued(await self._inspection.rescue())
+
+    async def families(self, numbers: Sequence[int]) -> Rescued:
+        return self._rescued(await self._inspection.families(numbers))
+
+    def _rescued(self, found: Rescued) -> Rescued:
         damage = [*found.damage]
         checkpoints = tuple(self._decoded(found.checkpoints, damage))
         heads = {checkpoint.seq: checkpoint for checkpoint in checkpoints}

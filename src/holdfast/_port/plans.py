@@ -104,10 +104,12 @@ class Pruned(msgspec.Struct, frozen=True):
 class Adoption(msgspec.Struct, frozen=True, kw_only=True):
     """Records of one family of another store, with their numbers.
 
-    Segments may come before the records that use them, and in several parts.
+    Segments may come before the records that use them, and in several parts. With
+    ``anew`` all segments are removed first that an interrupted copy left of the family.
     """
 
     family: int
+    anew: bool = False
     threads: tuple[ThreadRecord, ...] = ()
     checkpoints: tuple[Checkpoint, ...] = ()
     entries: tuple[Entry, ...] = ()

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections.abc import Collection, Iterable
 
 import msgspec
 
 from holdfast._engine.context import Context
-from holdfast._engine.threads.removal import by_family
-from holdfast._port import Adoption, Inspection, Rescued
+from holdfast._engine.upkeep.family_records import FamilyReader, thread_portions
+from holdfast._port import Adoption, FamilyThreads
 from holdfast._port.removal import merged
-from holdfast._values.records import (
-    Checkpoint,
-    Entry,
-    Move,
-    Progress,
-    Run,
-    Segment,
-    ThreadRecord,
-)
+from holdfast._values.records import Progress, Segment, ThreadRecord
 from holdfast._values.runs import divided
-from holdfast.errors import Conflict, Corrupt
+from holdfast.errors import Conflict
 
 # The number of segments copied at a time.
 CHUNK = 500
@@ -39,121 +31,116 @@ class Copied(msgspec.Struct, frozen=True):
 async def copy(
     source: Context, target: Context, progress: Progress | None = None
 ) -> Copied:
-    """Copy everything into an empty store, or finish a copy that was interrupted."""
+    """Copy everything into an empty store, or finish a copy that was interrupted.
+
+    Each family is copied as it is at one moment; others may write meanwhile.
+    """
     inspection = await source.backend.inspect()
     try:
-        rescued = await inspection.rescue()
-        if rescued.damage:
-            raise Corrupt("the store", f"{rescued.damage[0]}; salvage() it first")
-        copier = _StoreCopy(source, target, inspection, rescued)
+        reader = FamilyReader(source, inspection)
+        await reader.find()
+        copier = _StoreCopy(source, target, reader)
         return await copier.run(progress or (lambda _done, _all: None))
     finally:
         await inspection.close()
 
 
 class _StoreCopy:
-    """A copy in progress, from a view of the source."""
+    """A copy in progress, some families at a time."""
 
-    def __init__(
-        self,
-        source: Context,
-        target: Context,
-        inspection: Inspection,
-        rescued: Rescued,
-    ) -> None:
-        self.source, self.target = source, target
-        self.inspection, self.rescued = inspection, rescued
-        self.threads = by_family(rescued.threads)
-        self.families = {
-            thread.id: family
-            for family, threads in self.threads.items()
-            for thread in threads
-            if thread.deleted_at is None
-        }
-        self.checkpoints: dict[int, list[Checkpoint]] = defaultdict(list)
-        for checkpoint in rescued.checkpoints:
-            self.checkpoints[checkpoint.family].append(checkpoint)
-        self.segments = 0
+    def __init__(self, source: Context, target: Context, reader: FamilyReader) -> None:
+        self.source, self.target, self.reader = source, target, reader
+        self.threads = self.checkpoints = self.segments = self.entries = 0
+        self.skipped = 0
 
     async def run(self, progress: Progress) -> Copied:
         there = await self._already_there()
-        entries, moves = self._journals(), self._moves()
-        skipped = 0
-        for done, (family, threads) in enumerate(self.threads.items()):
-            progress(done, len(self.threads))
-            if any(thread.number in there for thread in threads):
-                skipped += 1
-                continue
-            await self._copy_segments(family)
-            adoption = Adoption(
-                family=family,
-                threads=tuple(threads),
-                checkpoints=tuple(self.checkpoints[family]),
-                entries=tuple(entries[family]),
-                moves=tuple(moves[family]),
-            )
-            await self.target.backend.adopt(adoption)
-        progress(len(self.threads), len(self.threads))
+        done, total = 0, len(self.reader.sizes)
+        for batch in self.reader.batches():
+            families = await self.reader.read(batch)
+            await self._refuse_others(families, there.intersection(batch))
+            for family in families:
+                progress(done, total)
+                await self._take(family, is_there=family.family in there)
+                done += 1
+        progress(total, total)
         return Copied(
-            sum(t.deleted_at is None for t in self.rescued.threads),
-            len(self.rescued.checkpoints),
-            self.segments,
-            len(self.rescued.entries),
-            skipped,
+            self.threads, self.checkpoints, self.segments, self.entries, self.skipped
         )
 
     async def _already_there(self) -> set[int]:
-        """The numbers of threads that were copied before; refuses any others."""
-        mine = {thread.number: thread for thread in self.rescued.threads}
+        """The families that were copied before; refuses any that are not ours."""
+        found: set[int] = set()
         inspection = await self.target.backend.inspect()
         try:
-            found = (await inspection.rescue()).threads
+            async for threads in thread_portions(inspection):
+                for thread in threads:
+                    if thread.family not in self.reader.sizes:
+                        raise _not_empty(thread)
+                    found.add(thread.family)
         finally:
             await inspection.close()
-        for thread in found:
+        return found
+
+    async def _refuse_others(
+        self, families: Iterable[Adoption], there: Collection[int]
+    ) -> None:
+        """Refuse families of the target that differ from ours."""
+        if not there:
+            return
+        mine = {t.number: t for family in families for t in family.threads}
+        for thread in await self.target.backend.scan(FamilyThreads(tuple(there))):
             same = mine.get(thread.number)
             if same is None or same.id != thread.id or _head(same) != _head(thread):
-                raise Conflict(
-                    f"the other store holds {thread.id!r}, which is not of this one;"
-                    " copy into an empty store",
-                    code="not_empty",
-                    thread=thread.id,
-                )
-        return {thread.number for thread in found}
+                raise _not_empty(thread)
 
-    def _journals(self) -> dict[int, list[Entry]]:
-        found: dict[int, list[Entry]] = defaultdict(list)
-        for entry in self.rescued.entries:
-            found[self.families[entry.thread]].append(entry)
+    async def _take(self, family: Adoption, *, is_there: bool) -> None:
+        taken: Adoption | None = family
+        if is_there:
+            self.skipped += 1
+        else:
+            taken = await self._copy(family)
+        if taken is not None:
+            self.threads += sum(t.deleted_at is None for t in taken.threads)
+            self.checkpoints += len(taken.checkpoints)
+            self.entries += len(taken.entries)
+
+    async def _copy(self, family: Adoption) -> Adoption | None:
+        """Copy a family as it is now; ``None`` if it was removed meanwhile."""
+        found: Adoption | None = family
+        while found is not None and not await self._copy_segments(found):
+            found = await self.reader.read_again(found)
+        nothing = Adoption(family=family.family, anew=True)
+        await self.target.backend.adopt(found or nothing)
         return found
 
-    def _moves(self) -> dict[int, list[Move]]:
-        found: dict[int, list[Move]] = defaultdict(list)
-        for move in self.rescued.moves:
-            found[self.families[move.thread]].append(move)
-        return found
-
-    async def _copy_segments(self, family: int) -> None:
-        runs = (run for c in self.checkpoints[family] for run in c.runs)
+    async def _copy_segments(self, family: Adoption) -> bool:
+        """False if one is missing: then the family was changed meanwhile."""
+        copied = 0
+        runs = (run for checkpoint in family.checkpoints for run in checkpoint.runs)
         for run in divided(merged(runs), CHUNK):
-            await self._copy_run(family, run)
+            stored = await self.reader.segments(family.family, run)
+            if stored is None:
+                return False
+            parts = await self.source.packer.unpack(stored)
+            plain = [Segment(s.number, d) for s, d in zip(stored, parts, strict=True)]
+            packed = await self.target.packer.pack(plain)
+            # What an interrupted copy left may belong to checkpoints that are gone.
+            anew = not copied
+            part = Adoption(family=family.family, anew=anew, segments=packed)
+            await self.target.backend.adopt(part)
+            copied += len(packed)
+        self.segments += copied
+        return True
 
-    async def _copy_run(self, family: int, run: Run) -> None:
-        stored = await read_run(self.inspection, family, run)
-        parts = await self.source.packer.unpack(stored)
-        plain = [Segment(s.number, d) for s, d in zip(stored, parts, strict=True)]
-        packed = await self.target.packer.pack(plain)
-        await self.target.backend.adopt(Adoption(family=family, segments=packed))
-        self.segments += len(packed)
 
-
-async def read_run(inspection: Inspection, family: int, run: Run) -> list[Segment]:
-    """The segments of a run; `Corrupt` if one of them is lost."""
-    [found] = await inspection.segments([(family, run)])
-    stored = [segment for segment in found if segment is not None]
-    if len(stored) != len(found):
-        raise Corrupt(f"family {family}", "a segment is lost; salvage() it first")
-    return stored
+def _not_empty(thread: ThreadRecord) -> Conflict:
+    return Conflict(
+        f"the other store holds {thread.id!r}, which is not of this one;"
+        " copy into an empty store",
+        code="not_empty",
+        thread=thread.id,
+    )
 
 
 def _head(thread: ThreadRecord) -> str | None:

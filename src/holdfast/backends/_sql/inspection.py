@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from holdfast._port import Place, Portion, Rescued
 from holdfast._values.records import Checkpoint, Entry, Move, Run, Segment, ThreadRecord
 from holdfast.backends._sql.rows import (
@@ -24,19 +26,24 @@ T = TypeVar("T")
 CHECKPOINT_THREAD = CheckpointRow._fields.index("thread")
 ENTRY_THREAD = EntryRow._fields.index("thread")
 Fetch = Callable[[str], Awaitable[Iterable[Row]]]
+FetchFamilies = Callable[[str, Sequence[int]], Awaitable[Iterable[Row]]]
 
 
 class Rescue:
     """Turns the rows of all tables into records, and notes those that are damaged.
 
     ``fetch`` gives the rows of ``rescue_threads``, ``rescue_checkpoints``,
-    ``rescue_entries`` and ``rescue_moves``, asked for in this order. A backend that
-    finds damage itself adds it to ``damage``.
+    ``rescue_entries`` and ``rescue_moves``, asked for in this order; ``fetch_families``
+    those of ``rescue_family_…``, of some families. A backend that finds damage
+    itself adds it to ``damage``.
     """
 
-    def __init__(self, codec: RowCodec, fetch: Fetch) -> None:
+    def __init__(
+        self, codec: RowCodec, fetch: Fetch, fetch_families: FetchFamilies
+    ) -> None:
         self._codec = codec
         self._fetch = fetch
+        self._fetch_families = fetch_families
         self._names: dict[int, str] = {}
         self.damage: list[str] = []
         # The numbers of checkpoints that are damaged.
@@ -44,16 +51,30 @@ class Rescue:
 
     async def records(self) -> Rescued:
         """Every record that can still be read."""
-        self.damage.clear()
-        threads = [ThreadRow._make(r) for r in await self._fetch("rescue_threads")]
-        self._names = {thread.number: thread.name for thread in threads}
-        checkpoints = self._all(
-            await self._fetch("rescue_checkpoints"), self._checkpoint
+        return await self._records("rescue_", self._fetch)
+
+    async def families(self, numbers: Sequence[int]) -> Rescued:
+        """Every record of some families that can still be read."""
+        found = await self._records(
+            "rescue_family_", lambda name: self._fetch_families(name, numbers)
         )
-        entries = self._all(await self._fetch("rescue_entries"), self._entry)
+        known = {checkpoint.id for checkpoint in found.checkpoints} | {None}
+        lost = tuple(
+            f"the parent of checkpoint {c.id!r} is missing"
+            for c in found.checkpoints
+            if c.parent not in known
+        )
+        return replace(found, damage=(*found.damage, *lost))
+
+    async def _records(self, prefix: str, fetch: Fetch) -> Rescued:
+        self.damage.clear()
+        threads = [ThreadRow._make(r) for r in await fetch(f"{prefix}threads")]
+        self._names = {thread.number: thread.name for thread in threads}
+        checkpoints = self._all(await fetch(f"{prefix}checkpoints"), self._checkpoint)
+        entries = self._all(await fetch(f"{prefix}entries"), self._entry)
         heads = {checkpoint.seq: checkpoint for checkpoint in checkpoints}
         headed = tuple(self._headed(thread, heads) for thread in threads)
-        moves = self._all(await self._fetch("rescue_moves"), lambda row: Move(*row))
+        moves = self._all(await fetch(f"{prefix}moves"), lambda row: Move(*row))
         return Rescued(headed, checkpoints, entries, moves, tuple(self.damage))
 
     # --- portions ---------------------------------------------------------------------

@@ -32,7 +32,12 @@ class FolderInspection:
         self.moment = index.moment
 
     async def rescue(self) -> Rescued:
-        rescued = await self._index.rescue()
+        return self._rescued(await self._index.rescue())
+
+    async def families(self, numbers: Sequence[int]) -> Rescued:
+        return self._rescued(await self._index.families(numbers))
+
+    def _rescued(self, rescued: Rescued) -> Rescued:
         found = (f"{problem.name}: {problem.what}" for problem in self._problems)
         return msgspec.structs.replace(rescued, damage=(*rescued.damage, *found))
 

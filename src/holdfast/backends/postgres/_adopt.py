@@ -23,6 +23,8 @@ PART = 4 << 20
 
 async def adopt(db: Statements, adoption: Adoption) -> None:
     """Insert what is not there yet, with the numbers it had."""
+    if adoption.anew:
+        await db.rows("drop_segments", family=adoption.family)
     await _insert(db, adoption)
     await _pass_numbers(db, adoption)
     # What is new may have changed before what is indexed already.

@@ -39,7 +39,7 @@ class PostgresInspection:
     ) -> None:
         self._db = db
         self._give_back = give_back
-        self._rescue = Rescue(CODEC, self._rows)
+        self._rescue = Rescue(CODEC, self._rows, self._family_rows)
 
     @contextlib.asynccontextmanager
     async def moment(self) -> AsyncGenerator[None]:
@@ -53,6 +53,12 @@ class PostgresInspection:
             for c in found.checkpoints
         )
         return replace(found, checkpoints=checkpoints)
+
+    async def families(self, numbers: Sequence[int]) -> Rescued:
+        return await self._rescue.families(numbers)
+
+    async def _family_rows(self, name: str, numbers: Sequence[int]) -> list[Row]:
+        return await self._rows(name, families=int8s(numbers))
 
     async def threads(self, after: Place) -> Portion[ThreadRecord]:
         values = {"after": after.number, "limit": CHUNK}

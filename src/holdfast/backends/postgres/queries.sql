@@ -504,6 +504,31 @@ left join hf.checkpoint s on s.family = m.family and s.seq = m.source
 left join hf.checkpoint t on t.family = m.family and t.seq = m.target
 order by m.seq
 
+-- name: rescue_family_threads
+select {thread} from hf.thread
+where family = any(:families::bigint[])
+order by number
+
+-- name: rescue_family_checkpoints
+select {checkpoint_full} from hf.checkpoint_full
+where family = any(:families::bigint[])
+order by seq
+
+-- name: rescue_family_entries
+select {entry} from hf.journal
+where family = any(:families::bigint[])
+order by seq
+
+-- name: rescue_family_moves
+select m.seq, o.name, m.kind, s.id, t.id, m.moved_at
+from hf.move m
+join hf.thread o on o.family = m.family and o.number = m.thread
+    and o.deleted_at is null
+left join hf.checkpoint s on s.family = m.family and s.seq = m.source
+left join hf.checkpoint t on t.family = m.family and t.seq = m.target
+where m.family = any(:families::bigint[])
+order by m.seq
+
 -- name: adopt_directory
 insert into hf.directory (name, number, family, deleted_at)
 values (:name, :number, :family, :deleted_at)
@@ -523,6 +548,9 @@ select :family, s.number, s.packing, s.data, s.checksum
 from unnest(:numbers::bigint[], :packings::smallint[], :pieces::bytea[],
     :checksums::bigint[]) s (number, packing, data, checksum)
 on conflict (family, number) do nothing
+
+-- name: drop_segments
+delete from hf.segment where family = :family
 
 -- name: adopt_move
 insert into hf.move (family, seq, thread, kind, source, target, moved_at)

@@ -44,7 +44,7 @@ class SqliteInspection:
         self._db = db
         self._private = private
         self._on_close = on_close
-        self._rescue = Rescue(CODEC, self._fetch)
+        self._rescue = Rescue(CODEC, self._fetch, self._fetch_families)
 
     @asynccontextmanager
     async def moment(self) -> AsyncGenerator[None]:
@@ -67,6 +67,18 @@ class SqliteInspection:
     async def rescue(self) -> Rescued:
         with self._view():
             return await self._rescue.records()
+
+    async def families(self, numbers: Sequence[int]) -> Rescued:
+        with self._view():
+            return await self._rescue.families(numbers)
+
+    async def _fetch_families(self, query: str, numbers: Sequence[int]) -> list[Row]:
+        self._verify_pages(True)
+        try:
+            return rows(self._db, query, families=json.dumps([*numbers]))
+        except (apsw.Error, UnicodeDecodeError) as error:
+            self._rescue.damage.append(f"{query}: {error}")
+            return []
 
     async def threads(self, after: Place) -> Portion[ThreadRecord]:
         with self._view():

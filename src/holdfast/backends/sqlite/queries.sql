@@ -363,6 +363,32 @@ where m.seq between :first and :last
 order by m.seq
 limit :last - :first + 1
 
+-- name: rescue_family_threads
+select {thread} from thread
+where family in (select value from json_each(:families))
+order by number
+
+-- name: rescue_family_checkpoints
+select null, p.id, {c.checkpoint}
+from checkpoint c left join checkpoint p on p.seq = c.parent
+where c.family in (select value from json_each(:families))
+order by c.seq
+
+-- name: rescue_family_entries
+select {j.entry}
+from thread t cross join journal j on j.thread = t.number
+where t.family in (select value from json_each(:families))
+order by j.seq
+
+-- name: rescue_family_moves
+select m.seq, o.name, m.kind, s.id, t.id, m.moved_at
+from thread o
+cross join move m on m.thread = o.number
+left join checkpoint s on s.seq = m.source
+left join checkpoint t on t.seq = m.target
+where o.family in (select value from json_each(:families)) and o.deleted_at is null
+order by m.seq
+
 -- name: keys_in_thread
 -- Of the index alone, whose pages have checksums.
 select family, thread, seq from checkpoint
