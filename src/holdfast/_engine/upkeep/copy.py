@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 import msgspec
+from msgspec.structs import replace
 
 from holdfast._engine.context import Context
 from holdfast._engine.upkeep.family_records import FamilyReader, thread_portions
@@ -111,7 +112,10 @@ class _StoreCopy:
         while found is not None and not await self._copy_segments(found):
             found = await self.reader.read_again(found)
         nothing = Adoption(family=family.family, anew=True)
-        await self.target.backend.adopt(found or nothing)
+        if found is None or not any(c.runs for c in found.checkpoints):
+            await self.target.backend.adopt(replace(found or nothing, anew=True))
+        else:
+            await self.target.backend.adopt(found)
         return found
 
     async def _copy_segments(self, family: Adoption) -> bool:

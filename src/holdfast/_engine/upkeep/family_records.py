@@ -10,6 +10,7 @@ from holdfast._engine.context import Context
 from holdfast._port import Adoption, FamilySizes, Inspection, Place, Rescued
 from holdfast._values.records import Run, Segment, ThreadRecord
 from holdfast.errors import Corrupt
+from holdfast.retention import AGENT_CHECKPOINTS
 
 T = TypeVar("T")
 
@@ -28,10 +29,17 @@ class FamilyReader:
         self.sizes: dict[int, int] = {}
 
     async def find(self) -> None:
-        """Find all families, in the order of their first threads."""
+        """Find all families.
+
+        Those with checkpoints of agents come first: what they pin is in others, and
+        must not be read before a checkpoint was made that pins it.
+        """
+        first: set[int] = set()
+        families: set[int] = set()
         async for threads in thread_portions(self._inspection):
-            self.sizes |= {t.family: 0 for t in threads if t.family not in self.sizes}
-        await self._measure()
+            families.update(t.family for t in threads)
+            first.update(t.family for t in threads if t.kind == AGENT_CHECKPOINTS)
+        await self.choose([*sorted(first), *sorted(families - first)])
 
     async def choose(self, families: Iterable[int]) -> None:
         """Be about these families."""
