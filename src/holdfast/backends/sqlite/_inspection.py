@@ -97,7 +97,9 @@ class SqliteInspection:
             self._verify_pages(False)
             rows_ = self._checkpoint_rows([place.number for place in places])
         found = self._rescue.checkpoints(rows_, names)
-        return self._rescue.portion(found, places[-1] if places else None)
+        # Not until nothing is left: others may save as fast as this is read.
+        end = places[-1] if len(places) == CHUNK else None
+        return self._rescue.portion(found, end)
 
     async def entries(self, after: Place) -> Portion[Entry]:
         with self._view():
