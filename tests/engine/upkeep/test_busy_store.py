@@ -166,11 +166,13 @@ def test_what_a_checkpoint_of_an_agent_pins_is_kept_with_it(kept, tmp_path):
         store.conversations.create(
             "talk", agent="planner", messages=[Message.user(LONG)]
         )
-        labels = map(str, count())
-        layer = Watched(
-            backend_of(store),
-            lambda: store.agents.checkpoint("planner", next(labels)),
-        )
+        names = map(str, count())
+
+        def act():
+            store.conversations.add("talk", Message.user(LONG))
+            store.agents.checkpoint("planner", next(names))
+
+        layer = Watched(backend_of(store), act)
         busy = Store(replace(store.runner.context, backend=layer))
 
         if kept == "copy":
