@@ -101,8 +101,13 @@ class Inspection(Protocol):
         """All records but the segments."""
         ...
 
-    async def families(self, numbers: Sequence[int]) -> Rescued:
-        """All records of some families but the segments."""
+    async def families(
+        self, numbers: Sequence[int], *, heads_only: bool = False
+    ) -> Rescued:
+        """All records of some families but the segments.
+
+        With ``heads_only``, of the checkpoints only the heads of threads.
+        """
         ...
 
     async def threads(self, after: Place) -> Portion[ThreadRecord]:
@@ -133,6 +138,10 @@ class Inspection(Protocol):
 
     async def count_checkpoints(self) -> int:
         """How many checkpoints are stored."""
+        ...
+
+    async def count_saved(self, family: int, up_to: int) -> int:
+        """How many checkpoints of a family there are up to a sequence number."""
         ...
 
     async def count_segments(self, families: Sequence[int]) -> list[int]:

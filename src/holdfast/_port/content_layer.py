@@ -211,8 +211,11 @@ class _ContentInspection:
     async def rescue(self) -> Rescued:
         return self._rescued(await self._inspection.rescue())
 
-    async def families(self, numbers: Sequence[int]) -> Rescued:
-        return self._rescued(await self._inspection.families(numbers))
+    async def families(
+        self, numbers: Sequence[int], *, heads_only: bool = False
+    ) -> Rescued:
+        found = await self._inspection.families(numbers, heads_only=heads_only)
+        return self._rescued(found)
 
     def _rescued(self, found: Rescued) -> Rescued:
         damage = [*found.damage]
@@ -285,6 +288,9 @@ class _ContentInspection:
 
     async def count_checkpoints(self) -> int:
         return await self._inspection.count_checkpoints()
+
+    async def count_saved(self, family: int, up_to: int) -> int:
+        return await self._inspection.count_saved(family, up_to)
 
     async def count_segments(self, families: Sequence[int]) -> list[int]:
         return await self._inspection.count_segments(families)

@@ -51,6 +51,7 @@ EVERYWHERE = {
     "rescue_moves": "verify",
     "rescue_family_threads": "copies of several families",
     "rescue_family_checkpoints": "copies of several families",
+    "rescue_family_heads": "copies of several families",
     "rescue_family_entries": "copies of several families",
     "rescue_family_moves": "copies of several families",
     "indexed": "finds threads in the index by their numbers alone",

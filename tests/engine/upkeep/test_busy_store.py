@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 import holdfast
 from holdfast import Agent, Message, Retention, Store
+from holdfast._engine.upkeep import copy as copy_store
 from holdfast._engine.upkeep import family_records
 from holdfast.backends import Layer
 from holdfast.testing import raises
@@ -73,9 +74,9 @@ class Interrupted:
     def __getattr__(self, name):
         call = getattr(self._inspection, name)
 
-        async def act_and_call(*arguments):
+        async def act_and_call(*arguments, **options):
             self._act()
-            return await call(*arguments)
+            return await call(*arguments, **options)
 
         return act_and_call
 
@@ -139,7 +140,9 @@ def test_what_is_wrong_is_reported_while_others_write(busy, tmp_path):
         assert not other.verify().ok
 
 
-def test_a_copy_of_what_others_change_is_sound(busy):
+@pytest.mark.parametrize("largest", [0, 5000])
+def test_a_copy_of_what_others_change_is_sound(largest, busy, monkeypatch):
+    monkeypatch.setattr(copy_store, "CHECKPOINTS", largest)
     with holdfast.open(":memory:") as other:
         busy.copy_to(other)
 

@@ -8,15 +8,20 @@ import msgspec
 from msgspec.structs import replace
 
 from holdfast._engine.context import Context
-from holdfast._engine.upkeep.family_records import FamilyReader, thread_portions
-from holdfast._port import Adoption, FamilyThreads
+from holdfast._engine.upkeep.copy_family import CHUNK, FamilyCopy, Taken, taken_of
+from holdfast._engine.upkeep.family_records import (
+    CHECKPOINTS,
+    FamilyReader,
+    thread_portions,
+)
+from holdfast._port import Adoption, FamilyThreads, Inspection
 from holdfast._port.removal import merged
 from holdfast._values.records import Progress, Segment, ThreadRecord
 from holdfast._values.runs import divided
 from holdfast.errors import Conflict
 
-# The number of segments copied at a time.
-CHUNK = 500
+# Above every sequence number.
+LATEST = 1 << 62
 
 
 class Copied(msgspec.Struct, frozen=True):
@@ -40,7 +45,7 @@ async def copy(
     try:
         reader = FamilyReader(source, inspection)
         await reader.find()
-        copier = _StoreCopy(source, target, reader)
+        copier = _StoreCopy(source, target, inspection, reader)
         return await copier.run(progress or (lambda _done, _all: None))
     finally:
         await inspection.close()
@@ -49,25 +54,48 @@ async def copy(
 class _StoreCopy:
     """A copy in progress, some families at a time."""
 
-    def __init__(self, source: Context, target: Context, reader: FamilyReader) -> None:
-        self.source, self.target, self.reader = source, target, reader
-        self.threads = self.checkpoints = self.segments = self.entries = 0
+    def __init__(
+        self,
+        source: Context,
+        target: Context,
+        inspection: Inspection,
+        reader: FamilyReader,
+    ) -> None:
+        self.source, self.target = source, target
+        self.inspection, self.reader = inspection, reader
+        self.taken = Taken()
         self.skipped = 0
 
     async def run(self, progress: Progress) -> Copied:
         there = await self._already_there()
         done, total = 0, len(self.reader.sizes)
         for batch in self.reader.batches():
-            families = await self.reader.read(batch)
+            is_large = self.reader.sizes[batch[0]] > CHECKPOINTS
+            families = await self.reader.read(batch, heads_only=is_large)
             await self._refuse_others(families, there.intersection(batch))
             for family in families:
                 progress(done, total)
-                await self._take(family, is_there=family.family in there)
+                if family.family in there:
+                    self.taken += await self._skip(family)
+                elif is_large:
+                    self.taken += await self._copy_in_parts(family)
+                else:
+                    self.taken += await self._copy(family)
                 done += 1
         progress(total, total)
+        taken = self.taken
         return Copied(
-            self.threads, self.checkpoints, self.segments, self.entries, self.skipped
+            taken.threads,
+            taken.checkpoints,
+            taken.segments,
+            taken.entries,
+            self.skipped,
         )
+
+    async def _skip(self, family: Adoption) -> Taken:
+        self.skipped += 1
+        count = await self.inspection.count_saved(family.family, LATEST)
+        return taken_of(family, checkpoints=count)
 
     async def _already_there(self) -> set[int]:
         """The families that were copied before; refuses any that are not ours."""
@@ -95,37 +123,26 @@ class _StoreCopy:
             if same is None or same.id != thread.id or _head(same) != _head(thread):
                 raise _not_empty(thread)
 
-    async def _take(self, family: Adoption, *, is_there: bool) -> None:
-        taken: Adoption | None = family
-        if is_there:
-            self.skipped += 1
-        else:
-            taken = await self._copy(family)
-        if taken is not None:
-            self.threads += sum(t.deleted_at is None for t in taken.threads)
-            self.checkpoints += len(taken.checkpoints)
-            self.entries += len(taken.entries)
+    async def _copy_in_parts(self, family: Adoption) -> Taken:
+        parts = FamilyCopy(self.source, self.target, self.inspection, family.family)
+        return await parts.run()
 
-    async def _copy(self, family: Adoption) -> Adoption | None:
-        """Copy a family as it is now; ``None`` if it was removed meanwhile."""
-        found: Adoption | None = family
-        while found is not None and not await self._copy_segments(found):
-            found = await self.reader.read_again(found)
-        nothing = Adoption(family=family.family, anew=True)
-        if found is None or not any(c.runs for c in found.checkpoints):
-            await self.target.backend.adopt(replace(found or nothing, anew=True))
-        else:
-            await self.target.backend.adopt(found)
-        return found
+    async def _copy(self, family: Adoption) -> Taken:
+        segments = await self._copy_segments(family)
+        if segments is None:  # others have removed some meanwhile
+            return await self._copy_in_parts(family)
+        # Without segments, this is the first part of the family.
+        await self.target.backend.adopt(replace(family, anew=not segments))
+        return taken_of(family, len(family.checkpoints), segments)
 
-    async def _copy_segments(self, family: Adoption) -> bool:
-        """False if one is missing: then the family was changed meanwhile."""
+    async def _copy_segments(self, family: Adoption) -> int | None:
+        """How many were copied; ``None`` if one is missing."""
         copied = 0
         runs = (run for checkpoint in family.checkpoints for run in checkpoint.runs)
         for run in divided(merged(runs), CHUNK):
             stored = await self.reader.segments(family.family, run)
             if stored is None:
-                return False
+                return None
             parts = await self.source.packer.unpack(stored)
             plain = [Segment(s.number, d) for s, d in zip(stored, parts, strict=True)]
             packed = await self.target.packer.pack(plain)
@@ -134,8 +151,7 @@ class _StoreCopy:
             part = Adoption(family=family.family, anew=anew, segments=packed)
             await self.target.backend.adopt(part)
             copied += len(packed)
-        self.segments += copied
-        return True
+        return copied
 
 
 def _not_empty(thread: ThreadRecord) -> Conflict:

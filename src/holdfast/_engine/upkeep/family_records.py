@@ -66,11 +66,15 @@ class FamilyReader:
         if batch:
             yield batch
 
-    async def read(self, families: Sequence[int]) -> list[Adoption]:
-        """Their records but the segments; `Corrupt` if one cannot be read."""
-        rescued = await self._inspection.families(families)
-        if rescued.damage:
-            raise Corrupt("the store", f"{rescued.damage[0]}; salvage() it first")
+    async def read(
+        self, families: Sequence[int], *, heads_only: bool = False
+    ) -> list[Adoption]:
+        """Their records but the segments; `Corrupt` if one cannot be read.
+
+        With ``heads_only``, of the checkpoints only the heads of threads.
+        """
+        rescued = await self._inspection.families(families, heads_only=heads_only)
+        refuse_damaged(rescued.damage)
         return families_of(rescued)
 
     async def read_again(self, family: Adoption) -> Adoption | None:
@@ -98,10 +102,15 @@ async def thread_portions(
     after: Place | None = Place()
     while after is not None:
         portion = await inspection.threads(after)
-        if portion.damage:
-            raise Corrupt("the store", f"{portion.damage[0]}; salvage() it first")
+        refuse_damaged(portion.damage)
         yield portion.records
         after = portion.end
+
+
+def refuse_damaged(damage: Sequence[str]) -> None:
+    """Raise `Corrupt` if something could not be read."""
+    if damage:
+        raise Corrupt("the store", f"{damage[0]}; salvage() it first")
 
 
 def families_of(rescued: Rescued) -> list[Adoption]:

@@ -53,6 +53,14 @@ class Rescue:
         """Every record that can still be read."""
         return await self._records("rescue_", self._fetch)
 
+    async def heads(self, numbers: Sequence[int]) -> Rescued:
+        """As `families`, but of the checkpoints only the heads."""
+        return await self._records(
+            "rescue_family_",
+            lambda name: self._fetch_families(name, numbers),
+            checkpoints="heads",
+        )
+
     async def families(self, numbers: Sequence[int]) -> Rescued:
         """Every record of some families that can still be read."""
         found = await self._records(
@@ -66,16 +74,18 @@ class Rescue:
         )
         return replace(found, damage=(*found.damage, *lost))
 
-    async def _records(self, prefix: str, fetch: Fetch) -> Rescued:
+    async def _records(
+        self, prefix: str, fetch: Fetch, checkpoints: str = "checkpoints"
+    ) -> Rescued:
         self.damage.clear()
         threads = [ThreadRow._make(r) for r in await fetch(f"{prefix}threads")]
         self._names = {thread.number: thread.name for thread in threads}
-        checkpoints = self._all(await fetch(f"{prefix}checkpoints"), self._checkpoint)
+        saved = self._all(await fetch(f"{prefix}{checkpoints}"), self._checkpoint)
         entries = self._all(await fetch(f"{prefix}entries"), self._entry)
-        heads = {checkpoint.seq: checkpoint for checkpoint in checkpoints}
+        heads = {checkpoint.seq: checkpoint for checkpoint in saved}
         headed = tuple(self._headed(thread, heads) for thread in threads)
         moves = self._all(await fetch(f"{prefix}moves"), lambda row: Move(*row))
-        return Rescued(headed, checkpoints, entries, moves, tuple(self.damage))
+        return Rescued(headed, saved, entries, moves, tuple(self.damage))
 
     # --- portions ---------------------------------------------------------------------
 

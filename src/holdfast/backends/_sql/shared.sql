@@ -190,6 +190,9 @@ where t.number between :first and :last and t.head is not null
         select 1 from hf.checkpoint c where c.family = t.family and c.seq = t.head)
 order by t.number
 
+-- name: count_saved
+select count(*) from hf.checkpoint where family = :family and seq <= :up_to
+
 -- name: count_checkpoints
 select count(*) from hf.checkpoint
 

@@ -34,8 +34,11 @@ class FolderInspection:
     async def rescue(self) -> Rescued:
         return self._rescued(await self._index.rescue())
 
-    async def families(self, numbers: Sequence[int]) -> Rescued:
-        return self._rescued(await self._index.families(numbers))
+    async def families(
+        self, numbers: Sequence[int], *, heads_only: bool = False
+    ) -> Rescued:
+        found = await self._index.families(numbers, heads_only=heads_only)
+        return self._rescued(found)
 
     def _rescued(self, rescued: Rescued) -> Rescued:
         found = (f"{problem.name}: {problem.what}" for problem in self._problems)
@@ -67,6 +70,9 @@ class FolderInspection:
 
     async def count_checkpoints(self) -> int:
         return await self._index.count_checkpoints()
+
+    async def count_saved(self, family: int, up_to: int) -> int:
+        return await self._index.count_saved(family, up_to)
 
     async def count_segments(self, families: Sequence[int]) -> list[int]:
         return await self._index.count_segments(families)

@@ -54,8 +54,11 @@ class PostgresInspection:
         )
         return replace(found, checkpoints=checkpoints)
 
-    async def families(self, numbers: Sequence[int]) -> Rescued:
-        return await self._rescue.families(numbers)
+    async def families(
+        self, numbers: Sequence[int], *, heads_only: bool = False
+    ) -> Rescued:
+        read = self._rescue.heads if heads_only else self._rescue.families
+        return await read(numbers)
 
     async def _family_rows(self, name: str, numbers: Sequence[int]) -> list[Row]:
         return await self._rows(name, families=int8s(numbers))
@@ -110,6 +113,10 @@ class PostgresInspection:
 
     async def count_checkpoints(self) -> int:
         [(count,)] = await self._rows("count_checkpoints")
+        return int(count)
+
+    async def count_saved(self, family: int, up_to: int) -> int:
+        [(count,)] = await self._rows("count_saved", family=family, up_to=up_to)
         return int(count)
 
     async def count_segments(self, families: Sequence[int]) -> list[int]:

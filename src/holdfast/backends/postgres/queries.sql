@@ -514,6 +514,12 @@ select {checkpoint_full} from hf.checkpoint_full
 where family = any(:families::bigint[])
 order by seq
 
+-- name: rescue_family_heads
+select {checkpoint_full} from hf.checkpoint_full
+where family = any(:families::bigint[]) and (family, seq) in (
+    select t.family, t.head from hf.thread t where t.family = any(:families::bigint[]))
+order by seq
+
 -- name: rescue_family_entries
 select {entry} from hf.journal
 where family = any(:families::bigint[])
@@ -551,6 +557,9 @@ on conflict (family, number) do nothing
 
 -- name: drop_segments
 delete from hf.segment where family = :family
+
+-- name: drop_checkpoints
+delete from hf.checkpoint where family = :family
 
 -- name: adopt_move
 insert into hf.move (family, seq, thread, kind, source, target, moved_at)

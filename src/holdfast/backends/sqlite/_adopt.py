@@ -20,6 +20,7 @@ def adopt(db: apsw.Connection, adoption: Adoption) -> None:
     if adoption.anew:
         first = adoption.family << 32
         rows(db, "delete_segments", first=first, last=first | LAST_NUMBER)
+        rows(db, "delete_family_checkpoints", family=adoption.family)
     _insert(db, adoption)
     # What is new may have changed before what is indexed already.
     reset_search(db)

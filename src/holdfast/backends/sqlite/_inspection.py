@@ -68,9 +68,12 @@ class SqliteInspection:
         with self._view():
             return await self._rescue.records()
 
-    async def families(self, numbers: Sequence[int]) -> Rescued:
+    async def families(
+        self, numbers: Sequence[int], *, heads_only: bool = False
+    ) -> Rescued:
+        read = self._rescue.heads if heads_only else self._rescue.families
         with self._view():
-            return await self._rescue.families(numbers)
+            return await read(numbers)
 
     async def _fetch_families(self, query: str, numbers: Sequence[int]) -> list[Row]:
         self._verify_pages(True)
@@ -180,6 +183,9 @@ class SqliteInspection:
     async def count_checkpoints(self) -> int:
         return self._count("count_checkpoints")
 
+    async def count_saved(self, family: int, up_to: int) -> int:
+        return self._count("count_saved", family=family, up_to=up_to)
+
     async def count_segments(self, families: Sequence[int]) -> list[int]:
         try:
             found = rows(self._db, "count_segments", families=json.dumps([*families]))
@@ -190,9 +196,9 @@ class SqliteInspection:
     async def count_strays(self) -> int:
         return self._count("count_strays")
 
-    def _count(self, query: str) -> int:
+    def _count(self, query: str, **values: int) -> int:
         try:
-            [(count,)] = rows(self._db, query)
+            [(count,)] = rows(self._db, query, **values)
         except apsw.Error:
             return 0
         return int(count)

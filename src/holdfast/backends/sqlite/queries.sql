@@ -374,6 +374,14 @@ from checkpoint c left join checkpoint p on p.seq = c.parent
 where c.family in (select value from json_each(:families))
 order by c.seq
 
+-- name: rescue_family_heads
+select null, p.id, {c.checkpoint}
+from thread t
+cross join checkpoint c on c.seq = t.head
+left join checkpoint p on p.seq = c.parent
+where t.family in (select value from json_each(:families))
+order by c.seq
+
 -- name: rescue_family_entries
 select {j.entry}
 from thread t cross join journal j on j.thread = t.number
