@@ -51,11 +51,7 @@ class Facts(msgspec.Struct, frozen=True):
 
 
 class Rescued(msgspec.Struct, frozen=True):
-    """Every record that can still be read, oldest first, and what cannot be read.
-
-    A checkpoint whose parent is lost has no parent here. A checkpoint or an entry whose
-    thread is lost has a thread name that says so.
-    """
+    """The records of families, oldest first, and what of them cannot be read."""
 
     threads: tuple[ThreadRecord, ...]
     checkpoints: tuple[Checkpoint, ...]
@@ -72,9 +68,18 @@ class Place(NamedTuple):
     number: int = 0
 
 
+class HeadId(NamedTuple):
+    """The head of a thread."""
+
+    thread: str
+    family: int
+    checkpoint: str
+
+
 class Portion(msgspec.Struct, Generic[R], frozen=True):
     """Some of a store's records, and what of them cannot be read.
 
+    A checkpoint or an entry whose thread is lost has a thread name that says so.
     ``lost`` are the sequence numbers of checkpoints that are damaged. ``end`` is where
     the next portion begins, ``None`` after the last one.
     """
@@ -97,10 +102,6 @@ class Inspection(Protocol):
         """All calls inside of it see the same moment; it is to be short."""
         ...
 
-    async def rescue(self) -> Rescued:
-        """All records but the segments."""
-        ...
-
     async def families(
         self, numbers: Sequence[int], *, heads_only: bool = False
     ) -> Rescued:
@@ -116,6 +117,17 @@ class Inspection(Protocol):
 
     async def checkpoints(self, after: Place) -> Portion[Checkpoint]:
         """A portion of the checkpoints; those of a family follow one another."""
+        ...
+
+    async def saves(self, after: Place) -> Portion[Checkpoint]:
+        """A portion of the checkpoints by sequence, read past damaged indexes too."""
+        ...
+
+    async def heads(self, after: Place) -> Portion[HeadId]:
+        """A portion of the living threads, those of `threads`: which heads they have.
+
+        Without damage: `threads` and `saves` have reported it.
+        """
         ...
 
     async def entries(self, after: Place) -> Portion[Entry]:

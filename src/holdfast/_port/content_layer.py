@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 from msgspec.structs import replace
 
-from holdfast._port.backend import Inspection, Place, Portion, Rescued
+from holdfast._port.backend import HeadId, Inspection, Place, Portion, Rescued
 from holdfast._port.layer import Layer
 from holdfast._port.plans import (
     Admission,
@@ -208,9 +208,6 @@ class _ContentInspection:
         self._decode = decode
         self.moment = inspection.moment
 
-    async def rescue(self) -> Rescued:
-        return self._rescued(await self._inspection.rescue())
-
     async def families(
         self, numbers: Sequence[int], *, heads_only: bool = False
     ) -> Rescued:
@@ -234,6 +231,12 @@ class _ContentInspection:
 
     async def checkpoints(self, after: Place) -> Portion[Checkpoint]:
         return self._portion(await self._inspection.checkpoints(after))
+
+    async def saves(self, after: Place) -> Portion[Checkpoint]:
+        return self._portion(await self._inspection.saves(after))
+
+    async def heads(self, after: Place) -> Portion[HeadId]:
+        return await self._inspection.heads(after)
 
     async def entries(self, after: Place) -> Portion[Entry]:
         return self._portion(await self._inspection.entries(after))

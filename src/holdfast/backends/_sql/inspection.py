@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeVar
 
-from msgspec.structs import replace
-
 from holdfast._port import Place, Portion, Rescued
 from holdfast._values.records import Checkpoint, Entry, Move, Run, Segment, ThreadRecord
 from holdfast.backends._sql.rows import (
@@ -25,67 +23,52 @@ T = TypeVar("T")
 # Where rows of these tables say which thread they belong to.
 CHECKPOINT_THREAD = CheckpointRow._fields.index("thread")
 ENTRY_THREAD = EntryRow._fields.index("thread")
-Fetch = Callable[[str], Awaitable[Iterable[Row]]]
-FetchFamilies = Callable[[str, Sequence[int]], Awaitable[Iterable[Row]]]
+Fetch = Callable[[str, Sequence[int]], Awaitable[Iterable[Row]]]
 
 
 class Rescue:
     """Turns the rows of all tables into records, and notes those that are damaged.
 
-    ``fetch`` gives the rows of ``rescue_threads``, ``rescue_checkpoints``,
-    ``rescue_entries`` and ``rescue_moves``, asked for in this order; ``fetch_families``
-    those of ``rescue_family_…``, of some families. A backend that finds damage
-    itself adds it to ``damage``.
+    ``fetch`` gives the rows of ``rescue_family_…`` of some families: threads,
+    checkpoints or heads, entries and moves, asked for in this order. A backend that
+    finds damage itself adds it to ``damage``.
     """
 
-    def __init__(
-        self, codec: RowCodec, fetch: Fetch, fetch_families: FetchFamilies
-    ) -> None:
+    def __init__(self, codec: RowCodec, fetch: Fetch) -> None:
         self._codec = codec
         self._fetch = fetch
-        self._fetch_families = fetch_families
         self._names: dict[int, str] = {}
         self.damage: list[str] = []
         # The numbers of checkpoints that are damaged.
         self.lost: list[int] = []
 
-    async def records(self) -> Rescued:
-        """Every record that can still be read."""
-        return await self._records("rescue_", self._fetch)
-
-    async def heads(self, numbers: Sequence[int]) -> Rescued:
-        """As `families`, but of the checkpoints only the heads."""
-        return await self._records(
-            "rescue_family_",
-            lambda name: self._fetch_families(name, numbers),
-            checkpoints="heads",
-        )
-
-    async def families(self, numbers: Sequence[int]) -> Rescued:
-        """Every record of some families that can still be read."""
-        found = await self._records(
-            "rescue_family_", lambda name: self._fetch_families(name, numbers)
-        )
-        known = {checkpoint.id for checkpoint in found.checkpoints} | {None}
-        lost = tuple(
-            f"the parent of checkpoint {c.id!r} is missing"
-            for c in found.checkpoints
-            if c.parent not in known
-        )
-        return replace(found, damage=(*found.damage, *lost))
-
-    async def _records(
-        self, prefix: str, fetch: Fetch, checkpoints: str = "checkpoints"
+    async def families(
+        self, numbers: Sequence[int], *, heads_only: bool = False
     ) -> Rescued:
+        """Every record of some families that can still be read."""
         self.damage.clear()
-        threads = [ThreadRow._make(r) for r in await fetch(f"{prefix}threads")]
+        threads = [ThreadRow._make(r) for r in await self._rows("threads", numbers)]
         self._names = {thread.number: thread.name for thread in threads}
-        saved = self._all(await fetch(f"{prefix}{checkpoints}"), self._checkpoint)
-        entries = self._all(await fetch(f"{prefix}entries"), self._entry)
+        which = "heads" if heads_only else "checkpoints"
+        saved = self._all(await self._rows(which, numbers), self._checkpoint)
+        if not heads_only:
+            self._note_orphans(saved)
+        entries = self._all(await self._rows("entries", numbers), self._entry)
         heads = {checkpoint.seq: checkpoint for checkpoint in saved}
         headed = tuple(self._headed(thread, heads) for thread in threads)
-        moves = self._all(await fetch(f"{prefix}moves"), lambda row: Move(*row))
+        moves = self._all(await self._rows("moves", numbers), lambda row: Move(*row))
         return Rescued(headed, saved, entries, moves, tuple(self.damage))
+
+    async def _rows(self, which: str, numbers: Sequence[int]) -> Iterable[Row]:
+        return await self._fetch(f"rescue_family_{which}", numbers)
+
+    def _note_orphans(self, saved: Sequence[Checkpoint]) -> None:
+        known = {checkpoint.id for checkpoint in saved} | {None}
+        self.damage += [
+            f"the parent of checkpoint {checkpoint.id!r} is missing"
+            for checkpoint in saved
+            if checkpoint.parent not in known
+        ]
 
     # --- portions ---------------------------------------------------------------------
 

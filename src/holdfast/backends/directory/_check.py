@@ -8,7 +8,7 @@ from itertools import zip_longest
 import apsw
 import msgspec
 
-from holdfast._port import Inspection, Place, Portion, Rescued
+from holdfast._port import HeadId, Inspection, Place, Portion, Rescued
 from holdfast._values.records import Checkpoint, Entry, Run, Segment, ThreadRecord
 from holdfast.backends.directory import _catalog
 from holdfast.backends.directory._catalog import FileProblem, IndexedFile
@@ -31,9 +31,6 @@ class FolderInspection:
         self._problems = problems
         self.moment = index.moment
 
-    async def rescue(self) -> Rescued:
-        return self._rescued(await self._index.rescue())
-
     async def families(
         self, numbers: Sequence[int], *, heads_only: bool = False
     ) -> Rescued:
@@ -53,6 +50,12 @@ class FolderInspection:
 
     async def checkpoints(self, after: Place) -> Portion[Checkpoint]:
         return await self._index.checkpoints(after)
+
+    async def saves(self, after: Place) -> Portion[Checkpoint]:
+        return await self._index.saves(after)
+
+    async def heads(self, after: Place) -> Portion[HeadId]:
+        return await self._index.heads(after)
 
     async def entries(self, after: Place) -> Portion[Entry]:
         return await self._index.entries(after)

@@ -7,9 +7,7 @@ from collections import defaultdict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import Any
 
-from msgspec.structs import replace
-
-from holdfast._port import Place, Portion, Rescued
+from holdfast._port import HeadId, Place, Portion, Rescued
 from holdfast._values.records import Checkpoint, Entry, Run, Segment, ThreadRecord
 from holdfast.backends._sql.inspection import (
     CHECKPOINT_THREAD,
@@ -39,26 +37,16 @@ class PostgresInspection:
     ) -> None:
         self._db = db
         self._give_back = give_back
-        self._rescue = Rescue(CODEC, self._rows, self._family_rows)
+        self._rescue = Rescue(CODEC, self._family_rows)
 
     @contextlib.asynccontextmanager
     async def moment(self) -> AsyncGenerator[None]:
         yield  # all of it is of one moment
 
-    async def rescue(self) -> Rescued:
-        found = await self._rescue.records()
-        orphans = {seq for (seq,) in await self._rows("rescue_orphans")}
-        checkpoints = tuple(
-            replace(c, parent=None) if c.seq in orphans else c
-            for c in found.checkpoints
-        )
-        return replace(found, checkpoints=checkpoints)
-
     async def families(
         self, numbers: Sequence[int], *, heads_only: bool = False
     ) -> Rescued:
-        read = self._rescue.heads if heads_only else self._rescue.families
-        return await read(numbers)
+        return await self._rescue.families(numbers, heads_only=heads_only)
 
     async def _family_rows(self, name: str, numbers: Sequence[int]) -> list[Row]:
         return await self._rows(name, families=int8s(numbers))
@@ -77,6 +65,19 @@ class PostgresInspection:
         names = await self._names({row[CHECKPOINT_THREAD] for row in found})
         end = _end(found, lambda row: Place(row[FAMILY], row[THREAD], row[SEQ]))
         return self._rescue.portion(self._rescue.checkpoints(found, names), end)
+
+    async def saves(self, after: Place) -> Portion[Checkpoint]:
+        values = {"after": after.number, "limit": CHUNK}
+        found = await self._rows("portion_of_saves", **values)
+        names = await self._names({row[CHECKPOINT_THREAD] for row in found})
+        end = _end(found, lambda row: Place(number=row[SEQ]))
+        return self._rescue.portion(self._rescue.checkpoints(found, names), end)
+
+    async def heads(self, after: Place) -> Portion[HeadId]:
+        values = {"after": after.number, "limit": CHUNK}
+        found = await self._rows("portion_of_heads", **values)
+        end = _end(found, lambda row: Place(number=row[0]))
+        return self._rescue.portion(tuple(HeadId(*row[1:]) for row in found), end)
 
     async def entries(self, after: Place) -> Portion[Entry]:
         values = {"after": after.number, "limit": CHUNK}

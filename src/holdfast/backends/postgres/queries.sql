@@ -480,29 +480,18 @@ select name from hf.thread where head = any(:lost::bigint[])
 -- name: names_of
 select number, name from hf.thread where number = any(:numbers::bigint[])
 
--- name: rescue_threads
-select {thread} from hf.thread order by number
+-- name: portion_of_saves
+select {checkpoint_full} from hf.checkpoint_full
+where seq > :after
+order by seq
+limit :limit
 
--- name: rescue_checkpoints
-select {checkpoint_full} from hf.checkpoint_full order by seq
-
--- name: rescue_orphans
--- Checkpoints whose parent is gone.
-select c.seq
-from hf.checkpoint c left join hf.checkpoint p on p.family = c.family and p.seq = c.parent
-where c.parent is not null and p.seq is null
-
--- name: rescue_entries
-select {entry} from hf.journal order by seq
-
--- name: rescue_moves
-select m.seq, o.name, m.kind, s.id, t.id, m.moved_at
-from hf.move m
-join hf.thread o on o.family = m.family and o.number = m.thread
-    and o.deleted_at is null
-left join hf.checkpoint s on s.family = m.family and s.seq = m.source
-left join hf.checkpoint t on t.family = m.family and t.seq = m.target
-order by m.seq
+-- name: portion_of_heads
+select t.number, t.name, t.family, c.id
+from hf.thread t join hf.checkpoint c on c.family = t.family and c.seq = t.head
+where t.number > :after and t.deleted_at is null
+order by t.number
+limit :limit
 
 -- name: rescue_family_threads
 select {thread} from hf.thread

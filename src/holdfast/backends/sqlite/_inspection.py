@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Callable,
+    Collection,
+    Generator,
+    Iterator,
+    Sequence,
+)
 from contextlib import asynccontextmanager, contextmanager
 
 import apsw
+from msgspec.structs import replace
 
-from holdfast._port import Place, Portion, Rescued
+from holdfast._port import HeadId, Place, Portion, Rescued
 from holdfast._values.records import Checkpoint, Entry, Run, Segment, ThreadRecord
-from holdfast.backends._sql.inspection import ENTRY_THREAD, Rescue, sound_segments
+from holdfast.backends._sql.inspection import (
+    CHECKPOINT_THREAD,
+    ENTRY_THREAD,
+    Rescue,
+    sound_segments,
+)
 from holdfast.backends._sql.rows import Row
 from holdfast.backends.sqlite._rows import CODEC
 from holdfast.backends.sqlite._statements import rows
@@ -44,7 +57,7 @@ class SqliteInspection:
         self._db = db
         self._private = private
         self._on_close = on_close
-        self._rescue = Rescue(CODEC, self._fetch, self._fetch_families)
+        self._rescue = Rescue(CODEC, self._fetch)
 
     @asynccontextmanager
     async def moment(self) -> AsyncGenerator[None]:
@@ -64,18 +77,13 @@ class SqliteInspection:
             if self._db.in_transaction:  # SQLite ends it itself if a page is bad
                 self._db.execute("rollback")
 
-    async def rescue(self) -> Rescued:
-        with self._view():
-            return await self._rescue.records()
-
     async def families(
         self, numbers: Sequence[int], *, heads_only: bool = False
     ) -> Rescued:
-        read = self._rescue.heads if heads_only else self._rescue.families
         with self._view():
-            return await read(numbers)
+            return await self._rescue.families(numbers, heads_only=heads_only)
 
-    async def _fetch_families(self, query: str, numbers: Sequence[int]) -> list[Row]:
+    async def _fetch(self, query: str, numbers: Sequence[int]) -> list[Row]:
         self._verify_pages(True)
         try:
             return rows(self._db, query, families=json.dumps([*numbers]))
@@ -103,6 +111,22 @@ class SqliteInspection:
         # Not until nothing is left: others may save as fast as this is read.
         end = places[-1] if len(places) == CHUNK else None
         return self._rescue.portion(found, end)
+
+    async def saves(self, after: Place) -> Portion[Checkpoint]:
+        with self._view():
+            self._verify_pages(False)
+            first, last, end = self._range("rescue_checkpoints", after)
+            found = self._rows_between("rescue_checkpoints", first, last)
+            self._verify_pages(True)
+            names = self._names({row[CHECKPOINT_THREAD] for row in found})
+        return self._rescue.portion(self._rescue.checkpoints(found, names), end)
+
+    async def heads(self, after: Place) -> Portion[HeadId]:
+        with self._view():
+            first, last, end = self._range("rescue_threads", after)
+            found = self._rows_between("head_ids", first, last)
+        portion = self._rescue.portion(tuple(HeadId(*row) for row in found), end)
+        return replace(portion, damage=())
 
     async def entries(self, after: Place) -> Portion[Entry]:
         with self._view():
@@ -149,12 +173,16 @@ class SqliteInspection:
             return []
         return [Place(*key) for key in keys]
 
-    def _names(self, numbers: set[int]) -> list[Row]:
+    def _names(self, numbers: Collection[int]) -> list[Row]:
+        """Their names, halved wherever SQLite cannot read all of them."""
         try:
             return rows(self._db, "names_of", numbers=json.dumps([*numbers]))
-        except apsw.Error as error:
-            self._rescue.damage.append(f"names of threads: {error}")
-            return []
+        except (apsw.Error, UnicodeDecodeError) as error:
+            if len(numbers) == 1:
+                self._rescue.damage.append(f"the name of thread {numbers}: {error}")
+                return []
+        middle, parts = len(numbers) // 2, sorted(numbers)
+        return self._names(parts[:middle]) + self._names(parts[middle:])
 
     def _checkpoint_rows(self, keys: list[int]) -> list[Row]:
         """Their rows, halved wherever SQLite cannot read all of them."""
@@ -207,9 +235,6 @@ class SqliteInspection:
         if self._private:
             self._db.close()
         self._on_close()
-
-    async def _fetch(self, query: str) -> Iterator[Row]:
-        return self._all(query)
 
     def _all(self, query: str) -> Iterator[Row]:
         self._verify_pages(query == "rescue_threads")

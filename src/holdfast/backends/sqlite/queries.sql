@@ -363,6 +363,12 @@ where m.seq between :first and :last
 order by m.seq
 limit :last - :first + 1
 
+-- name: head_ids
+select t.name, t.family, c.id
+from thread t cross join checkpoint c on c.seq = t.head
+where t.number between :first and :last and t.deleted_at is null
+order by t.number
+
 -- name: rescue_family_threads
 select {thread} from thread
 where family in (select value from json_each(:families))
