@@ -213,12 +213,12 @@ class PrunePlans:
 
         With those of deleted threads.
         """
-        found = await self._threads(families)
-        meant = [t for t in found if t.deleted_at is not None or self.scope.has(t)]
-        total = 0
-        for family, threads in by_family(meant).items():
+        living = (t for t in await self._threads(families) if t.deleted_at is None)
+        outside = by_family(thread for thread in living if not self.scope.has(thread))
+        total = sum(self.families[family] for family in families)
+        for family, threads in outside.items():
             async for page in LargeFamily(self.context, family, threads).outlines():
-                total += len(page)
+                total -= len(page)
         return total
 
     async def _threads(self, families: Sequence[int]) -> Page[ThreadRecord]:
