@@ -185,6 +185,9 @@ def _measure_history(
             subject.within("stats()", "stats", 0.3 * least / LEAST)
             subject.within("verify()", "verify", 2.4 * least / LEAST)
             subject.within("prune(last=1), dry run", "dry prune", least / 50_000)
+            # As many a second as a file takes saves.
+            subject.within("copy_to() a file", "copy", least / 10_000)
+            subject.within("prune(last=1), all but one", "prune", least / 10_000)
             subject.memory()
 
 

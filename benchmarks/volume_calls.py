@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -88,6 +89,14 @@ def _verify(store: holdfast.Store) -> None:
     assert found.ok, found.problems[:3]
 
 
+def _copy(store: holdfast.Store) -> None:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        holdfast.open(f"{folder}/copy.db", durability="normal") as other,
+    ):
+        store.copy_to(other)
+
+
 ONE = Retention(last=1)
 CALLS: dict[str, Call] = {
     "page": Call(lambda s: s.threads(), 30),
@@ -97,6 +106,7 @@ CALLS: dict[str, Call] = {
     "verify": Call(_verify),
     "dry prune": Call(lambda s: s.prune(ONE, dry_run=True)),
     "prune": Call(lambda s: s.prune(ONE)),
+    "copy": Call(_copy),
     "first search": Call(lambda s: s.search(RARE, limit=HITS)),
     "rare": Call(lambda s: s.search(RARE, limit=HITS), 10),
     "common": Call(lambda s: s.search(COMMON, limit=HITS), 10),

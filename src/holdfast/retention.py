@@ -9,7 +9,7 @@ from typing import cast
 
 import msgspec
 
-from holdfast._values.records import PIN, Checkpoint, ThreadRecord
+from holdfast._values.records import PIN, ThreadRecord
 from holdfast.errors import Unstorable
 
 HOUR = 3_600_000_000
@@ -173,64 +173,34 @@ def _exceeds(number: int, most: int | None) -> bool:
     return most is not None and number > most
 
 
-def checkpoints_to_remove(
-    policy: Retention,
-    threads: Sequence[ThreadRecord],
-    checkpoints: Sequence[Checkpoint],
-    now: int,
-) -> list[Checkpoint]:
-    """The checkpoints of a family that no rule of a policy keeps.
+def places_kept(policy: Retention, saved_at: Sequence[int], now: int) -> Iterator[int]:
+    """Which saves of a thread its rules keep, by their places from the oldest on.
 
-    ``threads`` are its threads that stay, ``checkpoints`` come oldest first.
+    One that several rules keep is given several times.
     """
-    kept = set(_always_kept(policy, threads, checkpoints))
-    saved_in: dict[int, list[Checkpoint]] = defaultdict(list)
-    for checkpoint in checkpoints:
-        saved_in[checkpoint.thread_number].append(checkpoint)
-    for own in saved_in.values():
-        kept.update(c.id for c in _chosen(policy, own, now))
-    return [c for c in checkpoints if c.id not in kept]
-
-
-def _always_kept(
-    policy: Retention,
-    threads: Sequence[ThreadRecord],
-    checkpoints: Sequence[Checkpoint],
-) -> Iterator[str]:
-    for thread in threads:
-        if thread.head is not None:
-            yield thread.head.id
-        if policy.forks and thread.forked_from is not None:
-            yield thread.forked_from.checkpoint
-    for checkpoint in checkpoints:
-        if policy.labelled and checkpoint.label is not None:
-            yield checkpoint.id
-        if policy.tagged and checkpoint.tags:
-            yield checkpoint.id
-
-
-def _chosen(
-    policy: Retention, checkpoints: list[Checkpoint], now: int
-) -> Iterator[Checkpoint]:
-    if policy.last is not None:
-        yield from checkpoints[-policy.last :]
+    count = len(saved_at)
+    yield from range(max(0, count - (policy.last or 0)), count)
     oldest = policy.oldest_kept(now)
     if oldest is not None:
-        yield from (c for c in checkpoints if c.saved_at >= oldest)
+        yield from (place for place, at in enumerate(saved_at) if at >= oldest)
     if policy.thin is not None:
-        yield from _newest_by(checkpoints, HOUR, 0, policy.thin.hourly)
-        yield from _newest_by(checkpoints, DAY, 0, policy.thin.daily)
-        yield from _newest_by(checkpoints, WEEK, MONDAY, policy.thin.weekly)
+        yield from _newest_by(saved_at, HOUR, 0, policy.thin.hourly)
+        yield from _newest_by(saved_at, DAY, 0, policy.thin.daily)
+        yield from _newest_by(saved_at, WEEK, MONDAY, policy.thin.weekly)
 
 
 def _newest_by(
-    checkpoints: list[Checkpoint], period: int, shift: int, count: int
-) -> list[Checkpoint]:
+    saved_at: Sequence[int], period: int, shift: int, count: int
+) -> Iterator[int]:
     """The newest of each of the last ``count`` periods, in the order of saving."""
-    newest: dict[int, Checkpoint] = {}
-    for checkpoint in reversed(checkpoints):
-        newest.setdefault((checkpoint.saved_at + shift) // period, checkpoint)
-    return list(newest.values())[:count]
+    found: set[int] = set()
+    for place in range(len(saved_at) - 1, -1, -1):
+        if len(found) == count:
+            return
+        number = (saved_at[place] + shift) // period
+        if number not in found:
+            found.add(number)
+            yield place
 
 
 def _microseconds(age: timedelta) -> int:

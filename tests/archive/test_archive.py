@@ -24,7 +24,13 @@ import holdfast
 from holdfast import Conflict, Corrupt, FormatMismatch, HoldfastError, NotFound
 from holdfast import archive as archives
 from holdfast._values.paths import find_at, parse_path
-from holdfast.archive._contents import heading_of
+from holdfast.archive._contents import (
+    FamilyLine,
+    Heading,
+    fingerprint,
+    living,
+    seqs_of,
+)
 from holdfast.archive._frames import FrameReader, FrameWriter
 from holdfast.archive._records import FORMS, Forms, family_of
 from holdfast.testing import FakeClock, blocking, ids, raises
@@ -90,6 +96,14 @@ def changed(kind, change, nth=0):
             heading = msgspec.json.encode(heading_of(read_families(found)))
             found[0] = found[0]._replace(payload=heading)
     return written(found)
+
+
+def heading_of(families):
+    """A heading that fits families which are numbered."""
+    changes = {seq for family in families for seq in seqs_of(family)}
+    threads = {thread.number for family in families for thread in family.threads}
+    lines = tuple(FamilyLine(tuple(living(f)), fingerprint(f)) for f in families)
+    return Heading(len(changes), len(threads), lines)
 
 
 def read_families(found):

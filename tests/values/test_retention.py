@@ -6,12 +6,13 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 import holdfast
 from holdfast import Retention, Thin, Unstorable
 from holdfast._port.removal import ancestry, merged, plan_removal, subtract
 from holdfast._values.records import Run
-from holdfast.retention import ThreadRules, checkpoints_to_remove
+from holdfast.retention import ThreadRules
 from holdfast.testing import FakeClock, ids, raises
 from support.samples import LONG
 
@@ -172,11 +173,11 @@ class TestChoice:
                 clock.now = hour * HOUR // timedelta(microseconds=1)
                 label = "x" if n % 4 == 1 else None
                 store.thread("chat").save({}, label=label, tags=["t"] * (n % 5 == 2))
-            threads = store.threads()
             saved = list(store.thread("chat").history(order="oldest"))
-        found = checkpoints_to_remove(policy, threads, saved, clock.now)
-        removed = {c.id for c in found}
-        kept = {saved[-1].id}
+            store.prune(replace(policy, idle=None))
+            left = {c.id for c in store.thread("chat").history()}
+        removed = {c.id for c in saved} - left
+        kept = {saved[-1].id} if policy.thins_threads else {c.id for c in saved}
         kept |= {c.id for c in saved if policy.labelled and c.label}
         kept |= {c.id for c in saved if policy.tagged and c.tags}
         kept |= {c.id for c in saved[-(policy.last or len(saved) + 1) :] if policy.last}

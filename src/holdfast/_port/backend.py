@@ -9,6 +9,7 @@ agents or frameworks.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -50,11 +51,7 @@ class Facts(msgspec.Struct, frozen=True):
 
 
 class Rescued(msgspec.Struct, frozen=True):
-    """Every record that can still be read, oldest first, and what cannot be read.
-
-    A checkpoint whose parent is lost has no parent here. A checkpoint or an entry whose
-    thread is lost has a thread name that says so.
-    """
+    """The records of families, oldest first, and what of them cannot be read."""
 
     threads: tuple[ThreadRecord, ...]
     checkpoints: tuple[Checkpoint, ...]
@@ -71,9 +68,18 @@ class Place(NamedTuple):
     number: int = 0
 
 
+class HeadId(NamedTuple):
+    """The head of a thread."""
+
+    thread: str
+    family: int
+    checkpoint: str
+
+
 class Portion(msgspec.Struct, Generic[R], frozen=True):
     """Some of a store's records, and what of them cannot be read.
 
+    A checkpoint or an entry whose thread is lost has a thread name that says so.
     ``lost`` are the sequence numbers of checkpoints that are damaged. ``end`` is where
     the next portion begins, ``None`` after the last one.
     """
@@ -85,13 +91,24 @@ class Portion(msgspec.Struct, Generic[R], frozen=True):
 
 
 class Inspection(Protocol):
-    """A consistent view of a store that may be damaged.
+    """A view of a store that may be damaged.
 
-    It reports damage in what it returns and does not raise.
+    It reports damage in what it returns and does not raise. What one call gives is of
+    one moment. Others write between two calls, so that a backend has to keep nothing
+    for a view that is read for long; inside of `moment` they do not.
     """
 
-    async def rescue(self) -> Rescued:
-        """All records but the segments."""
+    def moment(self) -> AbstractAsyncContextManager[None]:
+        """All calls inside of it see the same moment; it is to be short."""
+        ...
+
+    async def families(
+        self, numbers: Sequence[int], *, heads_only: bool = False
+    ) -> Rescued:
+        """All records of some families but the segments.
+
+        With ``heads_only``, of the checkpoints only the heads of threads.
+        """
         ...
 
     async def threads(self, after: Place) -> Portion[ThreadRecord]:
@@ -100,6 +117,17 @@ class Inspection(Protocol):
 
     async def checkpoints(self, after: Place) -> Portion[Checkpoint]:
         """A portion of the checkpoints; those of a family follow one another."""
+        ...
+
+    async def saves(self, after: Place) -> Portion[Checkpoint]:
+        """A portion of the checkpoints by sequence, read past damaged indexes too."""
+        ...
+
+    async def heads(self, after: Place) -> Portion[HeadId]:
+        """A portion of the living threads, those of `threads`: which heads they have.
+
+        Without damage: `threads` and `saves` have reported it.
+        """
         ...
 
     async def entries(self, after: Place) -> Portion[Entry]:
@@ -127,11 +155,19 @@ class Inspection(Protocol):
         """How many checkpoints are stored."""
         ...
 
-    async def count_segments(self) -> int:
-        """How many segments are stored, including those that no checkpoint needs.
+    async def count_saved(self, family: int, up_to: int) -> int:
+        """How many checkpoints of a family there are up to a sequence number."""
+        ...
 
-        Those in blocks are counted one by one.
+    async def count_segments(self, families: Sequence[int]) -> list[int]:
+        """How many segments of families are stored, also those nobody needs.
+
+        Those in blocks are counted one by one, here and by `count_strays`.
         """
+        ...
+
+    async def count_strays(self) -> int:
+        """How many segments are stored of families that have no checkpoint."""
         ...
 
     async def close(self) -> None:

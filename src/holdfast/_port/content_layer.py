@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 from msgspec.structs import replace
 
 from holdfast._port.backend import Inspection, Place, Portion, Rescued
-from holdfast._port.layer import Layer
+from holdfast._port.layer import InspectionLayer, Layer
 from holdfast._port.plans import (
     Admission,
     Adoption,
@@ -196,7 +196,7 @@ class ContentLayer(Layer):
             raise self._error(error) from error.__cause__
 
 
-class _ContentInspection:
+class _ContentInspection(InspectionLayer):
     """The view of `Backend.inspect` with decoded content.
 
     Content that cannot be decoded is reported as damage, like content that the backend
@@ -204,11 +204,16 @@ class _ContentInspection:
     """
 
     def __init__(self, inspection: Inspection, decode: Convert) -> None:
-        self._inspection = inspection
+        super().__init__(inspection)
         self._decode = decode
 
-    async def rescue(self) -> Rescued:
-        found = await self._inspection.rescue()
+    async def families(
+        self, numbers: Sequence[int], *, heads_only: bool = False
+    ) -> Rescued:
+        found = await super().families(numbers, heads_only=heads_only)
+        return self._rescued(found)
+
+    def _rescued(self, found: Rescued) -> Rescued:
         damage = [*found.damage]
         checkpoints = tuple(self._decoded(found.checkpoints, damage))
         heads = {checkpoint.seq: checkpoint for checkpoint in checkpoints}
@@ -221,16 +226,19 @@ class _ContentInspection:
         )
 
     async def threads(self, after: Place) -> Portion[ThreadRecord]:
-        return self._portion(await self._inspection.threads(after))
+        return self._portion(await super().threads(after))
 
     async def checkpoints(self, after: Place) -> Portion[Checkpoint]:
-        return self._portion(await self._inspection.checkpoints(after))
+        return self._portion(await super().checkpoints(after))
+
+    async def saves(self, after: Place) -> Portion[Checkpoint]:
+        return self._portion(await super().saves(after))
 
     async def entries(self, after: Place) -> Portion[Entry]:
-        return self._portion(await self._inspection.entries(after))
+        return self._portion(await super().entries(after))
 
     async def checkpoint(self, family: int, id_: str) -> Checkpoint | None:
-        found = await self._inspection.checkpoint(family, id_)
+        found = await super().checkpoint(family, id_)
         return next(self._decoded([found], []), None) if found else None
 
     def _portion(self, portion: Portion[R]) -> Portion[R]:
@@ -240,9 +248,6 @@ class _ContentInspection:
         return Portion(
             records, tuple(damage), (*portion.lost, *sorted(lost)), portion.end
         )
-
-    async def headed_by(self, lost: Sequence[int]) -> list[str]:
-        return await self._inspection.headed_by(lost)
 
     def _decoded(self, records: Iterable[R], damage: list[str]) -> Iterator[R]:
         for record in records:
@@ -266,25 +271,19 @@ class _ContentInspection:
     async def segments(
         self, wanted: Sequence[tuple[int, Run]]
     ) -> list[list[Segment | None]]:
-        found = await self._inspection.segments(wanted)
-        return [
-            [segment and self._segment(segment) for segment in run] for run in found
-        ]
+        return [self._run(run) for run in await super().segments(wanted)]
+
+    def _run(self, run: list[Segment | None]) -> list[Segment | None]:
+        """The segments of a run; a block, which is there repeatedly, only once."""
+        stored = {segment.number: segment for segment in run if segment is not None}
+        shown = {number: self._segment(segment) for number, segment in stored.items()}
+        return [segment and shown[segment.number] for segment in run]
 
     def _segment(self, segment: Segment) -> Segment | None:
         try:
             return _segment(segment, self._decode)
         except Corrupt:
             return None
-
-    async def count_checkpoints(self) -> int:
-        return await self._inspection.count_checkpoints()
-
-    async def count_segments(self) -> int:
-        return await self._inspection.count_segments()
-
-    async def close(self) -> None:
-        await self._inspection.close()
 
 
 def _numbers(records: Iterable[object]) -> set[int]:

@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from copy import copy
 from typing import Self, TypeVar, cast
 
 from msgspec.structs import replace
 
-from holdfast._port.backend import Backend, BlockingBackend, Facts, Inspection
+from holdfast._port.backend import (
+    Backend,
+    BlockingBackend,
+    Facts,
+    HeadId,
+    Inspection,
+    Place,
+    Portion,
+    Rescued,
+)
 from holdfast._port.plans import Admission, Adoption, IndexBatch, Prune, Pruned
 from holdfast._port.queries import Query
 from holdfast._port.reads import Key
 from holdfast._port.writes import Outcome, Receipt, Write
-from holdfast._values.records import Change, Page, Run, Segment
+from holdfast._values.records import (
+    Change,
+    Checkpoint,
+    Entry,
+    Page,
+    Run,
+    Segment,
+    ThreadRecord,
+)
 
 R = TypeVar("R")
 
@@ -116,3 +134,62 @@ class Layer:
 
     async def close(self) -> None:
         await self.backend.close()
+
+
+class InspectionLayer:
+    """Passes every call on to the view below it, ``inspection``.
+
+    A subclass overrides what it changes.
+    """
+
+    def __init__(self, inspection: Inspection) -> None:
+        self.inspection = inspection
+
+    def moment(self) -> AbstractAsyncContextManager[None]:
+        return self.inspection.moment()
+
+    async def families(
+        self, numbers: Sequence[int], *, heads_only: bool = False
+    ) -> Rescued:
+        return await self.inspection.families(numbers, heads_only=heads_only)
+
+    async def threads(self, after: Place) -> Portion[ThreadRecord]:
+        return await self.inspection.threads(after)
+
+    async def checkpoints(self, after: Place) -> Portion[Checkpoint]:
+        return await self.inspection.checkpoints(after)
+
+    async def saves(self, after: Place) -> Portion[Checkpoint]:
+        return await self.inspection.saves(after)
+
+    async def heads(self, after: Place) -> Portion[HeadId]:
+        return await self.inspection.heads(after)
+
+    async def entries(self, after: Place) -> Portion[Entry]:
+        return await self.inspection.entries(after)
+
+    async def headed_by(self, lost: Sequence[int]) -> list[str]:
+        return await self.inspection.headed_by(lost)
+
+    async def checkpoint(self, family: int, id_: str) -> Checkpoint | None:
+        return await self.inspection.checkpoint(family, id_)
+
+    async def segments(
+        self, wanted: Sequence[tuple[int, Run]]
+    ) -> list[list[Segment | None]]:
+        return await self.inspection.segments(wanted)
+
+    async def count_checkpoints(self) -> int:
+        return await self.inspection.count_checkpoints()
+
+    async def count_saved(self, family: int, up_to: int) -> int:
+        return await self.inspection.count_saved(family, up_to)
+
+    async def count_segments(self, families: Sequence[int]) -> list[int]:
+        return await self.inspection.count_segments(families)
+
+    async def count_strays(self) -> int:
+        return await self.inspection.count_strays()
+
+    async def close(self) -> None:
+        await self.inspection.close()

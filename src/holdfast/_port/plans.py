@@ -111,15 +111,20 @@ class Pruned(msgspec.Struct, frozen=True):
 class Adoption(msgspec.Struct, frozen=True, kw_only=True):
     """Records of one family of another store, with their numbers.
 
-    Segments may come before the records that use them, and in several parts.
+    They may come in several parts, the threads with their entries and moves last: a
+    family is there once its threads are. With ``anew`` everything is removed first that
+    an interrupted copy left of the family. ``known`` are the sequence numbers, by their
+    ids, of checkpoints that others refer to and that come in another part.
     """
 
     family: int
+    anew: bool = False
     threads: tuple[ThreadRecord, ...] = ()
     checkpoints: tuple[Checkpoint, ...] = ()
     entries: tuple[Entry, ...] = ()
     moves: tuple[Move, ...] = ()
     segments: tuple[Segment, ...] = ()
+    known: dict[str, int] = {}
 
     def renumbered(self, seq: Renumber, number: Renumber) -> Adoption:
         """The same records with other numbers for changes and threads."""

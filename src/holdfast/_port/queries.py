@@ -11,6 +11,7 @@ from holdfast._values.records import (
     Checkpoint,
     Entry,
     Move,
+    Run,
     ThreadRecord,
     check_cursor,
     check_filter,
@@ -337,3 +338,41 @@ class FamilySaves(Query[Checkpoint], frozen=True):
     """All checkpoints of some families, oldest first."""
 
     families: tuple[int, ...]
+
+
+class FamilySizes(Query[FamilySize], frozen=True, kw_only=True):
+    """How many checkpoints some families have, up to a sequence number if it is given.
+
+    Families without any are left out.
+    """
+
+    families: tuple[int, ...]
+    up_to: int | None = None
+
+
+class Outline(msgspec.Struct, frozen=True, gc=False):
+    """A checkpoint without its content: where it stands in its family, what it uses."""
+
+    seq: int
+    parent: int | None
+    thread: int
+    saved_at: int
+    is_labelled: bool
+    is_tagged: bool
+    runs: tuple[Run, ...]
+
+
+class Outlines(Query[Outline], frozen=True, kw_only=True):
+    """What was saved in a thread of a family, by the thread's number, oldest first."""
+
+    family: int
+    thread: int
+    after: int = 0
+    limit: int
+
+
+class NumberedSaves(Query[Checkpoint], frozen=True, kw_only=True):
+    """The checkpoints of a family with some sequence numbers, oldest first."""
+
+    family: int
+    numbers: tuple[int, ...]

@@ -6,22 +6,17 @@ are counted from 1 in their order, so that its bytes depend on the content only.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
-from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from holdfast._port import Adoption, Rescued
+from holdfast._port import Adoption
 from holdfast._port.removal import merged, plan_removal
 from holdfast._values.records import Checkpoint, Run
 from holdfast.archive._frames import framed
 from holdfast.archive._records import Digest, Sizes, encoded, forms_of
-from holdfast.errors import NotFound
-
-T = TypeVar("T")
 
 
 class FamilyLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -63,16 +58,6 @@ class Imported(msgspec.Struct, frozen=True):
     skipped: tuple[str, ...] = ()
 
 
-def heading_of(families: Sequence[Adoption]) -> Heading:
-    """The first frame for families that are `numbered`."""
-    changes = {seq for family in families for seq in seqs_of(family)}
-    threads = {thread.number for family in families for thread in family.threads}
-    lines = tuple(
-        FamilyLine(tuple(living(family)), fingerprint(family)) for family in families
-    )
-    return Heading(len(changes), len(threads), lines)
-
-
 def living(family: Adoption) -> list[str]:
     """The names of the threads that are not deleted."""
     return [thread.id for thread in family.threads if thread.deleted_at is None]
@@ -104,24 +89,21 @@ def sizes_of(family: Adoption) -> Sizes:
 
 def fingerprint(family: Adoption) -> str:
     """A digest of a family: equal if two stores hold the same family."""
-    [alone] = numbered([family])
+    alone = _numbered(family)
     digest = sha256(framed("family", encoded(sizes_of(alone))))
     for kind, form in forms_of(alone):
         digest.update(framed(kind, encoded(form)))
     return digest.hexdigest()
 
 
-def numbered(families: Sequence[Adoption]) -> list[Adoption]:
-    """Families with their changes and threads counted from 1, in the same order."""
-    families = [_refounded(family) for family in families]
-    seqs = _ranks(seq for family in families for seq in seqs_of(family))
-    numbers = _ranks(t.number for family in families for t in family.threads)
-    return [
-        family.renumbered(seqs.__getitem__, numbers.__getitem__) for family in families
-    ]
+def _numbered(family: Adoption) -> Adoption:
+    """A family with its changes and threads counted from 1, in the same order."""
+    seqs = _ranks(seqs_of(family))
+    numbers = _ranks(thread.number for thread in family.threads)
+    return refounded(family).renumbered(seqs.__getitem__, numbers.__getitem__)
 
 
-def _refounded(family: Adoption) -> Adoption:
+def refounded(family: Adoption) -> Adoption:
     """The family numbered by its first thread; the one that founded it may be gone."""
     number = min(thread.number for thread in family.threads)
     if number == family.family:
@@ -137,51 +119,18 @@ def _ranks(values: Iterable[int]) -> dict[int, int]:
 # --- choosing -------------------------------------------------------------------------
 
 
-def chosen(
-    rescued: Rescued, names: Collection[str] | None, since: int | None
-) -> list[Adoption]:
-    """The families of the named threads, without what was saved before ``since``."""
-    families = families_of(rescued)
-    if names is not None:
-        known = {name for family in families for name in living(family)}
-        for name in names:
-            if name not in known:
-                text = f"there is no thread {name!r} to export; see threads()"
-                raise NotFound(text, thread=name)
-        families = [f for f in families if not set(names).isdisjoint(living(f))]
-    families = [family for family in families if living(family)]
+def exported(family: Adoption, since: int | None) -> Adoption | None:
+    """What an archive has of a family, without what was saved before ``since``.
+
+    ``None`` if it has nothing: its threads are deleted, or were not used since then.
+    """
+    if not living(family):
+        return None
     if since is not None:
-        used = (f for f in families if max(t.updated_at for t in f.threads) >= since)
-        families = [_shortened(family, since) for family in used]
-    return [_without_tombstones(family) for family in families]
-
-
-def families_of(rescued: Rescued) -> list[Adoption]:
-    """The records of a store by family, in the order of the threads."""
-    homes = {t.id: t.family for t in rescued.threads if t.deleted_at is None}
-    threads = _grouped(rescued.threads, lambda t: t.family, lambda t: t.number)
-    checkpoints = _grouped(rescued.checkpoints, lambda c: c.family, lambda c: c.seq)
-    entries = _grouped(rescued.entries, lambda e: homes[e.thread], lambda e: e.seq)
-    moves = _grouped(rescued.moves, lambda m: homes[m.thread], lambda m: m.seq)
-    return [
-        Adoption(
-            family=number,
-            threads=tuple(threads[number]),
-            checkpoints=tuple(checkpoints[number]),
-            entries=tuple(entries[number]),
-            moves=tuple(moves[number]),
-        )
-        for number in threads
-    ]
-
-
-def _grouped(
-    records: Iterable[T], family: Callable[[T], int], order: Callable[[T], int]
-) -> dict[int, list[T]]:
-    found: dict[int, list[T]] = defaultdict(list)
-    for record in sorted(records, key=order):
-        found[family(record)].append(record)
-    return found
+        if max(thread.updated_at for thread in family.threads) < since:
+            return None
+        family = _shortened(family, since)
+    return _without_tombstones(family)
 
 
 def _without_tombstones(family: Adoption) -> Adoption:

@@ -49,6 +49,10 @@ class FrameWriter:
     def write(self, kind: str, payload: bytes) -> None:
         self._put(framed(kind, payload))
 
+    def copy(self, text: bytes) -> None:
+        """Write frames, or a part of them, that were made before."""
+        self._put(text)
+
     def end(self) -> str:
         """Write the last frame; returns the digest of all before it."""
         digest = self._hash.hexdigest()

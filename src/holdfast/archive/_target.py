@@ -7,7 +7,7 @@ import os
 import secrets
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 from holdfast._values.os_errors import writing
 from holdfast.errors import Conflict, HoldfastError
@@ -42,6 +42,20 @@ def new_file(target: Target) -> Generator[BinaryIO]:
         # If it cannot be removed, its name tells that it is not complete.
         with contextlib.suppress(OSError):
             os.unlink(part)
+
+
+def scratch_file(target: Target) -> IO[bytes]:
+    """A file without a name on the disk of a target; for a stream on any."""
+    import tempfile  # noqa: PLC0415 - needed by exports only
+
+    folder = None
+    if isinstance(target, str | os.PathLike):
+        folder = os.path.dirname(os.path.abspath(target))
+    try:
+        return tempfile.TemporaryFile(dir=folder)
+    except OSError as error:
+        text = f"{folder} cannot be written to: {error.strerror}; choose another place"
+        raise HoldfastError(text, code="cannot_open") from error
 
 
 def _take_name(part: str, path: str) -> None:

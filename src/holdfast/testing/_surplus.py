@@ -7,7 +7,15 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from holdfast._engine.context import Context
-from holdfast._port import FamilySaves, FamilyThreads, Query, Surplus
+from holdfast._port import (
+    FamilySaves,
+    FamilySizes,
+    FamilyThreads,
+    NumberedSaves,
+    Outlines,
+    Query,
+    Surplus,
+)
 from holdfast._values.records import Page
 from holdfast.testing._bridge import finished
 from holdfast.testing._cases import Cases
@@ -109,3 +117,27 @@ class SurplusTests(Cases):
         fork = self.thread("fork").head
         assert list(checkpoints) == [saved[1][0], fork]
         assert len(self.page_of(FamilySaves(()))) == 0
+
+    def test_a_large_family_is_counted_and_read_in_pages(self) -> None:
+        saved = self.filled(4)
+        fork = self.thread().fork("fork", at="@2").save({"n": 9}, label="x", tags=["t"])
+        self.filled(1, "other")
+        family, thread = fork.family, saved[0].thread_number
+
+        counted = self.page_of(FamilySizes(families=(family,), up_to=saved[-1].seq))
+        first = self.page_of(Outlines(family=family, thread=thread, limit=3))
+        rest = Outlines(family=family, thread=thread, after=saved[2].seq, limit=3)
+        [forked] = self.page_of(
+            Outlines(family=family, thread=fork.thread_number, limit=3)
+        )
+        numbers = (saved[1].seq, fork.seq, 1 << 40)
+
+        assert [(size.family, size.checkpoints) for size in counted] == [(family, 4)]
+        found = [*first, *self.page_of(rest)]
+        assert [o.seq for o in found] == [c.seq for c in saved]
+        assert [o.parent for o in found] == [None, *(c.seq for c in saved[:-1])]
+        assert [o.runs for o in found] == [c.runs for c in saved]
+        assert (forked.parent, forked.thread) == (saved[1].seq, fork.thread_number)
+        assert (forked.is_labelled, forked.is_tagged) == (True, True)
+        page = self.page_of(NumberedSaves(family=family, numbers=numbers))
+        assert list(page) == [saved[1], fork]

@@ -24,7 +24,7 @@ SOURCES = [
 READS_ALL_THREADS = {"described_threads", "forget_tombstones", "headed_by", "kinds"}
 # These count or list the whole store.
 READS_EVERYTHING = {
-    "facts", "weights", "count_segments", "forget_moves", "wrong_rows", "orphans",
+    "facts", "weights", "forget_moves", "wrong_rows", "orphans",
     "weigh_threads", "drop_dictionary",
 }  # fmt: skip
 

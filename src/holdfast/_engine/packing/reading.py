@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from holdfast._engine.packing.blocks import Opened
 from holdfast._engine.packing.forms import PLAIN, WITH_DICTIONARY, Opener
-from holdfast._port import Backend, Inspection, Place, Portion, Rescued
-from holdfast._values.records import Checkpoint, Entry, Run, Segment, ThreadRecord
+from holdfast._port import Backend, Inspection
+from holdfast._port.layer import InspectionLayer
+from holdfast._values.records import Run, Segment
 from holdfast.errors import Corrupt
 
 DICTIONARY = f"zstd dictionary {WITH_DICTIONARY}"
@@ -38,12 +39,17 @@ class Reader:
         self, stored: Sequence[Segment | None], first: int
     ) -> list[Segment | None]:
         """A plain segment for each number from ``first`` on, if it can be opened."""
-        packings = {segment.packing for segment in stored if segment is not None}
-        opener = await self._opener(packings)
-        return [
-            segment and _sound(segment, number, opener)
-            for number, segment in enumerate(stored, first)
-        ]
+        there = {segment.number: segment for segment in stored if segment is not None}
+        opener = await self._opener({segment.packing for segment in there.values()})
+        texts = {number: _sound(one, opener) for number, one in there.items()}
+        found: list[Segment | None] = []
+        for number, segment in enumerate(stored, first):
+            opened = texts[segment.number] if segment is not None else None
+            if segment is None or opened is None:
+                found.append(None)
+            else:
+                found.append(Segment(number, opened[number - segment.number]))
+        return found
 
     async def _opener(self, packings: set[int]) -> Opener:
         if WITH_DICTIONARY in packings and self._dictionary is None:
@@ -67,56 +73,28 @@ def _within(
     return found
 
 
-def _sound(segment: Segment, number: int, opener: Opener) -> Segment | None:
+def _sound(segment: Segment, opener: Opener) -> list[bytes] | None:
     try:
-        texts = opener.texts(segment)
+        return opener.texts(segment)
     except Corrupt:
         return None
-    return Segment(number, texts[number - segment.number])
 
 
-class OpenedInspection:
+class OpenedInspection(InspectionLayer):
     """The view of `Backend.inspect` in which all segments are single and plain.
 
     What cannot be opened counts as damaged.
     """
 
     def __init__(self, inspection: Inspection, reader: Reader) -> None:
-        self._inspection = inspection
+        super().__init__(inspection)
         self._reader = reader
 
     async def segments(
         self, wanted: Sequence[tuple[int, Run]]
     ) -> list[list[Segment | None]]:
-        found = await self._inspection.segments(wanted)
+        found = await super().segments(wanted)
         return [
             await self._reader.each(stored, run.first)
             for stored, (_, run) in zip(found, wanted, strict=True)
         ]
-
-    async def rescue(self) -> Rescued:
-        return await self._inspection.rescue()
-
-    async def threads(self, after: Place) -> Portion[ThreadRecord]:
-        return await self._inspection.threads(after)
-
-    async def checkpoints(self, after: Place) -> Portion[Checkpoint]:
-        return await self._inspection.checkpoints(after)
-
-    async def entries(self, after: Place) -> Portion[Entry]:
-        return await self._inspection.entries(after)
-
-    async def headed_by(self, lost: Sequence[int]) -> list[str]:
-        return await self._inspection.headed_by(lost)
-
-    async def checkpoint(self, family: int, id_: str) -> Checkpoint | None:
-        return await self._inspection.checkpoint(family, id_)
-
-    async def count_checkpoints(self) -> int:
-        return await self._inspection.count_checkpoints()
-
-    async def count_segments(self) -> int:
-        return await self._inspection.count_segments()
-
-    async def close(self) -> None:
-        await self._inspection.close()

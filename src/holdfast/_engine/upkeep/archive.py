@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Collection,
+    Iterable,
+    Iterator,
+    Sequence,
+)
 from datetime import datetime, timedelta
 from typing import BinaryIO
 
 import msgspec
 
 from holdfast._engine.context import Context
-from holdfast._engine.upkeep.copy import read_run
-from holdfast._port import Admission, Adoption, Inspection, ThreadKey
-from holdfast._values.records import EPOCH, Progress, Run, Segment, checked_name
+from holdfast._engine.upkeep.family_records import FamilyReader
+from holdfast._port import Admission, Adoption, ThreadKey
+from holdfast._values.records import (
+    EPOCH,
+    Progress,
+    Segment,
+    ThreadRecord,
+    checked_name,
+)
 from holdfast._values.runs import divided
 from holdfast.archive._contents import (
     Contents,
     Heading,
     Imported,
-    chosen,
+    exported,
     fingerprint,
-    heading_of,
     living,
-    numbered,
     runs_of,
-    sizes_of,
 )
-from holdfast.archive._frames import FrameWriter
 from holdfast.archive._reader import ArchiveReader, Source, opened
-from holdfast.archive._records import encoded, forms_of
-from holdfast.archive._target import Target, new_file
-from holdfast.errors import Conflict, Corrupt, Unstorable
+from holdfast.archive._spool import Spool
+from holdfast.archive._target import Target, new_file, scratch_file
+from holdfast.errors import Conflict, Corrupt, NotFound, Unstorable
 
 CHUNK = 64
 NAMES = 500
@@ -57,66 +65,65 @@ def selected(threads: Iterable[str] | None, since: datetime | None) -> ExportSel
 async def export(
     context: Context, to: Target, selection: ExportSelection, progress: Progress | None
 ) -> Contents:
-    """Write an archive of one moment of the store."""
+    """Write an archive; each family is in it as it was at one moment."""
     inspection = await context.backend.inspect()
     try:
-        rescued = await inspection.rescue()
-        if rescued.damage:
-            raise Corrupt("the store", f"{rescued.damage[0]}; salvage() it first")
-        families = chosen(rescued, selection.threads, selection.since)
-        with new_file(to) as file:
-            writer = _ArchiveExport(context, inspection, file)
-            return await writer.run(families, progress or _ignore)
+        reader = FamilyReader(context, inspection)
+        if selection.threads is None:
+            await reader.find()
+        else:
+            await reader.choose(await _families_of(context, selection.threads))
+        with new_file(to) as file, scratch_file(to) as scratch:
+            exporting = _ArchiveExport(context, reader, Spool(scratch))
+            await exporting.read(selection.since, progress or _ignore)
+            return exporting.spool.write(file)
     finally:
         await inspection.close()
 
 
+async def _families_of(context: Context, names: Collection[str]) -> list[int]:
+    """The families of some threads, all of which must exist."""
+    found = {t.id: t.family async for t in _living(context, list(names))}
+    for name in names:
+        if name not in found:
+            text = f"there is no thread {name!r} to export; see threads()"
+            raise NotFound(text, thread=name)
+    return list(found.values())
+
+
 class _ArchiveExport:
-    """Writes families to the file of an archive."""
+    """Reads families out of a store for an archive."""
 
-    def __init__(
-        self, context: Context, inspection: Inspection, file: BinaryIO
-    ) -> None:
-        self.context, self.inspection = context, inspection
-        self.frames = FrameWriter(file)
-        self.segments = self.done = 0
+    def __init__(self, context: Context, reader: FamilyReader, spool: Spool) -> None:
+        self.context, self.reader, self.spool = context, reader, spool
 
-    async def run(self, families: Sequence[Adoption], progress: Progress) -> Contents:
-        counted = numbered(families)
-        total = sum(map(_weight, counted))
-        progress(0, total)
-        self.frames.write("archive", encoded(heading_of(counted)))
-        for stored, family in zip(families, counted, strict=True):
-            self._write_records(family)
-            for part in divided(runs_of(family), CHUNK):
-                progress(self.done, total)
-                await self._write_segments(stored.family, part)
+    async def read(self, since: int | None, progress: Progress) -> None:
+        sizes = self.reader.sizes
+        # A step for each family and each checkpoint that it had.
+        done, total = 0, sum(sizes.values()) + len(sizes)
+        for batch in self.reader.batches():
+            for family in await self.reader.read(batch):
+                progress(done, total)
+                await self._add(family, since)
+                done += sizes[family.family] + 1
         progress(total, total)
-        return Contents(
-            tuple(name for family in families for name in living(family)),
-            sum(len(family.checkpoints) for family in families),
-            self.segments,
-            sum(len(family.entries) for family in families),
-            self.frames.end(),
-        )
 
-    def _write_records(self, family: Adoption) -> None:
-        self.frames.write("family", encoded(sizes_of(family)))
-        for kind, form in forms_of(family):
-            self.frames.write(kind, encoded(form))
-        self.done += len(family.checkpoints)
+    async def _add(self, family: Adoption, since: int | None) -> None:
+        """Add a family as it is now, unless there is nothing of it to export."""
+        stored: Adoption | None = family
+        while stored is not None and (chosen := exported(stored, since)) is not None:
+            if await self.spool.add(chosen, self._segments(chosen)):
+                return
+            stored = await self.reader.read_again(stored)
 
-    async def _write_segments(self, family: int, part: Run) -> None:
-        stored = await read_run(self.inspection, family, part)
-        for segment in stored:
-            self.frames.write("segment", segment.data)
-        self.segments += len(stored)
-        self.done += len(stored)
-
-
-def _weight(family: Adoption) -> int:
-    """The number of steps that a family is in the progress."""
-    return len(family.checkpoints) + sizes_of(family).segments
+    async def _segments(self, family: Adoption) -> AsyncIterator[bytes | None]:
+        for part in divided(runs_of(family), CHUNK):
+            stored = await self.reader.segments(family.family, part)
+            if stored is None:
+                yield None
+                return
+            for segment in stored:
+                yield segment.data
 
 
 def _ignore(_done: int, _total: int) -> None:
@@ -199,9 +206,8 @@ class _ArchiveImport:
 async def _already_there(context: Context, heading: Heading) -> set[int]:
     """The families that the store has already; refuses other threads of their names."""
     names = [name for line in heading.families for name in line.threads]
-    if not await _any_lives(context, names):
-        return set()
-    fingerprints = await _fingerprints(context)
+    families = {thread.family async for thread in _living(context, names)}
+    fingerprints = await _fingerprints(context, families) if families else {}
     there: set[int] = set()
     for number, line in enumerate(heading.families):
         found = {fingerprints[name] for name in line.threads if name in fingerprints}
@@ -218,23 +224,29 @@ async def _already_there(context: Context, heading: Heading) -> set[int]:
     return there
 
 
-async def _any_lives(context: Context, names: Sequence[str]) -> bool:
+async def _living(
+    context: Context, names: Sequence[str]
+) -> AsyncIterator[ThreadRecord]:
+    """The threads of some names that are there and not deleted."""
     for first in range(0, len(names), NAMES):
         keys = [ThreadKey(name) for name in names[first : first + NAMES]]
-        found = await context.backend.read(keys)
-        if any(thread and thread.deleted_at is None for thread in found):
-            return True
-    return False
+        for thread in await context.backend.read(keys):
+            if thread is not None and thread.deleted_at is None:
+                yield thread
 
 
-async def _fingerprints(context: Context) -> dict[str, str]:
-    """The fingerprint of the family by the name of each living thread."""
+async def _fingerprints(context: Context, families: Iterable[int]) -> dict[str, str]:
+    """The fingerprint of their family by the names of the living threads of some."""
     inspection = await context.backend.inspect()
+    found: dict[str, str] = {}
     try:
-        rescued = await inspection.rescue()
+        reader = FamilyReader(context, inspection)
+        await reader.choose(families)
+        for batch in reader.batches():
+            for stored in await reader.read(batch):
+                family = exported(stored, None)
+                if family is not None:
+                    found |= dict.fromkeys(living(family), fingerprint(family))
     finally:
         await inspection.close()
-    found: dict[str, str] = {}
-    for family in chosen(rescued, None, None):
-        found |= dict.fromkeys(living(family), fingerprint(family))
     return found

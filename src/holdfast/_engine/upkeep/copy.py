@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections.abc import Collection, Iterable
 
 import msgspec
+from msgspec.structs import replace
 
 from holdfast._engine.context import Context
-from holdfast._engine.threads.removal import by_family
-from holdfast._port import Adoption, Inspection, Rescued
-from holdfast._port.removal import merged
-from holdfast._values.records import (
-    Checkpoint,
-    Entry,
-    Move,
-    Progress,
-    Run,
-    Segment,
-    ThreadRecord,
+from holdfast._engine.upkeep.copy_family import CHUNK, FamilyCopy, Taken, taken_of
+from holdfast._engine.upkeep.family_records import (
+    CHECKPOINTS,
+    FamilyReader,
+    thread_portions,
 )
+from holdfast._port import Adoption, FamilyThreads, Inspection
+from holdfast._port.removal import merged
+from holdfast._values.records import Progress, ThreadRecord
 from holdfast._values.runs import divided
-from holdfast.errors import Conflict, Corrupt
+from holdfast.errors import Conflict
 
-# The number of segments copied at a time.
-CHUNK = 500
+# Above every sequence number.
+LATEST = 1 << 62
 
 
 class Copied(msgspec.Struct, frozen=True):
@@ -39,118 +37,127 @@ class Copied(msgspec.Struct, frozen=True):
 async def copy(
     source: Context, target: Context, progress: Progress | None = None
 ) -> Copied:
-    """Copy everything into an empty store, or finish a copy that was interrupted."""
+    """Copy everything into an empty store, or finish a copy that was interrupted.
+
+    Each family is copied as it is at one moment; others may write meanwhile.
+    """
     inspection = await source.backend.inspect()
     try:
-        rescued = await inspection.rescue()
-        if rescued.damage:
-            raise Corrupt("the store", f"{rescued.damage[0]}; salvage() it first")
-        copier = _StoreCopy(source, target, inspection, rescued)
+        reader = FamilyReader(source, inspection)
+        await reader.find()
+        copier = _StoreCopy(source, target, inspection, reader)
         return await copier.run(progress or (lambda _done, _all: None))
     finally:
         await inspection.close()
 
 
 class _StoreCopy:
-    """A copy in progress, from a view of the source."""
+    """A copy in progress, some families at a time."""
 
     def __init__(
         self,
         source: Context,
         target: Context,
         inspection: Inspection,
-        rescued: Rescued,
+        reader: FamilyReader,
     ) -> None:
         self.source, self.target = source, target
-        self.inspection, self.rescued = inspection, rescued
-        self.threads = by_family(rescued.threads)
-        self.families = {
-            thread.id: family
-            for family, threads in self.threads.items()
-            for thread in threads
-            if thread.deleted_at is None
-        }
-        self.checkpoints: dict[int, list[Checkpoint]] = defaultdict(list)
-        for checkpoint in rescued.checkpoints:
-            self.checkpoints[checkpoint.family].append(checkpoint)
-        self.segments = 0
+        self.inspection, self.reader = inspection, reader
+        self.taken = Taken()
+        self.skipped = 0
 
     async def run(self, progress: Progress) -> Copied:
         there = await self._already_there()
-        entries, moves = self._journals(), self._moves()
-        skipped = 0
-        for done, (family, threads) in enumerate(self.threads.items()):
-            progress(done, len(self.threads))
-            if any(thread.number in there for thread in threads):
-                skipped += 1
-                continue
-            await self._copy_segments(family)
-            adoption = Adoption(
-                family=family,
-                threads=tuple(threads),
-                checkpoints=tuple(self.checkpoints[family]),
-                entries=tuple(entries[family]),
-                moves=tuple(moves[family]),
-            )
-            await self.target.backend.adopt(adoption)
-        progress(len(self.threads), len(self.threads))
+        done, total = 0, len(self.reader.sizes)
+        for batch in self.reader.batches():
+            is_large = self.reader.sizes[batch[0]] > CHECKPOINTS
+            families = await self.reader.read(batch, heads_only=is_large)
+            await self._refuse_others(families, there.intersection(batch))
+            for family in families:
+                progress(done, total)
+                if family.family in there:
+                    self.taken += await self._skip(family)
+                elif is_large:
+                    self.taken += await self._copy_in_parts(family)
+                else:
+                    self.taken += await self._copy(family)
+                done += 1
+        progress(total, total)
+        taken = self.taken
         return Copied(
-            sum(t.deleted_at is None for t in self.rescued.threads),
-            len(self.rescued.checkpoints),
-            self.segments,
-            len(self.rescued.entries),
-            skipped,
+            taken.threads,
+            taken.checkpoints,
+            taken.segments,
+            taken.entries,
+            self.skipped,
         )
 
+    async def _skip(self, family: Adoption) -> Taken:
+        self.skipped += 1
+        count = await self.inspection.count_saved(family.family, LATEST)
+        return taken_of(family, checkpoints=count)
+
     async def _already_there(self) -> set[int]:
-        """The numbers of threads that were copied before; refuses any others."""
-        mine = {thread.number: thread for thread in self.rescued.threads}
+        """The families that were copied before; refuses any that are not ours."""
+        found: set[int] = set()
         inspection = await self.target.backend.inspect()
         try:
-            found = (await inspection.rescue()).threads
+            async for threads in thread_portions(inspection):
+                for thread in threads:
+                    if thread.family not in self.reader.sizes:
+                        raise _not_empty(thread)
+                    found.add(thread.family)
         finally:
             await inspection.close()
-        for thread in found:
+        return found
+
+    async def _refuse_others(
+        self, families: Iterable[Adoption], there: Collection[int]
+    ) -> None:
+        """Refuse families of the target that differ from ours."""
+        if not there:
+            return
+        mine = {t.number: t for family in families for t in family.threads}
+        for thread in await self.target.backend.scan(FamilyThreads(tuple(there))):
             same = mine.get(thread.number)
             if same is None or same.id != thread.id or _head(same) != _head(thread):
-                raise Conflict(
-                    f"the other store holds {thread.id!r}, which is not of this one;"
-                    " copy into an empty store",
-                    code="not_empty",
-                    thread=thread.id,
-                )
-        return {thread.number for thread in found}
+                raise _not_empty(thread)
 
-    def _journals(self) -> dict[int, list[Entry]]:
-        found: dict[int, list[Entry]] = defaultdict(list)
-        for entry in self.rescued.entries:
-            found[self.families[entry.thread]].append(entry)
-        return found
+    async def _copy_in_parts(self, family: Adoption) -> Taken:
+        parts = FamilyCopy(self.source, self.target, self.inspection, family.family)
+        return await parts.run()
 
-    def _moves(self) -> dict[int, list[Move]]:
-        found: dict[int, list[Move]] = defaultdict(list)
-        for move in self.rescued.moves:
-            found[self.families[move.thread]].append(move)
-        return found
+    async def _copy(self, family: Adoption) -> Taken:
+        segments = await self._copy_segments(family)
+        if segments is None:  # others have removed some meanwhile
+            return await self._copy_in_parts(family)
+        # Without segments, this is the first part of the family.
+        await self.target.backend.adopt(replace(family, anew=not segments))
+        return taken_of(family, len(family.checkpoints), segments)
 
-    async def _copy_segments(self, family: int) -> None:
-        runs = (run for c in self.checkpoints[family] for run in c.runs)
+    async def _copy_segments(self, family: Adoption) -> int | None:
+        """How many were copied; ``None`` if one is missing."""
+        copied = 0
+        runs = (run for checkpoint in family.checkpoints for run in checkpoint.runs)
         for run in divided(merged(runs), CHUNK):
-            await self._copy_run(family, run)
+            stored = await self.reader.segments(family.family, run)
+            if stored is None:
+                return None
+            # What an interrupted copy left may belong to checkpoints that are gone.
+            anew = not copied
+            part = Adoption(family=family.family, anew=anew, segments=tuple(stored))
+            await self.target.backend.adopt(part)
+            copied += len(stored)
+        return copied
 
-    async def _copy_run(self, family: int, run: Run) -> None:
-        stored = tuple(await read_run(self.inspection, family, run))
-        await self.target.backend.adopt(Adoption(family=family, segments=stored))
-        self.segments += len(stored)
 
-
-async def read_run(inspection: Inspection, family: int, run: Run) -> list[Segment]:
-    """The segments of a run; `Corrupt` if one of them is lost."""
-    [found] = await inspection.segments([(family, run)])
-    stored = [segment for segment in found if segment is not None]
-    if len(stored) != len(found):
-        raise Corrupt(f"family {family}", "a segment is lost; salvage() it first")
-    return stored
+def _not_empty(thread: ThreadRecord) -> Conflict:
+    return Conflict(
+        f"the other store holds {thread.id!r}, which is not of this one;"
+        " copy into an empty store",
+        code="not_empty",
+        thread=thread.id,
+    )
 
 
 def _head(thread: ThreadRecord) -> str | None:

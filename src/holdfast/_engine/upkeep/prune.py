@@ -96,21 +96,26 @@ class _PruneRun:
         Of two processes that prune many at once, one would always come too late.
         """
 
-        async def attempt(some: Sequence[int]) -> Pruned:
-            plan = replace(await self._plans.plan(some), dry_run=dry_run)
-            if not (plan.threads or plan.families or plan.then):
-                return Pruned()
-            return await carry_out(self._context, plan)
+        removed = Pruned()
+
+        async def attempt(some: Sequence[int]) -> None:
+            nonlocal removed
+            counted = removed
+            async for plan in self._plans.plans(some, dry_run=dry_run):
+                if plan.threads or plan.families or plan.then:
+                    counted += await carry_out(self._context, plan)
+                if not dry_run:  # it is done, also if the next has to be planned again
+                    removed = counted
+            removed = counted
 
         try:
-            return await until_current(partial(attempt, families), again=1)
+            await until_current(partial(attempt, families), again=1)
         except Conflict as conflict:
             if conflict.code not in OVERTAKEN:
                 raise
-        result = Pruned()
-        for family in families:
-            result += await until_current(partial(attempt, [family]))
-        return result
+            for family in families:
+                await until_current(partial(attempt, [family]))
+        return removed
 
 
 class Housekeeping:
@@ -156,12 +161,4 @@ async def _total(plans: PrunePlans) -> int:
     scope = plans.scope
     if not scope.is_limited:
         return (await plans.context.backend.facts()).checkpoints
-    total = 0
-    for batch in plans.batches():
-        threads = await plans.living(batch)
-        outside = {thread.number for thread in threads if not scope.has(thread)}
-        found = await plans.saved(batch)
-        total += sum(
-            c.thread_number not in outside for own in found.values() for c in own
-        )
-    return total
+    return sum([await plans.count(batch) for batch in plans.batches()])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -11,12 +12,14 @@ from holdfast._engine.context import Context
 from holdfast._engine.threads import moves, removal
 from holdfast._engine.threads.drafts import StateDraft
 from holdfast._engine.threads.save import Options, save
-from holdfast._engine.upkeep.verify import Problem
-from holdfast._port import Inspection, Start, Write
+from holdfast._engine.upkeep.verify import Problem, Read
+from holdfast._port import CheckpointKey, Inspection, Place, Start, Write
 from holdfast._values.manifest import decode_manifest
 from holdfast._values.records import UNSET, Checkpoint, Entry, Origin, ThreadRecord
 from holdfast._values.rope import Rope, read_body
 from holdfast.errors import Corrupt, HoldfastError
+
+R = TypeVar("R")
 
 
 class Salvaged(msgspec.Struct, frozen=True):
@@ -51,39 +54,58 @@ class _Salvage:
         self, context: Context, target: Context, inspection: Inspection
     ) -> None:
         self.context, self.target, self.inspection = context, target, inspection
-        self.threads: dict[str, ThreadRecord] = {}
-        # The copy of a checkpoint, or of its nearest ancestor that could be copied.
-        self.copies: dict[str, Checkpoint] = {}
-        self.heads: dict[str, Checkpoint] = {}
+        self.starts: dict[str, Start] = {}
+        # The numbers that families have in the target.
+        self.families: dict[int, int] = {}
+        # For what could not be copied, the nearest ancestor that was.
+        self.instead: dict[str, str] = {}
+        # The ids of the heads in the target.
+        self.heads: dict[str, str] = {}
         self.lost: list[Problem] = []
         self.saved = self.recorded = 0
 
     async def run(self) -> Salvaged:
-        rescued = await self.inspection.rescue()
-        self.lost += map(Problem, rescued.damage)
-        living = [t for t in rescued.threads if t.deleted_at is None]
-        self.threads = {thread.id: thread for thread in living}
-        for checkpoint in rescued.checkpoints:
+        deleted: list[str] = []
+        async for thread in self._all(self.inspection.threads):
+            if thread.deleted_at is None:
+                self.starts[thread.id] = _start_of(thread)
+            else:
+                deleted.append(thread.id)
+        async for checkpoint in self._all(self.inspection.saves):
             await self._copy(checkpoint)
-        for thread in living:
-            await self._restore_head(thread)
-        for thread in rescued.threads:
-            if thread.deleted_at is not None and thread.id not in self.threads:
-                await self._delete_again(thread.id)
-        for entry in rescued.entries:
+        async for head in self._all(self.inspection.heads):
+            await self._go_to(head.thread, head.family, head.checkpoint)
+        for name in deleted:
+            if name not in self.starts:
+                await self._delete_again(name)
+        async for entry in self._all(self.inspection.entries):
             await self._record(entry)
         return Salvaged(len(self.heads), self.saved, self.recorded, tuple(self.lost))
 
+    async def _all(self, read: Read[R]) -> AsyncIterator[R]:
+        """All records that can be read; what cannot is noted as lost."""
+        after: Place | None = Place()
+        while after is not None:
+            portion = await read(after)
+            self.lost += map(Problem, portion.damage)
+            if portion.lost:
+                for name in await self.inspection.headed_by(portion.lost):
+                    text = f"the head of thread {name!r} is damaged or missing"
+                    self.lost.append(Problem(text))
+            for record in portion.records:
+                yield record
+            after = portion.end
+
     async def _copy(self, checkpoint: Checkpoint) -> None:
-        above = self.copies.get(checkpoint.parent or "")
+        parent = self.instead.get(checkpoint.parent or "", checkpoint.parent)
         try:
             draft = await self._draft(checkpoint)
         except HoldfastError as error:
             self.lost.append(Problem(str(error), checkpoint.thread, checkpoint.id))
-            if above is not None:
-                self.copies[checkpoint.id] = above
+            if parent is not None:
+                self.instead[checkpoint.id] = parent
             return
-        await self._go_to(checkpoint.thread, above)
+        await self._go_to(checkpoint.thread, checkpoint.family, parent)
         how = Options(
             label=checkpoint.label,
             tags=checkpoint.tags,
@@ -94,7 +116,8 @@ class _Salvage:
         )
         then = replace(self.target, clock=lambda: checkpoint.saved_at)
         copied = await save(then, checkpoint.thread, draft, how)
-        self.copies[checkpoint.id] = self.heads[checkpoint.thread] = copied
+        self.heads[checkpoint.thread] = copied.id
+        self.families[checkpoint.family] = copied.family
         self.saved += 1
 
     async def _draft(self, checkpoint: Checkpoint) -> StateDraft:
@@ -117,16 +140,20 @@ class _Salvage:
             parts += (segment.data for segment in whole)
         return bytes(read_body(rope, parts).text)
 
-    async def _go_to(self, thread: str, above: Checkpoint | None) -> None:
-        """Make the parent of the next save the head of its thread."""
-        head = self.heads.get(thread)
-        if above is None or (head is not None and head.id == above.id):
+    async def _go_to(self, thread: str, family: int, id_: str | None) -> None:
+        """Make a checkpoint that was copied the head of a thread."""
+        id_ = self.instead.get(id_ or "", id_)
+        if id_ is None or family not in self.families or self.heads.get(thread) == id_:
             return
-        if head is None:
+        key = CheckpointKey(self.families[family], id_)
+        [above] = await self.target.backend.read([key])
+        if above is None:
+            return
+        if thread not in self.heads:
             await self._fork(thread, above)
         else:
             await moves.turn(self.target, thread, "rewind", above)
-        self.heads[thread] = above
+        self.heads[thread] = above.id
 
     async def _fork(self, thread: str, above: Checkpoint) -> None:
         origin = Origin(above.thread, above.id)
@@ -135,15 +162,7 @@ class _Salvage:
         await self.target.backend.commit([write])
 
     def _start(self, thread: str) -> Start:
-        record = self.threads.get(thread)
-        if record is None:
-            return Start()
-        return Start(record.kind, record.owner, record.agent, record.encoded_metadata)
-
-    async def _restore_head(self, thread: ThreadRecord) -> None:
-        """Move the head to where it was."""
-        if thread.head is not None:
-            await self._go_to(thread.id, self.copies.get(thread.head.id))
+        return self.starts.get(thread, Start())
 
     async def _delete_again(self, name: str) -> None:
         """Delete a thread that was copied for its forks, if they need all of it."""
@@ -163,3 +182,7 @@ class _Salvage:
         )
         await self.target.backend.commit([write])
         self.recorded += 1
+
+
+def _start_of(record: ThreadRecord) -> Start:
+    return Start(record.kind, record.owner, record.agent, record.encoded_metadata)

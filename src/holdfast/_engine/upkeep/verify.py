@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Sequence,
+)
 from itertools import groupby
 from typing import TypeAlias, TypeVar
 
@@ -13,7 +20,7 @@ from holdfast._port import Inspection, Place, Portion
 from holdfast._port.removal import merged, subtract
 from holdfast._values.digests import Digests
 from holdfast._values.records import Checkpoint, Progress, Run
-from holdfast._values.runs import divided
+from holdfast._values.runs import count_segments, divided
 
 R = TypeVar("R")
 
@@ -97,57 +104,111 @@ class _Family:
 
 
 class _Check:
-    """Reads everything in portions, and recomputes every digest."""
+    """Reads everything in portions, and recomputes every digest.
+
+    Others may save and prune between two portions, and then a checkpoint does not fit
+    what is read after it. What is suspected is looked at again in one moment.
+    """
 
     def __init__(self, inspection: Inspection, problems: list[Problem]) -> None:
         self.inspection, self.problems = inspection, problems
-        self.threads = self.checkpoints = self.segments = 0
+        self.threads = self.checkpoints = self.segments = self.unused = 0
         self.lost: list[int] = []
-        # A family may go on in the next portion.
-        self.last = _Family(0)
 
     async def run(self, progress: Progress) -> None:
-        async for threads in self._portions(self.inspection.threads):
+        async for _, threads in self._portions(self.inspection.threads):
             self.threads += sum(thread.deleted_at is None for thread in threads)
-        async for _ in self._portions(self.inspection.entries):
+        async for _, _ in self._portions(self.inspection.entries):
             pass  # reading an entry compares its checksum
         total = await self.inspection.count_checkpoints()
         progress(0, total)
-        async for checkpoints in self._portions(self.inspection.checkpoints):
-            await self._check(checkpoints)
+        digests = _DigestCheck(self.inspection)
+        async for after, checkpoints in self._portions(self.inspection.checkpoints):
+            if await digests.check(checkpoints):
+                self.problems += await self._confirmed(after)
+            await self._count_segments(digests.take_ended())
             self.checkpoints += len(checkpoints)
             progress(self.checkpoints, max(total, self.checkpoints))
+        await self._count_segments([digests.last])
         for name in await self.inspection.headed_by(self.lost) if self.lost else ():
             text = f"the head of thread {name!r} is damaged or missing"
             self.problems.append(Problem(text))
-        self.segments += len(self.last.digests.hashes)
-        unused = await self.inspection.count_segments() - self.segments
-        if unused > 0 and not self.problems:
-            text = f"{unused} segments are not used by any checkpoint"
+        self.unused += await self.inspection.count_strays()
+        if self.unused > 0 and not self.problems:
+            text = f"{self.unused} segments are not used by any checkpoint"
             self.problems.append(Problem(text))
 
-    async def _portions(self, read: Read[R]) -> AsyncIterator[tuple[R, ...]]:
+    async def _portions(
+        self, read: Read[R]
+    ) -> AsyncIterator[tuple[Place, tuple[R, ...]]]:
         """The records of all portions; their damage becomes problems."""
         after: Place | None = Place()
         while after is not None:
             portion = await read(after)
             self.problems += map(Problem, portion.damage)
             self.lost += portion.lost
-            yield portion.records
+            yield after, portion.records
             after = portion.end
 
-    async def _check(self, portion: Iterable[Checkpoint]) -> None:
-        before = self.last
+    async def _confirmed(self, after: Place) -> list[Problem]:
+        """What is wrong with a portion that is read anew, with all that it uses."""
+        async with self.inspection.moment():
+            portion = await self.inspection.checkpoints(after)
+            again = _DigestCheck(self.inspection)
+            return await again.check(portion.records)
+
+    async def _count_segments(self, families: Sequence[_Family]) -> None:
+        """Compare what is stored of families with what their checkpoints use."""
+        numbers = [family.number for family in families]
+        stored = await self.inspection.count_segments(numbers) if numbers else ()
+        for family, count in zip(families, stored, strict=True):
+            used = len(family.digests.hashes)
+            self.segments += used
+            if count > used:
+                self.unused += await self._unused(family.number)
+
+    async def _unused(self, family: int) -> int:
+        """How many stored segments of a family no checkpoint uses, at one moment."""
+        runs: list[Run] = []
+        async with self.inspection.moment():
+            after: Place | None = Place(family)
+            while after is not None and after.family == family:
+                portion = await self.inspection.checkpoints(after)
+                own = (c for c in portion.records if c.family == family)
+                runs = merged([*runs, *(run for c in own for run in c.runs)])
+                after = portion.end
+            [stored] = await self.inspection.count_segments([family])
+        return max(0, stored - count_segments(runs))
+
+
+class _DigestCheck:
+    """Recomputes the digests of checkpoints that come in portions."""
+
+    def __init__(self, inspection: Inspection) -> None:
+        self.inspection = inspection
+        self.problems: list[Problem] = []
+        # A family may go on in the next portion.
+        self.last = _Family(0)
+        self._ended: list[_Family] = []
+
+    def take_ended(self) -> list[_Family]:
+        """The families behind which others came, each once."""
+        ended, self._ended = self._ended, []
+        return ended
+
+    async def check(self, portion: Iterable[Checkpoint]) -> list[Problem]:
+        """What is wrong with the checkpoints of a portion."""
+        self.problems = []
         groups: list[tuple[_Family, list[Checkpoint]]] = []
         for number, found in groupby(portion, lambda c: c.family):
             if number != self.last.number:
+                self._ended.append(self.last)
                 self.last = _Family(number)
             groups.append((self.last, list(found)))
         await self._hash_segments(groups)
         for family, checkpoints in groups:
             await self._check_digests(family, checkpoints)
-        for family in {before, *(family for family, _ in groups)} - {self.last}:
-            self.segments += len(family.digests.hashes)
+        return self.problems
 
     async def _hash_segments(
         self, groups: Iterable[tuple[_Family, list[Checkpoint]]]

@@ -17,7 +17,7 @@ def adoption_statements(
 ) -> Iterator[tuple[str, Values]]:
     """Named statements with values that insert all but the segments, in order."""
     family = adoption.family
-    seqs = {checkpoint.id: checkpoint.seq for checkpoint in adoption.checkpoints}
+    seqs = adoption.known | {c.id: c.seq for c in adoption.checkpoints}
     numbers = {t.id: t.number for t in adoption.threads if t.deleted_at is None}
     for thread in adoption.threads:
         yield "adopt_thread", thread_row(thread)._asdict()

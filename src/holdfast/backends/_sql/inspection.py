@@ -23,14 +23,14 @@ T = TypeVar("T")
 # Where rows of these tables say which thread they belong to.
 CHECKPOINT_THREAD = CheckpointRow._fields.index("thread")
 ENTRY_THREAD = EntryRow._fields.index("thread")
-Fetch = Callable[[str], Awaitable[Iterable[Row]]]
+Fetch = Callable[[str, Sequence[int]], Awaitable[Iterable[Row]]]
 
 
 class Rescue:
     """Turns the rows of all tables into records, and notes those that are damaged.
 
-    ``fetch`` gives the rows of ``rescue_threads``, ``rescue_checkpoints``,
-    ``rescue_entries`` and ``rescue_moves``, asked for in this order. A backend that
+    ``fetch`` gives the rows of ``rescue_family_…`` of some families: threads,
+    checkpoints or heads, entries and moves, asked for in this order. A backend that
     finds damage itself adds it to ``damage``.
     """
 
@@ -42,19 +42,33 @@ class Rescue:
         # The numbers of checkpoints that are damaged.
         self.lost: list[int] = []
 
-    async def records(self) -> Rescued:
-        """Every record that can still be read."""
+    async def families(
+        self, numbers: Sequence[int], *, heads_only: bool = False
+    ) -> Rescued:
+        """Every record of some families that can still be read."""
         self.damage.clear()
-        threads = [ThreadRow._make(r) for r in await self._fetch("rescue_threads")]
+        threads = [ThreadRow._make(r) for r in await self._rows("threads", numbers)]
         self._names = {thread.number: thread.name for thread in threads}
-        checkpoints = self._all(
-            await self._fetch("rescue_checkpoints"), self._checkpoint
-        )
-        entries = self._all(await self._fetch("rescue_entries"), self._entry)
-        heads = {checkpoint.seq: checkpoint for checkpoint in checkpoints}
+        which = "heads" if heads_only else "checkpoints"
+        saved = self._all(await self._rows(which, numbers), self._checkpoint)
+        if not heads_only:
+            self._note_orphans(saved)
+        entries = self._all(await self._rows("entries", numbers), self._entry)
+        heads = {checkpoint.seq: checkpoint for checkpoint in saved}
         headed = tuple(self._headed(thread, heads) for thread in threads)
-        moves = self._all(await self._fetch("rescue_moves"), lambda row: Move(*row))
-        return Rescued(headed, checkpoints, entries, moves, tuple(self.damage))
+        moves = self._all(await self._rows("moves", numbers), lambda row: Move(*row))
+        return Rescued(headed, saved, entries, moves, tuple(self.damage))
+
+    async def _rows(self, which: str, numbers: Sequence[int]) -> Iterable[Row]:
+        return await self._fetch(f"rescue_family_{which}", numbers)
+
+    def _note_orphans(self, saved: Sequence[Checkpoint]) -> None:
+        known = {checkpoint.id for checkpoint in saved} | {None}
+        self.damage += [
+            f"the parent of checkpoint {checkpoint.id!r} is missing"
+            for checkpoint in saved
+            if checkpoint.parent not in known
+        ]
 
     # --- portions ---------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from holdfast._port import (
     FamilyEntries,
     FamilySaves,
     FamilySize,
+    FamilySizes,
     FamilyThreads,
     Key,
     KindCount,
@@ -27,6 +28,9 @@ from holdfast._port import (
     Marked,
     Matches,
     Moves,
+    NumberedSaves,
+    Outline,
+    Outlines,
     OwnEntries,
     Query,
     SavedIn,
@@ -50,7 +54,7 @@ from holdfast._values.records import (
     Page,
     ThreadRecord,
 )
-from holdfast.backends._sql.rows import EntryRow, Row, RowCodec
+from holdfast.backends._sql.rows import CheckpointRow, EntryRow, Row, RowCodec
 
 T = TypeVar("T")
 
@@ -60,6 +64,7 @@ LARGEST_CODE_POINT = "\U0010ffff"
 # Behind a prefix, above every name that begins with it: names are counted in bytes.
 ABOVE = LARGEST_CODE_POINT * (LONGEST_NAME // 4 + 1)
 KEY = EntryRow._fields.index("key")
+PARENT = CheckpointRow._fields.index("parent")
 # The parameters of the part ``described``.
 ITEMS = ("item", "second")
 TEXTS = ("", "_b", "_c", "_d")
@@ -106,6 +111,9 @@ class Reads:
             Totals: self._totals,
             FamilyThreads: self._family_threads,
             FamilySaves: self._family_saves,
+            FamilySizes: self._family_sizes,
+            Outlines: self._outlines,
+            NumberedSaves: self._numbered_saves,
         }
 
     def key(self, key: Key[Any]) -> Statement[Any]:
@@ -381,6 +389,38 @@ class Reads:
     def _family_saves(self, query: FamilySaves) -> Statement[Page[Checkpoint]]:
         values = {"families": self._numbers(query.families)}
         return self._listing("saves_of_families", values, None)
+
+    def _family_sizes(self, query: FamilySizes) -> Statement[Page[FamilySize]]:
+        def convert(rows: list[Row]) -> Page[FamilySize]:
+            return Page(tuple(FamilySize(*row) for row in rows))
+
+        families, up_to = self._numbers(query.families), _or_latest(query.up_to)
+        values = {"families": families, "up_to": up_to}
+        return Statement("sizes_of_families", values, convert)
+
+    def _outlines(self, query: Outlines) -> Statement[Page[Outline]]:
+        def convert(rows: list[Row]) -> Page[Outline]:
+            items = tuple(map(self._outline, rows))
+            return Page(items, items[-1].seq if _is_full(items, query.limit) else None)
+
+        values = {
+            "family": query.family,
+            "thread": query.thread,
+            "after": query.after,
+            "limit": query.limit,
+        }
+        return Statement("outlines", values, convert)
+
+    def _outline(self, row: Row) -> Outline:
+        c = self._codec.checkpoint(row)  # it compares the checksum
+        parent: int | None = row[PARENT]
+        marks = c.label is not None, bool(c.tags)
+        return Outline(c.seq, parent, c.thread_number, c.saved_at, *marks, c.runs)
+
+    def _numbered_saves(self, query: NumberedSaves) -> Statement[Page[Checkpoint]]:
+        numbers = self._numbers(query.numbers)
+        values = {"family": query.family, "numbers": numbers}
+        return self._listing("saves_by_number", values, None)
 
 
 def _number(rows: list[Row]) -> Page[int]:

@@ -148,6 +148,12 @@ where family = :family and seq > :after and seq < :before
 order by seq
 limit :limit
 
+-- name: outlines
+select {checkpoint_full} from hf.checkpoint_full
+where family = :family and thread = :thread and seq > :after
+order by seq
+limit :limit
+
 -- name: labelled
 select {checkpoint_full} from hf.checkpoint_full
 where family = :family and label = :mark and seq < :before
@@ -184,11 +190,11 @@ where t.number between :first and :last and t.head is not null
         select 1 from hf.checkpoint c where c.family = t.family and c.seq = t.head)
 order by t.number
 
+-- name: count_saved
+select count(*) from hf.checkpoint where family = :family and seq <= :up_to
+
 -- name: count_checkpoints
 select count(*) from hf.checkpoint
-
--- name: count_segments
-select coalesce(sum(count), 0) from hf.segment
 
 -- name: setting
 select value from hf.setting where name = :name

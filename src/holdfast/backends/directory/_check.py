@@ -8,7 +8,7 @@ from itertools import zip_longest
 import apsw
 import msgspec
 
-from holdfast._port import Inspection, Place, Portion, Rescued
+from holdfast._port import HeadId, Inspection, Place, Portion, Rescued
 from holdfast._values.records import Checkpoint, Entry, Run, Segment, ThreadRecord
 from holdfast.backends.directory import _catalog
 from holdfast.backends.directory._catalog import FileProblem, IndexedFile
@@ -29,9 +29,15 @@ class FolderInspection:
     def __init__(self, index: Inspection, problems: Sequence[FileProblem]) -> None:
         self._index = index
         self._problems = problems
+        self.moment = index.moment
 
-    async def rescue(self) -> Rescued:
-        rescued = await self._index.rescue()
+    async def families(
+        self, numbers: Sequence[int], *, heads_only: bool = False
+    ) -> Rescued:
+        found = await self._index.families(numbers, heads_only=heads_only)
+        return self._rescued(found)
+
+    def _rescued(self, rescued: Rescued) -> Rescued:
         found = (f"{problem.name}: {problem.what}" for problem in self._problems)
         return msgspec.structs.replace(rescued, damage=(*rescued.damage, *found))
 
@@ -44,6 +50,12 @@ class FolderInspection:
 
     async def checkpoints(self, after: Place) -> Portion[Checkpoint]:
         return await self._index.checkpoints(after)
+
+    async def saves(self, after: Place) -> Portion[Checkpoint]:
+        return await self._index.saves(after)
+
+    async def heads(self, after: Place) -> Portion[HeadId]:
+        return await self._index.heads(after)
 
     async def entries(self, after: Place) -> Portion[Entry]:
         return await self._index.entries(after)
@@ -62,8 +74,14 @@ class FolderInspection:
     async def count_checkpoints(self) -> int:
         return await self._index.count_checkpoints()
 
-    async def count_segments(self) -> int:
-        return await self._index.count_segments()
+    async def count_saved(self, family: int, up_to: int) -> int:
+        return await self._index.count_saved(family, up_to)
+
+    async def count_segments(self, families: Sequence[int]) -> list[int]:
+        return await self._index.count_segments(families)
+
+    async def count_strays(self) -> int:
+        return await self._index.count_strays()
 
     async def close(self) -> None:
         await self._index.close()

@@ -15,12 +15,15 @@ from holdfast._port import (
     Entries,
     FamilyEntries,
     FamilySaves,
+    FamilySizes,
     FamilyThreads,
     Key,
     LineLength,
     Marked,
     Matches,
     Moves,
+    NumberedSaves,
+    Outlines,
     Prune,
     Query,
     Saves,
@@ -92,10 +95,11 @@ def of_query(query: Query[Any]) -> FolderScope:
         return thread(query.thread)
     if isinstance(query, CheckpointEntries):
         return family(query.thread.family)
-    if isinstance(query, FamilySaves | FamilyThreads):
+    if isinstance(query, FamilySaves | FamilySizes | FamilyThreads):
         return FolderScope(families=frozenset(query.families))
-    if isinstance(query, FamilyEntries | Saves | Marked | Matches | Threads):
-        return EVERYTHING if query.family is None else family(query.family)
+    by_family = FamilyEntries | Marked | Matches | NumberedSaves | Outlines | Saves
+    if isinstance(query, by_family | Threads) and query.family is not None:
+        return family(query.family)
     return EVERYTHING
 
 

@@ -23,6 +23,9 @@ PART = 4 << 20
 
 async def adopt(db: Statements, adoption: Adoption) -> None:
     """Insert what is not there yet, with the numbers it had."""
+    if adoption.anew:
+        await db.rows("drop_segments", family=adoption.family)
+        await db.rows("drop_checkpoints", family=adoption.family)
     await _insert(db, adoption)
     await _pass_numbers(db, adoption)
     # What is new may have changed before what is indexed already.
@@ -96,5 +99,5 @@ async def _pass_numbers(db: Statements, adoption: Adoption) -> None:
         *(move.seq for move in adoption.moves),
     ]
     if taken:
-        highest = max(thread.number for thread in adoption.threads)
+        highest = max((thread.number for thread in adoption.threads), default=1)
         await db.rows("pass_numbers", seq=max(taken), number=highest)

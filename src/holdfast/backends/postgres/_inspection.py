@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import Any
 
-from msgspec.structs import replace
-
-from holdfast._port import Place, Portion, Rescued
+from holdfast._port import HeadId, Place, Portion, Rescued
 from holdfast._values.records import Checkpoint, Entry, Run, Segment, ThreadRecord
 from holdfast.backends._sql.inspection import (
     CHECKPOINT_THREAD,
@@ -39,16 +37,19 @@ class PostgresInspection:
     ) -> None:
         self._db = db
         self._give_back = give_back
-        self._rescue = Rescue(CODEC, self._rows)
+        self._rescue = Rescue(CODEC, self._family_rows)
 
-    async def rescue(self) -> Rescued:
-        found = await self._rescue.records()
-        orphans = {seq for (seq,) in await self._rows("rescue_orphans")}
-        checkpoints = tuple(
-            replace(c, parent=None) if c.seq in orphans else c
-            for c in found.checkpoints
-        )
-        return replace(found, checkpoints=checkpoints)
+    @contextlib.asynccontextmanager
+    async def moment(self) -> AsyncGenerator[None]:
+        yield  # all of it is of one moment
+
+    async def families(
+        self, numbers: Sequence[int], *, heads_only: bool = False
+    ) -> Rescued:
+        return await self._rescue.families(numbers, heads_only=heads_only)
+
+    async def _family_rows(self, name: str, numbers: Sequence[int]) -> list[Row]:
+        return await self._rows(name, families=int8s(numbers))
 
     async def threads(self, after: Place) -> Portion[ThreadRecord]:
         values = {"after": after.number, "limit": CHUNK}
@@ -64,6 +65,19 @@ class PostgresInspection:
         names = await self._names({row[CHECKPOINT_THREAD] for row in found})
         end = _end(found, lambda row: Place(row[FAMILY], row[THREAD], row[SEQ]))
         return self._rescue.portion(self._rescue.checkpoints(found, names), end)
+
+    async def saves(self, after: Place) -> Portion[Checkpoint]:
+        values = {"after": after.number, "limit": CHUNK}
+        found = await self._rows("portion_of_saves", **values)
+        names = await self._names({row[CHECKPOINT_THREAD] for row in found})
+        end = _end(found, lambda row: Place(number=row[SEQ]))
+        return self._rescue.portion(self._rescue.checkpoints(found, names), end)
+
+    async def heads(self, after: Place) -> Portion[HeadId]:
+        values = {"after": after.number, "limit": CHUNK}
+        found = await self._rows("portion_of_heads", **values)
+        end = _end(found, lambda row: Place(number=row[0]))
+        return self._rescue.portion(tuple(HeadId(*row[1:]) for row in found), end)
 
     async def entries(self, after: Place) -> Portion[Entry]:
         values = {"after": after.number, "limit": CHUNK}
@@ -102,8 +116,16 @@ class PostgresInspection:
         [(count,)] = await self._rows("count_checkpoints")
         return int(count)
 
-    async def count_segments(self) -> int:
-        [(count,)] = await self._rows("count_segments")
+    async def count_saved(self, family: int, up_to: int) -> int:
+        [(count,)] = await self._rows("count_saved", family=family, up_to=up_to)
+        return int(count)
+
+    async def count_segments(self, families: Sequence[int]) -> list[int]:
+        found = await self._rows("count_segments", families=int8s(families))
+        return [count for (count,) in found]
+
+    async def count_strays(self) -> int:
+        [(count,)] = await self._rows("count_strays")
         return int(count)
 
     async def close(self) -> None:

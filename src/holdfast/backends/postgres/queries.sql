@@ -366,6 +366,16 @@ select {checkpoint_full} from hf.checkpoint_full
 where family = any(:families::bigint[])
 order by seq
 
+-- name: sizes_of_families
+select family, count(*) from hf.checkpoint
+where family = any(:families::bigint[]) and seq <= :up_to
+group by family
+
+-- name: saves_by_number
+select {checkpoint_full} from hf.checkpoint_full
+where family = :family and seq = any(:numbers::bigint[])
+order by seq
+
 -- name: plan_is_stale
 select exists (
     select 1 from hf.thread
@@ -502,34 +512,65 @@ limit :limit
 -- name: portion_of_entries
 select {entry} from hf.journal where seq > :after order by seq limit :limit
 
+-- name: count_segments
+select coalesce(sum(s.count), 0)::bigint
+from unnest(:families::bigint[]) with ordinality f (family, place)
+left join hf.segment s on s.family = f.family
+group by f.place
+order by f.place
+
+-- name: count_strays
+select coalesce(sum(s.count), 0)::bigint from hf.segment s
+where not exists (select 1 from hf.checkpoint c where c.family = s.family)
+
 -- name: headed_by
 select name from hf.thread where head = any(:lost::bigint[])
 
 -- name: names_of
 select number, name from hf.thread where number = any(:numbers::bigint[])
 
--- name: rescue_threads
-select {thread} from hf.thread order by number
+-- name: portion_of_saves
+select {checkpoint_full} from hf.checkpoint_full
+where seq > :after
+order by seq
+limit :limit
 
--- name: rescue_checkpoints
-select {checkpoint_full} from hf.checkpoint_full order by seq
+-- name: portion_of_heads
+select t.number, t.name, t.family, c.id
+from hf.thread t join hf.checkpoint c on c.family = t.family and c.seq = t.head
+where t.number > :after and t.deleted_at is null
+order by t.number
+limit :limit
 
--- name: rescue_orphans
--- Checkpoints whose parent is gone.
-select c.seq
-from hf.checkpoint c left join hf.checkpoint p on p.family = c.family and p.seq = c.parent
-where c.parent is not null and p.seq is null
+-- name: rescue_family_threads
+select {thread} from hf.thread
+where family = any(:families::bigint[])
+order by number
 
--- name: rescue_entries
-select {entry} from hf.journal order by seq
+-- name: rescue_family_checkpoints
+select {checkpoint_full} from hf.checkpoint_full
+where family = any(:families::bigint[])
+order by seq
 
--- name: rescue_moves
+-- name: rescue_family_heads
+select {checkpoint_full} from hf.checkpoint_full
+where family = any(:families::bigint[]) and (family, seq) in (
+    select t.family, t.head from hf.thread t where t.family = any(:families::bigint[]))
+order by seq
+
+-- name: rescue_family_entries
+select {entry} from hf.journal
+where family = any(:families::bigint[])
+order by seq
+
+-- name: rescue_family_moves
 select m.seq, o.name, m.kind, s.id, t.id, m.moved_at
 from hf.move m
 join hf.thread o on o.family = m.family and o.number = m.thread
     and o.deleted_at is null
 left join hf.checkpoint s on s.family = m.family and s.seq = m.source
 left join hf.checkpoint t on t.family = m.family and t.seq = m.target
+where m.family = any(:families::bigint[])
 order by m.seq
 
 -- name: adopt_directory
@@ -556,6 +597,12 @@ where coalesce((
     order by b.number desc
     limit 1), 0) <= s.number
 on conflict (family, number) do nothing
+
+-- name: drop_segments
+delete from hf.segment where family = :family
+
+-- name: drop_checkpoints
+delete from hf.checkpoint where family = :family
 
 -- name: adopt_move
 insert into hf.move (family, seq, thread, kind, source, target, moved_at)

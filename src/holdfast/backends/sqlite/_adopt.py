@@ -12,9 +12,15 @@ from holdfast.backends.sqlite._statements import QUERIES, row, rows
 from holdfast.backends.sqlite._write import next_seq
 from holdfast.errors import Conflict
 
+LAST_NUMBER = 0xFFFF_FFFF
+
 
 def adopt(db: apsw.Connection, adoption: Adoption) -> None:
     """Insert what is not there yet, with the numbers it had."""
+    if adoption.anew:
+        first = adoption.family << 32
+        rows(db, "delete_segments", first=first, last=first | LAST_NUMBER)
+        rows(db, "delete_family_checkpoints", family=adoption.family)
     _insert(db, adoption)
     # What is new may have changed before what is indexed already.
     reset_search(db)

@@ -107,7 +107,7 @@ class Wreck(SqliteBackend):
         with self._reading() as db, translated(self.path):
             rows(db, "last_thread")
             rows(db, "last_checkpoint")
-            rows(db, "count_segments")  # refused if the format is an older one
+            rows(db, "count_strays")  # refused if the format is an older one
 
     async def close(self) -> None:
         await super().close()

@@ -1,15 +1,29 @@
-"""Reading a damaged file: one consistent view, row by row where it must be."""
+"""Reading a damaged file in short views, row by row where it must be."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Callable,
+    Collection,
+    Generator,
+    Iterator,
+    Sequence,
+)
+from contextlib import asynccontextmanager, contextmanager
 
 import apsw
+from msgspec.structs import replace
 
-from holdfast._port import Place, Portion, Rescued
+from holdfast._port import HeadId, Place, Portion, Rescued
 from holdfast._values.records import Checkpoint, Entry, Run, Segment, ThreadRecord
-from holdfast.backends._sql.inspection import ENTRY_THREAD, Rescue, sound_segments
+from holdfast.backends._sql.inspection import (
+    CHECKPOINT_THREAD,
+    ENTRY_THREAD,
+    Rescue,
+    sound_segments,
+)
 from holdfast.backends._sql.rows import Row
 from holdfast.backends.sqlite._rows import CODEC
 from holdfast.backends.sqlite._statements import rows
@@ -27,7 +41,11 @@ _LAST = {
 
 class SqliteInspection:
     """Ignores page checksums where rows have their own, so that one bad page costs only
-    its bad rows. Rows of threads have none: they are trusted if their page is right."""
+    its bad rows. Rows of threads have none: they are trusted if their page is right.
+
+    Each request is one short transaction: as long as one lasts, the log of a file that
+    is written to cannot begin anew.
+    """
 
     def __init__(
         self,
@@ -42,34 +60,82 @@ class SqliteInspection:
         self._checks_pages = private and checks_pages
         self._on_close = on_close
         self._rescue = Rescue(CODEC, self._fetch)
-        if private:
-            db.execute("begin")
 
-    async def rescue(self) -> Rescued:
-        return await self._rescue.records()
+    @asynccontextmanager
+    async def moment(self) -> AsyncGenerator[None]:
+        with self._view():
+            yield
+
+    @contextmanager
+    def _view(self) -> Generator[None]:
+        """One transaction, unless there is one; a database in memory has no other."""
+        if not self._private or self._db.in_transaction:
+            yield
+            return
+        self._db.execute("begin")
+        try:
+            yield
+        finally:
+            if self._db.in_transaction:  # SQLite ends it itself if a page is bad
+                self._db.execute("rollback")
+
+    async def families(
+        self, numbers: Sequence[int], *, heads_only: bool = False
+    ) -> Rescued:
+        with self._view():
+            return await self._rescue.families(numbers, heads_only=heads_only)
+
+    async def _fetch(self, query: str, numbers: Sequence[int]) -> list[Row]:
+        self._verify_pages(True)
+        try:
+            return rows(self._db, query, families=json.dumps([*numbers]))
+        except (apsw.Error, UnicodeDecodeError) as error:
+            self._rescue.damage.append(f"{query}: {error}")
+            return []
 
     async def threads(self, after: Place) -> Portion[ThreadRecord]:
-        self._verify_pages(True)
-        first, last, end = self._range("rescue_threads", after)
-        found = self._rows_between("rescue_threads", first, last)
-        self._verify_pages(False)
-        lost = self._rows_between("lost_heads", first, last)
+        with self._view():
+            self._verify_pages(True)
+            first, last, end = self._range("rescue_threads", after)
+            found = self._rows_between("rescue_threads", first, last)
+            self._verify_pages(False)
+            lost = self._rows_between("lost_heads", first, last)
         return self._rescue.portion(self._rescue.threads(found, lost), end)
 
     async def checkpoints(self, after: Place) -> Portion[Checkpoint]:
-        self._verify_pages(True)
-        places = self._places(after)
-        names = self._names({place.thread for place in places})
-        self._verify_pages(False)
-        rows_ = self._checkpoint_rows([place.number for place in places])
+        with self._view():
+            self._verify_pages(True)
+            places = self._places(after)
+            names = self._names({place.thread for place in places})
+            self._verify_pages(False)
+            rows_ = self._checkpoint_rows([place.number for place in places])
         found = self._rescue.checkpoints(rows_, names)
-        return self._rescue.portion(found, places[-1] if places else None)
+        # Not until nothing is left: others may save as fast as this is read.
+        end = places[-1] if len(places) == CHUNK else None
+        return self._rescue.portion(found, end)
+
+    async def saves(self, after: Place) -> Portion[Checkpoint]:
+        with self._view():
+            self._verify_pages(False)
+            first, last, end = self._range("rescue_checkpoints", after)
+            found = self._rows_between("rescue_checkpoints", first, last)
+            self._verify_pages(True)
+            names = self._names({row[CHECKPOINT_THREAD] for row in found})
+        return self._rescue.portion(self._rescue.checkpoints(found, names), end)
+
+    async def heads(self, after: Place) -> Portion[HeadId]:
+        with self._view():
+            first, last, end = self._range("rescue_threads", after)
+            found = self._rows_between("head_ids", first, last)
+        portion = self._rescue.portion(tuple(HeadId(*row) for row in found), end)
+        return replace(portion, damage=())
 
     async def entries(self, after: Place) -> Portion[Entry]:
-        first, last, end = self._range("rescue_entries", after)
-        self._verify_pages(False)
-        found = self._rows_between("rescue_entries", first, last)
-        names = self._names({row[ENTRY_THREAD] for row in found})
+        with self._view():
+            first, last, end = self._range("rescue_entries", after)
+            self._verify_pages(False)
+            found = self._rows_between("rescue_entries", first, last)
+            names = self._names({row[ENTRY_THREAD] for row in found})
         entries = self._rescue.entries(found, names)
         if end is None:
             for _ in self._all("rescue_moves"):
@@ -109,12 +175,16 @@ class SqliteInspection:
             return []
         return [Place(*key) for key in keys]
 
-    def _names(self, numbers: set[int]) -> list[Row]:
+    def _names(self, numbers: Collection[int]) -> list[Row]:
+        """Their names, halved wherever SQLite cannot read all of them."""
         try:
             return rows(self._db, "names_of", numbers=json.dumps([*numbers]))
-        except apsw.Error as error:
-            self._rescue.damage.append(f"names of threads: {error}")
-            return []
+        except (apsw.Error, UnicodeDecodeError) as error:
+            if len(numbers) == 1:
+                self._rescue.damage.append(f"the name of thread {numbers}: {error}")
+                return []
+        middle, parts = len(numbers) // 2, sorted(numbers)
+        return self._names(parts[:middle]) + self._names(parts[middle:])
 
     def _checkpoint_rows(self, keys: list[int]) -> list[Row]:
         """Their rows, halved wherever SQLite cannot read all of them."""
@@ -132,7 +202,8 @@ class SqliteInspection:
     async def segments(
         self, wanted: Sequence[tuple[int, Run]]
     ) -> list[list[Segment | None]]:
-        return [self._segments(family, run) for family, run in wanted]
+        with self._view():
+            return [self._segments(family, run) for family, run in wanted]
 
     def _segments(self, family: int, run: Run) -> list[Segment | None]:
         first, last = family << 32 | run.first, family << 32 | run.last
@@ -142,12 +213,22 @@ class SqliteInspection:
     async def count_checkpoints(self) -> int:
         return self._count("count_checkpoints")
 
-    async def count_segments(self) -> int:
-        return self._count("count_segments")
+    async def count_saved(self, family: int, up_to: int) -> int:
+        return self._count("count_saved", family=family, up_to=up_to)
 
-    def _count(self, query: str) -> int:
+    async def count_segments(self, families: Sequence[int]) -> list[int]:
         try:
-            [(count,)] = rows(self._db, query)
+            found = rows(self._db, "count_segments", families=json.dumps([*families]))
+        except apsw.Error:
+            return [0] * len(families)
+        return [count for (count,) in found]
+
+    async def count_strays(self) -> int:
+        return self._count("count_strays")
+
+    def _count(self, query: str, **values: int) -> int:
+        try:
+            [(count,)] = rows(self._db, query, **values)
         except apsw.Error:
             return 0
         return int(count)
@@ -156,9 +237,6 @@ class SqliteInspection:
         if self._private:
             self._db.close()
         self._on_close()
-
-    async def _fetch(self, query: str) -> Iterator[Row]:
-        return self._all(query)
 
     def _all(self, query: str) -> Iterator[Row]:
         self._verify_pages(query == "rescue_threads")

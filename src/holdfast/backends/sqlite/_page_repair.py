@@ -260,7 +260,8 @@ async def _segments(
             if None in found:
                 return f"segments of family {family} are lost"
             count += len(found)
-    if count != await inspection.count_segments():
+    stored = sum(await inspection.count_segments(list(used)))
+    if count != stored + await inspection.count_strays():
         return "there are segments that no checkpoint uses"
     return None
 

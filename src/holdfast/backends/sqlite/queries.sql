@@ -278,6 +278,16 @@ select {checkpoint_full} from checkpoint_full
 where family in (select value from json_each(:families))
 order by seq
 
+-- name: sizes_of_families
+select family, count(*) from checkpoint
+where family in (select value from json_each(:families)) and seq <= :up_to
+group by family
+
+-- name: saves_by_number
+select {checkpoint_full} from checkpoint_full
+where seq in (select value from json_each(:numbers)) and family = :family
+order by seq
+
 -- name: plan_is_stale
 select exists (
     select 1 from thread
@@ -403,6 +413,46 @@ where m.seq between :first and :last
 order by m.seq
 limit :last - :first + 1
 
+-- name: head_ids
+select t.name, t.family, c.id
+from thread t cross join checkpoint c on c.seq = t.head
+where t.number between :first and :last and t.deleted_at is null
+order by t.number
+
+-- name: rescue_family_threads
+select {thread} from thread
+where family in (select value from json_each(:families))
+order by number
+
+-- name: rescue_family_checkpoints
+select null, p.id, {c.checkpoint}
+from checkpoint c left join checkpoint p on p.seq = c.parent
+where c.family in (select value from json_each(:families))
+order by c.seq
+
+-- name: rescue_family_heads
+select null, p.id, {c.checkpoint}
+from thread t
+cross join checkpoint c on c.seq = t.head
+left join checkpoint p on p.seq = c.parent
+where t.family in (select value from json_each(:families))
+order by c.seq
+
+-- name: rescue_family_entries
+select {j.entry}
+from thread t cross join journal j on j.thread = t.number
+where t.family in (select value from json_each(:families))
+order by j.seq
+
+-- name: rescue_family_moves
+select m.seq, o.name, m.kind, s.id, t.id, m.moved_at
+from thread o
+cross join move m on m.thread = o.number
+left join checkpoint s on s.seq = m.source
+left join checkpoint t on t.seq = m.target
+where o.family in (select value from json_each(:families)) and o.deleted_at is null
+order by m.seq
+
 -- name: keys_in_thread
 -- Of the index alone, whose pages have checksums.
 select family, thread, seq from checkpoint
@@ -422,6 +472,30 @@ from json_each(:keys) k
 join checkpoint c on c.seq = k.value
 left join checkpoint p on p.seq = c.parent
 order by k.key
+
+-- name: count_segments
+select (
+    select coalesce(sum(count), 0) from segment
+    where key between f.value << 32 and f.value << 32 | 4294967295)
+from json_each(:families) f
+order by f.key
+
+-- name: count_strays
+-- From family to family by the key: it reads one segment of each.
+with recursive stored (family) as (
+    select min(key) >> 32 from segment
+    union all
+    select (
+        select min(key) >> 32 from segment
+        where key > stored.family << 32 | 4294967295)
+    from stored where stored.family is not null
+)
+select coalesce(sum((
+    select coalesce(sum(count), 0) from segment
+    where key between stored.family << 32 and stored.family << 32 | 4294967295)), 0)
+from stored
+where stored.family is not null
+    and not exists (select 1 from checkpoint where family = stored.family)
 
 -- name: headed_by
 select name from thread where head in (select value from json_each(:lost))
