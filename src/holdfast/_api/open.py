@@ -6,11 +6,17 @@ import os
 from collections.abc import Callable, Generator
 from typing import Any, Unpack
 
-from holdfast._api.options import OpenOptions, open_context, open_damaged
+from holdfast._api.options import (
+    OpenOptions,
+    make_ready,
+    open_context,
+    open_damaged,
+)
 from holdfast._api.store import AsyncStore, Store
 from holdfast._engine.context import Context
 from holdfast._engine.upkeep.salvage import Salvaged
 from holdfast._port import run
+from holdfast._values.caller_key import CallerKey
 
 
 def open(url: str | os.PathLike[str], **options: Unpack[OpenOptions]) -> Store:  # noqa: A001
@@ -31,6 +37,9 @@ def open(url: str | os.PathLike[str], **options: Unpack[OpenOptions]) -> Store: 
     - ``telemetry``: whether operations make spans and metrics of OpenTelemetry (extra
       ``otel``), or a `holdfast.telemetry.Telemetry` with providers for them. By default
       they do if the program has set a provider of tracers.
+    - ``key``: encrypts everything (extra ``keys``). 32 bytes, a passphrase, the path
+      of a key file as a `pathlib.Path`, or an object with ``wrap`` and ``unwrap``, such
+      as a KMS. A store is encrypted from its beginning on or not at all.
     - ``clock`` gives microseconds UTC, ``new_id`` ids of checkpoints.
     - ``schema``: where the tables are in PostgreSQL, ``"holdfast"``; ``pool``: the
       least and the most connections, ``(1, 10)``; ``partitions``: into how many parts
@@ -45,17 +54,20 @@ def open_async(url: str | os.PathLike[str], **options: Unpack[OpenOptions]) -> O
     return Opening(lambda: open_context(url, options, native=True))
 
 
-def salvage(url: str | os.PathLike[str], to: str) -> Salvaged:
+def salvage(
+    url: str | os.PathLike[str], to: str, *, key: CallerKey | None = None
+) -> Salvaged:
     """Copy everything that can still be read of a store into a new one.
 
-    As `Store.salvage`, and also for a file that is too damaged to be opened.
+    As `Store.salvage`, and also for a file that is too damaged to be opened. The copy
+    of an encrypted store has the same ``key``.
     """
-    with _ready(open_damaged(url)) as store:
+    with _ready(open_damaged(url, key)) as store:
         return store.salvage(to)
 
 
 def _ready(context: Context) -> Store:
-    run(context.backend.ready())
+    run(make_ready(context))
     return Store(context)
 
 
@@ -82,7 +94,7 @@ class Opening:
 
         context = await asyncio.to_thread(self._make)
         if context.backend.blocking:
-            await asyncio.to_thread(run, context.backend.ready())
+            await asyncio.to_thread(run, make_ready(context))
         else:
-            await context.backend.ready()
+            await make_ready(context)
         return AsyncStore(context)

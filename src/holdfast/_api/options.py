@@ -10,15 +10,22 @@ from typing import Any, Literal, TypedDict, cast
 from msgspec.structs import replace
 
 from holdfast._api.address import open_backend, open_damaged_backend, store_address
-from holdfast._api.plugins import Telemetry, find_telemetry
+from holdfast._api.plugins import Telemetry, encrypted, find_telemetry
 from holdfast._engine.cache import Cache
 from holdfast._engine.context import Context
 from holdfast._engine.packing import Packer
 from holdfast._engine.upkeep.prune import Housekeeping
-from holdfast._port import Backend
+from holdfast._port import KEYS, Backend, run
+from holdfast._values.caller_key import CallerKey, checked_key
 from holdfast._values.clock import now, uuid7
 from holdfast._values.reference import checked_id
-from holdfast.errors import Conflict, Corrupt, FormatMismatch, Unstorable
+from holdfast.errors import (
+    Conflict,
+    Corrupt,
+    FormatMismatch,
+    Unstorable,
+    Unsupported,
+)
 from holdfast.retention import Retention
 
 CACHE_SIZE = 64 << 20
@@ -43,6 +50,7 @@ class OpenOptions(TypedDict, total=False):
     partitions: int
     pgbouncer: bool
     telemetry: bool | Telemetry | None
+    key: CallerKey | None
 
 
 def open_context(
@@ -70,6 +78,10 @@ def open_context(
 
 def context_over(backend: Backend, options: OpenOptions) -> Context:
     """The context of the operations, over an open backend."""
+    key, keys = options.get("key"), None
+    if key is not None:
+        read_only = options.get("read_only", False)
+        backend = keys = encrypted(backend, checked_key(key), read_only=read_only)
     policy = options.get("retention")
     every = options.get("prune_every", timedelta(hours=1))
     return Context(
@@ -81,7 +93,23 @@ def context_over(backend: Backend, options: OpenOptions) -> Context:
         after_save=Housekeeping(policy, every // timedelta(microseconds=1))
         if policy
         else None,
+        keys=keys,
     )
+
+
+async def make_ready(context: Context) -> None:
+    """Prepare the backend, and refuse an encrypted store without its key."""
+    backend = context.backend
+    try:
+        await backend.ready()
+        is_closed = context.keys is None and await backend.setting(KEYS) is not None
+    except BaseException:
+        await backend.close()
+        raise
+    if is_closed:
+        await backend.close()
+        text = "the store is encrypted; open it with its key: open(..., key=...)"
+        raise Unsupported(text, code="key_needed")
 
 
 def over(context: Context, connection: object) -> Context:
@@ -97,23 +125,25 @@ def over(context: Context, connection: object) -> Context:
     )
 
 
-def open_new(path: str) -> Context:
-    """Open a store that must not exist yet."""
+def open_new(path: str, like: Context) -> Context:
+    """Open a store that must not exist yet, encrypted if the other one is."""
     if os.path.exists(path.removeprefix("dir:")):
         text = f"{path} exists; choose the name of a new file"
         raise Conflict(text, code="file_exists")
-    return open_context(path, {})
+    context = open_context(path, {"key": like.keys.key if like.keys else None})
+    run(make_ready(context))
+    return context
 
 
-def open_damaged(url: str | os.PathLike[str]) -> Context:
+def open_damaged(url: str | os.PathLike[str], key: CallerKey | None = None) -> Context:
     """Open a store for salvage, also one that is too damaged for `open_context`."""
     try:
-        return open_context(url, {"read_only": True})
+        return open_context(url, {"read_only": True, "key": key})
     except (Corrupt, FormatMismatch):
         backend = open_damaged_backend(url)
         if backend is None:
             raise
-        return context_over(backend, {})
+        return context_over(backend, {"read_only": True, "key": key})
 
 
 def _check(options: OpenOptions) -> None:
@@ -158,6 +188,7 @@ _MEANINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda v: v is None or isinstance(v, bool | Telemetry),
         "True, False or a Telemetry",
     ),
+    "key": (lambda _: True, "a key"),  # the layer checks it, and never shows it
     "clock": (callable, "callable"),
     "new_id": (callable, "callable"),
 }

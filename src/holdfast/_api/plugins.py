@@ -16,7 +16,8 @@ import msgspec
 
 from holdfast._api.keywords import ImportOptions
 from holdfast._engine.context import Context, Observer
-from holdfast._port import Backend
+from holdfast._port import Backend, Encrypted
+from holdfast._values.caller_key import CallerKey
 from holdfast._values.keywords import refuse_unknown
 from holdfast._values.records import Progress
 from holdfast.errors import Unsupported
@@ -38,6 +39,7 @@ _DAMAGED_SQLITE = "holdfast.backends.sqlite._damaged_file:find_wreck"
 _PAGE_CHECKSUMS = "holdfast.backends.sqlite._connection:page_checksums"
 _IMPORT = "holdfast.importers:import_into"
 _TELEMETRY = "holdfast.telemetry._telemetry"
+_ENCRYPTION = "holdfast.keys._layer"
 _LANGGRAPH_IMPORT = "holdfast.adapters.langgraph._import:import_into"
 
 
@@ -73,6 +75,13 @@ def find_telemetry(choice: bool | Telemetry | None) -> Telemetry | None:
     module = import_extra(_TELEMETRY, "telemetry", "otel")
     telemetry: Telemetry = module.default()
     return telemetry
+
+
+def encrypted(backend: Backend, key: CallerKey, *, read_only: bool) -> Encrypted:
+    """A backend whose records are encrypted with a key."""
+    module = import_extra(_ENCRYPTION, "a key", "keys")
+    layer: Encrypted = module.EncryptionLayer(backend, key, read_only=read_only)
+    return layer
 
 
 def _has_tracer_provider() -> bool:

@@ -248,7 +248,8 @@ class Store:
 
     def salvage(self, to: str) -> Salvaged:
         """Copy everything that can still be read into a new store."""
-        return self.runner.run(salvage.salvage, lambda: open_new(to))
+        like = self.runner.context
+        return self.runner.run(salvage.salvage, lambda: open_new(to, like))
 
     def import_from(
         self, path: str | os.PathLike[str], **options: Unpack[ImportOptions]
@@ -451,7 +452,8 @@ class AsyncStore:
         return await self.runner.run(verify.verify, quick=quick, progress=progress)
 
     async def salvage(self, to: str) -> Salvaged:
-        return await self.runner.run(salvage.salvage, lambda: open_new(to))
+        like = self.runner.context
+        return await self.runner.run(salvage.salvage, lambda: open_new(to, like))
 
     async def import_from(
         self, path: str | os.PathLike[str], **options: Unpack[ImportOptions]

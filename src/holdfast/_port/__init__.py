@@ -1,8 +1,10 @@
 """The port: what the engine asks of a storage technology, as values and verbs."""
 
 from holdfast._port.backend import (
+    KEYS,
     Backend,
     BlockingBackend,
+    Encrypted,
     Facts,
     Inspection,
     Place,
@@ -74,6 +76,7 @@ from holdfast._port.writes import (
 )
 
 __all__ = [
+    "KEYS",
     "NEW_THREAD",
     "Admission",
     "Adoption",
@@ -85,6 +88,7 @@ __all__ = [
     "CheckpointEntries",
     "CheckpointKey",
     "Details",
+    "Encrypted",
     "Entries",
     "Facts",
     "FamilyEntries",

@@ -104,10 +104,12 @@ class Pruned(msgspec.Struct, frozen=True):
 class Adoption(msgspec.Struct, frozen=True, kw_only=True):
     """Records of one family of another store, with their numbers.
 
-    Segments may come before the records that use them, and in several parts.
+    Segments may come before the records that use them, and in several parts; ``owner``
+    is then the one that `family_owner` gives. Backends need not store it.
     """
 
     family: int
+    owner: str | None = None
     threads: tuple[ThreadRecord, ...] = ()
     checkpoints: tuple[Checkpoint, ...] = ()
     entries: tuple[Entry, ...] = ()
@@ -135,6 +137,12 @@ class Adoption(msgspec.Struct, frozen=True, kw_only=True):
             entries=tuple(replace(e, seq=seq(e.seq)) for e in self.entries),
             moves=tuple(replace(m, seq=seq(m.seq)) for m in self.moves),
         )
+
+
+def family_owner(threads: Iterable[ThreadRecord]) -> str | None:
+    """The owner of all threads of a family, ``None`` if there are several or none."""
+    owners = {thread.owner for thread in threads if thread.deleted_at is None}
+    return owners.pop() if len(owners) == 1 else None
 
 
 def _moved(checkpoint: Checkpoint, seq: Renumber, number: Renumber) -> Checkpoint:

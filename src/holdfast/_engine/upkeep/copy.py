@@ -9,6 +9,7 @@ import msgspec
 from holdfast._engine.context import Context
 from holdfast._engine.threads.removal import by_family
 from holdfast._port import Adoption, Inspection, Rescued
+from holdfast._port.plans import family_owner
 from holdfast._port.removal import merged
 from holdfast._values.records import (
     Checkpoint,
@@ -143,7 +144,9 @@ class _StoreCopy:
         parts = await self.source.packer.unpack(stored)
         plain = [Segment(s.number, d) for s, d in zip(stored, parts, strict=True)]
         packed = await self.target.packer.pack(plain)
-        await self.target.backend.adopt(Adoption(family=family, segments=packed))
+        owner = family_owner(self.threads[family])
+        adoption = Adoption(family=family, owner=owner, segments=packed)
+        await self.target.backend.adopt(adoption)
         self.segments += len(packed)
 
 

@@ -247,9 +247,13 @@ class DirectoryBackend:
 
     # --- lifecycle --------------------------------------------------------------------
 
-    async def setting(self, name: str, value: bytes | None = None) -> bytes | None:
+    async def setting(
+        self, name: str, value: bytes | None = None, *, replace: bool = False
+    ) -> bytes | None:
         scope = _scope.family(0)
-        return await self._answer(scope, lambda: self._sql.setting(name, value))
+        return await self._answer(
+            scope, lambda: self._sql.setting(name, value, replace=replace)
+        )
 
     async def facts(self) -> Facts:
         facts = await self._answer(EVERYTHING, self._sql.facts)

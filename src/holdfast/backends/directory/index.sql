@@ -127,6 +127,10 @@ create temp trigger setting_made after insert on main.setting begin
     insert into touched (what, key, family, how) values ('setting', new.name, 0, 'made');
 end;
 
+create temp trigger setting_changed after update on main.setting begin
+    insert into touched (what, key, family, how) values ('setting', new.name, 0, 'made');
+end;
+
 -- name: forget_touched
 delete from touched
 

@@ -1,0 +1,138 @@
+"""The view of an encrypted store that may be damaged."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from holdfast._port import Inspection, Place, Portion, Rescued
+from holdfast._values.records import Checkpoint, Entry, Run, Segment, ThreadRecord
+from holdfast.errors import Corrupt
+from holdfast.keys._ciphers import MissingKeyError
+from holdfast.keys._records import Records
+
+R = TypeVar("R")
+
+
+class EncryptedInspection:
+    """The view of `Backend.inspect`, decrypted.
+
+    What cannot be decrypted is reported as damage, like what cannot be read.
+    """
+
+    def __init__(self, inspection: Inspection, records: Records) -> None:
+        self._inspection = inspection
+        self._records = Records(records.ring, lenient=True)
+
+    async def rescue(self) -> Rescued:
+        found = await self._inspection.rescue()
+        damage = [*found.damage]
+        checkpoints = tuple([r async for r in self._shown(found.checkpoints, damage)])
+        heads = {checkpoint.seq: checkpoint for checkpoint in checkpoints}
+        return Rescued(
+            tuple([await self._thread(t, heads, damage) for t in found.threads]),
+            checkpoints,
+            tuple([r async for r in self._shown(found.entries, damage)]),
+            tuple([r async for r in self._shown(found.moves, damage)]),
+            tuple(damage),
+        )
+
+    async def _thread(
+        self, thread: ThreadRecord, heads: dict[int, Checkpoint], damage: list[str]
+    ) -> ThreadRecord:
+        head = thread.head and heads.get(thread.head.seq)
+        if thread.head and not head:
+            damage.append(f"the head of thread {thread.id!r} is damaged or missing")
+        try:
+            shown = await self._attempt(replace(thread, head=None))
+            return replace(shown, head=head)
+        except Corrupt as error:
+            damage.append(str(error))
+            return replace(
+                thread,
+                id=self._records.show(thread.id, "thread"),
+                kind="thread",
+                owner=None,
+                agent=None,
+                forked_from=None,
+                head=head,
+                encoded_metadata=b"",
+            )
+
+    async def threads(self, after: Place) -> Portion[ThreadRecord]:
+        return await self._portion(await self._inspection.threads(after))
+
+    async def checkpoints(self, after: Place) -> Portion[Checkpoint]:
+        return await self._portion(await self._inspection.checkpoints(after))
+
+    async def entries(self, after: Place) -> Portion[Entry]:
+        return await self._portion(await self._inspection.entries(after))
+
+    async def _portion(self, portion: Portion[R]) -> Portion[R]:
+        damage = [*portion.damage]
+        records = tuple([r async for r in self._shown(portion.records, damage)])
+        lost = _numbers(portion.records) - _numbers(records)
+        return Portion(
+            records, tuple(damage), (*portion.lost, *sorted(lost)), portion.end
+        )
+
+    async def headed_by(self, lost: Sequence[int]) -> list[str]:
+        names = await self._inspection.headed_by(lost)
+        return [self._records.show(name, "thread") for name in names]
+
+    async def checkpoint(self, family: int, id_: str) -> Checkpoint | None:
+        found = await self._inspection.checkpoint(family, id_)
+        if found is None:
+            return None
+        return next(iter([r async for r in self._shown([found], [])]), None)
+
+    async def segments(
+        self, wanted: Sequence[tuple[int, Run]]
+    ) -> list[list[Segment | None]]:
+        found = await self._inspection.segments(wanted)
+        return [
+            [segment and await self._segment(segment, family) for segment in run]
+            for (family, _), run in zip(wanted, found, strict=True)
+        ]
+
+    async def _segment(self, segment: Segment, number: int) -> Segment | None:
+        family = self._records.families.get(number)
+        if family is None:  # none of its checkpoints could be read
+            return None
+        show = self._records.show_segment
+        try:
+            return await self._loaded(lambda: show(segment, family))
+        except Corrupt:
+            return None
+
+    async def count_checkpoints(self) -> int:
+        return await self._inspection.count_checkpoints()
+
+    async def count_segments(self) -> int:
+        return await self._inspection.count_segments()
+
+    async def close(self) -> None:
+        await self._inspection.close()
+
+    async def _shown(self, records: Iterable[R], damage: list[str]) -> AsyncIterator[R]:
+        for record in records:
+            try:
+                yield await self._attempt(record)
+            except Corrupt as error:
+                damage.append(str(error))
+
+    async def _attempt(self, record: R) -> R:
+        return await self._loaded(lambda: self._records.show_record(record))
+
+    async def _loaded(self, decode: Callable[[], R]) -> R:
+        while True:
+            try:
+                return decode()
+            except MissingKeyError as missing:
+                await self._records.ring.load(missing.id)
+
+
+def _numbers(records: Iterable[object]) -> set[int]:
+    return {record.seq for record in records if isinstance(record, Checkpoint)}
