@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from threading import Lock
 from typing import Final, NamedTuple
@@ -20,7 +21,7 @@ from holdfast.errors import Corrupt
 # How many names, and how many derived keys, are remembered.
 REMEMBERED = 16384
 FORM: Final = b"\x01"
-ID, SESSION, NONCE, TAG = 8, 12, 12, 16
+ID, SESSION, NONCE, TAG = 9, 12, 12, 16
 _KEY_END = len(FORM) + ID
 _SESSION_END = _KEY_END + SESSION
 START = _SESSION_END + NONCE
@@ -78,6 +79,10 @@ class _Session:
         return count.to_bytes(NONCE - CHANCE, "big") + os.urandom(CHANCE)
 
 
+# Stands where no cipher is known yet.
+_UNUSED: Final = AESGCM(bytes(KEY_SIZE))
+
+
 class ContentCipher:
     """AES-256-GCM under keys of several owners, each content bound to its place.
 
@@ -91,14 +96,7 @@ class ContentCipher:
 
     def add(self, key: ContentKey) -> None:
         """Take a key that contents may be encrypted with."""
-        known = self._keys.get(key.id)
-        if known is not None and known.secret != key.secret:
-            self._ciphers = {}  # the owner began anew with another key
         self._keys[key.id] = key
-
-    def find(self, id_: bytes) -> ContentKey | None:
-        """A key that was taken before."""
-        return self._keys.get(id_)
 
     def encode(self, content: bytes, place: bytes, key: ContentKey) -> bytes:
         """What is stored instead of a content that belongs to a place."""
@@ -112,20 +110,47 @@ class ContentCipher:
 
     def decode(self, content: bytes, place: bytes, what: str) -> bytes:
         """The content; `Corrupt` if it was not made for this place with this key."""
-        if content[:1] != FORM or len(content) < OVERHEAD:
-            raise Corrupt(what, "it is not encrypted")
-        head = content[1:_SESSION_END]
-        cipher = self._ciphers.get(head)
-        if cipher is None:
-            key = self._keys.get(head[:ID])
-            if key is None:
-                raise MissingKeyError(head[:ID])
-            cipher = self._derive(head, key)
+        [decoded] = self.decode_each([content], [place], lambda _: what)
+        return decoded
+
+    def decode_each(
+        self,
+        contents: Sequence[bytes],
+        places: Iterable[bytes],
+        what: Callable[[int], str],
+    ) -> list[bytes]:
+        """Several contents with their places; ``what`` names one that is damaged.
+
+        A load has hundreds: those that one session wrote share a cipher.
+        """
+        found: list[bytes] = []
+        known, cipher = b"", _UNUSED
         try:
-            return cipher.decrypt(content[_SESSION_END:START], content[START:], place)
-        except InvalidTag:
-            text = "it was changed, or belongs to another place"
-            raise Corrupt(what, text) from None
+            for content, place in zip(contents, places, strict=True):
+                head = content[:_SESSION_END]
+                if head != known:
+                    known, cipher = head, self._cipher(head)
+                nonce, data = content[_SESSION_END:START], memoryview(content)[START:]
+                found.append(cipher.decrypt(nonce, data, place))
+        except (InvalidTag, ValueError):
+            broken = contents[len(found)]
+            why = "it was changed, or belongs elsewhere"
+            if broken[:1] != FORM or len(broken) < OVERHEAD:
+                why = "it is not encrypted"
+            raise Corrupt(what(len(found)), why) from None
+        return found
+
+    def _cipher(self, head: bytes) -> AESGCM:
+        """The cipher for what begins like this."""
+        if head[:1] != FORM or len(head) < _SESSION_END:
+            raise InvalidTag
+        known = self._ciphers.get(head[1:])
+        if known is not None:
+            return known
+        key = self._keys.get(head[1:_KEY_END])
+        if key is None:
+            raise MissingKeyError(head[1:_KEY_END])
+        return self._derive(head[1:], key)
 
     def key_of(self, content: bytes) -> ContentKey:
         """The key of a content that was decoded before."""
@@ -162,7 +187,7 @@ class NameCipher:
             data = urlsafe_b64decode(text + "=" * (-len(text) % 4))
             name = self._cipher.decrypt(data, [column.encode()]).decode()
         except (ValueError, InvalidTag):
-            mark = ""
+            mark = name = ""
         if mark != MARK:
             raise Corrupt(f"the {column} {hidden!r}", "it is not encrypted")
         return name

@@ -101,9 +101,9 @@ class EncryptedInspection:
         family = self._records.families.get(number)
         if family is None:  # none of its checkpoints could be read
             return None
-        show = self._records.show_segment
+        show = self._records.show_segments
         try:
-            return await self._loaded(lambda: show(segment, family))
+            return (await self._loaded(lambda: show([segment], family)))[0]
         except Corrupt:
             return None
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from copy import copy
 from functools import partial
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from msgspec.structs import replace
 
@@ -322,7 +322,7 @@ class EncryptionLayer(Layer):
     def _check_owner(self, thread: str, owner: str | None, family: Family) -> None:
         """Refuse another owner: if the first one's key is destroyed, all is lost."""
         ring = self.records.ring
-        if family.key.id not in (ring.nobody, ring.key_id(owner)):
+        if not (ring.is_of(family.key, None) or ring.is_of(family.key, owner)):
             raise Unsupported(
                 f"thread {thread!r} is encrypted with the key of its owner; save its"
                 " state to a new thread of the other owner",
@@ -388,26 +388,27 @@ class EncryptionLayer(Layer):
         name = self.records.hide(key.name, "thread")
         return cast("Key[R]", replace(key, name=name))
 
-    async def _shown_record(self, key: Key[R], record: R | None) -> R | None:
+    async def _shown_record(self, key: object, record: R) -> R:
         if isinstance(key, SegmentsKey) and isinstance(record, Pieces):
             family = await self._family(key.family)
-            show = self.records.show_pieces
-            return cast("R", await self._shown(lambda: show(record, family)))
+            pieces = partial(self.records.show_pieces, record, family)
+            return cast("R", await self._shown(pieces))
         return await self._shown(lambda: self.records.show_record(record))
 
     async def segments(self, family: int, runs: Sequence[Run]) -> list[Segment]:
         async with self._errors_shown():
             found = await self.backend.segments(family, runs)
             known = await self._family(family)
-            show = self.records.show_segment
-            return await self._shown(lambda: [show(s, known) for s in found])
+            show = self.records.show_segments
+            return await self._shown(lambda: show(found, known))
 
     async def scan(self, query: Query[R]) -> Page[R]:
         if isinstance(query, Totals):
             return Page(())  # the backend cannot look into manifests
         async with self._errors_shown():
-            if isinstance(query, Threads) and query.prefix:
-                return cast("Page[R]", await self._threads_from(query, query.prefix))
+            asked: Query[Any] = query
+            if isinstance(asked, Threads) and asked.prefix:
+                return cast("Page[R]", await self._threads_from(asked, asked.prefix))
             page = await self.backend.scan(hidden_query(query, self.records))
             shown = await self._shown(lambda: self.records.show_all(page))
         return Page(tuple(filter(wanted_entry(query), shown)), page.cursor)
@@ -490,7 +491,7 @@ class EncryptionLayer(Layer):
         return shown
 
     @asynccontextmanager
-    async def _errors_shown(self) -> AsyncIterator[None]:
+    async def _errors_shown(self) -> AsyncGenerator[None]:
         try:
             yield
         except HoldfastError as error:

@@ -20,13 +20,14 @@ salvage can then read what is left of a thread whose own row is lost.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from hashlib import sha256
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
-from msgspec.structs import astuple, replace
+from msgspec.structs import replace
 
 from holdfast._port import Details, KindCount, Pieces, Start, Stored
 from holdfast._values.records import (
@@ -114,16 +115,21 @@ class Records:
     # --- segments ---------------------------------------------------------------------
 
     def hide_segment(self, segment: Segment, family: Family) -> Segment:
-        place = _segment_place(segment, family.salt)
+        place = family.salt + _pack(*_numbers(segment))
         data = self.ring.contents.encode(segment.data, place, family.key)
         return replace(segment, data=data)
 
-    def show_segment(self, segment: Segment, family: Family) -> Segment:
-        place = _segment_place(segment, family.salt)
-        what = f"segment {segment.number}"
-        return replace(
-            segment, data=self.ring.contents.decode(segment.data, place, what)
+    def show_segments(
+        self, segments: Sequence[Segment], family: Family
+    ) -> list[Segment]:
+        salt = family.salt
+        found = self.ring.contents.decode_each(
+            [segment.data for segment in segments],
+            [salt + _pack(*_numbers(segment)) for segment in segments],
+            lambda place: f"segment {segments[place].number}",
         )
+        pairs = zip(segments, found, strict=True)
+        return [replace(segment, data=data) for segment, data in pairs]
 
     # --- checkpoints ------------------------------------------------------------------
 
@@ -310,11 +316,11 @@ class Records:
         segments = stored.segments
         if segments is not None:
             assert family is not None, "a stored thread is not deleted"
-            segments = tuple([self.show_segment(s, family) for s in segments])
+            segments = self.show_segments(segments, family)
         return Stored(thread, segments)
 
     def show_pieces(self, pieces: Pieces, family: Family) -> Pieces:
-        return Pieces(tuple([self.show_segment(s, family) for s in pieces.segments]))
+        return Pieces(tuple(self.show_segments(pieces.segments, family)))
 
     def show_kind_count(self, count: KindCount) -> KindCount:
         return replace(count, kind=self.show_kind(count.kind))
@@ -346,10 +352,10 @@ def _place(*parts: object) -> bytes:
     return _encoder.encode(parts)
 
 
-def _segment_place(segment: Segment, salt: bytes) -> bytes:
-    # All that a segment says beside its bytes.
-    number, _, *others = astuple(segment)
-    return salt + repr((number, *others)).encode()
+# All that a segment says beside its bytes; they are numbers.
+_SAID = [name for name in Segment.__struct_fields__ if name != "data"]
+_numbers = attrgetter(*_SAID)
+_pack = struct.Struct(f">{len(_SAID)}q").pack
 
 
 def _checkpoint_place(c: Checkpoint, kind: str | None = None) -> bytes:
