@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Protocol, TypeAlias, cast, runtime_checkable
 
-from holdfast.errors import Unstorable
+from holdfast.errors import Unstorable, Unsupported
 
 KEY_SIZE = 32
 
@@ -36,4 +36,13 @@ def checked_key(key: object) -> CallerKey:
         "key",
         "must be 32 bytes, a passphrase, the path of a key file (a pathlib.Path),"
         " or an object with wrap and unwrap",
+    )
+
+
+def not_encrypted() -> Unsupported:
+    """A key is given for a store that has none."""
+    return Unsupported(
+        "the store is not encrypted; open it without a key, and copy_to() a new store"
+        " with one",
+        code="not_encrypted",
     )

@@ -38,7 +38,7 @@ from holdfast._port import (
 )
 from holdfast._port.layer import Layer
 from holdfast._port.plans import family_owner
-from holdfast._values.caller_key import CallerKey, checked_key
+from holdfast._values.caller_key import CallerKey, not_encrypted
 from holdfast._values.records import (
     Change,
     Checkpoint,
@@ -105,11 +105,7 @@ class EncryptionLayer(Layer):
         """Make the keys of a new store."""
         found = await self.backend.scan(Threads(every=True, limit=1))
         if found or self._read_only:
-            raise Unsupported(
-                "the store is not encrypted; open it without a key, and copy_to() a new"
-                " store with one",
-                code="not_encrypted",
-            )
+            raise not_encrypted()
         made = await self._unhurried(lambda: wrapped(new_store_key(), self.key))
         # Of several processes the first decides, and the others try its key.
         decided = await self.backend.setting(KEYS, made)
@@ -131,7 +127,6 @@ class EncryptionLayer(Layer):
 
     async def rotate(self, key: CallerKey) -> None:
         """Wrap the store's key with another key of the caller, in one transaction."""
-        checked_key(key)
         store = self.records.ring.store
         setting = await self._unhurried(lambda: wrapped(store, key))
         await self.backend.setting(KEYS, setting, replace=True)
