@@ -10,7 +10,7 @@ from typing import Any, Literal, TypedDict, cast
 from msgspec.structs import replace
 
 from holdfast._api.address import open_backend, open_damaged_backend, store_address
-from holdfast._api.plugins import Telemetry, encrypted, find_telemetry
+from holdfast._api.plugins import Telemetry, find_encryption, find_telemetry
 from holdfast._engine.cache import Cache
 from holdfast._engine.context import Context
 from holdfast._engine.packing import Packer
@@ -81,7 +81,7 @@ def context_over(backend: Backend, options: OpenOptions) -> Context:
     key, keys = options.get("key"), None
     if key is not None:
         read_only = options.get("read_only", False)
-        backend = keys = encrypted(backend, checked_key(key), read_only=read_only)
+        backend = keys = find_encryption()(backend, key, read_only=read_only)
     policy = options.get("retention")
     every = options.get("prune_every", timedelta(hours=1))
     return Context(
@@ -154,6 +154,9 @@ def _check(options: OpenOptions) -> None:
         makes_sense, meaning = _MEANINGS[name]
         if not makes_sense(value):
             raise Unstorable(name, f"must be {meaning}, not {value!r}")
+    if options.get("key") is not None:
+        checked_key(options["key"])
+        find_encryption()
 
 
 def _is_pool(value: Any) -> bool:
@@ -188,7 +191,7 @@ _MEANINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda v: v is None or isinstance(v, bool | Telemetry),
         "True, False or a Telemetry",
     ),
-    "key": (lambda _: True, "a key"),  # the layer checks it, and never shows it
+    "key": (lambda _: True, "a key"),  # checked apart: the error must not show it
     "clock": (callable, "callable"),
     "new_id": (callable, "callable"),
 }

@@ -17,7 +17,6 @@ import msgspec
 from holdfast._api.keywords import ImportOptions
 from holdfast._engine.context import Context, Observer
 from holdfast._port import Backend, Encrypted
-from holdfast._values.caller_key import CallerKey
 from holdfast._values.keywords import refuse_unknown
 from holdfast._values.records import Progress
 from holdfast.errors import Unsupported
@@ -77,10 +76,10 @@ def find_telemetry(choice: bool | Telemetry | None) -> Telemetry | None:
     return telemetry
 
 
-def encrypted(backend: Backend, key: CallerKey, *, read_only: bool) -> Encrypted:
-    """A backend whose records are encrypted with a key."""
-    module = import_extra(_ENCRYPTION, "a key", "keys")
-    layer: Encrypted = module.EncryptionLayer(backend, key, read_only=read_only)
+def find_encryption() -> Callable[..., Encrypted]:
+    """The layer that encrypts; `Unsupported` if its extra is missing."""
+    layer: Callable[..., Encrypted]
+    layer = import_extra(_ENCRYPTION, "a key", "keys").EncryptionLayer
     return layer
 
 

@@ -262,6 +262,10 @@ class Encrypted(Backend, Protocol):
         """Let another key of the caller open the store, and the one before no more."""
         ...
 
+    async def destroy(self, owner: str | None) -> None:
+        """Make all that is stored of an owner unreadable, also in older copies."""
+        ...
+
 
 class BlockingBackend(Backend, Protocol):
     """A backend whose coroutines never suspend has one verb more."""

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.keywrap import (
 )
 
 from holdfast._values.caller_key import KEY_SIZE, CallerKey, KeyWrapper
-from holdfast.errors import FormatMismatch, Unsupported
+from holdfast.errors import Conflict, FormatMismatch, Unsupported
 from holdfast.keys._ciphers import derive
 
 FORM = 1
@@ -178,7 +178,11 @@ def read_key_file(path: os.PathLike[str]) -> bytes:
 
 def write_key_file(path: str | os.PathLike[str]) -> None:
     """Make a file with a new key, readable by its owner only; never replaces one."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError as error:
+        text = f"{os.fspath(path)} exists; choose the name of a new file"
+        raise Conflict(text, code="file_exists") from error
     with os.fdopen(descriptor, "w") as file:
         file.write(os.urandom(KEY_SIZE).hex() + "\n")
         file.flush()

@@ -46,7 +46,7 @@ class EncryptedInspection:
         if thread.head and not head:
             damage.append(f"the head of thread {thread.id!r} is damaged or missing")
         try:
-            shown = await self._attempt(replace(thread, head=None))
+            shown = await self._attempt(thread if head else replace(thread, head=None))
             return replace(shown, head=head)
         except Corrupt as error:
             damage.append(str(error))

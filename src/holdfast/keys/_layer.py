@@ -132,6 +132,10 @@ class EncryptionLayer(Layer):
         await self.backend.setting(KEYS, setting, replace=True)
         self.key = key
 
+    async def destroy(self, owner: str | None) -> None:
+        """Make all that is stored of an owner unreadable, also in older copies."""
+        await self.records.ring.destroy(owner)
+
     # --- writing ----------------------------------------------------------------------
 
     async def commit(self, writes: Sequence[Write]) -> list[Receipt]:
