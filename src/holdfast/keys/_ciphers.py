@@ -28,9 +28,11 @@ START = _SESSION_END + NONCE
 OVERHEAD = START + TAG
 # The random part of a nonce, behind a number that counts.
 CHANCE = 6
-# An encrypted name begins with this character and is at least an authentication tag.
+# An encrypted name follows this character and is at least an authentication tag.
 MARK = "~"
-NAMES = re.compile(r"~[A-Za-z0-9_-]{22,}")
+# What our records are called before the colon of their names.
+RECORDS = ("agent", "checkpoints", "conversation", "document", "pin")
+NAMES = re.compile(rf"(?:(?:{'|'.join(RECORDS)}):)?~[A-Za-z0-9_-]{{22,}}")
 
 
 def derive(
@@ -177,17 +179,31 @@ class NameCipher:
 
     def _encode(self, name: str, column: str) -> str:
         """What is stored instead of a name."""
-        hidden = self._cipher.encrypt(name.encode(), [column.encode()])
-        return MARK + urlsafe_b64encode(hidden).decode().rstrip("=")
+        kind, text = _divided(name) if column == "thread" else ("", name)
+        place = [column.encode(), kind.encode()]
+        hidden = urlsafe_b64encode(self._cipher.encrypt(text.encode(), place))
+        return f"{kind}{MARK}{hidden.decode().rstrip('=')}"
 
     def _decode(self, hidden: str, column: str) -> str:
         """The name; `Corrupt` if it was not encrypted for this column."""
-        mark, text = hidden[:1], hidden[1:]
+        kind, mark, text = hidden.partition(MARK)
+        place = [column.encode(), kind.encode()]
         try:
             data = urlsafe_b64decode(text + "=" * (-len(text) % 4))
-            name = self._cipher.decrypt(data, [column.encode()]).decode()
+            name = self._cipher.decrypt(data, place).decode()
         except (ValueError, InvalidTag):
             mark = name = ""
-        if mark != MARK:
+        if not mark:
             raise Corrupt(f"the {column} {hidden!r}", "it is not encrypted")
-        return name
+        return kind + name
+
+
+def _divided(name: str) -> tuple[str, str]:
+    """A name without the kind that we put before the names of our records.
+
+    The kind stays readable, since it stands in the record anyway. PostgreSQL takes
+    locks in the order of names: the list of an agent's checkpoints must come before
+    their pins, whatever they are called.
+    """
+    kind, colon, text = name.partition(":")
+    return (kind + colon, text) if text and kind in RECORDS else ("", name)
