@@ -27,7 +27,7 @@ LAYERS = (
     {"_engine.recorder", "_engine.search"},
     {"_engine.upkeep"},
     {"_api"},
-    {"backends", "importers", "telemetry", "testing", "views"},
+    {"backends", "importers", "keys", "telemetry", "testing", "views"},
     {"faults", "tools", "adapters"},
     {"mcp"},
     {"cli"},

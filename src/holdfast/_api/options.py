@@ -108,7 +108,10 @@ async def make_ready(context: Context) -> None:
         raise
     if is_closed:
         await backend.close()
-        text = "the store is encrypted; open it with its key: open(..., key=...)"
+        text = (
+            "the store is encrypted; open it with its key: open(..., key=...), or for"
+            " the command line HOLDFAST_KEY_FILE or HOLDFAST_PASSPHRASE"
+        )
         raise Unsupported(text, code="key_needed")
 
 
@@ -154,8 +157,9 @@ def _check(options: OpenOptions) -> None:
         makes_sense, meaning = _MEANINGS[name]
         if not makes_sense(value):
             raise Unstorable(name, f"must be {meaning}, not {value!r}")
-    if options.get("key") is not None:
-        checked_key(options["key"])
+    key = options.get("key")
+    if key is not None:
+        checked_key(key)
         find_encryption()
 
 

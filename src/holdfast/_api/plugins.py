@@ -38,6 +38,7 @@ _DAMAGED_SQLITE = "holdfast.backends.sqlite._damaged_file:find_wreck"
 _PAGE_CHECKSUMS = "holdfast.backends.sqlite._connection:page_checksums"
 _IMPORT = "holdfast.importers:import_into"
 _TELEMETRY = "holdfast.telemetry._telemetry"
+_KEYS = "holdfast.keys"
 _ENCRYPTION = "holdfast.keys._layer"
 _LANGGRAPH_IMPORT = "holdfast.adapters.langgraph._import:import_into"
 
@@ -81,6 +82,11 @@ def find_encryption() -> Callable[..., Encrypted]:
     layer: Callable[..., Encrypted]
     layer = import_extra(_ENCRYPTION, "a key", "keys").EncryptionLayer
     return layer
+
+
+def write_key_file(path: str) -> None:
+    """Make a file with a new key."""
+    import_extra(_KEYS, "a key", "keys").write_key_file(path)
 
 
 def _has_tracer_provider() -> bool:

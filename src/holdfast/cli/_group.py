@@ -17,7 +17,8 @@ SECTIONS = {
     ),
     "Change": ("fork", "rewind", "restore", "undo", "redo", "tag", "label"),
     "Keep": (
-        "stats", "verify", "prune", "compact", "backup", "export", "import", "doctor",
+        "stats", "verify", "seal", "key", "prune", "compact", "backup", "export",
+        "import", "doctor",
     ),
     "Connect": ("mcp", "completion"),
 }  # fmt: skip

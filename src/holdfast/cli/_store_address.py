@@ -7,6 +7,7 @@ import re
 
 import holdfast
 from holdfast._api.store import Store
+from holdfast.cli._given_key import given_key
 from holdfast.cli._shared_options import SharedOptions
 from holdfast.errors import NotFound, Unsupported
 
@@ -50,7 +51,9 @@ def open_store(options: SharedOptions, *, write: bool) -> Store:
             "this command changes the store; leave --read-only out", code="read_only"
         )
     _must_exist(address)
-    return holdfast.open(address, read_only=not write, busy_timeout=options.wait)
+    return holdfast.open(
+        address, read_only=not write, busy_timeout=options.wait, key=given_key()
+    )
 
 
 def _must_exist(address: str) -> None:
