@@ -1,4 +1,4 @@
-"""The conformance suite over encrypted stores."""
+"""The rules of a store over encrypted files and folders."""
 
 from __future__ import annotations
 
@@ -8,15 +8,20 @@ import holdfast
 from conformance import ConformanceTests
 from holdfast import Unsupported
 from holdfast.keys._ciphers import OVERHEAD
-from holdfast.testing import blocking, raises
+from holdfast.testing import StoreTests, blocking, raises
 
 KEY = bytes(range(32))
 
 
-class Encrypted(ConformanceTests):
-    """The rules of every store, but one: a thread stays with its owner."""
-
+class TestEncryptedFile(ConformanceTests):
     segment_overhead = OVERHEAD
+
+    @pytest.fixture(autouse=True)
+    def place(self, tmp_path):
+        self.url = str(tmp_path / "store.db")
+
+    def open_store(self, **options):
+        return holdfast.open(self.url, key=KEY, **options)
 
     def test_a_thread_can_be_described_later(self):
         chat = self.store.thread("chat", owner="a", metadata={"k": 1})
@@ -33,19 +38,20 @@ class Encrypted(ConformanceTests):
         pytest.skip("it changes an owner")
 
 
-class TestEncryptedFile(Encrypted):
-    @pytest.fixture(autouse=True)
-    def place(self, tmp_path):
-        self.url = str(tmp_path / "store.db")
+class TestEncryptedFolder(StoreTests):
+    """What a backend can break; the rest of the rules is tried over a file."""
 
-    def open_store(self, **options):
-        return holdfast.open(self.url, key=KEY, **options)
+    segment_overhead = OVERHEAD
 
-
-class TestEncryptedFolder(Encrypted):
     @pytest.fixture(autouse=True)
     def place(self, tmp_path):
         self.url = f"dir:{tmp_path / 'store'}"
 
     def open_store(self, **options):
         return blocking(holdfast.open_async(self.url, key=KEY, **options))
+
+    def test_a_thread_can_be_described_later(self):
+        pytest.skip("it changes an owner")
+
+    def test_owner_and_metadata_of_the_threads_come_back(self):
+        pytest.skip("it changes an owner")

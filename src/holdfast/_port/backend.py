@@ -263,7 +263,7 @@ class Encrypted(Backend, Protocol):
         ...
 
     async def destroy(self, owner: str | None) -> None:
-        """Make all that is stored of an owner unreadable, also in older copies."""
+        """Make all that this store holds of an owner unreadable."""
         ...
 
 

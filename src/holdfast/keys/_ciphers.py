@@ -132,8 +132,8 @@ class ContentCipher:
                 head = content[:_SESSION_END]
                 if head != known:
                     known, cipher = head, self._cipher(head)
-                nonce, data = content[_SESSION_END:START], memoryview(content)[START:]
-                found.append(cipher.decrypt(nonce, data, place))
+                nonce = content[_SESSION_END:START]
+                found.append(cipher.decrypt(nonce, content[START:], place))
         except (InvalidTag, ValueError):
             broken = contents[len(found)]
             why = "it was changed, or belongs elsewhere"

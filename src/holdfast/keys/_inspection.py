@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from holdfast._port import Inspection, Place, Portion, Rescued
 from holdfast._values.records import Checkpoint, Entry, Run, Segment, ThreadRecord
 from holdfast.errors import Corrupt
-from holdfast.keys._ciphers import MissingKeyError
 from holdfast.keys._records import Records
 
 R = TypeVar("R")
@@ -103,7 +102,7 @@ class EncryptedInspection:
             return None
         show = self._records.show_segments
         try:
-            return (await self._loaded(lambda: show([segment], family)))[0]
+            return (await self._records.loaded(lambda: show([segment], family)))[0]
         except Corrupt:
             return None
 
@@ -124,14 +123,7 @@ class EncryptedInspection:
                 damage.append(str(error))
 
     async def _attempt(self, record: R) -> R:
-        return await self._loaded(lambda: self._records.show_record(record))
-
-    async def _loaded(self, decode: Callable[[], R]) -> R:
-        while True:
-            try:
-                return decode()
-            except MissingKeyError as missing:
-                await self._records.ring.load(missing.id)
+        return await self._records.loaded(lambda: self._records.show_record(record))
 
 
 def _numbers(records: Iterable[object]) -> set[int]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager
-from copy import copy
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, TypeVar, cast
 
@@ -15,19 +13,16 @@ from holdfast._port import (
     Admission,
     Adoption,
     Backend,
-    Details,
     FamilyPlan,
     IndexBatch,
     Inspection,
     Key,
-    Mark,
     Outcome,
     Pieces,
     Prune,
     Pruned,
     Query,
     Receipt,
-    Saves,
     SegmentsKey,
     StateKey,
     ThreadKey,
@@ -41,30 +36,28 @@ from holdfast._port.plans import family_owner
 from holdfast._values.caller_key import CallerKey, not_encrypted
 from holdfast._values.records import (
     Change,
-    Checkpoint,
     Page,
     Run,
     Segment,
     ThreadRecord,
-    Unset,
 )
-from holdfast.errors import Conflict, Corrupt, HoldfastError, NotFound, Unsupported
+from holdfast.errors import HoldfastError
 from holdfast.keys._caller_key import (
     new_store_key,
     unwrapped,
     wrapped,
 )
-from holdfast.keys._ciphers import MARK, NAMES, MissingKeyError
+from holdfast.keys._errors import ErrorDecoder, names_shown
 from holdfast.keys._inspection import EncryptedInspection
 from holdfast.keys._queries import hidden_query, wanted_entry
 from holdfast.keys._records import Family, Records
 from holdfast.keys._ring import KeyRing
+from holdfast.keys._writes import WriteEncoder
 
 R = TypeVar("R")
 
 # How many threads are read at a time where the backend cannot filter by name.
 CHUNK = 1000
-COLUMNS = ("thread", "key", "label", "tag", "owner", "agent", "kind")
 
 
 class EncryptionLayer(Layer):
@@ -88,6 +81,15 @@ class EncryptionLayer(Layer):
         """The conversions of an opened store."""
         assert self._opened is not None, "ready() comes first"
         return self._opened
+
+    @property
+    def _errors(self) -> ErrorDecoder:
+        return ErrorDecoder(self.records)
+
+    @property
+    def _writes(self) -> WriteEncoder:
+        # Over this backend: in a caller's transaction it sees what that has written.
+        return WriteEncoder(self.backend, self.records)
 
     @property
     def abilities(self) -> frozenset[str]:
@@ -133,16 +135,16 @@ class EncryptionLayer(Layer):
         self.key = key
 
     async def destroy(self, owner: str | None) -> None:
-        """Make all that is stored of an owner unreadable, also in older copies."""
+        """Make all that this store holds of an owner unreadable."""
         await self.records.ring.destroy(owner)
 
     # --- writing ----------------------------------------------------------------------
 
+    @names_shown
     async def commit(self, writes: Sequence[Write]) -> list[Receipt]:
-        async with self._errors_shown():
-            hidden, families = await self._hidden_writes(writes)
-            receipts = await self.backend.commit(hidden)
-            return await self._shown_receipts(receipts, families)
+        hidden, families = await self._writes.encode(writes)
+        receipts = await self.backend.commit(hidden)
+        return await self._shown_receipts(receipts, families)
 
     def commit_each(self, batches: Sequence[Sequence[Write]]) -> Sequence[Outcome]:
         return run(self._commit_each(batches))
@@ -154,42 +156,43 @@ class EncryptionLayer(Layer):
         hidden: list[tuple[int, list[Write], list[Family | None]]] = []
         for place, batch in enumerate(batches):
             try:
-                hidden.append((place, *await self._hidden_writes(batch)))
+                hidden.append((place, *await self._writes.encode(batch)))
             except HoldfastError as error:
-                outcomes[place] = await self._error(error)
+                outcomes[place] = await self._errors.error(error)
         found = super().commit_each([writes for _, writes, _ in hidden])
         for (place, _, families), outcome in zip(hidden, found, strict=True):
             outcomes[place] = (
-                await self._error(outcome)
+                await self._errors.error(outcome)
                 if isinstance(outcome, HoldfastError)
                 else await self._shown_receipts(outcome, families)
             )
         return [outcome for outcome in outcomes if outcome is not None]
 
+    @names_shown
     async def prune(self, plan: Prune) -> Pruned:
-        async with self._errors_shown():
-            first, _ = await self._hidden_writes(plan.first)
-            then, _ = await self._hidden_writes(plan.then)
-            names = self.records
-            hidden = replace(
-                plan,
-                first=tuple(first),
-                threads=tuple(
-                    [replace(t, id=names.hide(t.id, "thread")) for t in plan.threads]
-                ),
-                families=tuple([await self._hidden_plan(p) for p in plan.families]),
-                then=tuple(then),
-            )
-            return await self.backend.prune(hidden)
+        first, _ = await self._writes.encode(plan.first)
+        then, _ = await self._writes.encode(plan.then)
+        names = self.records
+        hidden = replace(
+            plan,
+            first=tuple(first),
+            threads=tuple(
+                [replace(t, id=names.hide(t.id, "thread")) for t in plan.threads]
+            ),
+            families=tuple([await self._hidden_plan(p) for p in plan.families]),
+            then=tuple(then),
+        )
+        return await self.backend.prune(hidden)
 
     async def _hidden_plan(self, plan: FamilyPlan) -> FamilyPlan:
         if not plan.relinks:
             return plan
-        key = (await self._family(plan.family)).key
+        key = (await self._writes.family(plan.family)).key
         hide = self.records.hide_link
         relinks = [replace(r, link=hide(r.link, r.child.id, key)) for r in plan.relinks]
         return replace(plan, relinks=tuple(relinks))
 
+    @names_shown
     async def adopt(self, adoption: Adoption) -> None:
         owner = adoption.owner
         if adoption.threads:
@@ -197,9 +200,9 @@ class EncryptionLayer(Layer):
         ring = self.records.ring
         # The segments of an interrupted copy stay, so the salt must be the same again.
         family = Family(await ring.of_owner(owner), ring.salt(adoption.family))
-        async with self._errors_shown():
-            await self.backend.adopt(self._hidden_adoption(adoption, family))
+        await self.backend.adopt(self._hidden_adoption(adoption, family))
 
+    @names_shown
     async def admit(self, admission: Admission) -> None:
         keys = {
             owner: await self.records.ring.of_owner(owner)
@@ -214,8 +217,7 @@ class EncryptionLayer(Layer):
                 hidden = (self.records.hide_segment(s, family) for s in segments)
                 yield self._hidden_adoption(adoption, family), hidden
 
-        async with self._errors_shown():
-            await self.backend.admit(replace(admission, families=families))
+        await self.backend.admit(replace(admission, families=families))
 
     def _hidden_adoption(self, adoption: Adoption, family: Family) -> Adoption:
         hide = self.records
@@ -250,135 +252,17 @@ class EncryptionLayer(Layer):
         if found is None:
             return None
         what = f"the setting {name!r}"
-        return await self._shown(lambda: contents.decode(found, place, what))
-
-    # --- one write --------------------------------------------------------------------
-
-    async def _hidden_writes(
-        self, writes: Sequence[Write]
-    ) -> tuple[list[Write], list[Family | None]]:
-        begun: dict[str, Family] = {}
-        hidden: list[Write] = []
-        families: list[Family | None] = []
-        for write in writes:
-            family = None
-            if _has_content(write):
-                family = await self._family_of(write, begun)
-            families.append(family)
-            hidden.append(await self._hidden_write(write, family))
-        return hidden, families
-
-    async def _hidden_write(self, write: Write, family: Family | None) -> Write:
-        hide = self.records
-        name = hide.hide(write.thread, "thread")
-        if family is None:
-            return replace(
-                write,
-                thread=name,
-                marks=self._hidden_marks(write) if write.marks else (),
-                forget=tuple([hide.hide(key, "key") for key in write.forget]),
-            )
-        details = write.details
-        if details is not None:
-            details = await self._hidden_details(write, family)
-        return replace(
-            write,
-            thread=name,
-            start=write.start and hide.hide_start(write.start, write.thread, family),
-            checkpoint=write.checkpoint
-            and hide.hide_checkpoint(write.checkpoint, family),
-            segments=tuple([hide.hide_segment(s, family) for s in write.segments]),
-            marks=self._hidden_marks(write) if write.marks else (),
-            details=details,
-            entries=tuple([hide.hide_entry(e, family.key) for e in write.entries]),
-            forget=tuple([hide.hide(key, "key") for key in write.forget]),
-        )
-
-    def _hidden_marks(self, write: Write) -> tuple[Mark, ...]:
-        hide = self.records
-        return tuple(
-            replace(
-                mark,
-                label=mark.label
-                if isinstance(mark.label, Unset)
-                else hide.hide_any(mark.label, "label"),
-                add=tuple([hide.hide(tag, "tag") for tag in mark.add]),
-                remove=tuple([hide.hide(tag, "tag") for tag in mark.remove]),
-            )
-            for mark in write.marks
-        )
-
-    async def _hidden_details(self, write: Write, family: Family) -> Details:
-        thread, known = await self._thread(write.thread)
-        details = write.details
-        assert details is not None
-        if thread is None or known is None:
-            return Details()  # the backend refuses the write
-        if not isinstance(details.owner, Unset):
-            self._check_owner(write.thread, details.owner, family)
-        return self.records.hide_details(details, thread, family)
-
-    def _check_owner(self, thread: str, owner: str | None, family: Family) -> None:
-        """Refuse another owner: if the first one's key is destroyed, all is lost."""
-        ring = self.records.ring
-        if not (ring.is_of(family.key, None) or ring.is_of(family.key, owner)):
-            raise Unsupported(
-                f"thread {thread!r} is encrypted with the key of its owner; save its"
-                " state to a new thread of the other owner",
-                code="other_owner",
-            )
-
-    # --- families ---------------------------------------------------------------------
-
-    async def _family_of(self, write: Write, begun: dict[str, Family]) -> Family:
-        """The family of the thread of a write, which may be about to begin."""
-        start = write.start
-        if isinstance(write.expect, Checkpoint):
-            return await self._family(write.expect.family)
-        if start is not None and start.head is not None:
-            family = await self._family(start.head.family)
-            self._check_owner(write.thread, start.owner, family)
-            return family
-        if write.thread in begun:
-            return begun[write.thread]
-        _, known = await self._thread(write.thread)
-        if known is not None:
-            return known
-        ring = self.records.ring
-        key = await ring.of_owner(start.owner if start else None)
-        begun[write.thread] = Family(key, ring.salt(write.thread))
-        return begun[write.thread]
-
-    async def _family(self, number: int) -> Family:
-        known = self.records.families.get(number)
-        if known is not None:
-            return known
-        page = await self.backend.scan(Saves(family=number, limit=1))
-        if not page:
-            raise Corrupt(f"family {number}", "none of its checkpoints is left")
-        show = self.records.open_checkpoint
-        _, family = await self._shown(lambda: show(page[0]))
-        return family
-
-    async def _thread(
-        self, name: str
-    ) -> tuple[ThreadRecord, Family | None] | tuple[None, None]:
-        """A thread as it is stored now, and its family if it is not deleted."""
-        key = ThreadKey(self.records.hide(name, "thread"))
-        [found] = await self.backend.read([key])
-        if found is None:
-            return None, None
-        return await self._shown(lambda: self.records.open_thread(found))
+        return await self.records.loaded(lambda: contents.decode(found, place, what))
 
     # --- reading ----------------------------------------------------------------------
 
+    @names_shown
     async def read(self, keys: Sequence[Key[R]]) -> list[R | None]:
-        async with self._errors_shown():
-            found = await self.backend.read([self._hidden_key(key) for key in keys])
-            return [
-                await self._shown_record(key, record)
-                for key, record in zip(keys, found, strict=True)
-            ]
+        found = await self.backend.read([self._hidden_key(key) for key in keys])
+        return [
+            await self._shown_record(key, record)
+            for key, record in zip(keys, found, strict=True)
+        ]
 
     def _hidden_key(self, key: Key[R]) -> Key[R]:
         if not isinstance(key, ThreadKey | StateKey):
@@ -389,27 +273,27 @@ class EncryptionLayer(Layer):
 
     async def _shown_record(self, key: object, record: R) -> R:
         if isinstance(key, SegmentsKey) and isinstance(record, Pieces):
-            family = await self._family(key.family)
+            family = await self._writes.family(key.family)
             pieces = partial(self.records.show_pieces, record, family)
-            return cast("R", await self._shown(pieces))
-        return await self._shown(lambda: self.records.show_record(record))
+            return cast("R", await self.records.loaded(pieces))
+        return await self.records.loaded(lambda: self.records.show_record(record))
 
+    @names_shown
     async def segments(self, family: int, runs: Sequence[Run]) -> list[Segment]:
-        async with self._errors_shown():
-            found = await self.backend.segments(family, runs)
-            known = await self._family(family)
-            show = self.records.show_segments
-            return await self._shown(lambda: show(found, known))
+        found = await self.backend.segments(family, runs)
+        known = await self._writes.family(family)
+        show = self.records.show_segments
+        return await self.records.loaded(lambda: show(found, known))
 
+    @names_shown
     async def scan(self, query: Query[R]) -> Page[R]:
         if isinstance(query, Totals):
             return Page(())  # the backend cannot look into manifests
-        async with self._errors_shown():
-            asked: Query[Any] = query
-            if isinstance(asked, Threads) and asked.prefix:
-                return cast("Page[R]", await self._threads_from(asked, asked.prefix))
-            page = await self.backend.scan(hidden_query(query, self.records))
-            shown = await self._shown(lambda: self.records.show_all(page))
+        asked: Query[Any] = query
+        if isinstance(asked, Threads) and asked.prefix:
+            return cast("Page[R]", await self._threads_from(asked, asked.prefix))
+        page = await self.backend.scan(hidden_query(query, self.records))
+        shown = await self.records.loaded(lambda: self.records.show_all(page))
         return Page(tuple(filter(wanted_entry(query), shown)), page.cursor)
 
     async def _threads_from(self, query: Threads, prefix: str) -> Page[ThreadRecord]:
@@ -422,7 +306,7 @@ class EncryptionLayer(Layer):
             for thread in page:
                 if not self.records.show(thread.id, "thread").startswith(prefix):
                     continue
-                found.append(await self._shown(partial(show, thread)))
+                found.append(await self.records.loaded(partial(show, thread)))
                 if len(found) == query.limit:
                     return Page(tuple(found), thread.changed)
             if page.cursor is None:
@@ -437,65 +321,17 @@ class EncryptionLayer(Layer):
         return EncryptedInspection(await self.backend.inspect(), self.records)
 
     async def check(self) -> list[str]:
-        return [self._text(problem) for problem in await self.backend.check()]
+        return [self._errors.text(problem) for problem in await self.backend.check()]
 
     async def _shown_receipts(
         self, receipts: Sequence[Receipt], families: Sequence[Family | None]
     ) -> list[Receipt]:
         for receipt, family in zip(receipts, families, strict=True):
             if family is not None:
-                self.records.families[receipt.family] = family
+                self.records.meet(receipt.family, family)
         if not any(receipt.entries for receipt in receipts):
             return [*receipts]
         show = self.records.show_all
-        return await self._shown(
+        return await self.records.loaded(
             lambda: [replace(r, entries=show(r.entries)) for r in receipts]
         )
-
-    async def _shown(self, decode: Callable[[], R]) -> R:
-        """The result of decoding; keys that it needs are read first."""
-        while True:
-            try:
-                return decode()
-            except MissingKeyError as missing:
-                await self.records.ring.load(missing.id)
-
-    # --- errors -----------------------------------------------------------------------
-
-    def _text(self, text: str) -> str:
-        """A text of the backend with the names as callers know them."""
-        return NAMES.sub(lambda match: self._name(match[0]), text)
-
-    def _name(self, hidden: str) -> str:
-        for column in COLUMNS:
-            try:
-                return self.records.show(hidden, column)
-            except Corrupt:
-                continue
-        return hidden
-
-    async def _error(self, error: HoldfastError) -> HoldfastError:
-        """The same error with names and records as callers know them."""
-        thread = error.thread if isinstance(error, Conflict | NotFound) else None
-        if MARK not in error.message + (thread or ""):
-            return error
-        shown = copy(error)  # the backend may give one error to several callers
-        shown.message = self._text(error.message)
-        shown.args = (shown.message,)
-        if isinstance(shown, Conflict | NotFound) and thread:
-            shown.thread = self._text(thread)
-        if isinstance(shown, Conflict) and shown.found is not None:
-            show = partial(self.records.show_checkpoint, shown.found)
-            shown.found = await self._shown(show)
-        return shown
-
-    @asynccontextmanager
-    async def _errors_shown(self) -> AsyncGenerator[None]:
-        try:
-            yield
-        except HoldfastError as error:
-            raise await self._error(error) from error.__cause__
-
-
-def _has_content(write: Write) -> bool:
-    return bool(write.checkpoint or write.start or write.entries or write.details)

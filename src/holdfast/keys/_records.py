@@ -41,7 +41,7 @@ from holdfast._values.records import (
     Unset,
 )
 from holdfast.errors import Corrupt
-from holdfast.keys._ciphers import MARK, ContentKey
+from holdfast.keys._ciphers import MARK, ContentKey, MissingKeyError
 from holdfast.keys._ring import SALT, KeyRing
 
 R = TypeVar("R")
@@ -90,6 +90,14 @@ class Records:
         self.families = {} if families is None else families
         self.lenient = lenient
 
+    async def loaded(self, decode: Callable[[], R]) -> R:
+        """The result of decoding; keys that it needs are read first."""
+        while True:
+            try:
+                return decode()
+            except MissingKeyError as missing:
+                await self.ring.load(missing.id)
+
     # --- names ------------------------------------------------------------------------
 
     def hide(self, name: str, column: str) -> str:
@@ -115,7 +123,7 @@ class Records:
     # --- segments ---------------------------------------------------------------------
 
     def hide_segment(self, segment: Segment, family: Family) -> Segment:
-        place = family.salt + _pack(*_numbers(segment))
+        place = _pack(family.salt, *_numbers(segment))
         data = self.ring.contents.encode(segment.data, place, family.key)
         return replace(segment, data=data)
 
@@ -125,7 +133,7 @@ class Records:
         salt = family.salt
         found = self.ring.contents.decode_each(
             [segment.data for segment in segments],
-            [salt + _pack(*_numbers(segment)) for segment in segments],
+            [_pack(salt, *_numbers(segment)) for segment in segments],
             lambda place: f"segment {segments[place].number}",
         )
         pairs = zip(segments, found, strict=True)
@@ -164,7 +172,7 @@ class Records:
         if tag != _tag(thread) and not (self.lenient and thread == c.thread):
             raise Corrupt(what, f"it does not belong to thread {thread!r}")
         family = Family(contents.key_of(c.manifest), salt)
-        self._meet(c.family, family)
+        self.meet(c.family, family)
         metadata = _HEAD.size + digested
         manifest = metadata + described
         shown = replace(
@@ -184,7 +192,8 @@ class Records:
     def hide_link(self, link: bytes, id_: str, key: ContentKey) -> bytes:
         return self.ring.contents.encode(link, _place("link", id_), key)
 
-    def _meet(self, number: int, family: Family) -> None:
+    def meet(self, number: int, family: Family) -> None:
+        """Remember a family."""
         # Salvage reads all checkpoints before the first segment.
         if len(self.families) >= FAMILIES and not self.lenient:
             self.families.clear()
@@ -239,7 +248,7 @@ class Records:
         if family is None:
             key = self.ring.contents.key_of(thread.encoded_metadata)
             family = Family(key, salt)
-            self._meet(thread.family, family)
+            self.meet(thread.family, family)
         return replace(shown, head=head, encoded_metadata=content[SALT:]), family
 
     def hide_start(self, start: Start, name: str, family: Family) -> Start:
@@ -355,7 +364,7 @@ def _place(*parts: object) -> bytes:
 # All that a segment says beside its bytes; they are numbers.
 _SAID = [name for name in Segment.__struct_fields__ if name != "data"]
 _numbers = attrgetter(*_SAID)
-_pack = struct.Struct(f">{len(_SAID)}q").pack
+_pack = struct.Struct(f">{SALT}s{len(_SAID)}q").pack
 
 
 def _checkpoint_place(c: Checkpoint, kind: str | None = None) -> bytes:

@@ -81,9 +81,10 @@ class KeyRing:
         raise Unsupported("the keys of this owner were destroyed 255 times")
 
     async def destroy(self, owner: str | None) -> None:
-        """Make all contents of an owner unreadable, also in copies of the files.
+        """Make all contents of an owner unreadable.
 
-        What is saved for the owner afterwards gets another key.
+        What is saved for the owner afterwards gets another key. A copy of the store
+        that was made before has the key still.
         """
         async for id_, found in self._generations(owner):
             if found is None:
