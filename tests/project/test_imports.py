@@ -193,6 +193,7 @@ def test_importing_holdfast_loads_nothing_that_is_not_needed_yet():
         "click",
         "rich",
         "opentelemetry",
+        "cryptography",
     ]
     program = (
         "import sys, holdfast; print([m for m in sys.argv[1:] if m in sys.modules])"

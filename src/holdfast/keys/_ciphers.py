@@ -32,7 +32,12 @@ CHANCE = 6
 MARK = "~"
 # What our records are called before the colon of their names.
 RECORDS = ("agent", "checkpoints", "conversation", "document", "pin")
-NAMES = re.compile(rf"(?:(?:{'|'.join(RECORDS)}):)?~[A-Za-z0-9_-]{{22,}}")
+# What the entries of the effects' ledger are called, and which are looked up by the
+# first part of the rest.
+LEDGER = ("anchor", "call", "effect", "grant", "pending", "undo")
+DIVIDED = ("anchor", "effect")
+_KINDS = "|".join((*RECORDS, *LEDGER))
+NAMES = re.compile(rf"(?:(?:{_KINDS}):)?~[\w-]{{22,}}(?::~[\w-]{{22,}})?")
 
 
 def derive(
@@ -177,33 +182,58 @@ class NameCipher:
         self.encode = lru_cache(REMEMBERED)(self._encode)
         self.decode = lru_cache(REMEMBERED)(self._decode)
 
+    def prefix(self, prefix: str) -> str:
+        """With what the journal keys begin that may begin with a prefix."""
+        kind, colon, rest = prefix.partition(":")
+        if not colon or kind not in LEDGER:
+            return ""
+        first, ends, _ = rest.partition(":")
+        if kind not in DIVIDED or not first or not ends:
+            return f"{kind}:"
+        return f"{kind}:{self._part(first, ['key', f'{kind}:'])}"
+
     def _encode(self, name: str, column: str) -> str:
         """What is stored instead of a name."""
-        kind, text = _divided(name) if column == "thread" else ("", name)
-        place = [column.encode(), kind.encode()]
-        hidden = urlsafe_b64encode(self._cipher.encrypt(text.encode(), place))
-        return f"{kind}{MARK}{hidden.decode().rstrip('=')}"
+        kind, parts = _divided(name, column)
+        place = [column, kind]
+        hidden: list[str] = []
+        for part in parts:
+            hidden.append(self._part(part, place))
+            place.append(part)
+        return kind + ":".join(hidden)
+
+    def _part(self, part: str, place: Sequence[str]) -> str:
+        bound = [text.encode() for text in place]
+        hidden = urlsafe_b64encode(self._cipher.encrypt(part.encode(), bound))
+        return MARK + hidden.decode().rstrip("=")
 
     def _decode(self, hidden: str, column: str) -> str:
         """The name; `Corrupt` if it was not encrypted for this column."""
-        kind, mark, text = hidden.partition(MARK)
-        place = [column.encode(), kind.encode()]
+        kind, mark, rest = hidden.partition(MARK)
+        place = [column, kind]
         try:
-            data = urlsafe_b64decode(text + "=" * (-len(text) % 4))
-            name = self._cipher.decrypt(data, place).decode()
+            for text in rest.split(f":{MARK}"):
+                data = urlsafe_b64decode(text + "=" * (-len(text) % 4))
+                bound = [text.encode() for text in place]
+                place.append(self._cipher.decrypt(data, bound).decode())
         except (ValueError, InvalidTag):
-            mark = name = ""
+            mark = ""
         if not mark:
             raise Corrupt(f"the {column} {hidden!r}", "it is not encrypted")
-        return kind + name
+        return kind + ":".join(place[2:])
 
 
-def _divided(name: str) -> tuple[str, str]:
-    """A name without the kind that we put before the names of our records.
+def _divided(name: str, column: str) -> tuple[str, list[str]]:
+    """What stays readable of a name, and the parts that are encrypted.
 
-    The kind stays readable, since it stands in the record anyway. PostgreSQL takes
-    locks in the order of names: the list of an agent's checkpoints must come before
-    their pins, whatever they are called.
+    The kind of our records stays, since it stands in the record anyway, and PostgreSQL
+    takes locks in the order of names: the list of an agent's checkpoints must come
+    before their pins, whatever they are called. Of the ledger's entries it stays too,
+    and the identity of an effect is a part of its own: they are looked up by both.
     """
-    kind, colon, text = name.partition(":")
-    return (kind + colon, text) if text and kind in RECORDS else ("", name)
+    kind, _, rest = name.partition(":")
+    if not rest or kind not in {"thread": RECORDS, "key": LEDGER}.get(column, ()):
+        return "", [name]
+    first, _, second = rest.partition(":")
+    is_divided = kind in DIVIDED and first and second
+    return f"{kind}:", [first, second] if is_divided else [rest]

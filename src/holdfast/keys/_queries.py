@@ -28,7 +28,7 @@ R = TypeVar("R")
 
 
 def hidden_query(query: Query[R], hide: Records) -> Query[R]:
-    """The same query for encrypted names; prefixes are left to `wanted_entry`."""
+    """The same query for encrypted names; it may give more than `wanted_entry`."""
     convert = _HIDE.get(type(query))
     # Both ask for the same records, which a type checker cannot follow.
     return cast("Query[R]", convert(query, hide)) if convert else query
@@ -78,13 +78,21 @@ def _entries(query: Entries, hide: Records) -> Entries:
         query,
         thread=hide.hide(query.thread, "thread"),
         key=hide.hide_any(query.key, "key"),
-        prefix=None,
+        prefix=_prefix(query.prefix or "", hide) or None,
     )
+
+
+def _prefix(prefix: str, hide: Records) -> str:
+    return hide.ring.names.prefix(prefix)
+
+
+def _family_entries(query: FamilyEntries, hide: Records) -> FamilyEntries:
+    return replace(query, prefix=_prefix(query.prefix, hide))
 
 
 def _own_entries(query: OwnEntries, hide: Records) -> OwnEntries:
     names = tuple([hide.hide(name, "thread") for name in query.threads])
-    return replace(query, threads=names, prefix="")
+    return replace(query, threads=names, prefix=_prefix(query.prefix, hide))
 
 
 def _checkpoint_entries(query: CheckpointEntries, hide: Records) -> CheckpointEntries:
@@ -96,7 +104,7 @@ _HIDE: dict[type, Callable[[Any, Records], Any]] = {
     Ancestors: _ancestors,
     CheckpointEntries: _checkpoint_entries,
     Entries: _entries,
-    FamilyEntries: lambda query, _: replace(query, prefix=""),
+    FamilyEntries: _family_entries,
     LineLength: _of_thread,
     Marked: _marked,
     Moves: _of_thread,
