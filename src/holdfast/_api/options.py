@@ -102,7 +102,7 @@ async def make_ready(context: Context) -> None:
     backend = context.backend
     try:
         await backend.ready()
-        is_closed = context.keys is None and await backend.setting(KEYS) is not None
+        is_closed = context.keys is None and await _has_keys(backend)
     except BaseException:
         await backend.close()
         raise
@@ -113,6 +113,14 @@ async def make_ready(context: Context) -> None:
             " the command line HOLDFAST_KEY_FILE or HOLDFAST_PASSPHRASE"
         )
         raise Unsupported(text, code="key_needed")
+
+
+async def _has_keys(backend: Backend) -> bool:
+    try:
+        return await backend.setting(KEYS) is not None
+    except Corrupt:
+        # What can be read must stay readable; `verify` tells what is damaged.
+        return False
 
 
 def over(context: Context, connection: object) -> Context:
