@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from holdfast._port import Inspection, Place, Portion, Rescued
 from holdfast._values.records import Checkpoint, Entry, Run, Segment, ThreadRecord
 from holdfast.errors import Corrupt
-from holdfast.keys._records import Records
+from holdfast.keys._records import FAMILIES, Records
 
 R = TypeVar("R")
 
@@ -64,6 +64,9 @@ class EncryptedInspection:
         return await self._portion(await self._inspection.threads(after))
 
     async def checkpoints(self, after: Place) -> Portion[Checkpoint]:
+        # What is asked next is about the families of this portion.
+        if len(self._records.families) > FAMILIES:
+            self._records.families.clear()
         return await self._portion(await self._inspection.checkpoints(after))
 
     async def entries(self, after: Place) -> Portion[Entry]:
