@@ -247,6 +247,20 @@ def test_tampering_is_noticed(tamper, whole, tmp_path):
     assert problem_of(whole) == []
 
 
+def test_verify_finds_a_head_that_belongs_to_another_thread(whole, tmp_path):
+    path = tmp_path / "store.db"
+    shutil.copy(whole, path)
+    rows = Rows(path, None)
+    with contextlib.closing(rows.db):
+        rows.run("update thread set head = (select max(head) from thread)")
+
+    with holdfast.open(str(path), key=KEY) as store:
+        problems = [problem.what for problem in store.verify(quick=True).problems]
+
+    assert len(problems) == 2
+    assert "its head belongs to another thread" in problems[0]
+
+
 # --- what only a seal tells -----------------------------------------------------------
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, TypeVar, cast
 
@@ -41,7 +41,7 @@ from holdfast._values.records import (
     Segment,
     ThreadRecord,
 )
-from holdfast.errors import HoldfastError
+from holdfast.errors import Corrupt, HoldfastError
 from holdfast.keys._caller_key import (
     new_store_key,
     unwrapped,
@@ -50,7 +50,7 @@ from holdfast.keys._caller_key import (
 from holdfast.keys._errors import ErrorDecoder, names_shown
 from holdfast.keys._inspection import EncryptedInspection
 from holdfast.keys._queries import hidden_query, wanted_entry
-from holdfast.keys._records import Family, Records
+from holdfast.keys._records import FOREIGN_HEAD, Family, Records
 from holdfast.keys._ring import KeyRing
 from holdfast.keys._writes import WriteEncoder
 
@@ -321,7 +321,29 @@ class EncryptionLayer(Layer):
         return EncryptedInspection(await self.backend.inspect(), self.records)
 
     async def check(self) -> list[str]:
-        return [self._errors.text(problem) for problem in await self.backend.check()]
+        stored = [self._errors.text(problem) for problem in await self.backend.check()]
+        return stored or [problem async for problem in self._foreign_heads()]
+
+    async def _foreign_heads(self) -> AsyncIterator[str]:
+        """The threads whose heads belong to others; only both together tell that."""
+        query: Threads | None = Threads(every=True, limit=CHUNK)
+        while query is not None:
+            try:
+                page = await self.backend.scan(query)
+            except Corrupt:
+                return  # the inspection reports it
+            for thread in page:
+                problem = await self._foreign_head(thread)
+                if problem is not None:
+                    yield problem
+            query = replace(query, after=page.cursor) if page.cursor else None
+
+    async def _foreign_head(self, thread: ThreadRecord) -> str | None:
+        try:
+            await self.records.loaded(partial(self.records.show_thread, thread))
+        except Corrupt as error:
+            return str(error) if error.detail == FOREIGN_HEAD else None
+        return None
 
     async def _shown_receipts(
         self, receipts: Sequence[Receipt], families: Sequence[Family | None]

@@ -58,6 +58,7 @@ _HEAD = struct.Struct(f">{SALT}s{THREAD_TAG}sBI")
 # The entries of the feed whose subject is a journal key.
 JOURNAL = "record"
 FAMILIES = 65536
+FOREIGN_HEAD = "its head belongs to another thread"
 
 
 class Family(NamedTuple):
@@ -244,7 +245,7 @@ class Records:
         )
         salt = content[:SALT]
         if family is not None and family.salt != salt:
-            raise Corrupt(what, "its head belongs to another thread")
+            raise Corrupt(what, FOREIGN_HEAD)
         if family is None:
             key = self.ring.contents.key_of(thread.encoded_metadata)
             family = Family(key, salt)
