@@ -19,7 +19,7 @@ from holdfast._values.records import checksum
 from holdfast.backends._sql.rows import CheckpointRow, EntryRow
 from holdfast.backends.sqlite._connection import page_checksums
 from holdfast.backends.sqlite._rows import CODEC
-from holdfast.testing import raises
+from holdfast.testing import blocking, raises
 from support.effort import THOROUGH, seed_of
 
 KEY = bytes(range(32))
@@ -329,6 +329,26 @@ def test_a_seal_stays_valid_while_others_go_on(store):
     assert [p.what for p in store.verify(seal=seal).problems] == [
         "family 2 was sealed and is gone"
     ]
+
+
+@pytest.mark.parametrize("url", ["{}/store.db", "dir:{}/store"])
+def test_a_store_that_was_put_back_is_not_opened_with_its_seal(url, tmp_path):
+    url, older = url.format(tmp_path / "now"), tmp_path / "older"
+    with holdfast.open(url, key=KEY) as store:
+        store.thread("one").save({"n": 1})
+    shutil.copytree(tmp_path / "now", older)
+    with holdfast.open(url, key=KEY) as store:
+        store.thread("one").save({"n": 2})
+        seal = store.seal()
+    holdfast.open(url, key=KEY, seal=seal).close()
+
+    shutil.rmtree(tmp_path / "now")
+    shutil.move(older, tmp_path / "now")
+
+    with raises(Corrupt):
+        holdfast.open(url, key=KEY, seal=seal)
+    with raises(Corrupt):
+        blocking(holdfast.open_async(url, key=KEY, seal=seal))
 
 
 def test_another_text_is_no_seal(whole, tmp_path):

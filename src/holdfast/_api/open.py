@@ -40,18 +40,21 @@ def open(url: str | os.PathLike[str], **options: Unpack[OpenOptions]) -> Store: 
     - ``key``: encrypts everything (extra ``keys``). 32 bytes, a passphrase, the path
       of a key file as a `pathlib.Path`, or an object with ``wrap`` and ``unwrap``, such
       as a KMS. A store is encrypted from its beginning on or not at all.
+    - ``seal``: what `Store.seal` gave. All records are read first; a store that no
+      longer holds what was sealed is `Corrupt`.
     - ``clock`` gives microseconds UTC, ``new_id`` ids of checkpoints.
     - ``schema``: where the tables are in PostgreSQL, ``"holdfast"``; ``pool``: the
       least and the most connections, ``(1, 10)``; ``partitions``: into how many parts
       new tables are divided; ``pgbouncer=True``: a PgBouncer shares connections by
       transaction (without the option it is detected).
     """
-    return _ready(open_context(url, options))
+    return _ready(open_context(url, options), options.get("seal"))
 
 
 def open_async(url: str | os.PathLike[str], **options: Unpack[OpenOptions]) -> Opening:
     """As `open`, for ``async with`` or ``await``; gives an `AsyncStore`."""
-    return Opening(lambda: open_context(url, options, native=True))
+    seal = options.get("seal")
+    return Opening(lambda: open_context(url, options, native=True), seal)
 
 
 def salvage(
@@ -66,16 +69,17 @@ def salvage(
         return store.salvage(to)
 
 
-def _ready(context: Context) -> Store:
-    run(make_ready(context))
+def _ready(context: Context, seal: str | None = None) -> Store:
+    run(make_ready(context, seal))
     return Store(context)
 
 
 class Opening:
     """An `AsyncStore` that is not open yet; opening it is done in a thread."""
 
-    def __init__(self, make: Callable[[], Context]) -> None:
+    def __init__(self, make: Callable[[], Context], seal: str | None = None) -> None:
         self._make = make
+        self._seal = seal
         self._store: AsyncStore | None = None
 
     def __await__(self) -> Generator[Any, None, AsyncStore]:
@@ -94,7 +98,7 @@ class Opening:
 
         context = await asyncio.to_thread(self._make)
         if context.backend.blocking:
-            await asyncio.to_thread(run, make_ready(context))
+            await asyncio.to_thread(run, make_ready(context, self._seal))
         else:
-            await make_ready(context)
+            await make_ready(context, self._seal)
         return AsyncStore(context)

@@ -15,6 +15,7 @@ from holdfast._engine.cache import Cache
 from holdfast._engine.context import Context
 from holdfast._engine.packing import Packer
 from holdfast._engine.upkeep.prune import Housekeeping
+from holdfast._engine.upkeep.seal import check_seal
 from holdfast._port import KEYS, Backend, run
 from holdfast._values.caller_key import CallerKey, checked_key
 from holdfast._values.clock import now, uuid7
@@ -51,6 +52,7 @@ class OpenOptions(TypedDict, total=False):
     pgbouncer: bool
     telemetry: bool | Telemetry | None
     key: CallerKey | None
+    seal: str | None
 
 
 def open_context(
@@ -97,17 +99,20 @@ def context_over(backend: Backend, options: OpenOptions) -> Context:
     )
 
 
-async def make_ready(context: Context) -> None:
-    """Prepare the backend, and refuse an encrypted store without its key."""
-    backend = context.backend
+async def make_ready(context: Context, seal: str | None = None) -> None:
+    """Prepare the backend; refuse a store that needs a key, or is older than a seal."""
     try:
-        await backend.ready()
-        is_closed = context.keys is None and await _has_keys(backend)
+        await context.backend.ready()
+        await _check_keys(context)
+        if seal is not None:
+            await check_seal(context, seal)
     except BaseException:
-        await backend.close()
+        await context.backend.close()
         raise
-    if is_closed:
-        await backend.close()
+
+
+async def _check_keys(context: Context) -> None:
+    if context.keys is None and await _has_keys(context.backend):
         text = (
             "the store is encrypted; open it with its key: open(..., key=...), or for"
             " the command line HOLDFAST_KEY_FILE or HOLDFAST_PASSPHRASE"
@@ -204,6 +209,7 @@ _MEANINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
         "True, False or a Telemetry",
     ),
     "key": (lambda _: True, "a key"),  # checked apart: the error must not show it
+    "seal": (lambda v: v is None or isinstance(v, str), "the text of a seal"),
     "clock": (callable, "callable"),
     "new_id": (callable, "callable"),
 }

@@ -95,6 +95,13 @@ async def broken(context: Context, text: str) -> list[str]:
     return problems
 
 
+async def check_seal(context: Context, text: str) -> None:
+    """Raise `Corrupt` if the store does not hold what a seal knows."""
+    problems = await broken(context, text)
+    if problems:
+        raise Corrupt("the store", problems[0])
+
+
 def _why(sealed: SealedFamily, digest: _Digest) -> str | None:
     if digest.changed < sealed.changed:
         return "is older than the seal: it was put back"
