@@ -13,8 +13,9 @@ import apsw
 import holdfast
 from benchmarks.measure import DURABILITIES, Bench, Durability, Pair, alternate, timed
 from benchmarks.peers import plain_database
-from benchmarks.report import Row, times, volume
-from benchmarks.workloads import Writer
+from benchmarks.report import Row, times
+from holdfast.bench.units import volume
+from holdfast.bench.workload import Writer
 
 SHORT, LONG = 10, 10_000
 

@@ -13,9 +13,11 @@ from multiprocessing.synchronize import Barrier
 from statistics import mean, median
 
 import holdfast
-from benchmarks.measure import Bench, sync_time
-from benchmarks.report import Row, duration
-from benchmarks.workloads import Writer
+from benchmarks.measure import Bench
+from benchmarks.report import Row
+from holdfast.bench.disk import sync_time
+from holdfast.bench.units import duration
+from holdfast.bench.workload import Writer
 
 SAVERS = 16
 NOTES = 64

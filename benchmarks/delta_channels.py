@@ -19,11 +19,12 @@ import psycopg
 import holdfast
 from benchmarks.langgraph_savers import CHAT, TURNS, Talk, config_of
 from benchmarks.measure import Bench, Cost, cost_of, disk_size
-from benchmarks.peers import delta_state, langgraph_saver
 from benchmarks.postgres import relations_size
-from benchmarks.report import Row, times, volume
+from benchmarks.report import Row, times
 from benchmarks.server import private_server
 from holdfast.adapters.langgraph import HoldfastSaver
+from holdfast.bench.stores.langgraph import delta_state, sqlite_saver
+from holdfast.bench.units import volume
 
 # Two writes a turn: after so many turns LangGraph stores the channel whole again.
 CYCLE = 50
@@ -127,7 +128,7 @@ def _our_file(path: str, *, compress: bool) -> Iterator[Any]:
 
 @contextmanager
 def _their_file(path: str) -> Iterator[Any]:
-    connection, saver = langgraph_saver(path)
+    connection, saver = sqlite_saver(path)
     yield saver
     connection.close()
 

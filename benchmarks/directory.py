@@ -11,8 +11,9 @@ from itertools import count, cycle
 
 import holdfast
 from benchmarks.measure import Bench, alternate, disk_size, timed
-from benchmarks.report import Row, duration, times, volume
-from benchmarks.workloads import Message, Writer, growing, json_size
+from benchmarks.report import Row, times
+from holdfast.bench.units import duration, volume
+from holdfast.bench.workload import Message, Writer, growing, json_size
 
 TASKS = 16
 

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from statistics import median
 from typing import NamedTuple
 
 from benchmarks.measure import Bench, disk_size, percentile, timed
-from benchmarks.peers import PEERS, HoldfastAppend, HoldfastSave, Recorder
-from benchmarks.report import Row, Series, failed, volume
-from benchmarks.workloads import (
-    Message,
-    Turn,
-    changing_prompt,
-    edited,
-    growing,
-    json_size,
-    sliding_window,
-)
+from benchmarks.peers import PEERS
+from benchmarks.report import Row, Series, failed
+from benchmarks.workloads import changing_prompt, edited, sliding_window
+from holdfast.bench.chart import Bar, chart
+from holdfast.bench.stores.chat import Chat
+from holdfast.bench.stores.threads import AppendingThread, SavingThread
+from holdfast.bench.units import volume
+from holdfast.bench.workload import Message, Turn, growing, json_size
 
 TURNS = 500
 EDGE = 20
@@ -28,12 +25,12 @@ MOST_SECONDS = 60
 SLOW_SECONDS = 10
 VARIANT_LIMIT = 3.0
 
-Make = Callable[[str], Recorder]
+Make = Callable[[str], Chat]
 OURS: dict[str, tuple[float, Make]] = {
-    "Holdfast save": (1.5, HoldfastSave),
-    "Holdfast append": (1.5, HoldfastAppend),
-    "Holdfast save, compressed": (0.7, partial(HoldfastSave, compress=True)),
-    "Holdfast append, compressed": (0.7, partial(HoldfastAppend, compress=True)),
+    "Holdfast save": (1.5, SavingThread),
+    "Holdfast append": (1.5, AppendingThread),
+    "Holdfast save, compressed": (0.7, partial(SavingThread, compress=True)),
+    "Holdfast append, compressed": (0.7, partial(AppendingThread, compress=True)),
 }
 VARIANTS: dict[str, Callable[[int], Iterator[Turn]]] = {
     "a changing system prompt": changing_prompt,
@@ -61,7 +58,7 @@ def disk(bench: Bench) -> None:
         )
     for variant, turns in VARIANTS.items():
         for packed, limit in ((False, VARIANT_LIMIT), (True, None)):
-            make = partial(HoldfastSave, compress=packed)
+            make = partial(SavingThread, compress=packed)
             series = _series(variant, [_through(bench, make, turns(TURNS))])
             work = f"disk, {TURNS}-turn chat with {variant}"
             work += ", compressed" if packed else ""
@@ -112,19 +109,19 @@ def _through(bench: Bench, make: Make, turns: Iterable[Turn]) -> Run:
     """Save a conversation turn by turn, up to a minute long."""
     with bench.place() as folder:
         path = os.path.join(folder, "chat.db")
-        recorder = make(path)
-        raw, samples = _record(recorder, turns)
-        recorder.close()
+        chat = make(path)
+        raw, samples = _record(chat, turns)
+        chat.close()
         return Run(raw, disk_size(path), samples)
 
 
-def _record(recorder: Recorder, turns: Iterable[Turn]) -> tuple[int, list[float]]:
+def _record(chat: Chat, turns: Iterable[Turn]) -> tuple[int, list[float]]:
     samples: list[float] = []
     dropped: list[Message] = []
     before: list[Message] = []
     deadline = time.monotonic() + MOST_SECONDS
     for turn in turns:
-        samples.append(timed(partial(recorder.save, turn)))
+        samples.append(timed(partial(chat.save, turn)))
         gone = len(before) + len(turn.added) - len(turn.messages)
         dropped += before[: max(0, gone)]
         before = turn.messages
@@ -132,3 +129,22 @@ def _record(recorder: Recorder, turns: Iterable[Turn]) -> tuple[int, list[float]
             break
     # Raw is the last state; where a window slides, every message there ever was.
     return json_size(dropped + before), samples
+
+
+def drawn(series: Sequence[Series]) -> str:
+    """The sizes of all stores as a chart."""
+    whole = max(s.turns for s in series)
+    raw = next(s.raw for s in series if s.turns == whole)
+    # Saving whole states and appending make the same file: one bar for both.
+    shown = [s for s in series if "append" not in s.store]
+    bars = [
+        Bar(
+            s.store.replace(" save", "")
+            + ("" if s.turns == whole else f", {s.turns} turns"),
+            s.disk,
+            s.ratio,
+            is_ours=s.store.startswith("Holdfast"),
+        )
+        for s in shown
+    ]
+    return chart(bars, turns=whole, raw=raw)

@@ -18,10 +18,11 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 
 import holdfast
 from benchmarks.measure import Bench, disk_size, timed, worked
-from benchmarks.peers import delta_state, langgraph_saver
-from benchmarks.report import Row, duration, times, volume
-from benchmarks.workloads import ASSISTANT_SIZE, USER_SIZE, Writer
+from benchmarks.report import Row, times
 from holdfast.adapters.langgraph import HoldfastSaver
+from holdfast.bench.stores.langgraph import delta_state, sqlite_saver
+from holdfast.bench.units import duration, volume
+from holdfast.bench.workload import ASSISTANT_SIZE, USER_SIZE, Writer
 
 TURNS = 500
 # So many turns at the end are compared with the first turns of other threads.
@@ -106,7 +107,7 @@ def _ours(path: str, *, compress: bool) -> Iterator[Opened]:
 
 @contextmanager
 def _theirs(path: str) -> Iterator[Opened]:
-    connection, saver = langgraph_saver(path)
+    connection, saver = sqlite_saver(path)
     yield saver, (saver.serde, "dumps_typed")
     connection.close()
 

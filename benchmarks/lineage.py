@@ -8,8 +8,9 @@ from itertools import count
 
 import holdfast
 from benchmarks.measure import DURABILITIES, Bench, Durability, alternate
-from benchmarks.report import Row, times, volume
-from benchmarks.workloads import Message, growing
+from benchmarks.report import Row, times
+from holdfast.bench.units import volume
+from holdfast.bench.workload import Message, growing
 
 
 def fork(bench: Bench) -> None:

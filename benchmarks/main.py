@@ -12,25 +12,26 @@ from pathlib import Path
 import orjson
 
 from benchmarks.append import append
-from benchmarks.chart import chart
 from benchmarks.cli import cli
 from benchmarks.concurrency import processes, savers
 from benchmarks.delta_channels import delta_channels
 from benchmarks.directory import directory
-from benchmarks.disk import disk
+from benchmarks.disk import disk, drawn
 from benchmarks.effects import effects
 from benchmarks.environment import environment
 from benchmarks.keys import keys
 from benchmarks.langgraph_savers import langgraph
 from benchmarks.lineage import fork, history
-from benchmarks.measure import Bench, bench, sync_time
+from benchmarks.measure import Bench, bench
 from benchmarks.openai_sessions import openai_sessions
 from benchmarks.postgres import postgres
-from benchmarks.report import as_json, comparison, duration, failed, progress
+from benchmarks.report import as_json, comparison, failed, progress
 from benchmarks.search import search
 from benchmarks.startup import startup
 from benchmarks.states import load, save
 from benchmarks.telemetry import telemetry
+from holdfast.bench.disk import sync_time
+from holdfast.bench.units import duration
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results.json"
@@ -137,4 +138,4 @@ def _keep(
         results.write_bytes(orjson.dumps(found, option=orjson.OPT_INDENT_2) + b"\n")
     if picture is not None and run.series:
         picture.parent.mkdir(exist_ok=True)
-        picture.write_text(chart(run.series))
+        picture.write_text(drawn(run.series))

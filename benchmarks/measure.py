@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from statistics import mean, median
 from typing import Literal, NamedTuple
 
-from benchmarks.report import Row, Series, duration, times
+from benchmarks.report import Row, Series, times
+from holdfast.bench.units import duration
 
 Work = Callable[[], object]
 Durability = Literal["full", "normal"]
@@ -135,14 +136,3 @@ def disk_size(path: str) -> int:
     """The bytes of a closed database, with a log that was left beside it."""
     files = (path, f"{path}-wal")
     return sum(os.path.getsize(file) for file in files if os.path.exists(file))
-
-
-def sync_time(folder: str) -> float:
-    """How long the disk takes to say that 4 kB are safe."""
-    with tempfile.TemporaryFile(dir=folder) as file:
-
-        def write() -> None:
-            os.write(file.fileno(), bytes(4096))
-            os.fdatasync(file.fileno())
-
-        return median(timed(write) for _ in range(50))

@@ -15,9 +15,10 @@ from agents.testing import ScriptedModel, assistant_message
 
 import holdfast
 from benchmarks.measure import Bench
-from benchmarks.report import Row, times, volume
-from benchmarks.workloads import ASSISTANT_SIZE, USER_SIZE, Writer
+from benchmarks.report import Row, times
 from holdfast.adapters.openai_agents import HoldfastSession
+from holdfast.bench.units import volume
+from holdfast.bench.workload import ASSISTANT_SIZE, USER_SIZE, Writer
 
 ID = "chat"
 # So many turns stand for the beginning and for the end of a conversation.

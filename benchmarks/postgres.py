@@ -32,10 +32,11 @@ from benchmarks.measure import (
     percentile,
     timed,
 )
-from benchmarks.peers import delta_state
-from benchmarks.report import Row, Series, failed, times, volume
+from benchmarks.report import Row, Series, failed, times
 from benchmarks.server import private_server
-from benchmarks.workloads import Message, Turn, Writer, growing, json_size
+from holdfast.bench.stores.langgraph import delta_state
+from holdfast.bench.units import volume
+from holdfast.bench.workload import Message, Turn, Writer, growing, json_size
 
 TURNS = 500
 STATE = 1000
@@ -246,8 +247,8 @@ def _first(store: holdfast.Store) -> Work:
 
 
 def _count_trips(store: holdfast.Store, call: Work) -> int:
-    backend: Any = store.runner.context.backend
-    [connection] = backend._connections._pool._pool
+    packing: Any = store.runner.context.backend
+    [connection] = packing.backend._connections._pool._pool
     with tempfile.TemporaryFile() as trace:
         connection.pgconn.trace(trace.fileno())
         call()

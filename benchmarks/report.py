@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
 
+from holdfast.bench.units import duration, volume
+
 Bound = Literal["at most", "at least"]
 
 
@@ -82,22 +84,6 @@ def failed(
 ) -> Row:
     """A row that could not be measured."""
     return Row(work, "not measured", 0.0, limit, bound, problem)
-
-
-def duration(seconds: float) -> str:
-    """Seconds as a person reads them."""
-    if seconds < 1e-3:
-        return f"{seconds * 1e6:.0f} us"
-    return f"{seconds * 1e3:.2f} ms" if seconds < 1 else f"{seconds:.2f} s"
-
-
-def volume(size: float) -> str:
-    """Bytes as a person reads them."""
-    for unit in ("B", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.3g} {unit}"
-        size /= 1000
-    return f"{size:.3g} GB"
 
 
 def times(ours: float, reference: float, name: str) -> str:

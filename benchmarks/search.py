@@ -14,17 +14,20 @@ from msgspec.structs import replace
 
 import holdfast
 from benchmarks.measure import Bench, Pair, alternate, disk_size, timed
-from benchmarks.report import Row, duration, times, volume
+from benchmarks.report import Row, times
 from benchmarks.volume_stores import COMMON, RARE, fill_threads
-from benchmarks.workloads import Writer
 from holdfast._engine.context import Context
 from holdfast._engine.search import query
 from holdfast._engine.search.query import SearchQuery
 from holdfast._port import run
+from holdfast.bench.units import duration, volume
+from holdfast.bench.workload import Writer
 
 MESSAGES, IN_ONE = 200_000, 100
 # Threads, messages a second in the first search, how much slower later ones may get.
 FEW, MANY = 300, 100_000
+# A word in 3 % of the texts of `fill_threads`.
+SOME = "brusox"
 GOAL, FLAT = 25_000, 1.2
 SIZED = 20_000_000
 
@@ -65,6 +68,20 @@ def _grow(bench: Bench, folder: str) -> None:
             work = f"{word!r} in {many:,} threads against {few}, first page"
             measured = times(ours, reference, "few")
             bench.rows.append(Row(work, measured, ours / reference, FLAT))
+        _compare_frequencies(bench, large)
+
+
+def _compare_frequencies(bench: Bench, store: holdfast.Store) -> None:
+    """A word that is neither rare nor common against one that nearly all have."""
+    pair = alternate(
+        partial(store.search, SOME),
+        partial(store.search, COMMON),
+        rounds=bench.amount(30, 5),
+    )
+    ours, reference = pair.medians
+    work = f"{SOME!r}, in 3 % of the threads, against {COMMON!r}, first page"
+    measured = times(ours, reference, "common")
+    bench.rows.append(Row(work, measured, ours / reference))
 
 
 def _find(bench: Bench, path: str) -> None:

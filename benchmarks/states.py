@@ -23,10 +23,11 @@ from benchmarks.measure import (
     timed,
     worked,
 )
-from benchmarks.peers import langgraph_saver, plain_database, settings
+from benchmarks.peers import plain_database, settings
 from benchmarks.report import Row, failed, times
-from benchmarks.workloads import Message, growing
 from holdfast._values.codec import encode
+from holdfast.bench.stores.langgraph import sqlite_saver
+from holdfast.bench.workload import Message, growing
 
 STATE = 1000
 
@@ -106,7 +107,7 @@ class LangGraphPut:
         base = import_module("langgraph.checkpoint.base")
         self._empty = base.empty_checkpoint
         self._objects = import_module("langchain_core.messages").convert_to_messages
-        self.connection, self._saver = langgraph_saver(path, durability)
+        self.connection, self._saver = sqlite_saver(path, durability)
         self._config = {"configurable": {"thread_id": "chat", "checkpoint_ns": ""}}
         self._plain = plain
         self._known: list[Any] = []

@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 import holdfast
 from benchmarks.measure import Bench, Work, alternate
 from benchmarks.report import Row
-from benchmarks.workloads import Writer
+from holdfast.bench.workload import Writer
 from holdfast.telemetry import Telemetry
 
 OFF = "against telemetry=False"

@@ -21,9 +21,10 @@ import msgspec
 from benchmarks import volume_stores as stores
 from benchmarks.environment import environment
 from benchmarks.measure import Bench, bench
-from benchmarks.report import Row, comparison, duration, failed, times, volume
+from benchmarks.report import Row, comparison, failed, times
 from benchmarks.server import private_server
 from benchmarks.volume_calls import Measurement, Target
+from holdfast.bench.units import duration, volume
 
 ROOT = Path(__file__).resolve().parent.parent
 THREADS = (100_000, 1_000_000)

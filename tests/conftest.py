@@ -52,6 +52,8 @@ LEFT_OUT = [
     "backends/sqlite/test_bitrot.py",
     "backends/sqlite/test_concurrency.py",
     "backends/test_crash.py",
+    "bench",
+    "cli/test_cli_bench.py",
     "cli/test_cli_golden.py",
     "cli/test_cli_process.py",
     "conformance/test_content_layer.py",

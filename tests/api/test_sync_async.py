@@ -28,7 +28,6 @@ from holdfast._api.keywords import (
     StartOptions,
     ThreadsOptions,
 )
-from holdfast._engine.packing import _zstd
 from holdfast._engine.threads import journal
 from holdfast._engine.threads.save import SaveOptions
 from holdfast._port import NEW_THREAD, run
@@ -523,32 +522,6 @@ class TestBlocking:
 
             assert sorted(chat.load()["m"]) == list(range(200))
             assert chat.step == 200
-
-    def test_two_threads_train_a_dictionary_at_once(self, monkeypatch):
-        zstd = _zstd()
-        train, make = zstd.train_dictionary, zstd.ZstdCompressionDict
-        second, trained = threading.Event(), threading.Event()
-        turns = iter(
-            [lambda: second.wait(0.3), lambda: (second.set(), trained.wait(5))]
-        )
-
-        def train_in_step(*arguments):
-            next(turns, lambda: None)()
-            return train(*arguments)
-
-        def make_and_tell(*arguments):
-            trained.set()
-            return make(*arguments)
-
-        with holdfast.open(":memory:", compress=True) as store:
-            for n in range(63):
-                store.thread("chat").append(m=[f"{n} {LONG * 2}"])
-            monkeypatch.setattr(zstd, "train_dictionary", train_in_step)
-            monkeypatch.setattr(zstd, "ZstdCompressionDict", make_and_tell)
-            with ThreadPoolExecutor(2) as pool:
-                list(pool.map(lambda n: store.thread(n).append(m=[LONG * 2]), "ab"))
-
-            assert store.thread("a").load() == store.thread("b").load()
 
     @pytest.mark.parametrize("attempt", range(3))
     def test_several_threads_begin_to_compress_at_once(self, attempt):

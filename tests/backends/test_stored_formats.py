@@ -38,7 +38,9 @@ def content(store):
     return found
 
 
-@pytest.fixture(params=["agents.db", "compressed.db", "history", "agents.hfa"])
+@pytest.fixture(
+    params=["agents.db", "compressed.db", "dictionary.db", "history", "agents.hfa"]
+)
 def stored(request, tmp_path):
     """A store over a copy of what was stored, and what it must hold."""
     name = request.param
@@ -83,3 +85,31 @@ def test_it_can_be_continued(stored):
     assert [match.snippet for match in store.search("lyon")] == [
         "A train to Lyon, please"
     ]
+
+
+def test_a_compact_removes_the_dictionary_with_the_deleted_text_in_it(tmp_path):
+    place = tmp_path / "dictionary.db"
+    place.write_bytes(gzip.decompress((STORED / "dictionary.db.gz").read_bytes()))
+    before = place.read_bytes().count(b"heliotrope")
+
+    with holdfast.open(place, compress=True) as store:
+        store.compact()
+        found = content(store)
+        problems = store.verify().problems
+
+    assert before
+    assert place.read_bytes().count(b"heliotrope") == 0
+    assert found == EXPECTED["dictionary.db"]
+    assert problems == ()
+
+
+@pytest.mark.parametrize("name", ["agents.db", "dictionary.db"])
+def test_a_file_without_its_first_page_is_salvaged(tmp_path, name):
+    whole = gzip.decompress((STORED / f"{name}.gz").read_bytes())
+    (tmp_path / name).write_bytes(bytes(4096) + whole[4096:])
+
+    holdfast.salvage(tmp_path / name, str(tmp_path / "saved.db"))
+
+    with holdfast.open(tmp_path / "saved.db") as store:
+        found = {name: thread["state"] for name, thread in content(store).items()}
+    assert found == {n: thread["state"] for n, thread in EXPECTED[name].items()}

@@ -10,6 +10,7 @@ import holdfast
 from conformance import ConformanceTests, hidden
 from conformance.hidden import ENCODED, START, Hidden
 from holdfast import Corrupt
+from holdfast._port import run
 from holdfast.backends import Candidates, IndexBatch, Layer
 from holdfast.backends.sqlite import SqliteBackend
 from holdfast.messages import Message
@@ -141,6 +142,7 @@ def test_settings_and_texts_for_the_index_go_down_encoded(tmp_path, monkeypatch)
         for n in range(100):
             store.conversations.create(messages=[Message.user(f"{n} whales " * 99)])
         assert len(store.conversations.search("7 whales", limit=None)) > 0
+        run(store.runner.context.backend.setting("about", b"whales"))
 
     assert {IndexBatch, tuple, Candidates} <= {type(call) for call in Recording.calls}
     assert "whale" not in repr(Recording.calls)

@@ -32,6 +32,7 @@ from support.scenario import (
     goes_on,
     lazy_disk,
     problems_of,
+    unpack_format_1,
 )
 from support.stores import backend_of
 
@@ -196,13 +197,17 @@ def make_trial(name: str, folder: str, place: str) -> Trial:
         trial = Trial(name, folder, place, [OPERATIONS["first-save"]], opening=True)
     elif name == "recover":
         trial = Trial(name, folder, place, [OPERATIONS["fork"]], opening=True)
+    elif name == "migrate":
+        trial = Trial(name, folder, place, [lambda _: None], opening=True)
     elif name == "backup":
         trial = Trial(name, folder, place, [_backup])
     else:
         trial = Trial(name, folder, place, STEPS[name])
     os.makedirs(trial.start)
     path = address(trial.start, place)
-    if name != "set-up":
+    if name == "migrate":
+        unpack_format_1(path)
+    elif name != "set-up":
         build_for(name, path)
     if name == "recover":
         Child(partial(_crashed, path=path, disk=lazy_disk("lazy"))).wait()

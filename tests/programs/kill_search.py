@@ -12,6 +12,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 import holdfast
@@ -34,12 +35,21 @@ def text(conversation: int, position: int) -> str:
     return f"message {position} of {conversation} " + "and so on " * 20
 
 
+class Stopped(BaseException):
+    """What no code catches."""
+
+
+def stop(done: int, total: int) -> None:
+    raise Stopped
+
+
 def build(path: str) -> None:
-    """A store that was searched, and has changed since."""
+    """A store whose first search was stopped, and that has changed since."""
     with holdfast.open(path, durability="normal") as store:
         for number in range(CONVERSATIONS):
             if number == CONVERSATIONS // 2:
-                store.search("message")
+                with suppress(Stopped):
+                    store.search("message", progress=stop)
             messages = [user(text(number, n)) for n in range(MESSAGES)]
             store.conversations.create(f"{number}", messages=messages)
         edited = store.conversations.load("0")

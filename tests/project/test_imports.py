@@ -20,7 +20,7 @@ LAYERS = (
     {"_messages"},
     {"_port"},
     {"archive"},
-    {"_engine"},
+    {"_engine", "_engine.packing"},
     {"_engine.threads"},
     {"_engine.effects"},
     {"_engine.records"},
@@ -29,7 +29,7 @@ LAYERS = (
     {"_api"},
     {"backends", "importers", "keys", "telemetry", "testing", "views"},
     {"faults", "tools", "adapters"},
-    {"mcp"},
+    {"mcp", "bench"},
     {"cli"},
 )
 # The public modules beside the folders, by the folder whose layer they belong to.
@@ -148,6 +148,32 @@ def test_adapters_know_no_backend_and_not_one_another(name):
     ours = {i for i in imports(MODULES[name]) if i.startswith(("adapters.", "back"))}
 
     assert all(f"{i}.".startswith(f"{adapter}.") for i in ours)
+
+
+def named(path: Path) -> set[str]:
+    """What a file imports by a name in a string, as the stores of the benchmark do."""
+    return {
+        call.args[0].value
+        for call in ast.walk(ast.parse(path.read_text()))
+        if isinstance(call, ast.Call)
+        and getattr(call.func, "id", "") == "import_module"
+        and isinstance(call.args[0], ast.Constant)
+    }
+
+
+def test_a_store_of_the_benchmark_knows_one_framework_and_the_rest_of_it_none():
+    benchmark = [name for name in MODULES if folder(name) == "bench"]
+
+    found = {
+        name: {i.split(".")[0] for i in named(MODULES[name])} for name in benchmark
+    }
+
+    assert {n.removeprefix("bench.stores."): f for n, f in found.items() if f} == {
+        "agentfs": {"agentfs_sdk"},
+        "dbos": {"dbos"},
+        "langgraph": {"langgraph"},
+        "openai_agents": {"agents"},
+    }
 
 
 def test_nothing_but_an_adapter_knows_its_framework():

@@ -6,16 +6,19 @@ store to the last byte of every record.
 
 from __future__ import annotations
 
+import gzip
 import os
 import shutil
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 
 import holdfast
 from holdfast import Agent, Attachment, HoldfastError, Message, Retention, Store
 from holdfast.faults import FaultyDisk
 
 FILE = "store.db"
+FORMAT_1 = Path(__file__).parent.parent / "fixtures" / "format-1" / "agents.db.gz"
 FOLDER = "dir:store"
 
 
@@ -261,6 +264,13 @@ STEPS: dict[str, list[Callable[[Store], None]]] = {
 def build_for(call: str, path: str) -> None:
     """Make the store that a call starts from."""
     (build_agents if call in AGENT_OPERATIONS else build)(path)
+
+
+def unpack_format_1(path: str) -> None:
+    """Make a file as the version before format 2 left it."""
+    with gzip.open(FORMAT_1) as stored, open(path, "wb") as file:
+        os.fchmod(file.fileno(), 0o600)
+        shutil.copyfileobj(stored, file)
 
 
 def dump(store: Store) -> object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import holdfast
+from holdfast._engine.packing.layer import Packing
 from holdfast.testing import blocking
 
 
@@ -17,7 +18,9 @@ def opened(door: str, url: str, **options: Any) -> Any:
 
 def backend_of(store: Any) -> Any:
     """What keeps a store, for tests that look behind its API or damage it."""
-    return store.runner.context.backend
+    packing = store.runner.context.backend
+    assert isinstance(packing, Packing)
+    return packing.backend
 
 
 def open_file(path, **options):

@@ -283,6 +283,14 @@ class Machine(RuleBasedStateMachine):
         assert pruned.checkpoints == expected
 
     @rule()
+    def compact(self):
+        self.store.compact()
+
+    @rule()
+    def verify(self):
+        assert self.store.verify().problems == ()
+
+    @rule()
     def reopen(self):
         self.store.close()
         self.open()
@@ -352,14 +360,6 @@ class DirectoryMachine(Machine):
         self.store.close()
         shutil.rmtree(self.index)
         self.open()
-
-    @rule()
-    def compact(self):
-        self.store.compact()
-
-    @rule()
-    def verify(self):
-        assert self.store.verify().problems == ()
 
 
 class AwaitedDirectoryMachine(DirectoryMachine):

@@ -13,7 +13,7 @@ from holdfast._api.address import open_backend, open_damaged_backend, store_addr
 from holdfast._api.plugins import Telemetry, find_encryption, find_telemetry
 from holdfast._engine.cache import Cache
 from holdfast._engine.context import Context
-from holdfast._engine.packing import Packer
+from holdfast._engine.packing.layer import Packing
 from holdfast._engine.upkeep.prune import Housekeeping
 from holdfast._engine.upkeep.seal import check_seal
 from holdfast._port import KEYS, Backend, run
@@ -87,9 +87,8 @@ def context_over(backend: Backend, options: OpenOptions) -> Context:
     policy = options.get("retention")
     every = options.get("prune_every", timedelta(hours=1))
     return Context(
-        backend=backend,
+        backend=Packing(backend, compress=options.get("compress", False)),
         cache=Cache(options.get("cache_size", CACHE_SIZE)),
-        packer=Packer(backend, compress=options.get("compress", False)),
         clock=_checked_clock(options["clock"]) if "clock" in options else now,
         new_id=_checked_ids(options["new_id"]) if "new_id" in options else uuid7,
         after_save=Housekeeping(policy, every // timedelta(microseconds=1))

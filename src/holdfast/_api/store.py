@@ -238,7 +238,7 @@ class Store:
         )
 
     def compact(self) -> None:
-        """Return the space of removed data to the file system."""
+        """Join what is stored in small pieces, and give unused space back."""
         return self.runner.run(index.compact)
 
     def stats(self) -> Statistics:

@@ -23,7 +23,7 @@ class OpenedCheckpoint(msgspec.Struct):
 
     head: Checkpoint
     manifest: Manifest
-    bodies: dict[str, Body] = msgspec.field(default_factory=dict[str, Body])
+    bodies: dict[str, Body] = {}
 
     @classmethod
     def of(cls, checkpoint: Checkpoint) -> Self:
@@ -33,7 +33,10 @@ class OpenedCheckpoint(msgspec.Struct):
     @property
     def cost(self) -> int:
         """About how many bytes of memory it takes."""
-        return ENTRY_COST + sum([len(body.text) for body in self.bodies.values()])
+        cost = ENTRY_COST
+        for body in self.bodies.values():
+            cost += len(body.text)
+        return cost
 
 
 class Cache:

@@ -9,7 +9,6 @@ from typing import Protocol, Self
 import msgspec
 
 from holdfast._engine.cache import Cache, OpenedCheckpoint
-from holdfast._engine.packing import Packer
 from holdfast._port import Backend, Encrypted, ThreadKey
 from holdfast._values.records import Checkpoint, ThreadRecord
 from holdfast._values.rope import Body, Rope, read_body
@@ -17,7 +16,7 @@ from holdfast.errors import NotFound
 
 
 class Context(msgspec.Struct, frozen=True):
-    """A backend with the store's cache, packer, clock and source of ids.
+    """A backend with the store's cache, clock and source of ids.
 
     ``after_save`` is called after each committed save; it applies the retention.
     ``observer`` watches the operations of the store. ``traceparent`` is the trace of
@@ -27,7 +26,6 @@ class Context(msgspec.Struct, frozen=True):
 
     backend: Backend
     cache: Cache
-    packer: Packer
     clock: Callable[[], int]
     new_id: Callable[[], str]
     after_save: Callable[[Context], Awaitable[None]] | None = None
@@ -70,7 +68,7 @@ class Context(msgspec.Struct, frozen=True):
         body = known.bodies.get(name)
         if body is None:
             segments = await self.backend.segments(known.head.family, rope.runs)
-            body = read_body(rope, await self.packer.unpack(segments))
+            body = read_body(rope, [segment.data for segment in segments])
             known.bodies[name] = body
         return body
 

@@ -121,7 +121,10 @@ class Inspection(Protocol):
     async def segments(
         self, wanted: Sequence[tuple[int, Run]]
     ) -> list[list[Segment | None]]:
-        """The segments of runs of families, ``None`` for what is missing or damaged."""
+        """The segments of runs of families, ``None`` for what is missing or damaged.
+
+        For each number of a run, what holds it: a block stands there repeatedly.
+        """
         ...
 
     async def count_checkpoints(self) -> int:
@@ -129,7 +132,10 @@ class Inspection(Protocol):
         ...
 
     async def count_segments(self) -> int:
-        """How many segments are stored, including those that no checkpoint needs."""
+        """How many segments are stored, including those that no checkpoint needs.
+
+        Those in blocks are counted one by one.
+        """
         ...
 
     async def close(self) -> None:
@@ -141,7 +147,8 @@ class Backend(Protocol):
     """A storage technology.
 
     The coroutines of a ``blocking`` backend never suspend. ``abilities`` are what not
-    every backend can do: ``search``, ``backup``, ``compact``.
+    every backend can do: ``search``, ``backup``, ``compact``, and ``pack``: to hold
+    many segments as one block. A backend without it is never given a block.
     """
 
     @property
@@ -163,7 +170,10 @@ class Backend(Protocol):
         ...
 
     async def segments(self, family: int, runs: Sequence[Run]) -> list[Segment]:
-        """The segments of ``runs`` in order; `Corrupt` if one is missing or damaged."""
+        """The segments of ``runs`` in order; `Corrupt` if one is missing or damaged.
+
+        A block is given once for each run of which it holds a part.
+        """
         ...
 
     async def scan(self, query: Query[R]) -> Page[R]:

@@ -298,7 +298,7 @@ def _numbers(records: Iterable[object]) -> set[int]:
 
 def _segment(segment: Segment, convert: Convert) -> Segment:
     data = convert(segment.data, ("segment", segment.number))
-    return Segment(segment.number, data, segment.packing)
+    return Segment(segment.number, data, segment.packing, segment.count)
 
 
 def _checkpoint(c: Checkpoint, convert: Convert) -> Checkpoint:
@@ -388,8 +388,11 @@ def _details(details: Details, thread: str, convert: Convert) -> Details:
 
 
 def _plan(plan: FamilyPlan, convert: Convert) -> FamilyPlan:
-    relinks = tuple(_relink(relink, convert) for relink in plan.relinks)
-    return replace(plan, relinks=relinks)
+    return replace(
+        plan,
+        relinks=tuple(_relink(relink, convert) for relink in plan.relinks),
+        packed=tuple(_segment(segment, convert) for segment in plan.packed),
+    )
 
 
 def _relink(relink: Relink, convert: Convert) -> Relink:

@@ -15,7 +15,7 @@ from holdfast._values.records import Checkpoint, Entry, Move, Run, Segment, Thre
 Renumber: TypeAlias = Callable[[int], int]
 
 
-class Indexing(msgspec.Struct, frozen=True, kw_only=True):
+class Indexing(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """An update of the index: it has ``found`` of a thread and gets ``becomes``.
 
     ``texts`` are the texts of the last stretches; the earlier stretches are in the
@@ -34,13 +34,15 @@ class IndexBatch(msgspec.Struct, frozen=True, kw_only=True):
 
     An index of another form is given up: it counts as complete up to no change. After
     the updates it counts as complete up to the change ``up_to``, if every thread that
-    changed until then is in it as it is; the backend looks.
+    changed until then is in it as it is; the backend looks. With ``is_last`` no other
+    batch follows for now: the backend may put in order what many of them have left.
     """
 
     form: int
     without: str
     threads: tuple[Indexing, ...]
     up_to: int | None = None
+    is_last: bool = False
 
 
 class Relink(msgspec.Struct, frozen=True):
@@ -58,12 +60,17 @@ class FamilyPlan(msgspec.Struct, frozen=True):
     the checkpoints meanwhile was removed, became a head, or got a label, a tag, or a
     child that is not in the plan, or if a child or its new parent has changed. The
     engine then plans again.
+
+    ``packed`` takes the place of what holds the same segments now. What it replaces and
+    what is in ``free`` must be whole: a block of which only a part would go makes the
+    plan stale, and so does a segment of ``packed`` that was freed.
     """
 
     family: int
     checkpoints: tuple[Checkpoint, ...]
     relinks: tuple[Relink, ...]
     free: tuple[Run, ...]
+    packed: tuple[Segment, ...] = ()
 
 
 class Prune(msgspec.Struct, frozen=True, kw_only=True):

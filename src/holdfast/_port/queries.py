@@ -158,7 +158,7 @@ class CheckpointEntries(Query[Entry], frozen=True, kw_only=True):
     checkpoints: tuple[str, ...]
 
 
-class Stale(msgspec.Struct, frozen=True):
+class Stale(msgspec.Struct, frozen=True, gc=False):
     """A thread that is not indexed as it is, and what the index has of it.
 
     There is no ``thread`` if its record is damaged, or if it is gone and only the index
@@ -178,6 +178,7 @@ class Outdated(Query[Stale], frozen=True, kw_only=True):
     The backend knows up to which change its index is complete, and looks only at what
     changed later, or after the change ``after``. The cursor of the page is the last
     change that it covers; there is none if the index is complete, or cannot be written.
+    A backend that has still something to do with its index gives one in any case.
     It is 0, with an empty page, if there is no index: an empty `IndexBatch` makes it.
     Threads of the kind ``without`` do not belong into the index.
     """
@@ -249,6 +250,23 @@ class Weights(Query[Weight], frozen=True, kw_only=True):
     """The families with the most stored bytes, heaviest first."""
 
     limit: int | None = None
+
+
+class SegmentSize(msgspec.Struct, frozen=True):
+    """How a segment or a block is stored, without its bytes."""
+
+    family: int
+    number: int
+    count: int
+    packing: int
+    size: int
+
+
+class SegmentSizes(Query[SegmentSize], frozen=True, kw_only=True):
+    """All segments and blocks by family and number; ``after`` is a page's cursor."""
+
+    after: int = 0
+    limit: int
 
 
 class KindCount(msgspec.Struct, frozen=True):

@@ -74,7 +74,7 @@ class Stretch(NamedTuple):
     hash: int
 
 
-class Indexed(msgspec.Struct, frozen=True):
+class Indexed(msgspec.Struct, frozen=True, gc=False):
     """What the index has of a thread: its texts when the thread had this ``changed``.
 
     ``form`` says how the texts were prepared. No thread has the ``changed`` -1: it

@@ -97,12 +97,17 @@ class Write(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Receipt(msgspec.Struct, frozen=True):
-    """The result of a write: its sequence number and the journal entries in force."""
+    """The result of a write: its sequence number and the journal entries in force.
+
+    ``packed`` is the size of its segments as they are stored, where a layer made them
+    smaller.
+    """
 
     seq: int
     family: int
     thread_number: int
     entries: tuple[Entry, ...] = ()
+    packed: int | None = None
 
 
 NEW_THREAD: Final = Start()

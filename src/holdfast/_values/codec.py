@@ -50,8 +50,13 @@ def encode(value: object, path: str = "state") -> bytes:
     Raises `Unstorable` with the path of the first part that cannot be stored; ``path``
     is the path of the value itself.
     """
-    text = _encode_natively(value)
-    return _encode_tagged(value, path) if text is None else text
+    try:
+        text = orjson.dumps(value, _tag, _EXACT_TYPES)
+    except TypeError:
+        return _encode_tagged(value, path)
+    # At orjson's speed where that is exact, which is most often.
+    exact = _is_kept_exactly(value, has_dollar=b"$" in text)
+    return text if exact else _encode_tagged(value, path)
 
 
 def decode(data: bytes | bytearray | memoryview) -> object:
@@ -84,15 +89,6 @@ def flattened(value: object, path: str = "state") -> object:
     return found
 
 
-def _encode_natively(value: object) -> bytes | None:
-    """The text at orjson's speed, or None where that would not be exact."""
-    try:
-        text = orjson.dumps(value, _tag, _EXACT_TYPES)
-    except TypeError:
-        return None
-    return text if _is_kept_exactly(value, has_dollar=b"$" in text) else None
-
-
 def _is_kept_exactly(value: object, *, has_dollar: bool) -> bool:
     """Whether the text that orjson wrote decodes to exactly this value.
 
@@ -103,35 +99,47 @@ def _is_kept_exactly(value: object, *, has_dollar: bool) -> bool:
     """
     level: list[_Value] = [value]
     for _ in range(_MAX_DEPTH):
-        kinds = _kinds(level)
-        if not kinds <= _NEVER_ALTERED:
-            return False
-        if float in kinds and not all(map(isfinite, _of_kind(float, level, kinds))):
-            return False
-        if kinds.isdisjoint((dict, list)):
-            return True
-        dicts, lists = _of_kind(dict, level, kinds), _of_kind(list, level, kinds)
-        if has_dollar and _has_reserved_key(dicts):
-            return False
-        values = map(_values_of, dicts)
-        level = [*chain.from_iterable(values), *chain.from_iterable(lists)]
-        if not level:
-            return True
+        types = list(map(type, level))
+        # Counting one type takes half the time of putting all of them into a set.
+        alike = types.count(types[0]) == len(types)
+        inner = _inner if alike else _inner_of_mixed
+        below = inner(level, types[0], has_dollar=has_dollar)
+        if not below:
+            return below is not None
+        level = below
     return False
 
 
-def _kinds(level: list[_Value]) -> set[type]:
-    """The types of some values."""
-    types = list(map(type, level))
-    # Counting one type takes half the time of putting all of them into a set.
-    return {types[0]} if types.count(types[0]) == len(types) else set(types)
-
-
-def _of_kind(kind: type, level: list[_Value], kinds: set[type]) -> list[_Value]:
-    """The values of a type, among values of these types."""
-    if kind not in kinds:
+def _inner(level: list[_Value], kind: type, *, has_dollar: bool) -> list[_Value] | None:
+    """What values of one type contain; None if one would not be kept exactly."""
+    if kind is str:
         return []
-    return level if len(kinds) == 1 else [v for v in level if type(v) is kind]
+    if kind is list:
+        return [*chain.from_iterable(level)]
+    if kind is dict:
+        if has_dollar and _has_reserved_key(level):
+            return None
+        return [*chain.from_iterable(map(_values_of, level))]
+    if kind is float and not all(map(isfinite, level)):
+        return None
+    return [] if kind in _NEVER_ALTERED else None
+
+
+def _inner_of_mixed(
+    level: list[_Value], _: type, *, has_dollar: bool
+) -> list[_Value] | None:
+    """As `_inner`, of values of several types."""
+    kinds = set(map(type, level))
+    if not kinds <= _NEVER_ALTERED:
+        return None
+    below: list[_Value] = []
+    for kind in kinds & {dict, list, float}:
+        alike = [value for value in level if type(value) is kind]
+        found = _inner(alike, kind, has_dollar=has_dollar)
+        if found is None:
+            return None
+        below += found
+    return below
 
 
 def _has_reserved_key(dicts: list[dict[str, _Value]]) -> bool:

@@ -6,10 +6,12 @@ checkpoint's ``runs``, because backends have to know which segments are in use.
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
+from base64 import b64decode
+from binascii import b2a_base64
 from collections.abc import Iterator
 from functools import lru_cache
 from hashlib import sha256
+from typing import Any
 
 import msgspec
 import orjson
@@ -30,23 +32,20 @@ class Manifest(msgspec.Struct, frozen=True):
     """The values of a state; ``next_block`` is the next unused block of numbers."""
 
     is_mapping: bool
-    values: dict[str, Value] = msgspec.field(default_factory=dict[str, Value])
+    values: dict[str, Value] = {}
     next_block: int = 0
 
-    @property
-    def runs(self) -> tuple[Run, ...]:
-        """The runs of all ropes, in the order of the values."""
-        # Not a generator: every save comes through here, and most have one rope.
-        ropes = [v for v in self.values.values() if isinstance(v, Rope)]
-        if len(ropes) == 1:
-            return ropes[0].runs
-        return tuple([run for rope in ropes for run in rope.runs])
-
-    @property
-    def size(self) -> int:
-        """The size of the values as JSON, in bytes."""
-        values = self.values.values()
-        return sum([v.size if isinstance(v, Rope) else len(v) for v in values])
+    def measured(self) -> tuple[tuple[Run, ...], int]:
+        """The runs of all ropes in the order of the values, and the size as JSON."""
+        runs: list[Run] = []
+        size = 0
+        for value in self.values.values():
+            if isinstance(value, Rope):
+                runs += value.runs
+                size += value.size
+            else:
+                size += len(value)
+        return tuple(runs), size
 
     def encoded(self) -> bytes:
         """The manifest as bytes."""
@@ -62,7 +61,7 @@ def _entry(value: Value) -> list[object]:
         "list" if value.is_list else "text",
         len(value.runs),
         value.size,
-        b64encode(value.chain).decode(),
+        b2a_base64(value.chain, newline=False).decode(),
         value.next_appended,
         value.next_replaced,
     ]
@@ -73,9 +72,11 @@ def decode_manifest(checkpoint: Checkpoint) -> Manifest:
     try:
         return _decoded(checkpoint)
     except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise Corrupt(
-            f"the manifest of checkpoint {checkpoint.id!r}", str(error)
-        ) from None
+        raise _damage(checkpoint, error) from None
+
+
+def _damage(checkpoint: Checkpoint, error: Exception) -> Corrupt:
+    return Corrupt(f"the manifest of checkpoint {checkpoint.id!r}", str(error))
 
 
 def has_value(checkpoint: Checkpoint, name: str) -> bool:
@@ -86,6 +87,23 @@ def has_value(checkpoint: Checkpoint, name: str) -> bool:
     return name in decode_manifest(checkpoint).values
 
 
+def value_of(checkpoint: Checkpoint, name: str) -> Value | None:
+    """One value of a checkpoint, ``None`` if it has none of this name.
+
+    The others are not made, which takes half as long.
+    """
+    try:
+        entries = _entries(orjson.loads(checkpoint.manifest))
+        first = 0
+        for found, entry in entries.items():
+            if found == name:
+                return _value(entry, iter(checkpoint.runs[first:]))
+            first += 0 if entry[0] == "json" else entry[1]
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise _damage(checkpoint, error) from None
+    return None
+
+
 @lru_cache
 def _beginning(name: str) -> bytes:
     """The bytes with which the manifest of a state begins a value."""
@@ -94,11 +112,14 @@ def _beginning(name: str) -> bytes:
 
 def _decoded(checkpoint: Checkpoint) -> Manifest:
     decoded = orjson.loads(checkpoint.manifest)
-    is_mapping = "mapping" in decoded
-    entries = decoded["mapping" if is_mapping else "single"]
     runs = iter(checkpoint.runs)
-    values = {name: _value(entry, runs) for name, entry in entries.items()}
-    return Manifest(is_mapping, values, decoded["block"])
+    entries = _entries(decoded).items()
+    values = {name: _value(entry, runs) for name, entry in entries}
+    return Manifest("mapping" in decoded, values, decoded["block"])
+
+
+def _entries(decoded: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    return decoded["mapping" if "mapping" in decoded else "single"]
 
 
 def _value(entry: list[object], runs: Iterator[Run]) -> Value:
@@ -126,7 +147,7 @@ def digest(checkpoint: Checkpoint, parent: bytes) -> bytes:
         checkpoint.saved_at,
         checkpoint.kind,
         checkpoint.size,
-        [list(run) for run in checkpoint.runs],
+        [*map(list, checkpoint.runs)],
         len(checkpoint.manifest),
     ])  # fmt: skip
     parts = (parent, text, checkpoint.manifest, checkpoint.encoded_metadata)

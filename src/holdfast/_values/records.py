@@ -57,11 +57,20 @@ class Run(NamedTuple):
 
 
 class Segment(msgspec.Struct, frozen=True, gc=False):
-    """An immutable piece of a value; ``packing`` 0 means that it is not compressed."""
+    """An immutable piece of a value; ``packing`` 0 means that it is stored as it is.
+
+    A block stands for ``count`` segments, of which ``number`` is the first.
+    """
 
     number: int
     data: bytes
     packing: int = 0
+    count: int = 1
+
+    @property
+    def last(self) -> int:
+        """The number of the last segment in it."""
+        return self.number + self.count - 1
 
 
 class Checkpoint(msgspec.Struct, frozen=True, gc=False):

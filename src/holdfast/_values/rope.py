@@ -55,9 +55,11 @@ class Body(msgspec.Struct):
     ``hashes`` are the hashes of the first segments; the others have not been needed.
     """
 
-    text: bytearray = msgspec.field(default_factory=bytearray)
-    sizes: list[int] = msgspec.field(default_factory=list[int])
-    hashes: list[bytes] = msgspec.field(default_factory=list[bytes])
+    # An empty default is made anew for each, and without the call of a factory.
+
+    text: bytearray = bytearray()
+    sizes: list[int] = []
+    hashes: list[bytes] = []
 
 
 class Blocks:
@@ -110,8 +112,11 @@ def append(old: Rope, body: Body | None, addition: bytes, blocks: Blocks) -> Spl
     """
     running, runs, number = old.chain, old.runs, old.next_appended
     segments: list[Segment] = []
-    for data in _cut(addition, as_list=old.is_list, fine=0):
-        number = blocks.number(number)
+    # Most often what is added is one segment.
+    is_one = old.is_list and len(addition) <= SEGMENT_SIZE
+    cut = (addition,) if is_one else _cut(addition, as_list=old.is_list, fine=0)
+    for data in cut:
+        number = number if number % BLOCK else blocks.number(number)
         segments.append(Segment(number, data))
         runs = _extended(runs, number)
         running = sha256(running + sha256(data).digest()).digest()
@@ -330,8 +335,10 @@ def _push(body: Body, data: bytes, *, as_list: bool) -> None:
 
 
 def _extended(runs: tuple[Run, ...], number: int) -> tuple[Run, ...]:
-    if runs and runs[-1].last + 1 == number:
-        return (*runs[:-1], Run(runs[-1].first, number))
+    if runs:
+        first, last = runs[-1]
+        if last + 1 == number:
+            return (*runs[:-1], Run(first, number))
     return (*runs, Run(number, number))
 
 

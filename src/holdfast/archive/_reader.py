@@ -184,7 +184,7 @@ def _check_distinct(found: Sequence[Hashable], what: str) -> None:
 def _check_checkpoint(checkpoint: Checkpoint) -> None:
     _check_mapping(decode_metadata(checkpoint.encoded_metadata))
     manifest = decode_manifest(checkpoint)
-    if manifest.runs != checkpoint.runs or manifest.size != checkpoint.size:
+    if manifest.measured() != (checkpoint.runs, checkpoint.size):
         raise ValueError(f"the manifest of {checkpoint.id!r} does not fit it")
     if manifest.encoded() != checkpoint.manifest:
         raise ValueError(f"the manifest of {checkpoint.id!r} is not written as it is")

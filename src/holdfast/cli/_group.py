@@ -18,7 +18,7 @@ SECTIONS = {
     "Change": ("fork", "rewind", "restore", "undo", "redo", "tag", "label"),
     "Keep": (
         "stats", "verify", "seal", "key", "prune", "compact", "backup", "export",
-        "import", "doctor",
+        "import", "doctor", "bench",
     ),
     "Connect": ("mcp", "completion"),
 }  # fmt: skip

@@ -95,9 +95,19 @@ class EncryptedInspection:
     ) -> list[list[Segment | None]]:
         found = await self._inspection.segments(wanted)
         return [
-            [segment and await self._segment(segment, family) for segment in run]
+            await self._run(run, family)
             for (family, _), run in zip(wanted, found, strict=True)
         ]
+
+    async def _run(
+        self, run: Sequence[Segment | None], family: int
+    ) -> list[Segment | None]:
+        """The segments of a run; a block, which stands there repeatedly, only once."""
+        shown: dict[int, Segment | None] = {}
+        for segment in run:
+            if segment is not None and segment.number not in shown:
+                shown[segment.number] = await self._segment(segment, family)
+        return [segment and shown[segment.number] for segment in run]
 
     async def _segment(self, segment: Segment, number: int) -> Segment | None:
         family = self._records.families.get(number)

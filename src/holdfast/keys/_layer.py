@@ -185,12 +185,20 @@ class EncryptionLayer(Layer):
         return await self.backend.prune(hidden)
 
     async def _hidden_plan(self, plan: FamilyPlan) -> FamilyPlan:
-        if not plan.relinks:
+        if not plan.relinks and not plan.packed:
             return plan
-        key = (await self._writes.family(plan.family)).key
-        hide = self.records.hide_link
-        relinks = [replace(r, link=hide(r.link, r.child.id, key)) for r in plan.relinks]
-        return replace(plan, relinks=tuple(relinks))
+        family = await self._writes.family(plan.family)
+        hide = self.records
+        return replace(
+            plan,
+            relinks=tuple(
+                [
+                    replace(r, link=hide.hide_link(r.link, r.child.id, family.key))
+                    for r in plan.relinks
+                ]
+            ),
+            packed=tuple([hide.hide_segment(s, family) for s in plan.packed]),
+        )
 
     @names_shown
     async def adopt(self, adoption: Adoption) -> None:

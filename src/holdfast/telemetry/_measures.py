@@ -65,12 +65,12 @@ class Measures:
         names = self.written or self.read
         return next(iter(names)) if len(names) == 1 else None
 
-    def committed(self, writes: Iterable[Write]) -> None:
+    def committed(self, writes: Iterable[Write], receipts: Iterable[Receipt]) -> None:
         """Take note of writes that were made."""
         self.shared = max(self.shared, 1)
-        for write in writes:
+        for write, receipt in zip(writes, receipts, strict=True):
             self.written.add(write.thread)
-            self.stored += _size(write)
+            self.stored += _size(write, receipt)
             if write.start is not None:
                 self.agent = write.start.agent or self.agent
             if write.checkpoint is not None:
@@ -95,8 +95,10 @@ class Measures:
             self.agent = record.agent or self.agent
 
 
-def _size(write: Write) -> int:
-    size = sum(len(segment.data) for segment in write.segments)
+def _size(write: Write, receipt: Receipt) -> int:
+    size = receipt.packed
+    if size is None:
+        size = sum(len(segment.data) for segment in write.segments)
     size += sum(len(entry.data) for entry in write.entries)
     return size + (len(write.checkpoint.manifest) if write.checkpoint else 0)
 
@@ -118,7 +120,7 @@ class MeasuringBackend(Layer):
         except Conflict as conflict:
             measures.conflicts.append(conflict.code)
             raise
-        measures.committed(writes)
+        measures.committed(writes, receipts)
         return receipts
 
     def commit_each(self, batches: Sequence[Sequence[Write]]) -> Sequence[Outcome]:

@@ -35,6 +35,7 @@ and ``new_id``.
 """
 
 from holdfast.testing._archive import ArchiveTests
+from holdfast.testing._blocks import BlockTests
 from holdfast.testing._bridge import blocking
 from holdfast.testing._conflicts import (
     ExpectationTests,
@@ -109,6 +110,7 @@ class StoreTests(
     FeedTests,
     LifecycleTests,
     CompressionTests,
+    BlockTests,
     RestoreTests,
     RivalTests,
     PinTests,

@@ -21,6 +21,7 @@ import pytest
 
 import holdfast
 from holdfast import Busy, FormatMismatch, HoldfastError, Retention
+from holdfast.backends.postgres._migrations import FORMAT
 from holdfast.testing import raises
 from support import databases, outages, servers
 from support.cut_connection import Cable
@@ -332,13 +333,13 @@ def newer(tmp_path):
     folder = tmp_path / "newer"
     shutil.copytree(Path(holdfast.__file__).parent, folder / "holdfast")
     backend = folder / "holdfast" / "backends" / "postgres"
-    (backend / "0002_note.sql").write_text("alter table hf.thread add note text;\n")
+    (backend / "9999_note.sql").write_text("alter table hf.thread add note text;\n")
     module = backend / "_migrations.py"
     text = module.read_text()
-    listed = 'MIGRATIONS = ("0001_initial.sql",)'
-    assert listed in text
+    counted = "FORMAT = len(MIGRATIONS)"
+    assert counted in text
     module.write_text(
-        text.replace(listed, 'MIGRATIONS = ("0001_initial.sql", "0002_note.sql")')
+        text.replace(counted, f'MIGRATIONS += ("9999_note.sql",)\n{counted}')
     )
     return folder
 
@@ -363,6 +364,7 @@ def test_an_older_version_goes_on_while_newer_ones_change_the_tables(newer, plac
         assert load.errors == []
         load.check(one)
         load.check(two)
-        assert place.run("select format from hf.migration order by 1") == [(1,), (2,)]
+        formats = place.run("select format from hf.migration order by 1")
+        assert formats == [(n + 1,) for n in range(FORMAT + 1)]
         with raises(FormatMismatch):
             place.open()

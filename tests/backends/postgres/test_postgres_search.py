@@ -47,6 +47,7 @@ def _found(store, text="needle"):
 
 def test_the_next_search_goes_on_where_one_was_killed(place, door, monkeypatch):
     monkeypatch.setattr(index, "PAGE", 3)
+    monkeypatch.setattr(index, "BATCH", 1)
     told = []
 
     def kill(done, total):
@@ -59,7 +60,7 @@ def test_the_next_search_goes_on_where_one_was_killed(place, door, monkeypatch):
             store.search("needle", progress=kill)
         store.search("needle", progress=lambda *step: told.append(step))
 
-        assert told == [(3, 4), (4, 4)]
+        assert told == [(0, 3), (1, 3), (2, 3), (3, 3)]
         assert _found(store) == [*"jihgfedcba"]
 
 
@@ -94,15 +95,25 @@ def test_what_was_deleted_leaves_the_index_also_after_its_tombstone_is_gone(plac
         assert place.run(f"select count(*) from hf.{table}") == [(1,)]
 
 
+def _pages(store, text, limit):
+    found = [store.search(text, limit=limit)]
+    while found[-1].cursor is not None:
+        found.append(store.search(text, limit=limit, after=found[-1].cursor))
+    return [name for page in found for name, _ in places(page)]
+
+
 def test_a_frequent_word_is_found_as_a_rare_one_is(place, door, monkeypatch):
     with place.open(door) as store:
         _talk(store, "a", "b", text="fox")
         _talk(store, *(f"{n}" for n in range(60)), text="hen")
         rare = _found(store, "fox"), _found(store, "hen")
 
-        monkeypatch.setattr(_search, "EVEN", 0)
+        monkeypatch.setattr(_search, "EVEN", 1e-9)
+        # So that what is looked up does not reach far, and more pages follow.
+        monkeypatch.setattr(_search, "ENOUGH", 1)
 
         assert (_found(store, "fox"), _found(store, "hen")) == rare
+        assert _pages(store, "hen", limit=7) == rare[1]
         assert rare[0] == ["b", "a"]
         assert len(rare[1]) == 60
 
@@ -118,3 +129,15 @@ def test_a_search_in_a_transaction_of_the_caller_lets_others_index(place):
             assert _found(other) == ["a"]
             assert place.run("select count(*) from hf.search_stretch") == [(1,)]
         connection.close()
+
+
+def test_the_next_search_makes_the_index_that_a_killed_one_did_not(place, door):
+    made = "select to_regclass('hf.search_stretch_text') is not null"
+    with place.open(door) as store:
+        _talk(store, "a", "b")
+        assert _found(store) == ["b", "a"]
+        assert place.run(made) == [(True,)]
+        place.run("drop index hf.search_stretch_text")
+
+        assert _found(store) == ["b", "a"]
+        assert place.run(made) == [(True,)]

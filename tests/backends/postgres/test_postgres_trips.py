@@ -320,7 +320,7 @@ SCANNED = "select coalesce(sum(seq_scan), 0) from pg_stat_xact_user_tables"
 
 
 @pytest.mark.parametrize(
-    "name", sorted(set(HOT) - {"save", "save_and_record", "record"})
+    "name", sorted(set(HOT) - {"save", "append", "save_and_record", "record"})
 )
 def test_no_hot_statement_scans_a_table(name, schema, address):
     sql = HOT[name].replace("hf.", f"{schema}.")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import re
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import apsw
@@ -24,7 +26,7 @@ from holdfast._port import IndexBatch, Indexed, Indexing, SegmentsKey, run
 from holdfast._values.records import PIN
 from holdfast.agents import Agent
 from holdfast.backends import Layer
-from holdfast.backends.sqlite import _search
+from holdfast.backends.sqlite import _candidates, _search
 from holdfast.faults import CHANGES, Fault, FaultyDisk, disk_full
 from holdfast.testing._search import SearchOrderTests, SearchTests, places, user
 from holdfast.testing._search_index import SearchUpkeepTests
@@ -222,8 +224,9 @@ def test_a_search_asks_only_about_threads_that_changed_since_the_last(memory):
 
 
 def test_a_frequent_word_is_looked_for_in_the_threads_used_last(memory, monkeypatch):
-    monkeypatch.setattr(_search, "EVEN", 1)
-    monkeypatch.setattr(_search, "FEW", 10)
+    monkeypatch.setattr(_candidates, "READ", 1)
+    monkeypatch.setattr(_candidates, "READ_FILTERED", 1)
+    monkeypatch.setattr(_candidates, "FEW", 10)
     fill(memory, 20)
     memory.search("needle")
     statements = Statements(memory)
@@ -235,10 +238,52 @@ def test_a_frequent_word_is_looked_for_in_the_threads_used_last(memory, monkeypa
     assert statements.about("with found") == []
 
 
+NEVER = 1 << 62
+
+
+@pytest.mark.parametrize(
+    ("looked_up", "read", "about"),
+    [
+        pytest.param(NEVER, NEVER, "with found", id="sorted"),
+        pytest.param(0, NEVER, "with matched", id="looked up"),
+        pytest.param(0, 0, "recent desc, changed", id="read"),
+    ],
+)
+def test_every_way_finds_the_same(memory, monkeypatch, looked_up, read, about):
+    """Threads of more than 1,024 changes, some indexed twice, some not as they are."""
+    monkeypatch.setattr(_candidates, "FEW", 10)
+    monkeypatch.setattr(_candidates, "LOOKED_UP", looked_up)
+    monkeypatch.setattr(_candidates, "READ", read)
+    for n in range(560):
+        texts = [user("fox")] if n % 7 == 0 else [user("hen")]
+        memory.conversations.create(f"{n}", messages=texts)
+    memory.search("needle")
+    for n in range(560):
+        memory.conversations.add(f"{n}", user("fox" if n % 50 == 3 else "hare"))
+    memory.conversations.delete("7")
+    memory.search("needle")
+    writer(memory).execute("delete from search_thread where thread % 90 = 1")
+    statements = Statements(memory)
+
+    found = [memory.search("fox", limit=30)]
+    while found[-1].cursor is not None:
+        found.append(memory.search("fox", limit=30, after=found[-1].cursor))
+
+    wanted = [
+        (f"{n}", position)
+        for n in range(559, -1, -1)
+        for position, is_there in ((1, n % 50 == 3), (0, n % 7 == 0 and n != 7))
+        if is_there
+    ]
+    assert [place for page in found for place in places(page)] == wanted
+    assert len(statements.about(about)) >= len(found) - 1
+
+
 def test_what_is_frequent_only_among_others_is_soon_looked_up(memory, monkeypatch):
     """A frequent word that the threads asked for do not have is not read on for."""
-    monkeypatch.setattr(_search, "EVEN", 1)
-    monkeypatch.setattr(_search, "FEW", 10)
+    monkeypatch.setattr(_candidates, "READ", 1)
+    monkeypatch.setattr(_candidates, "READ_FILTERED", 1)
+    monkeypatch.setattr(_candidates, "FEW", 10)
     for n in range(120):
         text = "rare" if n == 3 else "words"
         memory.conversations.create(f"{n}", owner="me", messages=[user(text)])
@@ -385,6 +430,37 @@ def test_a_long_conversation_is_indexed_a_part_at_a_time(memory, monkeypatch):
     assert steps == [(0, 1, 3), (0, 1, 6), (0, 1, 9), (1, 1, 10)]
     assert stretches(memory)[:6] == begun
     assert places(found) == [("c", 7)]
+
+
+def test_what_the_first_search_leaves_is_merged_in_steps(memory, monkeypatch):
+    """A search looks into every part of the index, and each transaction leaves one."""
+    monkeypatch.setattr(index, "BATCH", STRETCH)
+    monkeypatch.setattr(_search, "STEP", 1)
+    chance = random.Random(1)
+    for number in range(5):
+        messages = [user(f"needle{number}. {chance.randbytes(STRETCH).hex()}")]
+        memory.conversations.create(f"{number}", messages=messages)
+    statements = Statements(memory).seen
+
+    memory.search("needle")
+
+    merges = [n for n, sql in enumerate(statements) if "('merge'" in sql]
+    assert len(merges) > 2
+    assert all("commit" in statements[a:b] for a, b in pairwise(merges))
+    assert (parts(memory), merging(memory)) == (1, 8)
+    memory.conversations.add("1", user("more"))
+    assert places(memory.search("needle3")) == [("3", 0)]
+    assert (parts(memory), merging(memory)) == (2, 8)
+
+
+def parts(store):
+    sql = "select count(distinct segid) from search_text_idx"
+    return writer(store).execute(sql).get
+
+
+def merging(store):
+    sql = "select v from search_text_config where k = 'automerge'"
+    return writer(store).execute(sql).get
 
 
 def test_an_update_made_from_something_older_changes_nothing(memory):
@@ -585,9 +661,11 @@ def test_a_conversation_replaced_and_pruned_during_the_search_is_read_again(memo
 
 @pytest.mark.parametrize("name", sorted(_search.QUERIES))
 def test_every_statement_is_used(name):
-    source = Path(_search.__file__).read_text()
+    sources = [
+        Path(file).read_text() for file in (_search.__file__, _candidates.__file__)
+    ]
 
-    assert f'"{name}"' in source
+    assert any(f'"{name}"' in source for source in sources)
 
 
 def test_candidates_are_found_by_their_numbers(memory):

@@ -20,6 +20,7 @@ def _found(store, text="needle"):
 
 def test_the_next_search_goes_on_where_one_was_killed(store, monkeypatch):
     monkeypatch.setattr(index, "PAGE", 3)
+    monkeypatch.setattr(index, "BATCH", 1)
     names = [f"{n}" for n in range(10)]
     _talk(store, *names)
     first, second = [], []
@@ -33,8 +34,9 @@ def test_the_next_search_goes_on_where_one_was_killed(store, monkeypatch):
         store.search("needle", progress=kill)
     found = store.search("needle", progress=lambda *told: second.append(told))
 
-    assert first == [(3, 10), (6, 10)]
-    assert second == [(3, 4), (4, 4)]
+    assert first == [(done, 10) for done in range(7)]
+    # The seventh was committed, too.
+    assert second == [(0, 3), (1, 3), (2, 3), (3, 3)]
     assert sorted(match.conversation for match in found) == names
     assert store.verify().problems == ()
 

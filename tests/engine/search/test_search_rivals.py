@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from holdfast import HoldfastError, Store
+from holdfast._engine.packing.layer import Packing
 from holdfast._port import Candidates, Outdated, Scattered
 from holdfast.backends import Layer
 from holdfast.testing import raises
@@ -29,7 +30,8 @@ class Overtaken(Layer):
 
 
 def _over(store, layer):
-    return Store(replace(store.runner.context, backend=layer))
+    packing = Packing(layer, compress=False)
+    return Store(replace(store.runner.context, backend=packing))
 
 
 def _delete(store):

@@ -118,7 +118,7 @@ def test_the_messages_of_very_many_conversations_are_counted(memory):
 def test_a_segment_that_no_checkpoint_uses_is_reported(memory):
     memory.thread("chat").save({"text": LONG})
     backend_of(memory).database.writer.execute(
-        "insert into segment select key + 9, packing, data, checksum from segment"
+        "insert into segment select key + 9, packing, data, checksum, 1 from segment"
     )
 
     found = memory.verify()

@@ -138,6 +138,8 @@ class Recording:
         self.tried: int | None = None
         # Verdicts about the line of this recording.
         self.verdicts: dict[str, bool] = {}
+        # The call asked for last, with what decided about it.
+        self._journaled: tuple[object, JournaledCall] | None = None
 
     def _resume_run(self, run: Mapping[str, Any]) -> None:
         self.iteration: int = run.get("iteration", 0)
@@ -362,6 +364,16 @@ class Recording:
 
     def journaled(self, call: TranscriptCall, tool: Declaration) -> JournaledCall:
         """A call with its key in the journal, and the checkpoint it belongs to."""
+        # Asked for again after what could have changed it, and most often did not.
+        basis = (
+            call, tool, len(self.messages), self.unkept, self.stored, self.rewrite,
+            self.checkpoint, self.claimed_id, self.next_id,
+        )  # fmt: skip
+        if self._journaled is None or self._journaled[0] != basis:
+            self._journaled = basis, self._journal(call, tool)
+        return self._journaled[1]
+
+    def _journal(self, call: TranscriptCall, tool: Declaration) -> JournaledCall:
         made = position_of(self.messages, call.id)
         later = () if made is None else self.messages[made:]
         before = self._answers[call.id] - count_answers(later, call.id)

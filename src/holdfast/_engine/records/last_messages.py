@@ -79,7 +79,7 @@ async def _last_parts(
     lists = (v for v in values if isinstance(v, Rope) and v.is_list)
     runs = sorted(set(map(_last_run, lists)))
     segments = await context.backend.segments(family, runs) if runs else []
-    return dict(zip(runs, await context.packer.unpack(segments), strict=True))
+    return {run: segment.data for run, segment in zip(runs, segments, strict=True)}
 
 
 def _last_run(rope: Rope) -> Run:

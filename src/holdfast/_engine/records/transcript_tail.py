@@ -77,7 +77,7 @@ async def newest_of(
         # Not put into the cache, which has whole values only.
         runs = last_runs(value.runs, 0, size)
         segments = await context.backend.segments(known.head.family, runs)
-        parts = await context.packer.unpack(segments)
+        parts = [segment.data for segment in segments]
         found = _decoded(parts, count, is_all=len(parts) < size)
         if found is not None:
             return found

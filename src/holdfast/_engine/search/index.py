@@ -16,7 +16,7 @@ from holdfast._engine.search.text import (
     divided,
     prepared,
 )
-from holdfast._engine.search.thread import SearchedThread, open_threads
+from holdfast._engine.search.thread import read_messages
 from holdfast._messages.transcript import text_of
 from holdfast._port import (
     IndexBatch,
@@ -27,15 +27,16 @@ from holdfast._port import (
     Scattered,
     Stale,
 )
-from holdfast._values.records import PIN, Page, Progress
+from holdfast._values.records import PIN, Checkpoint, Page, Progress
 from holdfast.errors import Busy, Corrupt, HoldfastError, Unsupported
 
 # Characters indexed in one transaction, during which other writers wait: 0.05 seconds
-# for prose, 0.5 seconds for text that looks random.
+# for prose, 0.5 seconds for text that looks random. A thread counts as some at least.
 BATCH = 1 << 19
+LEAST = 64
 # The number of threads in a page of outdated ones, and about how many bytes of their
 # states are read at once.
-PAGE = 2000
+PAGE = 1000
 AT_ONCE = 1 << 20
 
 # How many of the first stretches of a thread are kept as they are.
@@ -83,28 +84,31 @@ class _Indexer:
         self.context, self.count_kept, self.progress = context, count_kept, progress
         self.updates: list[Indexing] = []
         self.size = self.done = self.total = 0
+        # The last change of which all threads are in the updates, or in the index.
+        self.up_to: int | None = None
 
     async def catch_up(self) -> None:
         """Index what is outdated, the earliest change first.
 
-        Every page moves the change up to which the index is complete, and what was
+        Every batch moves the change up to which the index is complete, and what was
         indexed of a page is not outdated any more, so a search that is killed is
         continued by the next one.
         """
-        after: int | None = None
         while True:
-            query = Outdated(form=FORM, without=PIN, after=after, limit=PAGE)
+            query = Outdated(form=FORM, without=PIN, after=self.up_to, limit=PAGE)
             page = await self.context.backend.scan(query)
             if page.cursor is None:
-                return
+                break
             if page and not self.total and self.progress is not None:
                 await self._count()
             await self._index(page)
-            await self._commit(page.cursor)
-            # Before the first change there is nothing: this has only made the index.
-            if page.cursor and len(page) < PAGE:
-                return
-            after = page.cursor
+            self.up_to = page.cursor
+            if not self.up_to:
+                await self._commit()  # only makes the index
+            elif len(page) < PAGE:
+                break
+        if self.up_to:
+            await self._commit(is_last=True)
 
     async def _count(self) -> None:
         count = OutdatedCount(form=FORM, without=PIN)
@@ -125,25 +129,29 @@ class _Indexer:
 
     async def _index(self, page: Page[Stale]) -> None:
         for group in batches(page, _state_size, AT_ONCE):
-            threads = [stale.thread for stale in group]
-            opened = await open_threads(self.context, threads)
-            for stale, thread in zip(group, opened, strict=True):
-                for update in self._updates(stale, thread):
+            heads = [_head(stale) for stale in group]
+            known = [head for head in heads if head is not None]
+            found = iter(await read_messages(self.context, known))
+            for stale, head in zip(group, heads, strict=True):
+                messages = None if head is None else next(found)
+                for update in self._updates(stale, messages):
                     self.updates.append(update)
-                    self.size += sum(map(len, update.texts))
+                    self.size += LEAST + sum(map(len, update.texts))
                     if self.size >= BATCH:
                         await self._commit()
                 self.done += 1
 
-    async def _commit(self, up_to: int | None = None) -> None:
+    async def _commit(self, *, is_last: bool = False) -> None:
         updates, self.updates, self.size = tuple(self.updates), [], 0
-        batch = IndexBatch(form=FORM, without=PIN, threads=updates, up_to=up_to)
+        batch = IndexBatch(
+            form=FORM, without=PIN, threads=updates, up_to=self.up_to, is_last=is_last
+        )
         await self.context.backend.index(batch)
         if self.progress is not None and self.total:
             self.progress(min(self.done, self.total), self.total)
 
     def _updates(
-        self, stale: Stale, conversation: SearchedThread | None
+        self, stale: Stale, messages: Sequence[object] | None
     ) -> Iterator[Indexing]:
         """The updates that bring the index of a thread up to date, a batch each.
 
@@ -154,30 +162,33 @@ class _Indexer:
         if stale.is_gone:
             yield Indexing(number=number, found=found, becomes=None)
             return
-        if conversation is None:
+        if messages is None:
             return
-        texts = [prepared(text_of(message)) for message in conversation.messages]
+        texts = [prepared(text_of(message)) for message in messages]
         stretches = found.stretches[: self.count_kept(found, texts)]
         first = stretches[-1].last + 1 if stretches else 0
         for part, is_last in _parts(list(divided(texts, first))):
-            stretches += tuple(passage.stretch for passage in part)
+            stretches += tuple([passage.stretch for passage in part])
             becomes = Indexed(stale.changed if is_last else -1, FORM, stretches)
-            yield Indexing(
-                number=number,
-                found=found,
-                becomes=becomes,
-                texts=tuple(passage.text for passage in part),
-            )
+            new = tuple([passage.text for passage in part])
+            yield Indexing(number=number, found=found, becomes=becomes, texts=new)
             found = becomes
 
 
+def _head(stale: Stale) -> Checkpoint | None:
+    return stale.thread.head if stale.thread else None
+
+
 def _state_size(stale: Stale) -> int:
-    head = stale.thread and stale.thread.head
+    head = _head(stale)
     return head.size if head else 0
 
 
 def _parts(passages: Sequence[Passage]) -> Iterator[tuple[Sequence[Passage], bool]]:
     """The passages in batches, each with whether it is the last; at least one."""
+    if len(passages) <= 1:
+        yield passages, True
+        return
     parts = list(batches(passages, lambda passage: passage.stretch.size, BATCH))
-    for number, part in enumerate(parts or [()], 1):
+    for number, part in enumerate(parts, 1):
         yield part, number >= len(parts)

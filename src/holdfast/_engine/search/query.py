@@ -237,10 +237,15 @@ class _Search:
             agent=self.query.agent,
             after=after,
             limit=self.chunk,
-            # Not again where the texts turned out to be rare.
-            quick=self.looked <= SELDOM * (len(self.found) + 1),
+            quick=self._is_promising(),
         )
         return await self.context.backend.scan(query)
+
+    def _is_promising(self) -> bool:
+        """Whether the texts may be frequent where the query looks, as elsewhere."""
+        is_first = self.chunk == CHUNK
+        is_seldom = self.looked > SELDOM * (len(self.found) + 1)
+        return is_first or (bool(self.found) and not is_seldom)
 
     async def _look(self, candidate: Candidate, opened: SearchedThread) -> None:
         """Collect the matches in a thread, its last messages first."""

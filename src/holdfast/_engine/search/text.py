@@ -61,7 +61,10 @@ def prepared(text: str) -> str:
 
     Each character is replaced by one: a text that contains another still does.
     """
-    return _UNENCODABLE.sub("\ufffd", folded(text))
+    text = folded(text)
+    if text.isascii() and "\0" not in text:
+        return text  # most texts: the pattern takes longer than folding
+    return _UNENCODABLE.sub("\ufffd", text)
 
 
 # --- what the index holds -------------------------------------------------------------

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
 from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
-from holdfast._engine.threads.drafts import read_bodies, read_values
+from holdfast._engine.threads.drafts import read_bodies, read_ropes, read_values
 from holdfast._messages.attachments import whole
-from holdfast._values.records import ThreadRecord
+from holdfast._values import codec
+from holdfast._values.manifest import value_of
+from holdfast._values.records import Checkpoint, ThreadRecord
+from holdfast._values.rope import Body, Rope
 from holdfast.errors import Corrupt
 from holdfast.messages import AnyMessage, restored
 
@@ -43,15 +46,6 @@ class SearchedThread:
         return restored(*whole({**self.values, "messages": [message]}))
 
 
-async def open_threads(
-    context: Context, threads: Sequence[ThreadRecord | None]
-) -> list[SearchedThread | None]:
-    """Some threads with their messages; ``None`` for one that cannot be read."""
-    opened = [_opened(context, thread) for thread in threads]
-    await fetch_messages(context, [one for one in opened if one is not None])
-    return [await _read(one) for one in opened]
-
-
 async def fetch_messages(context: Context, threads: Sequence[SearchedThread]) -> None:
     """Read the messages of several threads at once.
 
@@ -61,19 +55,41 @@ async def fetch_messages(context: Context, threads: Sequence[SearchedThread]) ->
         await read_bodies(context, [one.known for one in threads], ("messages",))
 
 
-def _opened(context: Context, thread: ThreadRecord | None) -> SearchedThread | None:
-    if thread is None or thread.head is None:
-        return None
+async def read_messages(
+    context: Context, heads: Sequence[Checkpoint]
+) -> list[list[object] | None]:
+    """The messages of several heads, ``None`` for one that cannot be read.
+
+    Nothing else is made of them: the first search comes through here with all threads.
+    """
     try:
-        return SearchedThread(context, thread)
+        return [*await _read_messages(context, heads)]
     except Corrupt:
-        return None
+        if len(heads) == 1:
+            return [None]
+        return [(await read_messages(context, [head]))[0] for head in heads]
 
 
-async def _read(opened: SearchedThread | None) -> SearchedThread | None:
-    try:
-        if opened is not None:
-            await opened.read("messages")
-    except Corrupt:
-        return None
-    return opened
+async def _read_messages(
+    context: Context, heads: Sequence[Checkpoint]
+) -> Iterator[list[object]]:
+    values = [value_of(head, "messages") for head in heads]
+    ropes = [
+        (head.family, value)
+        for head, value in zip(heads, values, strict=True)
+        if isinstance(value, Rope)
+    ]
+    bodies = iter(await read_ropes(context, ropes))
+    texts = (_text(next(bodies)) if isinstance(v, Rope) else v for v in values)
+    return (_elements(b"[]" if text is None else text) for text in texts)
+
+
+def _text(body: Body | None) -> bytearray:
+    if body is None:
+        raise Corrupt("the messages of a thread", "segments are missing")
+    return body.text
+
+
+def _elements(text: bytes | bytearray) -> list[object]:
+    found = codec.decode(text)
+    return cast("list[object]", found) if isinstance(found, list) else []

@@ -193,8 +193,7 @@ class _Locations:
 
     async def _elements(self, family: int, *runs: Run) -> list[bytes]:
         segments = await self.context.backend.segments(family, runs)
-        parts = await self.context.packer.unpack(segments)
-        return [b"[%b]" % part for part in parts]
+        return [b"[%b]" % segment.data for segment in segments]
 
 
 def _kept(rope: Rope, spot: _Spot) -> _Spot | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Protocol, cast
 
 import msgspec
@@ -31,9 +32,9 @@ class NextState(msgspec.Struct):
     """The values of a new checkpoint, the segments it adds, and the bytes in memory."""
 
     is_mapping: bool
-    values: dict[str, Value] = msgspec.field(default_factory=dict[str, Value])
-    segments: list[Segment] = msgspec.field(default_factory=list[Segment])
-    bodies: dict[str, Body] = msgspec.field(default_factory=dict[str, Body])
+    values: dict[str, Value] = {}
+    segments: list[Segment] = []
+    bodies: dict[str, Body] = {}
 
     def put(self, name: str, spliced: Spliced) -> None:
         """Take a value that is stored as a rope."""
@@ -278,12 +279,23 @@ async def read_bodies(
         for name in names
         if isinstance(rope := known.manifest.values.get(name), Rope)
     ]
-    keys = [SegmentsKey(known.head.family, rope.runs) for known, _, rope in ropes]
+    families = [(known.head.family, rope) for known, _, rope in ropes]
+    found = await read_ropes(context, families)
+    for (known, name, _), body in zip(ropes, found, strict=True):
+        if body is not None:  # otherwise reading the value raises the error
+            known.bodies[name] = body
+
+
+async def read_ropes(
+    context: Context, ropes: Sequence[tuple[int, Rope]]
+) -> list[Body | None]:
+    """Several ropes, each with its family; ``None`` for one with a damaged segment."""
+    keys = [SegmentsKey(family, rope.runs) for family, rope in ropes]
     found = await context.backend.read(keys)
-    for (known, name, rope), pieces in zip(ropes, found, strict=True):
-        if pieces is not None:  # otherwise reading the value raises the error
-            parts = await context.packer.unpack(pieces.segments)
-            known.bodies[name] = read_body(rope, parts)
+    return [
+        read_body(rope, [s.data for s in pieces.segments]) if pieces else None
+        for (_, rope), pieces in zip(ropes, found, strict=True)
+    ]
 
 
 async def read_values_of(
@@ -314,6 +326,7 @@ def checked_key(name: object) -> str:
     return name
 
 
+@lru_cache  # every save names its values, and only an error needs the path
 def path(name: str) -> str:
     """The path of a value in error messages."""
     return f"state.{name}" if name.isidentifier() else f"state[{name!r}]"
@@ -330,8 +343,8 @@ def _extended(text: bytes, addition: bytes) -> bytes:
 
 
 def _elements(name: str, elements: object) -> bytes:
-    if not isinstance(elements, list | tuple):
+    if not isinstance(elements, (list, tuple)):
         kind = type(elements).__name__
         raise Unstorable(path(name), f"append takes a list of elements, not {kind}")
-    listed = list(cast("Sequence[object]", elements))
+    listed: list[object] = [*elements]
     return codec.encode(listed, path(name))[1:-1]

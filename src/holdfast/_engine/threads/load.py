@@ -78,7 +78,7 @@ async def _loaded_head(context: Context, thread: str) -> LoadedState:
     assert head is not None
     if known is None or stored.segments is not None:
         known = OpenedCheckpoint.of(head)
-        await _fill(context, known, stored.segments or ())
+        _fill(known, stored.segments or ())
     known.head = head  # the label and tags may have changed
     try:
         state = await state_of(context, known)
@@ -92,11 +92,9 @@ async def _loaded_head(context: Context, thread: str) -> LoadedState:
     return LoadedState(stored.thread, head, state)
 
 
-async def _fill(
-    context: Context, known: OpenedCheckpoint, segments: Sequence[Segment]
-) -> None:
+def _fill(known: OpenedCheckpoint, segments: Sequence[Segment]) -> None:
     """Distribute the segments of a checkpoint to its values."""
-    parts = await context.packer.unpack(segments)
+    parts = [segment.data for segment in segments]
     start = 0
     for name, value in known.manifest.values.items():
         if isinstance(value, Rope):

@@ -235,8 +235,6 @@ class _Attempt:
         return head
 
     def _entries(self, checkpoint: str, now: int) -> tuple[Entry, ...]:
-        if not self.how.journal:
-            return ()
         return tuple(
             Entry(self.thread, checkpoint, key, data, now)
             for key, data in self.how.journal
@@ -249,10 +247,10 @@ class _Attempt:
             thread=self.thread,
             at=now,
             expect=self.parent.head if self.parent else None,
-            start=self._start(),
+            start=None if self.parent else self._start(),
             checkpoint=draft,
-            segments=await self.context.packer.pack(plan.segments),
-            entries=self._entries(draft.id, now),
+            segments=tuple(plan.segments),
+            entries=self._entries(draft.id, now) if self.how.journal else (),
             forget=self.how.forget,
         )
         if self.how.commit is None:
@@ -270,14 +268,13 @@ class _Attempt:
         )
         return saved
 
-    def _start(self) -> Start | None:
-        if self.parent is not None:
-            return None
+    def _start(self) -> Start:
         anew = self.how.start.anew or self.how.expect is None
         return replace(self.how.start, anew=anew)
 
     def _checkpoint(self, manifest: Manifest, now: int) -> Checkpoint:
         parent = self.parent.head if self.parent else None
+        runs, size = manifest.measured()
         draft = Checkpoint(
             id=self.id,
             thread=self.thread,
@@ -288,11 +285,11 @@ class _Attempt:
             kind=self.how.kind,
             label=self.how.label,
             tags=self.how.tags,
-            size=manifest.size,
+            size=size,
             sha256=b"",
             family=parent.family if parent else 0,
             thread_number=0,
-            runs=manifest.runs,
+            runs=runs,
             manifest=manifest.encoded(),
             encoded_metadata=self._metadata(),
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import BinaryIO
 
@@ -108,8 +108,8 @@ class _ArchiveExport:
 
     async def _write_segments(self, family: int, part: Run) -> None:
         stored = await read_run(self.inspection, family, part)
-        for data in await self.context.packer.unpack(stored):
-            self.frames.write("segment", data)
+        for segment in stored:
+            self.frames.write("segment", segment.data)
         self.segments += len(stored)
         self.done += len(stored)
 
@@ -138,7 +138,6 @@ async def import_archive(
         imported, digest = incoming.check()
         if dry_run or not imported.threads:
             return imported
-        incoming.pack = await context.packer.packing()
         admission = Admission(
             changes=reader.heading.changes,
             threads=reader.heading.threads,
@@ -157,7 +156,6 @@ class _ArchiveImport:
         self.file, self.name, self.there = file, name, there
         self.progress = progress
         self.done = self.total = 0
-        self.pack: Callable[[Segment], Segment] = lambda segment: segment
 
     def check(self) -> tuple[Imported, str]:
         """What would be imported, and the digest of the archive."""
@@ -178,24 +176,24 @@ class _ArchiveImport:
         return imported, reader.sha256
 
     def families(self, digest: str) -> Iterator[tuple[Adoption, Iterable[Segment]]]:
-        """The families with their segments, packed as this store packs."""
+        """The families with their segments."""
         reader = ArchiveReader(self.file, self.name)
         self.done = 0
         self.progress(0, self.total)
         for number, family in enumerate(reader.families()):
             if number not in self.there:
                 self.done += len(family.records.checkpoints)
-                yield family.records, self._packed(family.segments)
+                yield family.records, self._counted(family.segments)
         if reader.sha256 != digest:
             raise Corrupt(self.name, "it was changed while it was read")
         self.progress(self.total, self.total)
 
-    def _packed(self, segments: Iterable[Segment]) -> Iterator[Segment]:
+    def _counted(self, segments: Iterable[Segment]) -> Iterator[Segment]:
         for segment in segments:
             if self.done % CHUNK == 0:
                 self.progress(self.done, self.total)
             self.done += 1
-            yield self.pack(segment)
+            yield segment
 
 
 async def _already_there(context: Context, heading: Heading) -> set[int]:

@@ -140,14 +140,11 @@ class _StoreCopy:
             await self._copy_run(family, run)
 
     async def _copy_run(self, family: int, run: Run) -> None:
-        stored = await read_run(self.inspection, family, run)
-        parts = await self.source.packer.unpack(stored)
-        plain = [Segment(s.number, d) for s, d in zip(stored, parts, strict=True)]
-        packed = await self.target.packer.pack(plain)
+        stored = tuple(await read_run(self.inspection, family, run))
         owner = family_owner(self.threads[family])
-        adoption = Adoption(family=family, owner=owner, segments=packed)
+        adoption = Adoption(family=family, owner=owner, segments=stored)
         await self.target.backend.adopt(adoption)
-        self.segments += len(packed)
+        self.segments += len(stored)
 
 
 async def read_run(inspection: Inspection, family: int, run: Run) -> list[Segment]:

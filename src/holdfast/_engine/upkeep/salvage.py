@@ -111,7 +111,7 @@ class _Salvage:
             whole = [segment for segment in segments if segment is not None]
             if len(whole) < len(segments):
                 raise Corrupt(f"the value {name!r}", "some of its segments are lost")
-            parts += await self.context.packer.unpack(whole)
+            parts += (segment.data for segment in whole)
         return bytes(read_body(rope, parts).text)
 
     async def _go_to(self, thread: str, above: Checkpoint | None) -> None:

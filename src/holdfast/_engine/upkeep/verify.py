@@ -9,14 +9,12 @@ from typing import TypeAlias, TypeVar
 import msgspec
 
 from holdfast._engine.context import Context
-from holdfast._engine.packing import Packer
 from holdfast._engine.upkeep.seal import broken
 from holdfast._port import Inspection, Place, Portion
 from holdfast._port.removal import merged, subtract
 from holdfast._values.digests import Digests
-from holdfast._values.records import Checkpoint, Progress, Run, Segment
+from holdfast._values.records import Checkpoint, Progress, Run
 from holdfast._values.runs import divided
-from holdfast.errors import HoldfastError
 
 R = TypeVar("R")
 
@@ -75,7 +73,7 @@ async def verify(
         facts = await context.backend.facts()
         return Verification(facts.threads, facts.checkpoints, facts.segments, ())
     inspection = await context.backend.inspect()
-    check = _Check(inspection, context.packer, [Problem(text) for text in stored])
+    check = _Check(inspection, [Problem(text) for text in stored])
     try:
         await check.run(progress or (lambda _done, _of: None))
     finally:
@@ -109,10 +107,8 @@ class _Family:
 class _Check:
     """Reads everything in portions, and recomputes every digest."""
 
-    def __init__(
-        self, inspection: Inspection, packer: Packer, problems: list[Problem]
-    ) -> None:
-        self.inspection, self.packer, self.problems = inspection, packer, problems
+    def __init__(self, inspection: Inspection, problems: list[Problem]) -> None:
+        self.inspection, self.problems = inspection, problems
         self.threads = self.checkpoints = self.segments = 0
         self.lost: list[int] = []
         # A family may go on in the next portion.
@@ -173,26 +169,10 @@ class _Check:
         for part in _parts(wanted):
             runs = [(family.number, run) for family, run in part]
             found = await self.inspection.segments(runs)
-            segments = [
-                (family.digests, segment)
-                for (family, _), run in zip(part, found, strict=True)
-                for segment in run
-                if segment is not None
-            ]
-            await self._hash(segments)
-
-    async def _hash(self, segments: list[tuple[Digests, Segment]]) -> None:
-        try:
-            unpacked = await self.packer.unpack([segment for _, segment in segments])
-        except HoldfastError as error:
-            if len(segments) == 1:
-                self.problems.append(Problem(str(error)))
-                return
-            for one in segments:  # most of them are sound
-                await self._hash([one])
-            return
-        for (digests, segment), data in zip(segments, unpacked, strict=True):
-            digests.add(segment.number, data)
+            for (family, _), run in zip(part, found, strict=True):
+                for segment in run:
+                    if segment is not None:
+                        family.digests.add(segment.number, segment.data)
 
     async def _check_digests(
         self, family: _Family, checkpoints: Iterable[Checkpoint]

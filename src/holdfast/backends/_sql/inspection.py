@@ -123,12 +123,13 @@ class Rescue:
 
 
 def sound_segments(rows: Iterable[Row], family: int, run: Run) -> list[Segment | None]:
-    """The segments of a run, ``None`` for each that is missing or damaged."""
+    """What holds each number of a run, ``None`` where it is missing or damaged."""
     found: dict[int, Segment] = {}
     for row in rows:
         try:
             [segment] = to_segments([row], family)
         except (Corrupt, TypeError):
             continue
-        found[segment.number] = segment
+        first, last = max(segment.number, run.first), min(segment.last, run.last)
+        found |= dict.fromkeys(range(first, last + 1), segment)
     return [found.get(number) for number in range(run.first, run.last + 1)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
+from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import orjson
@@ -30,6 +31,8 @@ from holdfast._port import (
     Query,
     SavedIn,
     Saves,
+    SegmentSize,
+    SegmentSizes,
     Surplus,
     ThreadKey,
     Threads,
@@ -54,8 +57,8 @@ T = TypeVar("T")
 # Above every sequence number and every count: "from the newest", "no limit".
 LATEST = 1 << 62
 LARGEST_CODE_POINT = "\U0010ffff"
-# Behind a prefix, above every name that begins with it.
-ABOVE = LARGEST_CODE_POINT * LONGEST_NAME
+# Behind a prefix, above every name that begins with it: names are counted in bytes.
+ABOVE = LARGEST_CODE_POINT * (LONGEST_NAME // 4 + 1)
 KEY = EntryRow._fields.index("key")
 # The parameters of the part ``described``.
 ITEMS = ("item", "second")
@@ -97,6 +100,7 @@ class Reads:
             OwnEntries: self._own_entries,
             CheckpointEntries: self._checkpoint_entries,
             Weights: self._weights,
+            SegmentSizes: self._segment_sizes,
             Kinds: self._kinds,
             SavedIn: self._saved_in,
             Totals: self._totals,
@@ -279,7 +283,9 @@ class Reads:
         return Statement("own_entries", values, self._named_entries)
 
     def _named_entries(self, rows: list[Row]) -> Page[Entry]:
-        return Page(tuple(self._codec.entry(row[1:], row[0]) for row in rows))
+        # By number, where the statement does not do it.
+        rows.sort(key=itemgetter(1))
+        return Page(tuple([self._codec.entry(row[1:], row[0]) for row in rows]))
 
     def _checkpoint_entries(self, query: CheckpointEntries) -> Statement[Page[Entry]]:
         thread = query.thread
@@ -300,6 +306,16 @@ class Reads:
             return Page(tuple(Weight(*row) for row in rows))
 
         return Statement("weights", {"limit": _or_latest(query.limit)}, convert)
+
+    def _segment_sizes(self, query: SegmentSizes) -> Statement[Page[SegmentSize]]:
+        def convert(rows: list[Row]) -> Page[SegmentSize]:
+            found = tuple(SegmentSize(*row) for row in rows)
+            if len(found) < query.limit:
+                return Page(found)
+            return Page(found, found[-1].family << 32 | found[-1].number)
+
+        values = {"after": query.after, "limit": query.limit}
+        return Statement("segment_sizes", values, convert)
 
     # --- counts -----------------------------------------------------------------------
 

@@ -125,6 +125,7 @@ _BLOBS = itemgetter(
 _CHECKSUM, _PARENT, _PARENT_ID = map(
     CheckpointRow._fields.index, ("checksum", "parent", "parent_id")
 )
+_VALUE = EntryRow._fields.index("value")
 _THREAD_FIELDS = _fields(ThreadRecord, ThreadRow._fields, _THREAD_COLUMNS)
 _HEAD, _ORIGIN = map(ThreadRecord.__struct_fields__.index, ("head", "forked_from"))
 
@@ -161,7 +162,8 @@ class RowCodec:
 
         A plain tuple in the order of `CheckpointRow`: every save makes one.
         """
-        tags, runs = encode_tags(c.tags), encode_runs(c.runs)
+        tags = encode_tags(c.tags) if c.tags else None
+        runs = encode_runs(c.runs)
         columns = (
             c.thread, c.parent, seq, c.id, family, thread, parent, c.step, c.saved_at,
             c.kind, c.label, tags, c.encoded_metadata, runs, c.manifest, c.size,
@@ -212,15 +214,14 @@ class RowCodec:
 
     def entry_row(self, entry: Entry, *, seq: int, thread: int) -> EntryRow:
         """The columns of a journal entry with the numbers it has in this store."""
-        row = EntryRow(
-            seq, thread, entry.checkpoint, entry.key, entry.data, entry.recorded_at, 0
-        )
-        return EntryRow(*row[:-1], self._entry_checksum(row))
+        place, key, data = entry.checkpoint, entry.key, entry.data
+        columns = (seq, thread, place, key, data, entry.recorded_at)
+        return EntryRow(*columns, self._entry_checksum(columns))
 
     def entry(self, row: Row, name: str) -> Entry:
         """A row of ``journal``; `Corrupt` if it is not what was written."""
         found = EntryRow._make(row)
-        if self._entry_checksum(found) != found.checksum:
+        if self._entry_checksum(row) != found.checksum:
             raise Corrupt(f"journal entry {found.key!r} of thread {name!r}")
         return Entry(
             name,
@@ -231,8 +232,8 @@ class RowCodec:
             found.seq,
         )
 
-    def _entry_checksum(self, row: EntryRow) -> int:
-        return checksum(repr(self._placed(row)).encode() + row.value)
+    def _entry_checksum(self, row: Row) -> int:
+        return checksum(repr(self._placed(row)).encode() + row[_VALUE])
 
 
 def to_thread(row: Row, head: Checkpoint | None) -> ThreadRecord:
@@ -290,7 +291,7 @@ def new_thread_row(write: Write, start: Start, changed: int) -> ThreadRow:
 
 def encode_runs(runs: tuple[Run, ...]) -> str:
     """The text of the ``runs`` column."""
-    return orjson.dumps([list(run) for run in runs]).decode()
+    return orjson.dumps([*map(list, runs)]).decode()
 
 
 def encode_tags(tags: tuple[str, ...]) -> str | None:
@@ -310,11 +311,24 @@ def segment_checksum(key: int, segment: Segment) -> int:
 
 
 def to_segments(rows: Iterable[Row], family: int) -> list[Segment]:
-    """Rows of key, packing, bytes and checksum; `Corrupt` if one was changed."""
+    """Rows of key, packing, bytes, checksum and count; `Corrupt` if one was changed.
+
+    The count is compared with the content of a block where that is opened.
+    """
     segments: list[Segment] = []
-    for key, packing, data, found in rows:
+    for key, packing, data, found, count in rows:
         number = key & NUMBER_BITS
         if checksum(data, key * 256 + packing) != found:
             raise Corrupt(f"segment {number} of family {family}")
-        segments.append(Segment(number, data, packing))
+        segments.append(Segment(number, data, packing, count))
     return segments
+
+
+def holds(segments: Sequence[Segment], run: Run) -> bool:
+    """Whether segments and blocks, in order, are those that hold a run."""
+    expected = run.first
+    for segment in segments:
+        if not segment.number <= expected <= segment.last:
+            return False
+        expected = segment.last + 1
+    return expected > run.last

@@ -188,7 +188,7 @@ order by t.number
 select count(*) from hf.checkpoint
 
 -- name: count_segments
-select count(*) from hf.segment
+select coalesce(sum(count), 0) from hf.segment
 
 -- name: setting
 select value from hf.setting where name = :name

@@ -60,7 +60,7 @@ class DirectoryBackend:
     """
 
     blocking = True
-    abilities = SqliteBackend.abilities
+    abilities = SqliteBackend.abilities - {"pack"}
 
     def __init__(
         self, index: FileIndex | MemoryIndex, *, busy_timeout: float, vfs: str | None

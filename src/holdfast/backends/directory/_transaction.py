@@ -56,13 +56,14 @@ class FolderTransaction:
         self._folder = folder
         self._compacting = frozenset(compacting)
 
-    def __enter__(self) -> None:
-        self._transaction.__enter__()
+    def __enter__(self) -> apsw.Cursor:
+        cursor = self._transaction.__enter__()
         try:
             rows(self._db, "forget_touched")
         except BaseException:
             self._transaction.roll_back()
             raise
+        return cursor
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if error is not None:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from psycopg.abc import Buffer
 from psycopg.adapt import AdaptersMap, Dumper
 from psycopg.pq import Format
 
 INT2, INT8, TEXT, BYTEA = 21, 20, 25, 17
+_SIZES = {INT2: 2, INT8: 8}
 
 
 class Array:
@@ -51,18 +53,27 @@ class Byteas(Array):
 
 def int2s(values: Sequence[int]) -> Int2s:
     """An array of type smallint[]."""
-    sized = (part for value in values for part in (2, value))
-    return Int2s(
-        _head(INT2, len(values)) + struct.pack(f">{'ih' * len(values)}", *sized)
-    )
+    return Int2s(_fixed(INT2, "ih", values))
 
 
 def int8s(values: Sequence[int]) -> Int8s:
     """An array of type bigint[]."""
-    sized = (part for value in values for part in (8, value))
-    return Int8s(
-        _head(INT8, len(values)) + struct.pack(f">{'iq' * len(values)}", *sized)
-    )
+    return Int8s(_fixed(INT8, "iq", values))
+
+
+def _fixed(element: int, code: str, values: Sequence[int]) -> bytes:
+    """An array whose elements, each behind its size, are packed by one code."""
+    count = len(values)
+    if not count:
+        return _head(element, 0)
+    size = _SIZES[element]
+    sized = [part for value in values for part in (size, value)]
+    return _layout(code, count).pack(1, 0, element, count, 1, *sized)
+
+
+@lru_cache(64)
+def _layout(code: str, count: int) -> struct.Struct:
+    return struct.Struct(f">iiiii{code * count}")
 
 
 def texts(values: Sequence[str]) -> Texts:

@@ -58,7 +58,7 @@ from holdfast.errors import Unstorable, Unsupported
 
 R = TypeVar("R")
 
-ABILITIES = frozenset({"compact"})
+ABILITIES = frozenset({"compact", "pack"})
 TABLES = ("directory", "thread", "checkpoint", "segment", "journal", "move")
 
 
@@ -194,6 +194,7 @@ class PostgresBackend:
             if not self._settings.pooler.in_use:
                 milliseconds = round(self._settings.timeout * 1000)
                 await db.run(f"set lock_timeout = {milliseconds}")
+            await db.rows("drop_dictionary")
             try:
                 for table in TABLES:
                     await db.run(f"vacuum full {self._schema}.{table}")
@@ -237,12 +238,19 @@ class PostgresBackend:
     async def index(self, batch: IndexBatch) -> None:
         self._check_writable()
 
-        async def catch_up(db: Statements) -> None:
+        async def catch_up(db: Statements) -> bool:
             async with db.transaction():
-                await _search.create(db, self._schema)
+                is_whole = await _search.create(db)
                 await _search.write(db, batch)
+                return is_whole
 
-        await self._sessions.use(catch_up, Limit.STATEMENT)
+        async def complete(db: Statements) -> None:
+            async with db.transaction():
+                await _search.create_text_index(db, self._schema)
+
+        is_whole = await self._sessions.use(catch_up, Limit.STATEMENT)
+        if batch.is_last and not is_whole:
+            await self._sessions.use(complete, Limit.ANSWER)
 
     def _can_index(self) -> bool:
         # In the caller's transaction, other searches would wait until it ends.

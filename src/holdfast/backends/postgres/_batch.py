@@ -16,7 +16,6 @@ from weakref import WeakKeyDictionary
 
 from holdfast._port import Receipt, Write
 from holdfast._values.records import Checkpoint
-from holdfast.backends.postgres import _write
 
 # So many statements run before saves wait for one another, and so many saves go into
 # one. While the server is busy with two, the next is put together: 16 or 64 tasks then
@@ -40,17 +39,6 @@ class WaitingSave(NamedTuple):
     write: Write
     deadline: float
     answer: asyncio.Future[Receipt | NotSaved]
-
-
-def can_be_batched(write: Write) -> bool:
-    """Whether a write is a plain save on a known head: no marks, no journal."""
-    return (
-        isinstance(write.expect, Checkpoint)
-        and write.checkpoint is not None
-        and write.checkpoint.label is None
-        and not write.checkpoint.tags
-        and not _write.is_journaled(write)
-    )
 
 
 class BatchedSavesByLoop:

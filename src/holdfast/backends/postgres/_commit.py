@@ -7,11 +7,7 @@ from functools import partial
 
 from holdfast._port import Receipt, Write
 from holdfast.backends.postgres import _outcome, _write
-from holdfast.backends.postgres._batch import (
-    BatchedSavesByLoop,
-    NotSaved,
-    can_be_batched,
-)
+from holdfast.backends.postgres._batch import BatchedSavesByLoop, NotSaved
 from holdfast.backends.postgres._errors import NOT_TRANSLATED, Lost, Unreached
 from holdfast.backends.postgres._retry import RetryingSessions
 from holdfast.backends.postgres._statements import Statements
@@ -74,7 +70,7 @@ class Commits:
 
     async def _commit_one(self, write: Write) -> Receipt | None:
         """The receipt of a write in one statement, ``None`` if it could not be done."""
-        if self._batches is not None and can_be_batched(write):
+        if self._batches is not None and _write.is_plain_save(write):
             return await self._batches.here().save(write, partial(self._apply, write))
         return await self._apply(write)
 

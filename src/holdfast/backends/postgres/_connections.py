@@ -25,8 +25,6 @@ Work = Callable[[Session], Awaitable[T]]
 
 # libpq waits at least so long for each of the hosts in an address.
 CONNECT_SECONDS = 2
-# A statement is prepared after so many runs: preparing it earlier costs a round trip.
-PREPARED_AFTER = 2
 
 
 class Connections(Protocol):
@@ -125,12 +123,6 @@ def checked_conninfo(conninfo: str) -> str:
     return conninfo
 
 
-def prepare_threshold(settings: Settings) -> int | None:
-    """After how many runs a statement is prepared, ``None`` for never."""
-    # Behind a pooler that shares connections, a prepared statement is lost.
-    return None if settings.pooler.in_use else PREPARED_AFTER
-
-
 def connect_options(settings: Settings) -> dict[str, Any]:
     """How connections are made.
 
@@ -142,4 +134,5 @@ def connect_options(settings: Settings) -> dict[str, Any]:
     if "," in str(given.get("host", "")) and not settings.read_only:
         wanted["target_session_attrs"] = "read-write"
     wanted["fallback_application_name"] = "holdfast"
-    return {**wanted, **given, "autocommit": True}
+    # Texts are sent as they are in Python's own encoding.
+    return {**wanted, **given, "client_encoding": "utf8", "autocommit": True}

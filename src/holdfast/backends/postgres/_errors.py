@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Generator
 from typing import Any
 
 import psycopg
@@ -53,19 +51,31 @@ def broken(lost: Lost) -> HoldfastError:
     )
 
 
-@contextlib.contextmanager
-def translated(
-    connection: Connection[Any] | AsyncConnection[Any], pooler: Pooler | None = None
-) -> Generator[None]:
-    """Turn the driver's errors into ours.
+class translated:  # noqa: N801 - used as a function would be
+    """Turns the driver's errors into ours.
 
     Without ``pooler`` the connection is the caller's, and is never closed here.
     """
-    try:
-        yield
-    except NOT_TRANSLATED:
-        raise
-    except psycopg.Error as error:
+
+    __slots__ = ("_connection", "_pooler")
+
+    def __init__(
+        self,
+        connection: Connection[Any] | AsyncConnection[Any],
+        pooler: Pooler | None = None,
+    ) -> None:
+        self._connection = connection
+        self._pooler = pooler
+
+    def __enter__(self) -> None:
+        """Nothing is to be done before."""
+
+    def __exit__(
+        self, kind: object, error: BaseException | None, trace: object
+    ) -> None:
+        if not isinstance(error, psycopg.Error) or isinstance(error, NOT_TRANSLATED):
+            return
+        connection, pooler = self._connection, self._pooler
         gone = connection.closed or connection.broken
         if pooler is not None:
             found = _own_translation(error, pooler, gone=gone)

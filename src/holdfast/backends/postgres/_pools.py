@@ -13,8 +13,9 @@ import psycopg
 from psycopg import AsyncConnection, Connection
 from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolClosed, PoolTimeout
 
-from holdfast.backends.postgres._connections import connect_options, prepare_threshold
+from holdfast.backends.postgres._connections import connect_options
 from holdfast.backends.postgres._errors import Lost, NoneFree, Unreached
+from holdfast.backends.postgres._execution import Execution
 from holdfast.backends.postgres._listener import (
     BlockingListener,
     Listener,
@@ -86,12 +87,10 @@ def _time_to_close(settings: Settings) -> float:
 
 def _set_limits(
     connection: TimedConnection | TimedAsyncConnection,
-    settings: Settings,
     limit: Limit,
     deadline: float = 0.0,
 ) -> None:
     connection.limit, connection.deadline = limit, deadline
-    connection.prepare_threshold = prepare_threshold(settings)
 
 
 # --- blocking -------------------------------------------------------------------------
@@ -140,6 +139,7 @@ class BlockingConnections:
             raise
         self._wait.failure = None
         register_types(made)
+        made.execution = Execution(made, self._settings.pooler)
         made.timeout, made.is_alive = self._settings.timeout, self._is_alive
         return made
 
@@ -159,8 +159,8 @@ class BlockingConnections:
             raise Closed from None
         except PoolTimeout:
             raise self._wait.timeout_error(pool.get_stats()["pool_size"]) from None
-        _set_limits(connection, self._settings, limit, deadline)
-        return BlockingSession(connection, self._settings.pooler)
+        _set_limits(connection, limit, deadline)
+        return BlockingSession(connection, self._settings.pooler, connection.execution)
 
     async def take_separate(self, limit: Limit) -> BlockingSession:
         if self._closed:
@@ -169,8 +169,8 @@ class BlockingConnections:
             connection = self.connect()
         except psycopg.Error as error:
             raise Unreached(str(error).strip()) from error
-        _set_limits(connection, self._settings, limit)
-        return BlockingSession(connection, self._settings.pooler)
+        _set_limits(connection, limit)
+        return BlockingSession(connection, self._settings.pooler, connection.execution)
 
     async def give_back(self, session: Session) -> None:
         assert isinstance(session, BlockingSession)
@@ -277,6 +277,7 @@ class NativeConnections:
             raise
         self._wait.failure = None
         register_types(made)
+        made.execution = Execution(made, self._settings.pooler)
         made.timeout, made.is_alive = self._settings.timeout, self._is_alive
         return made
 
@@ -296,8 +297,8 @@ class NativeConnections:
             raise Closed from None
         except PoolTimeout:
             raise self._wait.timeout_error(pool.get_stats()["pool_size"]) from None
-        _set_limits(connection, self._settings, limit, deadline)
-        return NativeSession(connection, self._settings.pooler)
+        _set_limits(connection, limit, deadline)
+        return NativeSession(connection, self._settings.pooler, connection.execution)
 
     async def take_separate(self, limit: Limit) -> NativeSession:
         if self._closed:
@@ -306,8 +307,8 @@ class NativeConnections:
             connection = await self.connect()
         except psycopg.Error as error:
             raise Unreached(str(error).strip()) from error
-        _set_limits(connection, self._settings, limit)
-        return NativeSession(connection, self._settings.pooler)
+        _set_limits(connection, limit)
+        return NativeSession(connection, self._settings.pooler, connection.execution)
 
     async def give_back(self, session: Session) -> None:
         assert isinstance(session, NativeSession)

@@ -6,16 +6,27 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from holdfast._port import FamilyPlan, Prune, Pruned, Write
+from holdfast._port.removal import merged
 from holdfast._values.records import Run, ThreadRecord
 from holdfast.backends._sql.conflicts import stale_plan
 from holdfast.backends.postgres import _search
-from holdfast.backends.postgres._arrays import int8s, texts
+from holdfast.backends.postgres._arrays import int2s, int8s, texts
 from holdfast.backends.postgres._locks import hold_threads, in_order_of_names
 from holdfast.backends.postgres._outcome import Trace
+from holdfast.backends.postgres._rows import segment_values
 from holdfast.backends.postgres._statements import Statements
 from holdfast.backends.postgres._write import Durable, PostgresWrite, rewrite
 
 LAST_NUMBER = 0xFFFF_FFFF
+
+
+def cleared(plan: FamilyPlan) -> list[tuple[Run, bool]]:
+    """The runs that a plan frees or replaces, and whether each must be complete."""
+    packed = [Run(segment.number, segment.last) for segment in plan.packed]
+    return [
+        (run, any(run.first <= first <= run.last for first, _ in packed))
+        for run in merged((*plan.free, *packed))
+    ]
 
 
 class PruneCounts:
@@ -79,8 +90,10 @@ class DryRun(PruneCounts):
         await self._check(plan, [thread.number for thread in dropped])
         doomed = int8s([c.seq for c in plan.checkpoints])
         await self._count("measure_checkpoints", family=plan.family, doomed=doomed)
-        for run in plan.free:
+        for run, _ in cleared(plan):
             await self._free(plan.family, run)
+        self.segments -= sum(segment.count for segment in plan.packed)
+        self.bytes -= sum(len(segment.data) for segment in plan.packed)
 
     async def _count(self, statement: str, **values: Any) -> None:
         found = await self.db.row(statement, **values)
@@ -153,6 +166,10 @@ class PostgresPrune(PruneCounts):
         for relink in plan.relinks:
             link, parent = relink.link, relink.parent
             await rewrite(self.db, relink.child, link=link, parent=parent)
+        if plan.packed:
+            last = max(segment.last for segment in plan.packed)
+            await self.db.rows("mark_packed", family=plan.family, last=last)
+        runs = cleared(plan)
         found = await self.db.row(
             "thin",
             durable=self.durable,
@@ -160,10 +177,14 @@ class PostgresPrune(PruneCounts):
             at=self.at,
             ids=texts([c.id for c in plan.checkpoints]),
             doomed=int8s([c.seq for c in plan.checkpoints]),
-            firsts=int8s([run.first for run in plan.free]),
-            lasts=int8s([run.last for run in plan.free]),
+            firsts=int8s([run.first for run, _ in runs]),
+            lasts=int8s([run.last for run, _ in runs]),
+            whole=int2s([int(is_whole) for _, is_whole in runs]),
+            counts=int8s([segment.count for segment in plan.packed]),
+            **segment_values(plan.packed),
         )
-        assert found is not None
+        if found is None or found[0] is None:
+            raise stale_plan()
         self._count(plan.family, found[0])
 
     def _count(self, family: int, gone: Sequence[Any]) -> None:

@@ -91,10 +91,8 @@ async def _state(db: Statements, key: StateKey) -> Stored | None:
     assert thread.head is not None
     if thread.head.seq == key.known:
         return Stored(thread, None)
-    numbers, packings, pieces, checksums = found[THREAD_COLUMNS:]
-    rows = zip(
-        numbers or (), packings or (), pieces or (), checksums or (), strict=True
-    )
+    columns = (column or () for column in found[THREAD_COLUMNS:])
+    rows = zip(*columns, strict=True)
     segments = to_segments(rows, thread.family)
     return Stored(thread, tuple(_complete(thread.family, thread.head.runs, segments)))
 

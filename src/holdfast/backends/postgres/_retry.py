@@ -71,21 +71,20 @@ class RetryingSessions:
         self, work: Work[T], limit: Limit = Limit.CALL, deadline: float | None = None
     ) -> T:
         """Do some work, again if a connection breaks."""
+        connections = self._connections
 
-        async def on_session(session: Session) -> T:
-            db = Statements(session, self._statements)
-            if not self.is_borrowed:
-                return await work(db)
-            async with db.transaction():  # a failure must not end the caller's
-                return await work(db)
+        async def attempt(tried: Attempts) -> T:
+            session = await connections.take(tried.limit, tried.deadline)
+            try:
+                db = Statements(session, self._statements)
+                if not self.is_borrowed:
+                    return await work(db)
+                async with db.transaction():  # a failure must not end the caller's
+                    return await work(db)
+            finally:
+                await connections.give_back(session)
 
-        return await self.retry(
-            lambda tried: use(
-                self._connections, on_session, tried.limit, tried.deadline
-            ),
-            limit,
-            deadline,
-        )
+        return await self.retry(attempt, limit, deadline)
 
     async def use_once(self, work: Work[T], deadline: float) -> T:
         """Do some work without retrying; every error reaches the caller."""

@@ -6,6 +6,7 @@ what a checkpoint holds and what it comes after, not where it stands.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -47,7 +48,7 @@ def start_values(start: Start | None) -> dict[str, Any]:
 
 def save_values(writes: Sequence[Write]) -> dict[str, Any]:
     """Saves of the plainest kind as the parameters of one statement."""
-    rows = [_save_values(write) for write in writes]
+    rows = [plain_save_values(write) for write in writes]
     owners = [n for n, write in enumerate(writes, 1) for _ in write.segments]
     columns = {
         f"all_{name}": _ARRAYS[name]([row[name] for row in rows]) for name in _ARRAYS
@@ -56,7 +57,8 @@ def save_values(writes: Sequence[Write]) -> dict[str, Any]:
     return {**columns, **segments, "owners": int8s(owners)}
 
 
-def _save_values(write: Write) -> dict[str, Any]:
+def plain_save_values(write: Write) -> dict[str, Any]:
+    """A save on a known head as parameters, without its segments."""
     parent, saved = write.expect, write.checkpoint
     assert isinstance(parent, Checkpoint)
     assert saved is not None
@@ -86,6 +88,16 @@ _ARRAYS: dict[str, Callable[[list[Any]], Array]] = {
     "digest": byteas,
     "checksum": int8s,
 }
+
+
+def only_segment_values(segment: Segment) -> dict[str, Any]:
+    """The one segment of a save as the parameters of ``append``."""
+    return {
+        "segment_number": segment.number,
+        "segment_packing": segment.packing,
+        "segment_data": segment.data,
+        "segment_checksum": segment_checksum(segment.number, segment),
+    }
 
 
 def segment_values(segments: Sequence[Segment]) -> dict[str, Any]:
@@ -121,11 +133,20 @@ def entry_values(entries: Sequence[Entry]) -> dict[str, Any]:
 
 
 def in_order(runs: Iterable[Run], segments: list[Segment]) -> list[Segment] | None:
-    """The segments in the order of the runs, ``None`` if one of them is missing."""
+    """What holds the runs in their order, ``None`` if a segment is missing."""
     wanted = [n for first, last in runs for n in range(first, last + 1)]
     if [segment.number for segment in segments] == wanted:
         return segments
     found = {segment.number: segment for segment in segments}
-    if len(segments) != len(wanted) or found.keys() != set(wanted):
-        return None
-    return [found[number] for number in wanted]
+    firsts = sorted(found)
+    ordered: list[Segment] = []
+    for first, last in runs:
+        number = first
+        while number <= last:
+            place = bisect_right(firsts, number)
+            holder = found[firsts[place - 1]] if place else None
+            if holder is None or holder.last < number:
+                return None
+            ordered.append(holder)
+            number = holder.last + 1
+    return ordered

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import ceil
 from typing import Any
 
 from holdfast._port import (
@@ -33,16 +34,25 @@ from holdfast.backends.postgres._statements import Statements, checked_schema
 
 # How many patterns the statement gives to the index, which cannot look up an array.
 ASKED = 4
-# A text is frequent if it takes longer to sort all stretches that match than to read
-# the threads used last until there are as many matches as a page has. Measured: 25 µs
-# for a stretch, 100 µs for a thread, 20 matches in a page. If a share of all stretches
-# match, both take equally long where share * share * stretches is EVEN.
-SAMPLE, EVEN = 64, 80
+# A text is frequent if it takes longer to sort all stretches that match than to look up
+# the threads used last until there are as many matches as a page has. Measured: 50 µs
+# for a stretch, 8 µs for a thread, 25 matches in a page. If a share of all stretches
+# match, both take equally long where share * share * stretches is EVEN. Those of an
+# owner or agent are not found by their last use; they are read instead, 100 µs each.
+SAMPLE, EVEN, EVEN_FILTERED = 128, 4, 80
+# So many matches are to be among the threads that are looked up.
+ENOUGH = 25
 
 
 async def exists(db: Statements) -> bool:
     """Whether there is an index."""
     return await db.row("exists") == (True,)
+
+
+async def _made(db: Statements) -> tuple[bool, bool]:
+    """Whether there are the tables, and whether their texts have an index."""
+    [(tables, index)] = await db.rows("made")
+    return tables, index
 
 
 # --- reading --------------------------------------------------------------------------
@@ -59,11 +69,12 @@ async def read_outdated(db: Statements, query: Outdated, last: int) -> Page[Stal
 
     Later changes can still get company: a number is taken before it is committed.
     """
-    if not await exists(db):
+    made, is_whole = await _made(db)
+    if not made:
         return Page((), 0)
     position = await _position(db, query.form)
     after = position if query.after is None else query.after
-    if after >= last:
+    if after >= last and is_whole:
         return Page(())
     limit = LATEST if query.limit is None else query.limit
     about = {"form": query.form, "without": query.without, "limit": limit}
@@ -114,30 +125,57 @@ async def read_candidates(db: Statements, query: Candidates) -> Page[Candidate] 
     patterns = [
         f"%{_escaped(text)}%" for text in sorted(query.texts, key=len, reverse=True)
     ]
-    if query.quick and await _is_frequent(db, patterns):
-        return None
-    found = await db.rows(
-        "candidates",
-        **_asked(patterns),
-        position=await _position(db, query.form),
-        form=query.form,
-        kind=query.kind,
-        without=query.without,
-        owner=query.owner,
-        agent=query.agent,
-        after=LATEST if query.after is None else query.after,
-        limit=query.limit,
-    )
-    items = tuple(map(_candidate, found))
-    full = bool(items) and len(items) == query.limit
-    return Page(items, items[-1].thread.changed if full else None)
+    if query.quick:
+        share, frequency = await _frequency(db, patterns)
+        is_filtered = query.owner is not None or query.agent is not None
+        if is_filtered and frequency >= EVEN_FILTERED:
+            return None
+        if frequency >= EVEN and not is_filtered:
+            return await _looked_up(db, query, patterns, share)
+    values = _values(query) | _asked(patterns)
+    position = await _position(db, query.form)
+    found = await db.rows("candidates", position=position, **values)
+    return _page(query, found, None)
 
 
-async def _is_frequent(db: Statements, patterns: Sequence[str]) -> bool:
+async def _frequency(db: Statements, patterns: Sequence[str]) -> tuple[float, float]:
+    """The share of stretches that match, and what decides about the way."""
     about = {"patterns": texts(patterns), "sample": SAMPLE}
     [(matches, of, threads)] = await db.rows("frequency", **about)
     share = matches / max(of, 1)
-    return bool(share * share * threads >= EVEN)
+    return share, share * share * threads
+
+
+async def _looked_up(
+    db: Statements, query: Candidates, patterns: Sequence[str], share: float
+) -> Page[Candidate]:
+    """The threads that match among so many used last that a page may be filled."""
+    values = _values(query)
+    reach = ceil(ENOUGH / share)
+    about = {"form": query.form, "after": values["after"], "reach": reach}
+    [(down_to, count, position)] = await db.rows("reach", **about)
+    about = {"patterns": texts(patterns), "down_to": down_to, "position": position}
+    found = await db.rows("looked_up", **about, **values)
+    return _page(query, found, down_to if count == reach else None)
+
+
+def _page(query: Candidates, found: list[Row], rest: int | None) -> Page[Candidate]:
+    items = tuple(map(_candidate, found))
+    is_full = bool(items) and len(items) == query.limit
+    return Page(items, items[-1].thread.changed if is_full else rest)
+
+
+def _values(query: Candidates) -> dict[str, Any]:
+    """What the statements ask about the threads."""
+    return {
+        "form": query.form,
+        "kind": query.kind,
+        "without": query.without,
+        "owner": query.owner,
+        "agent": query.agent,
+        "after": LATEST if query.after is None else query.after,
+        "limit": query.limit,
+    }
 
 
 def _candidate(row: Row) -> Candidate:
@@ -164,10 +202,11 @@ def _escaped(text: str) -> str:
 # --- writing --------------------------------------------------------------------------
 
 
-async def create(db: Statements, schema: str) -> None:
-    """Make the tables, if they are missing."""
-    if await exists(db):
-        return
+async def create(db: Statements) -> bool:
+    """Make the tables, if they are missing; whether their texts have an index."""
+    made, is_whole = await _made(db)
+    if made:
+        return is_whole
     await db.rows("lock")
     await db.rows("create_extension")
     await db.rows("create_state_table")
@@ -175,6 +214,17 @@ async def create(db: Statements, schema: str) -> None:
     await db.rows("create_thread_index")
     await db.rows("create_stretch_table")
     await db.rows("distribute")
+    return False
+
+
+async def create_text_index(db: Statements, schema: str) -> None:
+    """Make the index over the texts, if it is missing.
+
+    It takes longer to keep an index while the table is filled than to make it then. No
+    save has to wait for it, only other searches that write to the table. A search that
+    is killed here leaves it to the next one.
+    """
+    await db.rows("lock")
     [(home,)] = await db.rows("extension_schema")
     checked_schema(home)
     await db.run(

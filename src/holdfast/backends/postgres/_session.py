@@ -20,6 +20,7 @@ from psycopg.types.numeric import Int8BinaryDumper
 from holdfast.backends._sql.rows import Row
 from holdfast.backends.postgres._arrays import register_arrays
 from holdfast.backends.postgres._errors import translated
+from holdfast.backends.postgres._execution import Execution
 from holdfast.backends.postgres._settings import Pooler
 
 
@@ -52,16 +53,21 @@ class BlockingSession:
     """A psycopg connection whose coroutines never suspend."""
 
     def __init__(
-        self, connection: Connection[Any], pooler: Pooler | None = None
+        self,
+        connection: Connection[Any],
+        pooler: Pooler | None = None,
+        execution: Execution | None = None,
     ) -> None:
         self.connection = connection
         self._pooler = pooler
+        self._execution = execution
 
     async def rows(self, statement: bytes, values: Mapping[str, Any]) -> list[Row]:
         with translated(self.connection, self._pooler):
+            if self._execution is not None:
+                return self.connection.wait(self._execution.rows(statement, values))
             cursor = Cursor(self.connection, row_factory=tuple_row)
-            if self._pooler is None:
-                register_types(cursor)
+            register_types(cursor)
             cursor.execute(statement, values, binary=True)
             return cursor.fetchall() if _has_rows(cursor.pgresult) else []
 
@@ -86,16 +92,22 @@ class NativeSession:
     """A psycopg connection that is awaited."""
 
     def __init__(
-        self, connection: AsyncConnection[Any], pooler: Pooler | None = None
+        self,
+        connection: AsyncConnection[Any],
+        pooler: Pooler | None = None,
+        execution: Execution | None = None,
     ) -> None:
         self.connection = connection
         self._pooler = pooler
+        self._execution = execution
 
     async def rows(self, statement: bytes, values: Mapping[str, Any]) -> list[Row]:
         with translated(self.connection, self._pooler):
+            if self._execution is not None:
+                gen = self._execution.rows(statement, values)
+                return await self.connection.wait(gen)
             cursor = AsyncCursor(self.connection, row_factory=tuple_row)
-            if self._pooler is None:
-                register_types(cursor)
+            register_types(cursor)
             await cursor.execute(statement, values, binary=True)
             return await cursor.fetchall() if _has_rows(cursor.pgresult) else []
 

@@ -61,7 +61,7 @@ class Statements:
 
     async def row(self, name: str, /, **values: Any) -> Row | None:
         """The first row of a named statement."""
-        found = await self.rows(name, **values)
+        found = await self._session.rows(self._statements[name], values)
         return found[0] if found else None
 
     def transaction(self) -> contextlib.AbstractAsyncContextManager[None]:

@@ -13,6 +13,7 @@ from psycopg import AsyncConnection, Connection, errors
 from psycopg.abc import PQGen
 
 from holdfast.backends.postgres._errors import WAIT_TIMEOUT
+from holdfast.backends.postgres._execution import Execution
 
 T = TypeVar("T")
 
@@ -45,6 +46,7 @@ class _Timed:
     limit: Limit = Limit.STATEMENT
     # When the call has to be over, if the whole call is limited.
     deadline: float = 0.0
+    execution: Execution
 
     def time_to_wait(self) -> float:
         """How long to wait for an answer."""

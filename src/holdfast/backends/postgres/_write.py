@@ -64,6 +64,8 @@ async def save(db: Statements, write: Write, durable: Durable) -> Receipt:
     assert write.checkpoint is not None
     if parent is None and write.start is None:
         raise await conflict(db, write)
+    if is_plain_save(write) and len(write.segments) == 1:
+        return await _append(db, write, durable)
     values: dict[str, Any] = {
         **_rows.checkpoint_values(write.checkpoint, parent.seq if parent else None),
         "durable": durable,
@@ -87,6 +89,20 @@ async def save(db: Statements, write: Write, durable: Durable) -> Receipt:
     if entries is None:
         raise await conflict(db, write)
     return Receipt(seq, family, number, entries)
+
+
+async def _append(db: Statements, write: Write, durable: Durable) -> Receipt:
+    """A plain save of one segment."""
+    [segment] = write.segments
+    found = await db.row(
+        "append",
+        durable=durable,
+        **_rows.plain_save_values(write),
+        **_rows.only_segment_values(segment),
+    )
+    if found is None or found[0] is None:
+        raise await conflict(db, write)
+    return Receipt(*found[0])
 
 
 async def save_each(
@@ -159,6 +175,17 @@ async def _in_force(
             return None
         found.append(CODEC.entry(row[1:], row[0]))
     return tuple(found)
+
+
+def is_plain_save(write: Write) -> bool:
+    """Whether a write is a save on a known head: no marks, no journal."""
+    return (
+        isinstance(write.expect, Checkpoint)
+        and write.checkpoint is not None
+        and write.checkpoint.label is None
+        and not write.checkpoint.tags
+        and not is_journaled(write)
+    )
 
 
 def is_journaled(write: Write) -> bool:

@@ -42,6 +42,14 @@ select hf.save(
     :packings, :pieces, :checksums, :begin_kind, :begin_owner,
     :begin_agent, :begin_metadata, :begin_anew)
 
+-- name: append
+-- hot
+select hf.append(
+    :durable, :family, :thread, :expected, :parent_id, :at,
+    :id, :step, :saved_at, :kind, :metadata, :runs,
+    :manifest, :size, :digest, :checksum, :segment_number,
+    :segment_packing, :segment_data, :segment_checksum)
+
 -- name: save_and_record
 -- hot
 -- The journal is written if the save was made; `offset 0` keeps it from being made twice.
@@ -92,7 +100,7 @@ moved as (
     update hf.thread t set head = n.seq, changed = n.seq, updated_at = w.at
     from numbered n join wanted w on w.place = n.place
     where t.family = n.family and t.number = n.number and t.head = w.expected
-    returning n.place, n.seq, n.family, n.number
+    returning n.place, n.seq, n.family, n.number, t.packed_to
 ),
 saved as (
     insert into hf.checkpoint (family, seq, id, thread, thread_name, parent, parent_id,
@@ -103,7 +111,10 @@ saved as (
 ),
 cut as (
     insert into hf.segment (family, number, packing, data, checksum)
-    select m.family, s.number, s.packing, s.data, s.checksum
+    select m.family, case
+            when s.number <= m.packed_to and hf.is_in_block(m.family, s.number)
+            then hf.refuse_number() else s.number end,
+        s.packing, s.data, s.checksum
     from unnest(:owners::bigint[], :numbers::bigint[], :packings::smallint[],
         :pieces::bytea[], :checksums::bigint[])
         s (owner, number, packing, data, checksum)
@@ -194,7 +205,7 @@ select hf.settle(:family, :durable)
 -- name: state
 -- hot
 -- `offset 0` keeps the function from being called for every column.
-select {t.thread_full}, t.numbers, t.packings, t.pieces, t.checksums
+select {t.thread_full}, t.numbers, t.packings, t.pieces, t.checksums, t.counts
 from (select hf.state(:name, :known) as found offset 0) s
 cross join lateral (select (s.found).*) t
 where t.number is not null
@@ -290,18 +301,37 @@ where family = :family and thread = :thread and checkpoint = :checkpoint
 
 -- name: segments
 -- hot
-select s.number, s.packing, s.data, s.checksum
+-- A block that holds the first of a run may begin before it.
+select s.number, s.packing, s.data, s.checksum, s.count
 from unnest(:firsts::bigint[], :lasts::bigint[]) with ordinality
     r (first, last, place)
-join hf.segment s on s.family = :family and s.number between r.first and r.last
+cross join lateral (
+    select s.* from hf.segment s
+    where s.family = :family and s.number <= r.last
+        and s.number >= coalesce((
+            select b.number from hf.segment b
+            where b.family = :family and b.number <= r.first
+            order by b.number desc
+            limit 1), r.first)
+        and s.number + s.count > r.first
+) s
 order by r.place, s.number
 
 -- name: pieces
 -- As `segments`, of several families.
-select r.place, s.number, s.packing, s.data, s.checksum
+select r.place, s.number, s.packing, s.data, s.checksum, s.count
 from unnest(:places::bigint[], :families::bigint[], :firsts::bigint[],
     :lasts::bigint[]) r (place, family, first, last)
-join hf.segment s on s.family = r.family and s.number between r.first and r.last
+cross join lateral (
+    select s.* from hf.segment s
+    where s.family = r.family and s.number <= r.last
+        and s.number >= coalesce((
+            select b.number from hf.segment b
+            where b.family = r.family and b.number <= r.first
+            order by b.number desc
+            limit 1), r.first)
+        and s.number + s.count > r.first
+) s
 order by r.place, s.number
 
 -- name: horizon
@@ -382,12 +412,18 @@ select count(*), coalesce(
 from hf.checkpoint where family = :family and seq = any(:doomed::bigint[])
 
 -- name: measure_segments
-select count(*), coalesce(sum(length(data)), 0)::bigint from hf.segment
+select coalesce(sum(count), 0)::bigint, coalesce(sum(length(data)), 0)::bigint
+from hf.segment
 where family = :family and number between :first and :last
 
 -- name: thin
 select hf.thin(:durable, :family, :at, :ids::text[], :doomed::bigint[], :firsts::bigint[],
-    :lasts::bigint[])
+    :lasts::bigint[], :whole::smallint[], :numbers::bigint[], :packings::smallint[],
+    :pieces::bytea[], :checksums::bigint[], :counts::bigint[])
+
+-- name: mark_packed
+-- Every save to the family looks for blocks up to this number from now on.
+update hf.thread set packed_to = :last where family = :family and packed_to < :last
 
 -- name: bury_thread
 select hf.bury_thread(:durable, :family, :number, :name, :changed, :at)
@@ -406,7 +442,7 @@ with record as (
     group by family
 ),
 piece as (
-    select family, count(*) as segments, sum(length(data))::bigint as bytes
+    select family, sum(count)::bigint as segments, sum(length(data))::bigint as bytes
     from hf.segment
     group by family
 )
@@ -427,6 +463,18 @@ from (
     offset 0
 ) of_kind
 
+-- name: segment_sizes
+select family, number, count, packing, length(data) from hf.segment
+where (family, number) > (:after >> 32, :after & 4294967295)
+order by family, number
+limit :limit
+
+-- name: drop_dictionary
+-- A dictionary that no segment needs any more still has text of what was removed.
+delete from hf.setting
+where name = 'zstd dictionary 2'
+    and not exists (select 1 from hf.segment where packing = 2)
+
 -- name: facts
 -- One pass over each table.
 select t.threads, c.checkpoints, s.segments, j.entries, c.logical, s.stored,
@@ -437,7 +485,8 @@ from (select count(*) as threads from hf.thread
         where deleted_at is null and head is not null) t,
     (select count(*) as checkpoints, coalesce(sum(size), 0)::bigint as logical
         from hf.checkpoint) c,
-    (select count(*) as segments, coalesce(sum(length(data)), 0)::bigint as stored
+    (select coalesce(sum(count), 0)::bigint as segments,
+            coalesce(sum(length(data)), 0)::bigint as stored
         from hf.segment) s,
     (select count(*) as entries from hf.journal) j
 
@@ -501,6 +550,11 @@ insert into hf.segment (family, number, packing, data, checksum)
 select :family, s.number, s.packing, s.data, s.checksum
 from unnest(:numbers::bigint[], :packings::smallint[], :pieces::bytea[],
     :checksums::bigint[]) s (number, packing, data, checksum)
+where coalesce((
+    select b.number + b.count from hf.segment b
+    where b.family = :family and b.number < s.number
+    order by b.number desc
+    limit 1), 0) <= s.number
 on conflict (family, number) do nothing
 
 -- name: adopt_move

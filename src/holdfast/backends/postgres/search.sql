@@ -12,6 +12,11 @@
 -- name: exists
 select to_regclass('hf.search_stretch') is not null
 
+-- name: made
+-- Whether there are the tables, and the index over the texts.
+select to_regclass('hf.search_stretch') is not null,
+    to_regclass('hf.search_stretch_text') is not null
+
 -- name: lock
 -- One at a time makes the tables, and the extension, which is for the whole database.
 select pg_advisory_xact_lock(hashtext('holdfast search'))
@@ -55,7 +60,7 @@ create table if not exists hf.search_stretch (
 )
 
 -- name: distribute
--- Before the index over the texts is made, which is then made on every shard.
+-- The index over the texts is made later, and then on every shard.
 select hf.distribute_search()
 
 -- name: position
@@ -136,7 +141,8 @@ select exists (
     select 1
     from hf.thread t
     left join hf.search_thread i on i.family = t.family and i.thread = t.number
-    where {=outdated} and t.changed <= :up_to)
+    where {=outdated} and t.recent <= cast(:up_to as bigint) >> 10
+        and t.changed <= :up_to)
 
 -- name: outdated_count
 select count(*)
@@ -217,6 +223,49 @@ chosen as materialized (
         and i.form = :form
     where t.recent >= cast(:position as bigint) >> 10 and t.changed > :position
         and i.thread is null and {=wanted}
+    order by 3 desc
+    limit :limit
+)
+select c.is_indexed, c.firsts, c.lasts, {t.thread_full}
+from chosen c
+join hf.thread_full t on t.thread_family = c.family and t.number = c.number
+order by t.changed desc
+
+-- name: reach
+-- How far back the last changes of so many threads reach, how many there are, and the
+-- position.
+select coalesce(min(changed), 0), count(*),
+    coalesce((select position from hf.search_state where form = :form), 0)
+from (
+    select changed from hf.thread
+    where recent <= cast(:after as bigint) >> 10 and changed < :after
+    order by recent desc, changed desc limit :reach
+) newest
+
+-- name: looked_up
+-- As `candidates`, among the threads used last and without the index over the texts.
+with chosen as materialized (
+    select t.family, t.number, t.changed, i.thread is not null as is_indexed,
+        array_agg(s.first order by s.first) as firsts,
+        array_agg(s.last order by s.first) as lasts
+    from hf.thread t
+    join hf.search_stretch s on s.family = t.family and s.thread = t.number
+    left join hf.search_thread i
+        on i.family = t.family and i.thread = t.number and i.changed = t.changed
+        and i.form = :form
+    where t.recent >= cast(:down_to as bigint) >> 10 and t.changed >= :down_to
+        and t.recent <= cast(:after as bigint) >> 10
+        and s.text like all(:patterns::text[])
+        and (i.thread is not null or t.changed <= :position) and {=wanted}
+    group by t.family, t.number, t.changed, i.thread
+    union all
+    select t.family, t.number, t.changed, false, null, null
+    from hf.thread t
+    left join hf.search_thread i
+        on i.family = t.family and i.thread = t.number and i.changed = t.changed
+        and i.form = :form
+    where t.recent >= cast(:position as bigint) >> 10 and t.changed > :position
+        and t.changed >= :down_to and i.thread is null and {=wanted}
     order by 3 desc
     limit :limit
 )

@@ -30,7 +30,7 @@ def _insert(db: apsw.Connection, adoption: Adoption) -> None:
 
 def admit(db: apsw.Connection, admission: Admission) -> None:
     """Insert families with numbers behind all that are taken."""
-    last_seq = next_seq(db) - 1
+    last_seq = next_seq(db.cursor()) - 1
     [(last_number,)] = rows(db, "last_thread")
     for numbered, segments in admission.families():
         family = numbered.renumbered(

@@ -59,6 +59,7 @@ from holdfast.backends.sqlite._search import (
     drop,
     explained,
     is_damaged,
+    merge,
     write_index,
 )
 from holdfast.backends.sqlite._statements import rows
@@ -67,7 +68,9 @@ from holdfast.errors import Conflict, Corrupt, HoldfastError, NotFound, Unsuppor
 
 R = TypeVar("R")
 
-ABILITIES = frozenset({"backup", "compact"} | ({"search"} if can_search() else set()))
+ABILITIES = frozenset(
+    {"backup", "compact", "pack"} | ({"search"} if can_search() else set())
+)
 POLL_SECONDS = 0.02
 
 _open_backends: weakref.WeakSet[SqliteBackend] = weakref.WeakSet()
@@ -169,7 +172,10 @@ class SqliteBackend:
             return counted.pruned
 
     async def index(self, batch: IndexBatch) -> None:
-        self._exclusively(lambda db: write_index(db, batch))
+        if self._exclusively(lambda db: write_index(db, batch)):
+            is_done = self._exclusively(lambda db: merge(db, begin=True))
+            while not is_done:
+                is_done = self._exclusively(lambda db: merge(db, begin=False))
 
     async def mend(self) -> bool:
         if self._read_only:

@@ -27,7 +27,7 @@ from holdfast.errors import (
 Durability = Literal["full", "normal"]
 
 APPLICATION_ID = 0x484F4C44  # "HOLD"
-MIGRATIONS = ("0001_initial.sql",)
+MIGRATIONS = ("0001_initial.sql", "0002_blocks.sql")
 FORMAT = len(MIGRATIONS)
 CHECKSUM_BYTES = 8
 # The setting of a file that was made with a checksum in every page.
@@ -148,27 +148,34 @@ class snapshot:  # noqa: N801 - reads as a statement: `with snapshot(db):`
 
 
 class transaction:  # noqa: N801 - reads as a statement: `with transaction(db):`
-    """A write transaction: whole, or rolled back whatever happens inside."""
+    """A write transaction: whole, or rolled back whatever happens inside.
 
-    __slots__ = ("db",)
+    Gives a cursor for its statements: to make one for each takes a fifth of the time of
+    those of a save.
+    """
+
+    __slots__ = ("cursor", "db")
 
     def __init__(self, db: apsw.Connection) -> None:
         self.db = db
+        self.cursor = db.cursor()
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> apsw.Cursor:
         try:
-            self.db.execute("begin immediate")
+            self.cursor.execute("begin immediate")
         except BaseException:
             # An interrupt may arrive when it has begun already.
             self.roll_back()
             raise
+        return self.cursor
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         try:
             if error is None:
-                self.db.execute("commit")
+                self.cursor.execute("commit")
         finally:
-            self.roll_back()
+            if self.db.in_transaction:
+                self.roll_back()
 
     def roll_back(self) -> None:
         """Undo what is not committed."""

@@ -86,7 +86,10 @@ class Table(NamedTuple):
 def _table(db: apsw.Connection, table: str) -> Table:
     """A table as the schema of this version declares it."""
     found = db.execute(f"pragma table_info({table})")
-    columns = [Column(n, _TYPES[kind], bool(full)) for _, n, kind, full, *_ in found]
+    columns = [
+        Column(name, _TYPES[kind], bool(full) and default is None)
+        for _, name, kind, full, default, _ in found
+    ]
     return Table(table, columns)
 
 
@@ -102,6 +105,7 @@ class Wreck(SqliteBackend):
         with self._reading() as db, translated(self.path):
             rows(db, "last_thread")
             rows(db, "last_checkpoint")
+            rows(db, "count_segments")  # refused if the format is an older one
 
     async def close(self) -> None:
         await super().close()

@@ -101,13 +101,15 @@ class Database:
             path = self.hooks.path
             raise Busy(f"{path} is being written to; retry, or raise busy_timeout")
         try:
-            with self.hooks.errors():
-                # Before queueing: a process that holds the queue may wait for SQLite's
-                # lock, which an interrupted transaction still has.
-                self.make_idle()
-                with self.hooks.queue:
-                    self.hooks.before_write(self, subject)
-                    return work(self._writer or self.writer)
+            # Before queueing: a process that holds the queue may wait for SQLite's
+            # lock, which an interrupted transaction still has.
+            self.make_idle()
+            with self.hooks.queue:
+                self.hooks.before_write(self, subject)
+                return work(self._writer or self.writer)
+        except Exception:
+            with self.hooks.errors():  # only now: every save would pay for it
+                raise
         finally:
             self.lock.release()
 

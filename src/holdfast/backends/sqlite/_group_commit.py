@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 
 import apsw
+import msgspec
 
 from holdfast._port import Outcome, Receipt, Write
 from holdfast.backends.sqlite._database import Database
@@ -20,20 +21,17 @@ LARGEST_GROUP = 256
 BUSY = "the store is being written to; retry, or raise busy_timeout"
 
 
-class Ticket:
+class Ticket(msgspec.Struct):
     """Writes that belong together, and in the end their receipts or their error."""
 
-    __slots__ = ("done", "error", "receipts", "writes")
-
-    def __init__(self, writes: Sequence[Write]) -> None:
-        self.writes = writes
-        self.receipts: list[Receipt] = []
-        self.error: HoldfastError | None = None
-        self.done = False
+    writes: Sequence[Write]
+    receipts: list[Receipt] = []
+    error: HoldfastError | None = None
+    done: bool = False
 
 
 class Caller:
-    """A thread that wants tickets committed.
+    """A thread that waits for its tickets to be committed.
 
     Its gate opens when they are done, or when it is its turn to commit.
     """
@@ -64,17 +62,18 @@ class CommitQueue:
 
     def submit(self, batches: Sequence[Sequence[Write]]) -> list[Outcome]:
         """Have batches committed, each as a whole, by this caller or by another."""
-        caller = Caller([Ticket(writes) for writes in batches])
+        tickets = [Ticket(writes) for writes in batches]
+        caller = None
         with self._mutex:
-            leads = not self._has_leader
-            self._has_leader = True
-            if not leads:
+            if self._has_leader:
+                caller = Caller(tickets)
                 self._waiting.append(caller)
-        if not leads:
+            self._has_leader = True
+        if caller is not None:
             self._wait(caller)
-        if not caller.done:
-            self._lead(caller)
-        return [ticket.error or ticket.receipts for ticket in caller.tickets]
+        if caller is None or not caller.done:
+            self._lead(tickets)
+        return [ticket.error or ticket.receipts for ticket in tickets]
 
     def _wait(self, caller: Caller) -> None:
         try:
@@ -97,12 +96,10 @@ class CommitQueue:
             self._waiting.remove(caller)
             return True
 
-    def _lead(self, own: Caller) -> None:
-        group = [own]
-        with self._mutex:
-            while self._waiting and len(group) < LARGEST_GROUP:
-                group.append(self._waiting.popleft())
-        tickets = [ticket for caller in group for ticket in caller.tickets]
+    def _lead(self, own: list[Ticket]) -> None:
+        """Commit for this caller and for those that wait."""
+        group = self._take_waiting() if self._waiting else []
+        tickets = [*own, *(t for caller in group for t in caller.tickets)]
         try:
             self._database.exclusively(
                 partial(commit_group, tickets, self._database.hooks),
@@ -115,14 +112,19 @@ class CommitQueue:
         except BaseException:
             # Interrupted and rolled back: the others' tickets still have to be made.
             with self._mutex:
-                self._waiting.extendleft(reversed(group[1:]))
-            group = group[:1]
+                self._waiting.extendleft(reversed(group))
+            group = []
             raise
         finally:
             self._hand_over()
             for caller in group:
                 caller.done = True
                 caller.gate.release()
+
+    def _take_waiting(self) -> list[Caller]:
+        with self._mutex:
+            count = min(len(self._waiting), LARGEST_GROUP - 1)
+            return [self._waiting.popleft() for _ in range(count)]
 
     def _hand_over(self) -> None:
         """Make the caller that has waited longest the leader, if one waits."""
@@ -142,10 +144,10 @@ def commit_group(tickets: Sequence[Ticket], hooks: Hooks, db: apsw.Connection) -
     committed, and each ticket gets a transaction of its own.
     """
     try:
-        with hooks.transaction(db):
-            seq = next_seq(db)
+        with hooks.transaction(db) as cursor:
+            seq = next_seq(cursor)
             for ticket in tickets:
-                seq = _apply(db, ticket, seq, hooks)
+                seq = _apply(cursor, ticket, seq, hooks)
             applied = time.perf_counter()
     except _SpoiledError:
         if len(tickets) > 1:
@@ -165,13 +167,14 @@ def _report(tickets: Sequence[Ticket], seconds: float) -> None:
                 write.report(len(tickets), seconds)
 
 
-def _apply(db: apsw.Connection, ticket: Ticket, seq: int, hooks: Hooks) -> int:
-    before, start = db.total_changes(), seq
+def _apply(cursor: apsw.Cursor, ticket: Ticket, seq: int, hooks: Hooks) -> int:
+    db, start = cursor.connection, seq
+    before = db.total_changes()
     ticket.error = None
     ticket.receipts.clear()
     try:
         for write in hooks.check_writes(db, ticket.writes):
-            applied = SqliteWrite(db, write, seq)
+            applied = SqliteWrite(cursor, write, seq)
             ticket.receipts.append(applied.receipt())
             seq = applied.last + 1
     except HoldfastError as error:

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from holdfast.backends.sqlite._database import Database
 
 # Of a turn's 1.5 kB, 4 kB pages hold two and waste a quarter; 8 kB pages hold five.
-# Compressed segments are small enough for small pages.
-PAGE, SMALL_PAGE = 8192, 4096
+# Blocks that are compressed take many pages each, and waste half of the last one.
+PAGE, SMALL_PAGE = 8192, 1024
 
 
 # What a change is about: the writes of a commit, a prune, or ``None`` for any other.
@@ -72,8 +72,11 @@ class Hooks(Protocol):
 
     def transaction(
         self, db: apsw.Connection
-    ) -> contextlib.AbstractContextManager[None]:
-        """What every change of records happens in: all of it, or nothing."""
+    ) -> contextlib.AbstractContextManager[apsw.Cursor]:
+        """What every change of records happens in: all of it, or nothing.
+
+        Gives a cursor for the statements.
+        """
         ...
 
     def close(self) -> None:

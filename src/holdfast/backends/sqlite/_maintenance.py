@@ -8,6 +8,7 @@ import apsw
 
 from holdfast.backends.sqlite._connection import connect, snapshot
 from holdfast.backends.sqlite._search import optimize, refresh
+from holdfast.backends.sqlite._statements import rows
 from holdfast.errors import HoldfastError
 
 
@@ -22,6 +23,7 @@ def check_file(db: apsw.Connection) -> list[str]:
 def shrink(db: apsw.Connection) -> None:
     """Write the file again, without unused pages."""
     optimize(db)
+    rows(db, "drop_dictionary")
     db.execute("vacuum")
     db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 

@@ -26,8 +26,9 @@ from holdfast._port import (
 )
 from holdfast._values.records import Change, Page, Run, Segment
 from holdfast.backends._sql.reads import Reads, Statement, to_changes
-from holdfast.backends._sql.rows import Row, to_segments
+from holdfast.backends._sql.rows import Row, holds, to_segments
 from holdfast.backends.sqlite import _search
+from holdfast.backends.sqlite._candidates import read_candidates
 from holdfast.backends.sqlite._connection import snapshot
 from holdfast.backends.sqlite._rows import CODEC
 from holdfast.backends.sqlite._statements import QUERIES, row, rows
@@ -71,9 +72,10 @@ def _complete(key: SegmentsKey, runs: Iterable[list[Row]]) -> Pieces | None:
     segments: list[Segment] = []
     try:
         for (first, last), found in zip(key.runs, runs, strict=True):
-            if len(found) != last - first + 1:
+            read = to_segments(sorted(found), key.family)
+            if not holds(read, Run(first, last)):
                 return None
-            segments += to_segments(sorted(found), key.family)
+            segments += read
     except Corrupt:
         return None
     return Pieces(tuple(segments))
@@ -107,12 +109,13 @@ def read_segments(
 ) -> list[Segment]:
     """The segments of the runs, in order and complete."""
     found: list[Segment] = []
-    for first, last in runs:
+    for run in runs:
+        first, last = run
         bounds = (family << 32 | first, family << 32 | last)
-        read = db.execute(QUERIES["segments"], bounds).fetchall()
-        if len(read) != last - first + 1:
+        read = to_segments(db.execute(QUERIES["segments"], bounds), family)
+        if len(read) != last - first + 1 and not holds(read, run):
             raise Corrupt(f"family {family}", f"segments {first}-{last} are short")
-        found += to_segments(read, family)
+        found += read
     return found
 
 
@@ -140,7 +143,7 @@ def read_changes(db: apsw.Connection, after: int, limit: int) -> Page[Change]:
 def _candidates(db: apsw.Connection, query: Candidates) -> Page[Candidate]:
     with snapshot(db):
         if _search.exists(db):
-            found = _search.read_candidates(db, query)
+            found = read_candidates(db, query)
             if found is not None:
                 return found
     return run(db, READS.candidates(query))

@@ -25,7 +25,8 @@ def checkpoint_row(
 def segment_row(family: int, segment: Segment) -> Row:
     """The columns of ``segment``."""
     key = family << 32 | segment.number
-    return key, segment.packing, segment.data, segment_checksum(key, segment)
+    checked = segment_checksum(key, segment)
+    return key, segment.packing, segment.data, checked, segment.count
 
 
 def entry_checksum(thread: int, entry: Entry) -> int:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import apsw
 import orjson
 
 from holdfast._port import (
-    Candidate,
-    Candidates,
     IndexBatch,
     Indexed,
     Indexing,
@@ -39,16 +36,11 @@ from holdfast.errors import Corrupt
 
 QUERIES = load_queries("search.sql")
 
-GRAM = 3
-# Each is one more list to walk through, and so many are seldom together by chance.
-FEW_GRAMS, MOST_GRAMS = 8, 32
-# A text is frequent if it takes longer to sort all stretches that match than to read
-# the threads used last until there are as many matches as a page has. Measured: 4 µs
-# for a stretch, 100 µs for a thread, 20 matches in a page. If a share of all stretches
-# match, both take equally long where share * share * stretches is EVEN.
-SAMPLE, EVEN = 256, 500
-# So many matches are sorted in any case.
-FEW = 200
+# The setting of an index that is being filled, see `create` in ``search.sql``.
+FILLING = 64
+# The number of pages that are written in one step of merging. SQLite counts fewer
+# changes than this if there was nothing left to merge.
+STEP, SOME_WORK = 256, 2
 TABLES = (
     "search_state",
     "search_thread",
@@ -84,7 +76,7 @@ def exists(db: apsw.Connection) -> bool:
 # --- reading --------------------------------------------------------------------------
 
 
-def _position(db: apsw.Connection, form: int) -> int:
+def position(db: apsw.Connection, form: int) -> int:
     """The change up to which all threads are indexed in a form."""
     found = rows(db, "position")
     return found[0][1] if found and found[0][0] == form else 0
@@ -101,15 +93,15 @@ def read_outdated(db: apsw.Connection, query: Outdated) -> Page[Stale]:
     with snapshot(db):
         if not exists(db):
             return Page((), 0)
-        position = _position(db, query.form)
-        after = position if query.after is None else query.after
+        complete = position(db, query.form)
+        after = complete if query.after is None else query.after
         last = _last_change(db)
-        if after >= last:
+        if after >= last and not _is_filling(db):
             return Page(())
         limit = LATEST if query.limit is None else query.limit
         about = {"form": query.form, "without": query.without, "limit": limit}
         found = rows(db, "outdated", after=after, up_to=last, **about)
-        gone = rows(db, "gone") if position == 0 and len(found) < limit else []
+        gone = rows(db, "gone") if complete == 0 and len(found) < limit else []
         stale = _stale(db, found, gone)
         return Page(stale, stale[-1].changed if len(found) == limit else last)
 
@@ -120,7 +112,7 @@ def count_outdated(db: apsw.Connection, query: OutdatedCount) -> Page[int]:
         if not exists(db):
             return Page((0,))
         about = {"form": query.form, "without": query.without}
-        after = _position(db, query.form)
+        after = position(db, query.form)
         return Page(rows(db, "outdated_count", after=after, **about)[0])
 
 
@@ -145,86 +137,22 @@ def _stale(db: apsw.Connection, found: list[Row], gone: list[Row]) -> tuple[Stal
 
 
 def _stretches(db: apsw.Connection, numbers: Sequence[int]) -> Stretches:
-    return by_thread(rows(db, "stretches", threads=_json(numbers)))
+    return by_thread(rows(db, "stretches", threads=as_json(numbers)))
 
 
-def read_candidates(db: apsw.Connection, query: Candidates) -> Page[Candidate] | None:
-    """The threads in which some texts may stand; ``None`` to read those used last."""
-    where = _places(db, _grams(query.texts), quick=query.quick)
-    if where is None:
-        return None
-    found = rows(
-        db,
-        "candidates",
-        matching=_json([*where]),
-        position=_position(db, query.form),
-        kind=query.kind,
-        without=query.without,
-        form=query.form,
-        owner=query.owner,
-        agent=query.agent,
-        after=LATEST if query.after is None else query.after,
-        limit=LATEST if query.limit is None else query.limit,
-    )
-    threads = [(r[0], CODEC.thread(r[1:])) for r in found]
-    items = tuple(
-        Candidate(thread, tuple(_ranges(where[thread.number])) if is_indexed else None)
-        for is_indexed, thread in threads
-    )
-    full = bool(items) and len(items) == query.limit
-    return Page(items, items[-1].thread.changed if full else None)
-
-
-def _places(
-    db: apsw.Connection, grams: str, *, quick: bool
-) -> dict[int, list[tuple[int, int]]] | None:
-    """The stretches that match, by thread; ``None`` if it is quicker without them."""
-    found = rows(db, "matching", grams=grams, after=0, limit=FEW)
-    if len(found) == FEW:
-        if quick and _is_frequent(db, grams):
-            return None
-        last = found[-1][0]
-        found += rows(db, "matching", grams=grams, after=last, limit=LATEST)
-    where: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
-    for _, thread, first, last in found:
-        if thread is None:
-            raise Corrupt("the search index", "it holds a text of no thread")
-        where[thread].append((first, last))
-    return where
-
-
-def _ranges(stretches: list[tuple[int, int]]) -> Iterator[range]:
-    return (range(first, last + 1) for first, last in sorted(stretches))
-
-
-def _is_frequent(db: apsw.Connection, grams: str) -> bool:
-    [(last,)] = rows(db, "last_stretch")
-    [(matches,)] = rows(db, "frequency", grams=grams, after=last - SAMPLE)
-    share = matches / min(SAMPLE, last)
-    return bool(share * share * last >= EVEN)
-
-
-def _json(values: Sequence[int]) -> str:
+def as_json(values: Sequence[int]) -> str:
+    """Numbers as one parameter."""
     return orjson.dumps(list(values)).decode()
-
-
-def _grams(texts: Sequence[str]) -> str:
-    """The trigrams of some texts as an FTS5 expression that asks for all of them."""
-    found = dict.fromkeys(
-        text[n : n + GRAM] for text in texts for n in range(len(text) - GRAM + 1)
-    )
-    # Every other trigram tells nearly as much, for half of the lists.
-    step = max(len(found) // MOST_GRAMS + 1, 1 + (len(found) > FEW_GRAMS))
-    chosen = [*found][::step]
-    quoted = (gram.replace('"', '""') for gram in chosen)
-    return " AND ".join(f'"{gram}"' for gram in quoted)
 
 
 # --- writing --------------------------------------------------------------------------
 
 
-def write_index(db: apsw.Connection, batch: IndexBatch) -> None:
-    """Bring the index of some threads up to date, in one transaction."""
+def write_index(db: apsw.Connection, batch: IndexBatch) -> bool:
+    """Bring the index of some threads up to date, in one transaction.
+
+    True if `merge` is to be called now, until it has done everything.
+    """
     with transaction(db):
         if not exists(db):
             rows(db, "create")
@@ -233,6 +161,27 @@ def write_index(db: apsw.Connection, batch: IndexBatch) -> None:
         _write_threads(db, batch.threads)
         if batch.up_to is not None:
             _advance(db, batch, batch.up_to)
+        return batch.is_last and _is_filling(db)
+
+
+def _is_filling(db: apsw.Connection) -> bool:
+    """Whether what filled the index has still to be merged."""
+    return rows(db, "merging") == [(FILLING,)]
+
+
+def merge(db: apsw.Connection, *, begin: bool) -> bool:
+    """Merge some of what filling the index has left; true if that was all.
+
+    Each call is a short transaction, so that others can write in between. What a kill
+    interrupts, the next search continues.
+    """
+    with transaction(db):
+        before = db.total_changes()
+        rows(db, "merge", pages=-STEP if begin else STEP)
+        is_done = db.total_changes() - before < SOME_WORK
+        if is_done:
+            rows(db, "settle")
+        return is_done
 
 
 def _write_threads(db: apsw.Connection, updates: Sequence[Indexing]) -> None:
@@ -267,7 +216,7 @@ def _write_threads(db: apsw.Connection, updates: Sequence[Indexing]) -> None:
 def _known(db: apsw.Connection, numbers: Sequence[int]) -> dict[int, Indexed]:
     stretches = _stretches(db, numbers)
     known = {n: Indexed(stretches=found) for n, found in stretches.items()}
-    for number, was, form in rows(db, "indexed", threads=_json(numbers)):
+    for number, was, form in rows(db, "indexed", threads=as_json(numbers)):
         known[number] = Indexed(was, form, stretches.get(number, ()))
     return known
 
@@ -290,7 +239,7 @@ def _drop_stretches(
 
 def _advance(db: apsw.Connection, batch: IndexBatch, up_to: int) -> None:
     """Count the index as complete up to a change, if it is."""
-    after = _position(db, batch.form)
+    after = position(db, batch.form)
     about = {"form": batch.form, "without": batch.without}
     if up_to <= after:
         return

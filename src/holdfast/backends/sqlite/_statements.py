@@ -25,12 +25,12 @@ def _shared_queries() -> dict[str, str]:
 QUERIES = _shared_queries() | load_queries("queries.sql")
 
 
-def rows(db: apsw.Connection, query: str, /, **values: Any) -> list[Row]:
+def rows(db: apsw.Connection | apsw.Cursor, query: str, /, **values: Any) -> list[Row]:
     """All rows of a named statement; never leaves a cursor open."""
     return db.execute(QUERIES[query], values).fetchall()
 
 
-def row(db: apsw.Connection, query: str, /, **values: Any) -> Row | None:
+def row(db: apsw.Connection | apsw.Cursor, query: str, /, **values: Any) -> Row | None:
     """The first row of a named statement."""
     found = rows(db, query, **values)
     return found[0] if found else None

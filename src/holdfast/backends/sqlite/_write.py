@@ -9,6 +9,7 @@ import orjson
 from msgspec.structs import replace
 
 from holdfast._port import FamilyPlan, Prune, Pruned, Receipt, Start, Write
+from holdfast._port.removal import merged
 from holdfast._values.records import (
     UNSET,
     Checkpoint,
@@ -31,21 +32,31 @@ from holdfast.backends.sqlite._search import reset_search
 from holdfast.backends.sqlite._statements import QUERIES, row, rows
 from holdfast.errors import Conflict
 
+# What every save runs.
+NEXT_SEQ, MOVE_HEAD, INSERT_CHECKPOINT, INSERT_SEGMENT = map(
+    QUERIES.__getitem__,
+    ("next_seq", "move_known_head", "insert_checkpoint", "insert_segment"),
+)
 
-def next_seq(db: apsw.Connection) -> int:
+
+def next_seq(cursor: apsw.Cursor) -> int:
     """The number of the next change."""
-    found: list[Row] = db.execute(QUERIES["next_seq"]).fetchall()
+    found: list[Row] = cursor.execute(NEXT_SEQ).fetchall()
     number: int = found[0][0]
     return number
 
 
 class SqliteWrite:
-    """One write being applied: the numbers it takes and the thread it changes."""
+    """One write being applied: the numbers it takes and the thread it changes.
 
-    __slots__ = ("changed", "db", "family", "last", "number", "seq", "write")
+    The statements of a save have the cursor of the transaction.
+    """
 
-    def __init__(self, db: apsw.Connection, write: Write, seq: int) -> None:
-        self.db = db
+    __slots__ = ("changed", "cursor", "db", "family", "last", "number", "seq", "write")
+
+    def __init__(self, cursor: apsw.Cursor, write: Write, seq: int) -> None:
+        self.cursor = cursor
+        self.db = cursor.connection
         self.write = write
         self.seq = seq
         own = write.checkpoint or write.turn or write.marks or write.details
@@ -73,7 +84,7 @@ class SqliteWrite:
             self._log("fork", write.start.head)
         elif write.forget:
             self._log("forget", None)
-        entries = self._journal() if self._is_journaled() else ()
+        entries = self._journal() if write.entries or write.forget else ()
         return Receipt(self.seq, self.family, self.number, entries)
 
     # --- the thread -------------------------------------------------------------------
@@ -98,7 +109,7 @@ class SqliteWrite:
             "name": self.write.thread,
             "head": expected.seq if expected else None,
         }
-        found = self._numbers(row(self.db, "thread_at_head", **values))
+        found = self._numbers(row(self.cursor, "thread_at_head", **values))
         if found is None and expected is not None:
             raise self._conflict()
         return self._find_or_touch() if found and self._is_journaled() else found
@@ -116,39 +127,50 @@ class SqliteWrite:
 
     def _find(self) -> tuple[int, int] | None:
         """The thread of a write of entries only; touched if one of them is new."""
-        found = row(self.db, "live_thread", name=self.write.thread)
+        found = row(self.cursor, "live_thread", name=self.write.thread)
         if found is None:
             return None
+        number, family = found
         if not self.write.replace_entries:
-            taken = (self._taken(entry, *found) for entry in self.write.entries)
-            self.changed -= sum(entry is not None for entry in taken)
-        if self.changed < self.seq:
-            return self._numbers(found)
-        return self._touch(self.changed)
+            for entry in self.write.entries:
+                self.changed -= self._taken(entry, number, family) is not None
+        if self.changed >= self.seq:
+            self._touch_known(number, self.changed)
+        return number, family
 
     def _taken(self, entry: Entry, number: int, family: int) -> Entry | None:
         """The entry that is in force before this write."""
         place = {"checkpoint": entry.checkpoint, "key": entry.key}
         if self.write.family_wide:
-            found = row(self.db, "entry_in_family", family=family, **place)
+            found = row(self.cursor, "entry_in_family", family=family, **place)
             return CODEC.entry(found[1:], found[0]) if found else None
-        found = row(self.db, "entry", thread=number, **place)
+        found = row(self.cursor, "entry", thread=number, **place)
         return CODEC.entry(found, entry.thread) if found else None
 
     def _touch(self, changed: int) -> tuple[int, int] | None:
         values = {"name": self.write.thread, "changed": changed, "at": self.write.at}
-        return self._numbers(row(self.db, "touch_thread", **values))
+        return self._numbers(row(self.cursor, "touch_thread", **values))
+
+    def _touch_known(self, number: int, changed: int) -> None:
+        values = (changed, self.write.at, number)
+        self.cursor.execute(QUERIES["touch_known_thread"], values)
 
     def _move_head(
         self, head: int, expected: Checkpoint | None
     ) -> tuple[int, int] | None:
+        moved, name = (head, self.changed, self.write.at), self.write.thread
+        if expected is not None:
+            number, family = expected.thread_number, expected.family
+            self.cursor.execute(MOVE_HEAD, (*moved, number, family, expected.seq, name))
+            if self.db.changes():
+                return number, family
         was = expected.seq if expected else None
-        values = (head, self.changed, self.write.at, self.write.thread, was)
-        found = self.db.execute(QUERIES["move_head"], values).fetchall()
-        moved = found[0] if found else None
-        if moved is None and expected is not None:
+        found = self.cursor.execute(
+            QUERIES["move_head"], (*moved, name, was)
+        ).fetchall()
+        if not found and expected is not None:
             raise self._conflict()
-        return self._numbers(moved)
+        return self._numbers(found[0]) if found else None
 
     def _numbers(self, found: Row | None) -> tuple[int, int] | None:
         return (found[0], found[1]) if found else None
@@ -157,9 +179,9 @@ class SqliteWrite:
         start = self.write.start
         if start is None:
             raise self._conflict()
-        if row(self.db, "live_thread", name=self.write.thread):
+        if row(self.cursor, "live_thread", name=self.write.thread):
             raise self._conflict("thread_exists" if start.head else "head_moved")
-        if not start.anew and row(self.db, "tombstone", name=self.write.thread):
+        if not start.anew and row(self.cursor, "tombstone", name=self.write.thread):
             raise self._conflict()
         if start.head is not None:
             self._must_exist(start.head)
@@ -170,28 +192,28 @@ class SqliteWrite:
         values["number"] = None  # SQLite gives the next one
         if self.write.checkpoint:
             values["head"] = self.seq
-        created = row(self.db, "start_thread", **values)
+        created = row(self.cursor, "start_thread", **values)
         assert created is not None
         number: int = created[0]
         if start.head is not None:
             return number, start.head.family
-        rows(self.db, "found_family", number=number)
+        rows(self.cursor, "found_family", number=number)
         return number, number
 
     def _must_exist(self, checkpoint: Checkpoint) -> Checkpoint:
-        found = row(self.db, "checkpoint_by_seq", seq=checkpoint.seq)
+        found = row(self.cursor, "checkpoint_by_seq", seq=checkpoint.seq)
         if found is None:
             raise removed(checkpoint)
         return CODEC.checkpoint(found)
 
     def _conflict(self, code: str = "head_moved") -> Conflict:
-        found = row(self.db, "thread_by_name", name=self.write.thread)
+        found = row(self.cursor, "thread_by_name", name=self.write.thread)
         thread = CODEC.thread(found) if found else None
         draft = self.write.checkpoint
         id_taken = False
         if thread is not None and draft is not None:
             place = {"id": draft.id, "family": thread.family}
-            id_taken = row(self.db, "checkpoint_by_id", **place) is not None
+            id_taken = row(self.cursor, "checkpoint_by_id", **place) is not None
         return refusal(self.write, thread, id_taken=id_taken, code=code)
 
     # --- what goes into it ------------------------------------------------------------
@@ -202,15 +224,14 @@ class SqliteWrite:
         )
         values = checkpoint_row(c, self.seq, self.family, self.number, parent)
         try:
-            self.db.execute(QUERIES["insert_checkpoint"], values)
+            self.cursor.execute(INSERT_CHECKPOINT, values)
         except apsw.ConstraintError:
             raise taken_id(self.write.thread, c.id) from None
 
     def _insert_segments(self, segments: tuple[Segment, ...]) -> None:
-        statement = QUERIES["insert_segment"]
         try:
             for segment in segments:
-                self.db.execute(statement, segment_row(self.family, segment))
+                self.cursor.execute(INSERT_SEGMENT, segment_row(self.family, segment))
         except apsw.ConstraintError:
             raise taken_segment(self.write.thread) from None
 
@@ -218,9 +239,9 @@ class SqliteWrite:
         """Record and forget; gives the entries in force."""
         entries = tuple(self._record(entry) for entry in self.write.entries)
         if self.write.entries and self.seq <= self.last < self.changed:
-            self._touch(self.last)
+            self._touch_known(self.number, self.last)
         for key in self.write.forget:
-            rows(self.db, "forget_entry", thread=self.number, key=key)
+            rows(self.cursor, "forget_entry", thread=self.number, key=key)
         return entries
 
     def _record(self, entry: Entry) -> Entry:
@@ -231,10 +252,11 @@ class SqliteWrite:
             if taken is not None:
                 return taken
         values = CODEC.entry_row(entry, seq=seq, thread=self.number)._asdict()
-        if row(self.db, insert, **values):
+        self.cursor.execute(QUERIES[insert], values)
+        if self.db.changes():
             self.last = seq
             return replace(entry, seq=seq)
-        found = row(self.db, "entry", **values)
+        found = row(self.cursor, "entry", **values)
         assert found is not None
         return CODEC.entry(found, entry.thread)
 
@@ -249,15 +271,15 @@ class SqliteWrite:
         assert details is not None
         place = {"family": self.family, "number": self.number}
         if not isinstance(details.owner, Unset):
-            rows(self.db, "set_owner", owner=details.owner, **place)
+            rows(self.cursor, "set_owner", owner=details.owner, **place)
         if not isinstance(details.metadata, Unset):
-            rows(self.db, "set_metadata", metadata=details.metadata, **place)
+            rows(self.cursor, "set_metadata", metadata=details.metadata, **place)
         self._log("describe", None)
 
     def _log(self, kind: str, target: Checkpoint | None) -> None:
         expect = self.write.expect
         rows(
-            self.db,
+            self.cursor,
             "insert_move",
             seq=self.seq,
             thread=self.number,
@@ -297,7 +319,7 @@ class SqlitePrune:
     def carry_out(self, plan: Prune) -> Pruned:
         """Remove everything the plan names."""
         self._write(plan.first)
-        self.seq = next_seq(self.db)
+        self.seq = next_seq(self.db.cursor())
         for thread in plan.threads:
             self._drop_thread(thread)
         for family in plan.families:
@@ -315,8 +337,9 @@ class SqlitePrune:
         rows(self.db, "forget_moves")
 
     def _write(self, writes: tuple[Write, ...]) -> None:
+        cursor = self.db.cursor()
         for write in writes:
-            SqliteWrite(self.db, write, next_seq(self.db)).receipt()
+            SqliteWrite(cursor, write, next_seq(cursor)).receipt()
 
     def _drop_thread(self, thread: ThreadRecord) -> None:
         buried = row(
@@ -361,8 +384,13 @@ class SqlitePrune:
             above = relink.parent.seq if relink.parent else None
             rewrite(self.db, relink.child.seq, link=relink.link, parent=above)
         self._remove(plan, doomed)
-        for run in plan.free:
-            self._free(plan.family, run)
+        for run in merged((*plan.free, *(Run(s.number, s.last) for s in plan.packed))):
+            self._clear(plan, run)
+        for segment in plan.packed:
+            values = segment_row(plan.family, segment)
+            self.db.execute(QUERIES["insert_segment"], values)
+            self.segments -= segment.count
+            self.bytes -= len(segment.data)
 
     def _remove(self, plan: FamilyPlan, doomed: str) -> None:
         ids = _json([c.id for c in plan.checkpoints])
@@ -374,8 +402,19 @@ class SqlitePrune:
         self.checkpoints += len(freed)
         self.bytes += sum(size for (size,) in freed)
 
+    def _clear(self, plan: FamilyPlan, run: Run) -> None:
+        """Remove what is freed or replaced, if it is all there and nothing more."""
+        bounds = key_bounds(plan.family, run)
+        if row(self.db, "segments_are_divided", **bounds) != (0,):
+            raise stale_plan()
+        before = self.segments
+        self._free(plan.family, run)
+        is_whole = self.segments - before == run.last - run.first + 1
+        if not is_whole and any(run.first <= s.number <= run.last for s in plan.packed):
+            raise stale_plan()
+
     def _free(self, family: int, run: Run) -> None:
-        bounds = {"first": family << 32 | run.first, "last": family << 32 | run.last}
+        bounds = key_bounds(family, run)
         [(count, size)] = rows(self.db, "measure_segments", **bounds)
         rows(self.db, "delete_segments", **bounds)
         self.segments += count
@@ -385,6 +424,11 @@ class SqlitePrune:
         values = {"seq": self.seq, "thread": number, "kind": kind, "at": self.at}
         rows(self.db, "insert_move", source=None, target=None, **values)
         self.seq += 1
+
+
+def key_bounds(family: int, run: Run) -> dict[str, int]:
+    """The first and the last key of a run."""
+    return {"first": family << 32 | run.first, "last": family << 32 | run.last}
 
 
 def _json(values: list[Any]) -> str:

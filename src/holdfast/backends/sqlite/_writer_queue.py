@@ -11,11 +11,14 @@ import contextlib
 import os
 import sys
 import threading
+import time
 
 from holdfast.errors import Busy
 
 if sys.platform != "win32":
     import fcntl
+
+LOOK_SECONDS = 0.01
 
 
 class WriterQueue:
@@ -23,11 +26,12 @@ class WriterQueue:
 
     def __init__(self, path: str, timeout: float) -> None:
         self._file = LockFile(path, timeout)
+        self._looked_at = 0.0
 
     def __enter__(self) -> None:
         file = self._file
         try:
-            if file.descriptor < 0 or os.fstat(file.descriptor).st_nlink == 0:
+            if file.descriptor < 0 or self._is_removed():
                 file.open()
             granted = file.try_lock()
         except OSError:
@@ -43,6 +47,18 @@ class WriterQueue:
 
     def __exit__(self, *_: object) -> None:
         self._file.unlock()
+
+    def _is_removed(self) -> bool:
+        """Whether another process has closed the store and removed the file.
+
+        One that writes often asks now and then only: it takes as long as the lock, and
+        for that moment two queues are merely less fair.
+        """
+        now = time.monotonic()
+        if now - self._looked_at < LOOK_SECONDS:
+            return False
+        self._looked_at = now
+        return os.fstat(self._file.descriptor).st_nlink == 0
 
     def close(self) -> None:
         """Remove the file; a process that still uses it makes a new one."""

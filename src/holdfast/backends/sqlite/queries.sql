@@ -21,10 +21,19 @@ select max(
     coalesce((select max(seq) from journal), 0),
     coalesce((select max(seq) from move), 0)) + 1
 
+-- name: move_known_head
+-- The thread of a save is most often the one that its parent was saved in. `returning`
+-- and the look-up by name take as long as the rest of the statement.
+update thread set head = ?, changed = ?, updated_at = ?
+where number = ? and family = ? and head = ? and name = ? and deleted_at is null
+
 -- name: move_head
 update thread set head = ?, changed = ?, updated_at = ?
 where name = ? and deleted_at is null and head is ?
 returning number, family
+
+-- name: touch_known_thread
+update thread set changed = ?, updated_at = ? where number = ?
 
 -- name: touch_thread
 update thread set changed = :changed, updated_at = :at
@@ -46,7 +55,7 @@ update thread set family = number where number = :number
 insert into checkpoint ({checkpoint}) values ({?checkpoint})
 
 -- name: insert_segment
-insert into segment (key, packing, data, checksum) values (?, ?, ?, ?)
+insert into segment (key, packing, data, checksum, count) values (?, ?, ?, ?, ?)
 
 -- name: checkpoint_by_seq
 select {checkpoint_full} from checkpoint_full where seq = :seq
@@ -59,11 +68,9 @@ where seq = :seq
 -- name: insert_entry
 insert into journal ({entry}) values ({:entry})
 on conflict (thread, checkpoint, key) do nothing
-returning seq
 
 -- name: replace_entry
 insert or replace into journal ({entry}) values ({:entry})
-returning seq
 
 -- name: insert_move
 insert into move (seq, thread, kind, source, target, moved_at)
@@ -162,12 +169,12 @@ where thread = (select number from thread where name = :name and deleted_at is n
 order by seq
 
 -- name: family_entries
--- The threads first: one probe of the index for each.
+-- The threads first: one probe of the index for each. Every call made once looks here
+-- and finds few rows, which the caller sorts: SQLite takes longer to make a sorter.
 select t.name, {j.entry}
 from thread t cross join journal j on j.thread = t.number
 where t.family = :family and t.deleted_at is null
     and j.checkpoint = '' and j.key >= :first and j.key < :last
-order by j.seq
 
 -- name: own_entries
 select t.name, {j.entry}
@@ -205,13 +212,22 @@ select {entry} from journal
 where thread = :thread and checkpoint = :checkpoint and key = :key
 
 -- name: segments
-select key, packing, data, checksum from segment where key between ? and ? order by key
+-- A block that holds the first may begin before it.
+select key, packing, data, checksum, count from segment
+where key between
+        coalesce((select max(key) from segment where key <= ?1), ?1) and ?2
+    and key + count > ?1
+order by key
 
 -- name: pieces
 -- As `segments`, of several families.
-select b.key, s.key, s.packing, s.data, s.checksum
+select b.key, s.key, s.packing, s.data, s.checksum, s.count
 from json_each(:bounds) b
-cross join segment s on s.key between b.value ->> 0 and b.value ->> 1
+cross join segment s on s.key between
+        coalesce((select max(key) from segment where key <= b.value ->> 0),
+            b.value ->> 0)
+        and b.value ->> 1
+    and s.key + s.count > b.value ->> 0
 
 -- name: changes
 select c.seq, o.name, 'save' as kind, c.id as subject, c.saved_at
@@ -282,8 +298,20 @@ where thread in (select number from thread where family = :family)
         or target in (select value from json_each(:doomed)))
 
 -- name: measure_segments
-select count(*), coalesce(sum(length(data)), 0) from segment
+select coalesce(sum(count), 0), coalesce(sum(length(data)), 0) from segment
 where key between :first and :last
+
+-- name: segments_are_divided
+-- Whether a block holds numbers on both sides of an end of the run.
+select exists (
+    select 1 from segment
+    where key = (select max(key) from segment where key < :first)
+        and key + count > :first
+) or exists (
+    select 1 from segment
+    where key = (select max(key) from segment where key <= :last)
+        and key + count > :last + 1
+)
 
 -- name: delete_segments
 delete from segment where key between :first and :last
@@ -389,15 +417,20 @@ insert or ignore into thread ({thread}) values ({:thread})
 insert or ignore into checkpoint ({checkpoint}) values ({:checkpoint})
 
 -- name: adopt_segment
-insert or ignore into segment (key, packing, data, checksum) values (?, ?, ?, ?)
+insert or ignore into segment (key, packing, data, checksum, count)
+select ?1, ?2, ?3, ?4, ?5
+where coalesce((
+    select key + count from segment where key < ?1 order by key desc limit 1), 0) <= ?1
 
 -- name: adopt_move
 insert or ignore into move (seq, thread, kind, source, target, moved_at)
 values (:seq, :thread, :kind, :source, :target, :at)
 
 -- name: rescue_segments
-select key, packing, data, checksum from segment
-where key between :first and :last
+select key, packing, data, checksum, count from segment
+where key between
+        coalesce((select max(key) from segment where key <= :first), :first) and :last
+    and key + count > :first
 order by key
 limit :last - :first + 1
 
@@ -421,13 +454,25 @@ with record (family, checkpoints, logical, bytes) as (
     group by family
 ),
 piece (family, segments, bytes) as (
-    select key >> 32, count(*), sum(length(data)) from segment group by key >> 32
+    select key >> 32, sum(count), sum(length(data)) from segment group by key >> 32
 )
 select r.family, r.checkpoints, r.logical, coalesce(p.segments, 0),
     r.bytes + coalesce(p.bytes, 0) as stored
 from record r left join piece p on p.family = r.family
 order by stored desc, r.family
 limit :limit
+
+-- name: segment_sizes
+select key >> 32, key & 0xffffffff, count, packing, length(data) from segment
+where key > :after
+order by key
+limit :limit
+
+-- name: drop_dictionary
+-- A dictionary that no segment needs any more still has text of what was removed.
+delete from setting
+where name = 'zstd dictionary 2'
+    and not exists (select 1 from segment where packing = 2)
 
 -- name: totals
 select coalesce(sum(found), 0), json_group_array(name) filter (where found is null)
@@ -445,6 +490,7 @@ from (select count(*) as threads from thread
         where deleted_at is null and head is not null) t,
     (select count(*) as checkpoints, coalesce(sum(size), 0) as logical
         from checkpoint) c,
-    (select count(*) as segments, coalesce(sum(length(data)), 0) as stored
+    (select coalesce(sum(count), 0) as segments,
+            coalesce(sum(length(data)), 0) as stored
         from segment) s,
     (select count(*) as entries from journal) j

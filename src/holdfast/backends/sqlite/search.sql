@@ -44,9 +44,24 @@ create virtual table search_text using fts5(
     tokenize = 'trigram case_sensitive 1'
 );
 
--- How many parts of the index are merged at a time: with the usual 4, filling it takes a
--- tenth longer.
-insert into search_text (search_text, rank) values ('automerge', 8)
+-- Every transaction adds a part to the index. While it is filled, 64 of a size are merged
+-- at a time, and few are merged more than once; 256 would have to be merged at once, in a
+-- transaction that takes long. `settle` ends this.
+insert into search_text (search_text, rank) values ('automerge', 64);
+insert into search_text (search_text, rank) values ('crisismerge', 256)
+
+-- name: merging
+-- How many parts of a size are merged at a time.
+select v from search_text_config where k = 'automerge'
+
+-- name: merge
+-- Merge parts until so many pages are written; a negative number begins with all parts.
+insert into search_text (search_text, rank) values ('merge', :pages)
+
+-- name: settle
+-- With few parts a search has few places to look into.
+insert into search_text (search_text, rank) values ('automerge', 8);
+insert into search_text (search_text, rank) values ('crisismerge', 16)
 
 -- name: drop
 drop table search_text;
@@ -126,7 +141,7 @@ order by t.changed
 select exists (
     select 1
     from thread t left join search_thread i on i.thread = t.number
-    where {=outdated} and t.changed <= :up_to)
+    where {=outdated} and t.recent <= :up_to >> 10 and t.changed <= :up_to)
 
 -- name: outdated_count
 select count(*)
@@ -195,6 +210,37 @@ chosen (number, is_indexed) as materialized (
     select number, is_indexed from found order by changed desc limit :limit
 )
 select c.is_indexed, {t.thread_full}
+from chosen c join thread_full t on t.number = c.number
+order by t.changed desc
+
+-- name: reach
+-- How far back the last changes of about so many threads reach, and how many there are.
+-- It always is before `after`.
+select coalesce(min(recent), 0) << 10, count(*) from (
+    select recent from thread where recent <= (:after - 1) >> 10
+    order by recent desc limit :reach)
+
+-- name: looked_up
+-- Of the threads used last, those that match, and those that are not indexed as they are.
+with matched (number) as materialized (
+    select rowid from search_text where search_text match :grams
+),
+chosen (number, is_indexed) as materialized (
+    select t.number, i.thread is not null
+    from thread t
+    left join search_thread i
+        on i.thread = t.number and i.changed = t.changed and i.form = :form
+    where t.recent >= :down_to >> 10 and t.recent <= :after >> 10 and {=wanted}
+        and (i.thread is null or exists (
+            select 1 from search_stretch s
+            where s.thread = t.number and s.number in matched))
+    order by t.changed desc
+    limit :limit
+)
+select case when c.is_indexed then (
+        select json_group_array(json_array(s.first, s.last)) from search_stretch s
+        where s.thread = c.number and s.number in matched) end,
+    {t.thread_full}
 from chosen c join thread_full t on t.number = c.number
 order by t.changed desc
 

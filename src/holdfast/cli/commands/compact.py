@@ -1,4 +1,4 @@
-"""`holdfast compact`: return unused space to the file system."""
+"""`holdfast compact`: join small pieces, and give unused space back."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from holdfast.cli._text import size
 
 @_command.command("compact")
 def command(cli: Invocation) -> None:
-    """Return the space of removed checkpoints to the file system.
+    """Make a store smaller: join small pieces, and give unused space back.
 
-    No stored content changes. Other processes can read meanwhile; writers wait.
+    What is stored in small pieces becomes blocks, which compress better and load
+    faster, and the space of removed checkpoints goes back to the file system. No state
+    changes. Other processes can read meanwhile; writers wait.
     """
     with cli.writing() as store:
         before = store.stats().file_bytes

@@ -1,12 +1,13 @@
-"""The sizes on disk as a small SVG that reads on light and dark pages alike."""
+"""Sizes on disk as a small SVG that reads on light and dark pages alike."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from html import escape
 from math import log10
+from typing import NamedTuple
 
-from benchmarks.report import Series, volume
+from holdfast.bench.units import volume
 
 Scale = Callable[[float], float]
 
@@ -16,28 +17,30 @@ LEFT, RIGHT = 360, 130
 TEXT, GRID, OURS, THEIRS, RAW = "#76808a", "#8c959f", "#2da44e", "#8b949e", "#58a6ff"
 
 
-def chart(series: Sequence[Series]) -> str:
-    """Bars on a logarithmic scale, smallest first."""
-    whole = max(s.turns for s in series)
-    raw = next(s.raw for s in series if s.turns == whole)
-    bars = [("the conversation itself, as JSON", raw, "1 x", RAW)]
-    for s in sorted(series, key=lambda s: s.disk):
-        # Saving whole states and appending make the same file: one bar for both.
-        if "append" not in s.store:
-            name = s.store.replace(" save", "")
-            name += "" if s.turns == whole else f", {s.turns} turns"
-            colour = OURS if s.store.startswith("Holdfast") else THEIRS
-            bars.append((name, s.disk, f"{s.ratio:.3g} x", colour))
-    low, high = _decades([size for _, size, _, _ in bars])
-    height = TOP + len(bars) * (BAR + GAP) + 30
+class Bar(NamedTuple):
+    """One store: its size, and how many times the conversation that is."""
+
+    name: str
+    size: int
+    ratio: float
+    is_ours: bool = False
+
+
+def chart(bars: Sequence[Bar], *, turns: int, raw: int) -> str:
+    """Bars on a logarithmic scale, smallest first, the conversation before them."""
+    itself = Bar("the conversation itself, as JSON", raw, 1.0)
+    ordered = [itself, *sorted(bars, key=lambda bar: bar.size)]
+    low, high = _decades([bar.size for bar in ordered])
+    height = TOP + len(ordered) * (BAR + GAP) + 30
 
     def x(size: float) -> float:
         return LEFT + (log10(size) - low) / (high - low) * (WIDTH - LEFT - RIGHT)
 
-    parts = [*_heading(whole, height), *_grid(x, low, high, height)]
-    for number, (name, size, ratio, colour) in enumerate(bars):
+    parts = [*_heading(turns, height), *_grid(x, low, high, height)]
+    for number, bar in enumerate(ordered):
         y = TOP + number * (BAR + GAP)
-        parts += _bar(name, f"{volume(size)} ({ratio})", colour, y, x(size))
+        colour = RAW if bar is itself else OURS if bar.is_ours else THEIRS
+        parts += _drawn(bar, colour, y, x(bar.size))
     return "\n".join([*parts, "</svg>", ""])
 
 
@@ -70,11 +73,12 @@ def _grid(x: Scale, low: int, high: int, height: int) -> list[str]:
     ]
 
 
-def _bar(name: str, label: str, colour: str, y: int, end: float) -> list[str]:
+def _drawn(bar: Bar, colour: str, y: int, end: float) -> list[str]:
     middle = y + BAR // 2 + 5
     place = f'x="{LEFT}" y="{y}" width="{end - LEFT:.0f}" height="{BAR}" rx="3"'
+    name, label = escape(bar.name), f"{volume(bar.size)} ({bar.ratio:.3g} x)"
     return [
-        f'<text x="{LEFT - 10}" y="{middle}" text-anchor="end">{escape(name)}</text>',
+        f'<text x="{LEFT - 10}" y="{middle}" text-anchor="end">{name}</text>',
         f'<rect {place} fill="{colour}"/>',
         f'<text x="{end + 8:.0f}" y="{middle}">{label}</text>',
     ]

@@ -1,0 +1,1 @@
+"""How segments are stored: compressed or as they are, alone or many in one block."""

@@ -1,0 +1,119 @@
+"""The forms that a segment or a block is stored in, and how to make and read them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from holdfast._engine.packing.blocks import LARGEST_BLOCK, divided, joined, misshapen
+from holdfast._values.records import Segment
+from holdfast.errors import Corrupt, Unsupported
+
+# Segments of format 1 may need a dictionary, which was trained on the texts of the
+# store. None is made any more: it kept text that had been deleted everywhere else.
+PLAIN, ALONE, WITH_DICTIONARY, BLOCK, PACKED_BLOCK = range(5)
+BLOCKS = {BLOCK, PACKED_BLOCK}
+LEVEL = 6
+SMALLEST = 64
+
+Decompress = Callable[[bytes], bytes]
+
+
+class Form:
+    """How new segments and blocks are stored."""
+
+    def __init__(self, *, compress: bool) -> None:
+        self.compresses = compress
+        if compress:
+            _zstd()
+
+    def alone(self) -> Callable[[Segment], Segment]:
+        """A function that puts a plain segment into this form; for one thread."""
+        if not self.compresses:
+            return lambda segment: segment
+        compress = _zstd().ZstdCompressor(level=LEVEL).compress
+
+        def packed(segment: Segment) -> Segment:
+            if len(segment.data) < SMALLEST:
+                return segment
+            data: bytes = compress(segment.data)
+            smaller = len(data) < len(segment.data)
+            return Segment(segment.number, data, ALONE) if smaller else segment
+
+        return packed
+
+    def together(self, number: int, texts: Sequence[bytes]) -> Segment:
+        """Segments from a number on as one block; a single one stays without."""
+        if len(texts) == 1:
+            return self.alone()(Segment(number, texts[0]))
+        data = joined(texts)
+        if not self.compresses:
+            return Segment(number, data, BLOCK, len(texts))
+        packed = _zstd().ZstdCompressor(level=LEVEL).compress(data)
+        return Segment(number, packed, PACKED_BLOCK, len(texts))
+
+    def is_of(self, packing: int) -> bool:
+        """Whether something that is packed like this may be in this form."""
+        packed = {ALONE, PACKED_BLOCK} if self.compresses else {PLAIN, BLOCK}
+        return packing in packed
+
+
+class Opener:
+    """Gives the bytes of segments and blocks in any form.
+
+    One for each read: to make a decompressor takes longer than to decompress a message
+    with it, and threads must not share one.
+    """
+
+    def __init__(self, packings: set[int], dictionary: bytes | None) -> None:
+        self._open: dict[int, Decompress] = {PLAIN: bytes, BLOCK: bytes}
+        self._refusals: tuple[type[Exception], ...] = ()
+        if packings <= self._open.keys():
+            return
+        zstd = _zstd()
+        self._refusals = (zstd.ZstdError,)
+        alone = zstd.ZstdDecompressor().decompress
+        self._open |= {ALONE: alone, PACKED_BLOCK: alone}
+        if dictionary is not None:
+            given = zstd.ZstdCompressionDict(dictionary)
+            decompress = zstd.ZstdDecompressor(dict_data=given).decompress
+            self._open[WITH_DICTIONARY] = decompress
+
+    def texts(self, segment: Segment) -> list[bytes]:
+        """The bytes of each segment that it holds."""
+        is_block = segment.packing in BLOCKS
+        if (segment.count > 1) is not is_block:
+            raise misshapen(segment)
+        data = self._bytes(segment)
+        return divided(data, segment) if is_block else [data]
+
+    def _bytes(self, segment: Segment) -> bytes:
+        packing = segment.packing
+        if packing == WITH_DICTIONARY and packing not in self._open:
+            raise Corrupt("the compression dictionary", "it is missing")
+        try:
+            if packing == PACKED_BLOCK:
+                _refuse_larger(segment, LARGEST_BLOCK)
+            return self._open[packing](segment.data)
+        except KeyError:
+            raise misshapen(segment) from None
+        except self._refusals as error:
+            raise Corrupt(f"segment {segment.number}", str(error)) from None
+
+
+def _refuse_larger(segment: Segment, most: int) -> None:
+    """A few bytes may claim to be gigabytes."""
+    size = _zstd().frame_content_size(segment.data)
+    if not 0 <= size <= most:
+        raise misshapen(segment)
+
+
+@cache  # looking for a module that is missing takes longer than compressing
+def _zstd() -> Any:
+    try:
+        return import_module("zstandard")
+    except ImportError:
+        text = "compression needs zstd: pip install 'holdfast[zstd]'"
+        raise Unsupported(text) from None

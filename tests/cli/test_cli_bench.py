@@ -1,0 +1,67 @@
+"""`holdfast bench` as a process: its output, and that it leaves nothing behind."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+
+import psutil
+import pytest
+import shell
+
+DEADLINE = 60.0
+
+
+def test_a_run_prints_every_store_draws_the_chart_and_leaves_no_folder(tmp_path):
+    (tmp_path / "disk").mkdir()
+    options = ["--quick", "--turns", "3", "--at", "disk", "--chart", "sizes.svg"]
+
+    ran = shell.piped("bench", *options, "--json", folder=tmp_path)
+
+    found = json.loads(ran.out)
+    assert (ran.status, ran.err) == (0, "")
+    assert found["schema"] == "holdfast.bench/1"
+    stores = {store["store"]: store for store in found["stores"]}
+    assert {"save", "append", "compressed", "json", "blob"} <= stores.keys()
+    assert stores["blob"]["ratios"].keys() == {
+        "on_disk", "a_turn", "first_load", "last_ten",
+    }  # fmt: skip
+    assert all(store["turns"] == 3 for store in stores.values())
+    assert all(store["lost"] == 0 for store in stores.values())
+    assert "on_disk" in found["losses"]["json"], "one file is the smallest there is"
+    assert found["environment"]["disk"].endswith(f"at {tmp_path}/disk")
+    assert "Holdfast, save" in (tmp_path / "sizes.svg").read_text()
+    assert sorted(os.listdir(tmp_path)) == ["disk", "sizes.svg"]
+    assert os.listdir(tmp_path / "disk") == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_interrupted_leaves_no_folder_and_no_process(number, tmp_path):
+    with subprocess.Popen(
+        [*shell.HOLDFAST, "bench", "--turns", "100000", "--at", str(tmp_path)],
+        env=shell.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        said = process.stderr.readline()
+        workers = psutil.Process(process.pid).children(recursive=True)
+        made = os.listdir(tmp_path)
+        process.send_signal(number)
+        out, _ = process.communicate(timeout=DEADLINE)
+
+    assert (process.returncode, out) == (130, b"")
+    assert said.startswith(b"Measuring: ")
+    assert made
+    assert os.listdir(tmp_path) == []
+    assert workers
+    assert not [worker for worker in workers if is_alive(worker)]
+
+
+def is_alive(process):
+    # A process of a worker that was killed may wait for init to ask for its status.
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return process.status() != psutil.STATUS_ZOMBIE
+    return False
