@@ -133,11 +133,13 @@ def change_column(rows):
         ("thread", "agent", "null"),
         ("thread", "name", "'plain'"),
         ("journal", "checkpoint", "'x'"),
+        ("segment", "count", "count + 1"),
+        ("segment", "packing", "3 - packing"),
     ]
     table, column, value = rows.chance.choice(changes)
     where = f"{column} is not null" if table == "thread" else "1"
     [number] = rows.pick(table, where=where)
-    key = "number" if table == "thread" else "seq"
+    key = {"segment": "key", "thread": "number"}.get(table, "seq")
     rows.run(f"update {table} set {column} = {value} where {key} = ?", number)
 
 
@@ -244,7 +246,12 @@ def test_tampering_is_noticed(tamper, whole, tmp_path):
 
         assert problem_of(path) != [], f"seed {seed}"
 
-    assert problem_of(whole) == []
+    path = tmp_path / "repaired.db"
+    shutil.copy(whole, path)
+    rows = Rows(path, None)
+    with contextlib.closing(rows.db):
+        rows.repair()
+    assert problem_of(path) == []
 
 
 def test_verify_finds_a_head_that_belongs_to_another_thread(whole, tmp_path):
