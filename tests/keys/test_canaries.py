@@ -48,6 +48,10 @@ def fill(store):
     store.thread(c("gone")).save({"n": c("deleted")})
     store.delete(prefix=f"{CANARY}-0")
     store.prune(holdfast.Retention(last=2))
+    growing = store.thread(c("growing"))
+    for n in range(100):
+        growing.append(messages=[c("message") * 9 + str(n)])
+    store.compact()
 
 
 @pytest.mark.parametrize("place", ["{}/store.db", "dir:{}/store"])
