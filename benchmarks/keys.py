@@ -9,8 +9,8 @@ from typing import Literal, Unpack
 import holdfast
 from benchmarks.measure import Bench, Pair, Work, alternate
 from benchmarks.report import Row
-from benchmarks.workloads import Writer
 from holdfast._api.options import OpenOptions
+from holdfast.bench.workload import Writer
 
 KEY = bytes(range(32))
 STATE = 1000

@@ -58,8 +58,12 @@ class WriteEncoder:
             segments=tuple([hide.hide_segment(s, family) for s in write.segments]),
             marks=self._hidden_marks(write) if write.marks else (),
             details=details,
-            entries=tuple([hide.hide_entry(e, family.key) for e in write.entries]),
-            forget=tuple([hide.hide(key, "key") for key in write.forget]),
+            entries=tuple([hide.hide_entry(e, family.key) for e in write.entries])
+            if write.entries  # most saves have none
+            else (),
+            forget=tuple([hide.hide(key, "key") for key in write.forget])
+            if write.forget
+            else (),
         )
 
     def _hidden_marks(self, write: Write) -> tuple[Mark, ...]:
