@@ -13,7 +13,7 @@ from conformance.agent_checkpoints import (
 )
 from conformance.agents import AgentDeletionTests, AgentListingTests, AgentTests
 from conformance.archives import ArchiveSelectionTests
-from conformance.arguments import LimitTests, OptionTests, TextTests
+from conformance.arguments import LimitTests, OptionTests, TextTests, TooLargeTests
 from conformance.attachments import AttachmentTests
 from conformance.autosave import AutosaveTests
 from conformance.blame import BlameTests
@@ -88,6 +88,7 @@ class ThreadTests(
     MomentTests,
     ListedRecordTests,
     LimitTests,
+    TooLargeTests,
     TextTests,
     OptionTests,
     TakenBackTests,

@@ -72,6 +72,42 @@ class LimitTests(Cases):
                 self.store.changes(limit=wrong)
 
 
+class TooLargeTests(Cases):
+    """What is too large is refused with the limit, before anything is written."""
+
+    def test_a_checkpoint_has_a_thousand_tags_at_most(self) -> None:
+        many = [f"{n}" for n in range(1000)]
+        chat = self.thread()
+        chat.save({"n": 1}, tags=many)
+
+        with raises(Unstorable, "unstorable") as refused:
+            chat.save({"n": 2}, tags=[*many, "one more"])
+        with raises(Unstorable):
+            chat.tag("one more")
+        assert "1,000 are allowed" in str(refused.error)
+        assert chat.find(tag="999") is not None
+        assert chat.find(tag="one more") is None
+
+    def test_metadata_are_sixteen_megabytes_at_most(self) -> None:
+        self.filled(1)
+        chat = self.thread()
+        large = {"x": "x" * (16 << 20)}
+
+        for call in (
+            lambda: chat.save({"n": 2}, metadata=large),
+            lambda: chat.describe(metadata=large),
+            lambda: self.store.thread("other", metadata=large).save({}),
+        ):
+            with raises(Unstorable) as refused:
+                call()
+            assert "16,777,216 are allowed" in str(refused.error)
+        assert chat.load() == {"n": 1}
+
+    def test_a_query_has_four_thousand_characters_at_most(self) -> None:
+        with raises(Unstorable):
+            self.store.search("word " * 1000)
+
+
 class TextTests(Cases):
     """Names, ids, marks and references that are no texts, or too long."""
 
@@ -86,6 +122,23 @@ class TextTests(Cases):
                 chat.tag(wrong)
             with raises(Unstorable):
                 chat.save({}, label=wrong)
+        assert chat.load() == {"n": 1}
+
+    def test_what_cannot_be_a_mark_or_a_thread_is_not_looked_for(self) -> None:
+        self.filled(1)
+        chat = self.thread()
+
+        for wrong in untyped("", "a\0b", "\ud800", "x" * 513, 5, 1.5, True, b"chat"):
+            with raises(Unstorable):
+                chat.find(tag=wrong)
+            with raises(Unstorable):
+                chat.find(label=wrong)
+            with raises(Unstorable):
+                chat.history(tag=wrong)
+            with raises(Unstorable):
+                self.store.delete("chat", wrong)
+        with raises(Unstorable):
+            self.store.delete(*untyped(None))
         assert chat.load() == {"n": 1}
 
     def test_an_owner_must_be_text(self) -> None:

@@ -49,3 +49,19 @@ class ForkedStateTests(Cases):
             expected = list(start)
             expected[n : n + 3] = [f"{fork.id} {turn} {LONG}" for turn in range(3)]
             assert fork.load() == {"m": expected, "new": [f"{fork.id} {LONG}"]}
+
+    def test_a_name_that_a_fork_took_over_is_saved_to_as_the_fork(self) -> None:
+        chat = self.thread()
+        chat.append(m=["first"])
+        other = chat.fork("other")
+        chat.delete()
+        again = other.fork(chat.id)
+
+        again.append(m=["again"])
+        other.append(m=["other"])
+
+        # The head it began with was saved in the deleted thread of the same name.
+        assert again.load() == {"m": ["first", "again"]}
+        assert other.load() == {"m": ["first", "other"]}
+        assert [move.kind for move in again.moves()] == ["save", "fork"]
+        assert self.store.verify().ok

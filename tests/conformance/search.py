@@ -222,6 +222,13 @@ class SearchScopeTests(SearchCases):
 class IndexingTests(SearchUpkeepCases):
     """Bringing the index up to date: what is shown and reported."""
 
+    def test_a_store_in_which_nothing_was_saved_is_searched(self) -> None:
+        assert self.found("needle") == []
+        assert self.found("needle") == []
+
+        self.talk("c", "needle")
+        assert self.found("needle") == [("c", 0)]
+
     def test_an_emptied_conversation_has_nothing(self) -> None:
         self.begin()
         conversation = self.store.conversations.load("c")

@@ -41,8 +41,10 @@ def test_it_listens_on_loopback_only(served):
     assert listening == [("127.0.0.1", served.port)]
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LOCALHOST:1", "[::1]:80"])
-def test_the_names_of_loopback_are_served_on_any_port_of_a_tunnel(served, host):
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LOCALHOST:{}", "[::1]:{}"])
+def test_the_names_of_loopback_are_served_with_the_own_port_or_none(served, host):
+    host = host.format(served.port)
+
     status, body, _ = served.answer(body=LISTING, host=host, **AS_MCP)
 
     assert status == 200
@@ -51,7 +53,15 @@ def test_the_names_of_loopback_are_served_on_any_port_of_a_tunnel(served, host):
 
 @pytest.mark.parametrize(
     "host",
-    ["evil.example", "evil.example:80", "localhost.evil.example", "192.168.1.2", ""],
+    [
+        "evil.example",
+        "evil.example:80",
+        "localhost.evil.example",
+        "192.168.1.2",
+        "",
+        "localhost:1",
+        "[::1]:80",
+    ],
 )
 def test_another_name_is_misdirected(served, host):
     status, body, _ = served.answer(body=LISTING, host=host, **AS_MCP)
@@ -187,18 +197,21 @@ def test_a_program_is_told_the_address_and_a_new_token_as_json(served, tmp_path)
 
 def test_other_machines_are_served_when_asked_for_and_warned_of(tmp_path):
     store = tmp_path / "store.db"
-    asked = ("--host", "0.0.0.0", "--allow-host", "Agents.example")
+    asked = ("--host", "0.0.0.0", "--allow-host", "Agents.example:443")
+    tunnel = ("--allow-host", "localhost:9")
 
-    with serving(store, *asked) as served:
+    with serving(store, *asked, *tunnel) as served:
+        ours = ("10.1.2.3", "[fe80::1]", f"10.1.2.3:{served.port}", "agents.example")
+        others = ("10.1.2.3:80", "agents.example:80", "evil.example")
         statuses = [
             served.answer(body=LISTING, host=host, **AS_MCP)[0]
-            for host in ("10.1.2.3:80", "[fe80::1]", "agents.example", "evil.example")
+            for host in (*ours, "localhost:9", *others)
         ]
         without = served.answer(host="10.1.2.3", authorization=None)[0]
         served.process.terminate()
         said = served.process.stderr.read()
 
-    assert statuses == [200, 200, 200, 421]
+    assert statuses == [200, 200, 200, 200, 200, 421, 421, 421]
     assert without == 401
     assert "warning: http://0.0.0.0:" in said
     assert "nothing is encrypted" in said

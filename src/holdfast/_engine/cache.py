@@ -58,7 +58,8 @@ class Cache:
 
     def give(self, thread: str, known: OpenedCheckpoint) -> None:
         """Keep an entry for the next operation on the thread."""
-        self.take(thread)
+        if thread in self._entries:
+            self.take(thread)
         cost = known.cost
         if cost > self._budget:
             return

@@ -15,6 +15,7 @@ import msgspec
 from xxhash import xxh3_64_intdigest
 
 from holdfast._values import codec
+from holdfast._values.limits import LARGEST_METADATA, checked_size
 from holdfast.errors import Unstorable
 
 T = TypeVar("T")
@@ -266,7 +267,7 @@ def encode_metadata(metadata: object, path: str = "metadata") -> bytes:
     fields = cast("dict[object, object]", metadata)
     if TRACEPARENT in fields:
         raise Unstorable(path, f"the key {TRACEPARENT!r} is Holdfast's; use another")
-    return codec.encode(fields, path)
+    return checked_size(codec.encode(fields, path), path, LARGEST_METADATA)
 
 
 def decode_metadata(data: bytes) -> dict[str, object]:

@@ -9,6 +9,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import BinaryIO
 
+from holdfast._values.os_errors import writing
 from holdfast.errors import Conflict, HoldfastError
 
 Target = str | os.PathLike[str] | BinaryIO
@@ -31,13 +32,15 @@ def new_file(target: Target) -> Generator[BinaryIO]:
         text = f"{path} cannot be made: {error.strerror}; choose another place"
         raise HoldfastError(text, code="cannot_open") from error
     try:
-        with open(descriptor, "wb") as file:
+        with writing(path), open(descriptor, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        _take_name(part, path)
+        with writing(path):
+            _take_name(part, path)
     finally:
-        with contextlib.suppress(FileNotFoundError):
+        # If it cannot be removed, its name tells that it is not complete.
+        with contextlib.suppress(OSError):
             os.unlink(part)
 
 

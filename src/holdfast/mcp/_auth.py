@@ -23,10 +23,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 ALL_INTERFACES = frozenset({"0.0.0.0", "[::]"})  # noqa: S104 - only compared
 
+DEFAULT_PORTS = frozenset({"80", "443"})
+
 # The status that closes a WebSocket: policy violation. This server has none.
 NO_WEBSOCKETS = 1008
 
-WRONG_HOST = "421: this server is not {}; use an address it was started for"
+WRONG_HOST = (
+    "421: this server is not {}; use an address it was started for, or start it with"
+    " --allow-host and this one"
+)
 WRONG_ORIGIN = "403: web pages from {} may not use this server"
 UNAUTHORIZED = "401: send the token as the header 'Authorization: Bearer TOKEN'"
 NO_STORE = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
@@ -36,15 +41,16 @@ class RequestCheck:
     """An application that passes only allowed requests on to another one.
 
     ``hosts`` are the names of the server besides those of loopback. The address of all
-    interfaces allows any IP address as ``Host``: no web page can own one as its name.
+    interfaces allows any IP address as ``Host``: no web page can own one as its name. A
+    port in ``Host`` must be the one this server listens on. The other end of a tunnel
+    or proxy is named with its port: ``localhost:9000``.
     """
 
     def __init__(
         self, app: ASGIApp, *, token: str, hosts: Collection[str] = ()
     ) -> None:
         self._app, self._token = app, token.encode()
-        names = (_without_port(bracketed(host.lower())) for host in hosts)
-        self._hosts = LOOPBACK.union(names)
+        self._hosts = LOOPBACK.union(*map(_as_clients_write, hosts))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -56,7 +62,7 @@ class RequestCheck:
     def _refusal(self, scope: Scope) -> PlainTextResponse | None:
         headers = Headers(scope=scope)
         host, origin = _only(headers, "host"), _only(headers, "origin")
-        if not self._is_ours(host):
+        if not self._is_ours(host, _own_port(scope)):
             return _refused(421, WRONG_HOST.format(host or "without a Host"))
         if origin is not None and origin not in (f"http://{host}", f"https://{host}"):
             return _refused(403, WRONG_ORIGIN.format(origin))
@@ -64,9 +70,14 @@ class RequestCheck:
             return _refused(401, UNAUTHORIZED, {"www-authenticate": "Bearer"})
         return None
 
-    def _is_ours(self, host: str | None) -> bool:
-        # Any port is allowed: a tunnel may lead from another port to ours.
-        name = _without_port(host or "").lower()
+    def _is_ours(self, host: str | None, own: int | None) -> bool:
+        whole = (host or "").lower()
+        if whole in self._hosts:
+            return True
+        name, port = _split(whole)
+        # A proxy may leave the port out; a server on a Unix socket has none.
+        if port and own is not None and port != str(own):
+            return False
         is_any = bool(self._hosts & ALL_INTERFACES) and _address(name) is not None
         return is_any or name in self._hosts
 
@@ -91,10 +102,24 @@ def _address(host: str) -> IPv4Address | IPv6Address | None:
         return None
 
 
-def _without_port(host: str) -> str:
+def _as_clients_write(host: str) -> set[str]:
+    """A host as it may stand in a request: clients leave out a default port."""
+    whole = bracketed(host.lower())
+    name, port = _split(whole)
+    return {whole, name} if port in DEFAULT_PORTS else {whole}
+
+
+def _own_port(scope: Scope) -> int | None:
+    """The port on which a request came in, if that is known."""
+    server: tuple[str, int | None] | None = scope.get("server")
+    return server[1] if server else None
+
+
+def _split(host: str) -> tuple[str, str]:
+    """The name and the port of a host; the port is empty if there is none."""
     name, colon, port = host.rpartition(":")
     is_port = colon and port.isascii() and port.isdigit() and not name.endswith(":")
-    return name if is_port else host
+    return (name, port) if is_port else (host, "")
 
 
 def _only(headers: Headers, name: str) -> str | None:

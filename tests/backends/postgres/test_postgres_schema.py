@@ -83,6 +83,25 @@ def test_opening_again_changes_nothing(place):
     assert place.run("select format, applied_at from hf.migration") == before
 
 
+def test_blocks_of_the_format_before_are_looked_for(place):
+    with place.open() as store:
+        chat = store.thread("a")
+        saved = [chat.append(messages=[f"{n} {'x' * 500}"]) for n in range(12)]
+        store.compact()
+    # What format 3 brought is gone, and nobody knows where the blocks are.
+    place.run("drop function hf.append; alter table hf.thread drop column packed_to")
+    place.run("delete from hf.migration where format >= 3")
+
+    with place.open() as store:
+        chat = store.thread("a")
+        chat.rewind(saved[5])
+        chat.append(messages=["other"])
+
+        assert chat.load()["messages"][5:] == [f"5 {'x' * 500}", "other"]
+        assert len(chat.load(saved[-1])["messages"]) == 12
+        assert store.verify().problems == ()
+
+
 def test_a_migration_that_fails_leaves_nothing(place):
     place.run(f"create schema {place.schema}")
     place.run("create table hf.segment (n int)")

@@ -30,6 +30,7 @@ from holdfast._engine.search.text import (
 from holdfast._engine.search.thread import SearchedThread, fetch_messages
 from holdfast._messages.transcript import role_of, text_of
 from holdfast._port import Candidate, Candidates, ThreadKey, Threads
+from holdfast._values.limits import LONGEST_QUERY
 from holdfast._values.records import (
     PIN,
     Page,
@@ -92,6 +93,11 @@ class SearchQuery(msgspec.Struct, frozen=True, kw_only=True):
         checked_limit(self.limit)
         if type(self.text) is not str or not self.text:
             raise Unstorable("query", "must be text of at least one character")
+        if len(self.text) > LONGEST_QUERY:
+            text = (
+                f"is longer than {LONGEST_QUERY:,} characters; search for fewer words"
+            )
+            raise Unstorable("query", text)
         if self.per not in get_args(Per):
             text = f"must be one of {', '.join(get_args(Per))}, not {self.per!r}"
             raise Unstorable("per", text)

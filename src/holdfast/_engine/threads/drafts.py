@@ -12,6 +12,7 @@ from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
 from holdfast._port import SegmentsKey
 from holdfast._values import codec
+from holdfast._values.limits import LARGEST_ELEMENT, check_size
 from holdfast._values.manifest import INLINE_SIZE, WHOLE, Manifest, Value
 from holdfast._values.records import Checkpoint, Segment, Unset
 from holdfast._values.rope import (
@@ -37,7 +38,10 @@ class NextState(msgspec.Struct):
     bodies: dict[str, Body] = {}
 
     def put(self, name: str, spliced: Spliced) -> None:
-        """Take a value that is stored as a rope."""
+        """Take a value that is stored as a rope; refuses too large an element."""
+        if spliced.rope.size > LARGEST_ELEMENT:
+            for segment in spliced.segments:
+                check_size(len(segment.data), path(name), LARGEST_ELEMENT)
         self.values[name] = spliced.rope
         self.segments += spliced.segments
         self.bodies[name] = spliced.body

@@ -9,6 +9,7 @@ import msgspec
 from holdfast._engine.context import Context
 from holdfast._port import Entries, Start, Write
 from holdfast._values import codec
+from holdfast._values.limits import LARGEST_JOURNAL_VALUE, checked_size
 from holdfast._values.records import UNSET, Checkpoint, Entry, checked_name
 from holdfast._values.reference import checked_id
 
@@ -34,11 +35,17 @@ class JournalPlace(msgspec.Struct, frozen=True):
                 self.thread,
                 place,
                 checked_name(key, "journal key"),
-                codec.encode(value, f"journal[{key!r}]"),
+                encoded_entry(value, key),
                 now,
             )
             for key, value in values.items()
         )
+
+
+def encoded_entry(value: object, key: str) -> bytes:
+    """The bytes of a value for the journal."""
+    path = f"journal[{key!r}]"
+    return checked_size(codec.encode(value, path), path, LARGEST_JOURNAL_VALUE)
 
 
 async def record(

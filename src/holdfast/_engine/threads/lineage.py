@@ -17,7 +17,13 @@ from holdfast._port import (
     Matches,
     Saves,
 )
-from holdfast._values.records import Checkpoint, Page, ThreadRecord, checked_limit
+from holdfast._values.records import (
+    Checkpoint,
+    Page,
+    ThreadRecord,
+    checked_limit,
+    checked_name,
+)
 from holdfast._values.reference import (
     Ago,
     Back,
@@ -49,6 +55,11 @@ class HistoryQuery(msgspec.Struct, frozen=True, kw_only=True):
     all: bool = False
     tag: str | None = None
     label: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, mark in (("tag", self.tag), ("label", self.label)):
+            if mark is not None:
+                checked_name(mark, name)
 
 
 async def resolve(context: Context, thread: str, reference: Reference) -> Checkpoint:

@@ -8,7 +8,7 @@ from typing import cast
 from holdfast._engine.context import Context, missing_thread
 from holdfast._engine.threads.lineage import Reference, resolve, resolve_in, unknown
 from holdfast._engine.threads.references import head_moves
-from holdfast._engine.threads.save import checked_tags
+from holdfast._engine.threads.save import check_count, checked_tags
 from holdfast._port import CheckpointKey, Details, Mark, Moves, Start, Turn, Write
 from holdfast._values.records import (
     EFFECTS,
@@ -159,6 +159,7 @@ async def mark(
         checked_name(label, "label")
     added, removed = checked_tags(add), checked_tags(remove)
     checkpoint = await resolve(context, thread, reference)
+    check_count({*checkpoint.tags, *added}.difference(removed))
     mark = Mark(checkpoint, label, added, removed)
     write = Write(thread=thread, at=context.clock(), expect=UNSET, marks=(mark,))
     await context.backend.commit([write])

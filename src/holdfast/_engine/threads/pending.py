@@ -21,6 +21,7 @@ from holdfast._engine.threads.journal import OF_THREAD
 from holdfast._messages.transcript import fields_of
 from holdfast._port import Ancestors, CheckpointKey, Entries, Start, Write
 from holdfast._values import codec
+from holdfast._values.limits import LARGEST_ELEMENT, checked_size
 from holdfast._values.manifest import Value, decode_manifest
 from holdfast._values.records import UNSET, Checkpoint, Entry, ThreadRecord
 from holdfast._values.rope import Rope
@@ -233,7 +234,9 @@ def _entries(new: NewPart, now: int) -> tuple[Entry, ...]:
         "next": part.next_id,
         "after": part.after,
     }
-    values = {new.key: codec.encode(value, "messages")}
+    data = codec.encode(value, "messages")
+    # A message that no list could hold must not become a part of one.
+    values = {new.key: checked_size(data, "messages", LARGEST_ELEMENT)}
     if new.claims is not None:
         key = claim_key(new.claims, part.next_id)
         values[key] = codec.encode([part.next_id], "anchors")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from hashlib import sha256
 from typing import TypedDict, Unpack
 
@@ -12,11 +12,12 @@ from msgspec.structs import replace
 from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
 from holdfast._engine.threads.drafts import Draft, NextState, StateTexts
+from holdfast._engine.threads.journal import encoded_entry
 from holdfast._engine.threads.lineage import Reference, resolve
 from holdfast._engine.threads.load import read_texts
 from holdfast._port import NEW_THREAD, CheckpointKey, Receipt, Start, Write
-from holdfast._values import codec
 from holdfast._values.keywords import refuse_unknown
+from holdfast._values.limits import LARGEST_STATE, MOST_TAGS, check_size
 from holdfast._values.manifest import Manifest, Value, decode_manifest, digest
 from holdfast._values.records import (
     UNSET,
@@ -80,7 +81,7 @@ def options(*, start: Start, **given: Unpack[SaveOptions]) -> Options:
         journal=tuple(
             (
                 checked_name(key, "journal key"),
-                codec.encode(value, f"journal[{key!r}]"),
+                encoded_entry(value, key),
             )
             for key, value in (given.get("journal") or {}).items()
         ),
@@ -92,7 +93,16 @@ def checked_tags(tags: Sequence[str]) -> tuple[str, ...]:
     """Tags in order, each once."""
     if isinstance(tags, str):
         raise Unstorable("tags", f"must be a list of tags; pass [{tags!r}]")
-    return tuple(dict.fromkeys(checked_name(tag, "tag") for tag in tags))
+    checked = tuple(dict.fromkeys(checked_name(tag, "tag") for tag in tags))
+    check_count(checked)
+    return checked
+
+
+def check_count(tags: Collection[str]) -> None:
+    """Refuse more tags than a checkpoint may have."""
+    if len(tags) > MOST_TAGS:
+        text = f"are {len(tags):,}, and {MOST_TAGS:,} are allowed; use metadata instead"
+        raise Unstorable("tags", text)
 
 
 async def save(
@@ -275,6 +285,7 @@ class _Attempt:
     def _checkpoint(self, manifest: Manifest, now: int) -> Checkpoint:
         parent = self.parent.head if self.parent else None
         runs, size = manifest.measured()
+        check_size(size, "state", LARGEST_STATE)
         draft = Checkpoint(
             id=self.id,
             thread=self.thread,

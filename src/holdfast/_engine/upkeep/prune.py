@@ -40,13 +40,18 @@ async def prune(
     passes = [True] * counts + [False] * (not dry_run)
     run = _PruneRun(context, plans, progress, len(passes))
     result = Pruned()
-    for is_dry in passes:
-        result = await run.through(dry_run=is_dry)
-        if is_dry:
-            await _guard(plans, result.checkpoints)
-    if not dry_run and not scope.is_limited:
-        before = plans.now - TOMBSTONE_LIFE
-        await context.backend.prune(Prune(at=plans.now, forget_before=before))
+    try:
+        for is_dry in passes:
+            result = await run.through(dry_run=is_dry)
+            if is_dry:
+                await _guard(plans, result.checkpoints)
+        if not dry_run and not scope.is_limited:
+            before = plans.now - TOMBSTONE_LIFE
+            await context.backend.prune(Prune(at=plans.now, forget_before=before))
+    except HoldfastError as error:
+        if run.has_removed:
+            error.message += "; what was removed before stays removed: prune again"
+        raise
     return result
 
 
@@ -71,12 +76,15 @@ class _PruneRun:
         self._context, self._plans = context, plans
         self._progress = progress
         self._done, self._of = 0, len(plans.families) * passes
+        # Whether a transaction has removed something already.
+        self.has_removed = False
 
     async def through(self, *, dry_run: bool) -> Pruned:
         """Remove what goes, or only count it."""
         result = Pruned()
         for batch in self._plans.batches():
             result += await self._prune(batch, dry_run=dry_run)
+            self.has_removed = not dry_run and result != Pruned()
             self._done += len(batch)
             if self._progress is not None:
                 self._progress(self._done, self._of)

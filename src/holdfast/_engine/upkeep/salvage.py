@@ -35,6 +35,9 @@ async def salvage(context: Context, open_target: Callable[[], Context]) -> Salva
         target = open_target()
         try:
             return await _Salvage(context, target, inspection).run()
+        except HoldfastError as error:
+            error.message += "; the new store is not complete: remove it, salvage again"
+            raise
         finally:
             await target.backend.close()
     finally:

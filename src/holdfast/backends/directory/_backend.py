@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from typing import TypeVar, cast
 
 import apsw
@@ -33,15 +33,17 @@ from holdfast.backends.directory import _catalog, _scope
 from holdfast.backends.directory._backup import FileReplaced, copy_files, new_folder
 from holdfast.backends.directory._catalog import IndexedFile
 from holdfast.backends.directory._check import FolderInspection, check_files
+from holdfast.backends.directory._folder import Folder
 from holdfast.backends.directory._index import FileIndex
 from holdfast.backends.directory._line_parts import is_compact
 from holdfast.backends.directory._open import FORMAT
+from holdfast.backends.directory._pending_view import PendingView
 from holdfast.backends.directory._read_only import MemoryIndex
 from holdfast.backends.directory._scope import EVERYTHING, FolderScope
 from holdfast.backends.directory._sync import compare
 from holdfast.backends.directory._transaction import FolderTransaction
-from holdfast.backends.sqlite import SqliteBackend
-from holdfast.errors import Corrupt
+from holdfast.backends.sqlite import SqliteBackend, snapshot
+from holdfast.errors import Corrupt, HoldfastError
 
 R = TypeVar("R")
 
@@ -56,7 +58,8 @@ class DirectoryBackend:
     Its index is a `SqliteBackend`, which answers every request and makes every change.
     A request first looks at the files it is about, so that it sees what people, editors
     and Git have done to them. An index that turns out to be damaged is made again from
-    the files, and the request is repeated.
+    the files, and the request is repeated. If the disk is too full to bring the index
+    up to date, reads are answered from an index in memory.
     """
 
     blocking = True
@@ -71,6 +74,8 @@ class DirectoryBackend:
             index.path, busy_timeout=busy_timeout, vfs=vfs, hooks=index
         )
         self.database = self._sql.database
+        self._open_in_memory = partial(_in_memory, index.folder, busy_timeout, vfs)
+        self._spare: DirectoryBackend | None = None
         # Whether files were replaced since this was opened: then a number may mean
         # another checkpoint.
         self._is_replaced = False
@@ -96,6 +101,8 @@ class DirectoryBackend:
             self._note_epoch(_catalog.folder_state(db).epoch)
 
     def _is_up_to_date(self, db: apsw.Connection, scope: FolderScope) -> bool:
+        if self._folder.is_unfinished:
+            return False
         epoch = _scope.is_as_known(db, self._folder, scope)
         if epoch is None:
             families = _scope.families_of(db, scope).families
@@ -109,16 +116,41 @@ class DirectoryBackend:
     def _note_epoch(self, epoch: int) -> None:
         self._is_replaced = epoch != self._index.epoch
 
-    async def _answer(self, scope: FolderScope, ask: Callable[[], Awaitable[R]]) -> R:
+    async def _answer(
+        self, scope: FolderScope, ask: Callable[[Backend], Awaitable[R]]
+    ) -> R:
         """What the index answers once it is up to date."""
+        return await self._unless_full(lambda: self._ask_index(scope, ask), ask)
+
+    async def _ask_index(
+        self, scope: FolderScope, ask: Callable[[Backend], Awaitable[R]]
+    ) -> R:
         path = self._index.path
         try:
             self._look(scope)
-            return await ask()
+            return await ask(self._sql)
         except Corrupt as error:
             self._renew(error, path)
         self._look(scope)
-        return await ask()
+        return await ask(self._sql)
+
+    async def _unless_full(
+        self,
+        ask: Callable[[], Awaitable[R]],
+        instead: Callable[[DirectoryBackend], Awaitable[R]],
+    ) -> R:
+        """An answer; if the disk is too full for it, that of an index in memory."""
+        try:
+            found = await ask()
+        except HoldfastError as error:
+            if error.code != "disk_full" or self._index.is_read_only:
+                raise
+            self._is_replaced = True  # its numbers are those of the files now
+            spare = self._spare = self._spare or self._open_in_memory()
+            return await instead(spare)
+        # Not closed: another thread may be reading from it.
+        self._spare = None
+        return found
 
     async def _retry(self, ask: Callable[[], Awaitable[R]]) -> R:
         """What the index answers; a damaged one is made again first."""
@@ -138,19 +170,19 @@ class DirectoryBackend:
 
     async def read(self, keys: Sequence[Key[R]]) -> list[R | None]:
         scope = _scope.of_keys(keys)
-        return await self._answer(scope, lambda: self._sql.read(self._certain(keys)))
+        return await self._answer(scope, lambda sql: sql.read(self._certain(keys)))
 
     async def segments(self, family: int, runs: Sequence[Run]) -> list[Segment]:
         scope = _scope.family(family)
-        return await self._answer(scope, lambda: self._sql.segments(family, runs))
+        return await self._answer(scope, lambda sql: sql.segments(family, runs))
 
     async def scan(self, query: Query[R]) -> Page[R]:
         scope = _scope.of_query(query)
-        return await self._answer(scope, lambda: self._sql.scan(query))
+        return await self._answer(scope, lambda sql: sql.scan(query))
 
     async def changes(self, after: int, limit: int, timeout: float) -> Page[Change]:
-        def ask() -> Awaitable[Page[Change]]:
-            return self._sql.changes(after, limit, 0.0)
+        def ask(sql: Backend) -> Awaitable[Page[Change]]:
+            return sql.changes(after, limit, 0.0)
 
         deadline = time.monotonic() + timeout
         while True:
@@ -230,7 +262,7 @@ class DirectoryBackend:
 
     def _families(self) -> list[int]:
         found: list[IndexedFile] = []
-        with self.database.reading() as db, db:  # one view for all statements
+        with self.database.reading() as db, snapshot(db):
             files = _catalog.all_files(db).values()
             found += (file for file in files if not is_compact(db, file))
         return [file.family for file in found if file.family]
@@ -250,18 +282,21 @@ class DirectoryBackend:
     async def setting(
         self, name: str, value: bytes | None = None, *, replace: bool = False
     ) -> bytes | None:
-        scope = _scope.family(0)
-        return await self._answer(
-            scope, lambda: self._sql.setting(name, value, replace=replace)
-        )
+        if value is not None:
+            self._look(_scope.family(0))
+            await self._retry(lambda: self._sql.setting(name, value, replace=replace))
+        return await self._answer(_scope.family(0), lambda sql: sql.setting(name))
 
     async def facts(self) -> Facts:
-        facts = await self._answer(EVERYTHING, self._sql.facts)
+        facts = await self._answer(EVERYTHING, lambda sql: sql.facts())
         with self._index.errors():
             size = sum(stamp.size for stamp in self._folder.listing().values())
         return replace(facts, file_bytes=facts.file_bytes + size, format=FORMAT)
 
     async def inspect(self) -> Inspection:
+        return await self._unless_full(self._inspect, lambda spare: spare.inspect())
+
+    async def _inspect(self) -> Inspection:
         self._index.catch_up(self.database, EVERYTHING)
         inspection = await self._sql.inspect()
         with self.database.reading() as db:
@@ -269,6 +304,9 @@ class DirectoryBackend:
 
     async def check(self) -> list[str]:
         """What is wrong with the index, or with a file, or differs between them."""
+        return await self._unless_full(self._check, lambda spare: spare.check())
+
+    async def _check(self) -> list[str]:
         self._index.catch_up(self.database, EVERYTHING)
         found = await self._sql.check()
         if found and not self._index.is_read_only:
@@ -280,14 +318,14 @@ class DirectoryBackend:
     async def backup(self, path: str) -> None:
         """A consistent copy in a new folder while others go on writing."""
         self._look(EVERYTHING)
-        with self._index.errors(), new_folder(path) as part:
+        files = self._folder.files
+        with self._index.errors(), new_folder(path, files) as part:
             for _ in range(COPIES):
                 with contextlib.suppress(FileReplaced):
                     copy_files(self._folder, self._known_files(), part)
                     break
             else:
                 self.database.exclusively(lambda db: self._copy_all(db, part))
-        self._folder.files.sync_folder(os.path.dirname(os.path.abspath(path)))
 
     def _copy_all(self, db: apsw.Connection, target: str) -> None:
         copy_files(self._folder, _catalog.all_files(db).values(), target)
@@ -301,6 +339,17 @@ class DirectoryBackend:
 
     async def close(self) -> None:
         await self._sql.close()
+        if self._spare is not None:
+            await self._spare.close()
+
+
+def _in_memory(
+    folder: Folder, busy_timeout: float, vfs: str | None
+) -> DirectoryBackend:
+    """The same folder, to be read without writing anything."""
+    view = PendingView(folder.path, folder.files, busy_timeout)
+    index = MemoryIndex(view, vfs)
+    return DirectoryBackend(index, busy_timeout=busy_timeout, vfs=vfs)
 
 
 def _checkpoints_in(plan: Prune) -> Iterable[Checkpoint]:

@@ -8,8 +8,10 @@ import shutil
 import time
 from collections.abc import Generator, Iterable, Iterator
 
+from holdfast._values.os_errors import writing
 from holdfast.backends.directory._catalog import IndexedFile
 from holdfast.backends.directory._check import known_pieces
+from holdfast.backends.directory._files import Files
 from holdfast.backends.directory._folder import Folder
 from holdfast.backends.directory._lines import FIRST, checked
 from holdfast.backends.directory._open import ATTRIBUTES
@@ -23,7 +25,7 @@ class FileReplaced(Exception):
 
 
 @contextlib.contextmanager
-def new_folder(path: str) -> Generator[str]:
+def new_folder(path: str, files: Files) -> Generator[str]:
     """A folder to fill; it gets its name when it is complete, else it is removed."""
     if os.path.lexists(path):
         text = f"{path} exists; choose the name of a new folder"
@@ -35,10 +37,14 @@ def new_folder(path: str) -> Generator[str]:
         text = f"{part} cannot be made: {error.strerror}; choose another place"
         raise HoldfastError(text, code="cannot_open") from error
     try:
-        yield part
-        os.rename(part, path)
+        with writing(path):
+            yield part
+            os.rename(part, path)
+            files.sync_folder(os.path.dirname(os.path.abspath(path)))
     except BaseException:
-        shutil.rmtree(part)
+        # If it has its name already, only the syncing of that failed.
+        name = part if os.path.lexists(part) else path
+        shutil.rmtree(name, ignore_errors=True)
         raise
 
 

@@ -18,7 +18,7 @@ from holdfast.backends.directory._index_rows import FamilyClash, LineLoader, dro
 from holdfast.backends.directory._line_parts import whole_family
 from holdfast.backends.directory._lines import LineEncoder, StoredLine, read_lines
 from holdfast.backends.directory._open import prepare_index
-from holdfast.backends.sqlite import MEMORY, connect
+from holdfast.backends.sqlite import MEMORY, connect, snapshot
 
 ATTEMPTS = 20
 
@@ -91,7 +91,7 @@ def _check_file(
     found: list[str] = []
     for _ in range(ATTEMPTS):
         file = _catalog.all_files(db).get(name)
-        with db:  # one view for all statements
+        with snapshot(db):
             if _catalog.all_files(db).get(name) != file:
                 continue
             found = list(_problems(db, folder, file, scratch)) if file else []

@@ -3,7 +3,7 @@
 One file is changed by one append or one rename. If several files change, an intent that
 says what is to be done is written and synced first. A process that finds an intent does
 what it says, again if need be. A change that fails is undone, unless an existing file
-has been replaced already.
+has been replaced already; an intent is carried out by the next process then.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ class FileChanges:
         self._renames: dict[str, str] = {}
         self._removes: list[str] = []
         self._has_begun = self._has_intent = False
-        self._has_renamed = self._has_replaced = False
+        # The files that were there before they were to be replaced or removed.
+        self._replaceable: list[str] | None = None
 
     # --- what is to be done -----------------------------------------------------------
 
@@ -87,29 +88,49 @@ class FileChanges:
             self._files.sync(self._folder.file(name))
         if self._renames or self._removes:
             names = {*self._renames.values(), *self._removes}
-            self._has_replaced = any(map(self._folder.stamp, names))
-            self._has_renamed = True
+            self._replaceable = [name for name in names if self._folder.stamp(name)]
             _replace(self._folder, self._renames, self._removes)
 
     def finish(self) -> None:
-        """The transaction is committed: remove the intent."""
-        if self._has_intent:
-            self._files.remove(self._folder.work_file(INTENT))
-            self._folder.sync_work()
+        """The files are as they shall be: remove the intent."""
+        self._remove_intent()
         if self._has_begun:
             self._folder.lock.note(changing=False)
 
-    def undo(self) -> None:
-        """Undo the changes, if that is possible.
+    def undo(self) -> bool:
+        """Undo the changes; False if some of them may be made all the same.
 
-        If not, the lock keeps saying that files are being changed: the next process
-        with the lock looks at all of them, and does what is left of an intent.
+        Then the lock keeps saying that files are being changed: the next process with
+        the lock looks at all of them, and does what is left of an intent.
         """
-        if self._has_begun and not self._has_replaced:
-            with contextlib.suppress(OSError):
-                self._revert()
-                self.finish()
-                _remove_new(self._folder)
+        if not self._has_begun:
+            return True
+        try:
+            if self.has_replaced:
+                return False
+            self._revert()
+            self._remove_intent()
+        except OSError:
+            return False
+        # What is left of the new files does no harm.
+        with contextlib.suppress(OSError):
+            self.finish()
+            _remove_new(self._folder)
+        return True
+
+    @property
+    def has_replaced(self) -> bool:
+        """Whether a file that was there before is replaced or removed by now."""
+        if not self._replaceable:
+            return False
+        new = {name: self._folder.work_file(n) for n, name in self._renames.items()}
+        before = (new.get(n) or self._folder.file(n) for n in self._replaceable)
+        return not all(map(os.path.lexists, before))
+
+    @property
+    def will_be_completed(self) -> bool:
+        """Whether a synced intent says what is left to do."""
+        return self._has_intent and self.has_replaced
 
     def _revert(self) -> None:
         """Until the intent is removed, what it says can be done again at every step."""
@@ -118,10 +139,16 @@ class FileChanges:
             if os.path.getsize(path) > append.offset:
                 self._files.truncate(path, append.offset)
                 self._files.sync(path)
-        for new, name in self._renames.items() if self._has_renamed else ():
+        for new, name in self._renames.items() if self._replaceable is not None else ():
             if not os.path.exists(self._folder.work_file(new)):
                 self._files.rename(self._folder.file(name), self._folder.work_file(new))
                 self._folder.sync()
+
+    def _remove_intent(self) -> None:
+        if self._has_intent:
+            self._files.remove(self._folder.work_file(INTENT))
+            self._folder.sync_work()
+            self._has_intent = False
 
     def _begin(self) -> None:
         if not self._has_begun:

@@ -1,7 +1,8 @@
 """Everything this backend does to files, in one place where tests can inject faults.
 
 A file is changed in three ways only: bytes are written at its end, it is truncated, or
-it is replaced as a whole by renaming. Errors are those of the operating system.
+it is replaced as a whole by renaming. No symbolic link is followed: it could lead to a
+file outside of the store. Errors are those of the operating system.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
 if sys.platform == "win32":
-    _FLAGS = os.O_BINARY
+    _FLAGS, _NO_LINK = os.O_BINARY, 0
 else:
     import fcntl
 
-    _FLAGS = os.O_CLOEXEC
+    _FLAGS, _NO_LINK = os.O_CLOEXEC, os.O_NOFOLLOW
 
 
 class FileStamp(NamedTuple):
@@ -33,19 +34,19 @@ class Files:
 
     def read(self, path: str, start: int = 0, size: int = -1) -> bytes:
         """Some bytes of a file."""
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=_open) as file:
             file.seek(start)
             return file.read(size)
 
     def pieces(self, path: str, start: int = 0) -> Iterator[bytes]:
         """The lines of a file, each with its line break."""
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=_open) as file:
             file.seek(start)
             yield from file
 
     def write(self, path: str, offset: int, data: bytes) -> None:
         """Write bytes at an offset of a file, which is created if it is not there."""
-        with self._opened(path, os.O_WRONLY | os.O_CREAT) as file:
+        with _opened(path, os.O_WRONLY | os.O_CREAT | _NO_LINK) as file:
             os.lseek(file, offset, os.SEEK_SET)
             view = memoryview(data)
             while view:
@@ -53,18 +54,19 @@ class Files:
 
     def sync(self, path: str) -> None:
         """Make what was written to a file survive a power cut."""
-        with self._opened(path, os.O_RDWR) as file:
+        with _opened(path, os.O_RDWR | _NO_LINK) as file:
             _sync(file)
 
     def sync_folder(self, path: str) -> None:
         """Make the names in a folder survive a power cut."""
         if sys.platform != "win32":
-            with self._opened(path, os.O_RDONLY) as folder:
+            with _opened(path, os.O_RDONLY) as folder:
                 _sync(folder)
 
     def truncate(self, path: str, size: int) -> None:
         """Cut a file to a size."""
-        os.truncate(path, size)
+        with _opened(path, os.O_WRONLY | _NO_LINK) as file:
+            os.ftruncate(file, size)
 
     def rename(self, path: str, target: str) -> None:
         """Give a file another name; a file that has that name is replaced."""
@@ -75,19 +77,24 @@ class Files:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
 
-    @contextlib.contextmanager
-    def _opened(self, path: str, flags: int) -> Generator[int]:
-        file = os.open(path, flags | _FLAGS, 0o600)
-        try:
-            yield file
-        finally:
-            os.close(file)
+
+@contextlib.contextmanager
+def _opened(path: str, flags: int) -> Generator[int]:
+    file = os.open(path, flags | _FLAGS, 0o600)
+    try:
+        yield file
+    finally:
+        os.close(file)
+
+
+def _open(path: str, flags: int) -> int:
+    return os.open(path, flags | _NO_LINK)
 
 
 def stamp(path: str) -> FileStamp | None:
     """The stamp of a file, ``None`` if there is none."""
     try:
-        return stamp_of(os.stat(path))
+        return stamp_of(os.lstat(path))
     except (FileNotFoundError, NotADirectoryError):
         return None
 

@@ -11,10 +11,11 @@ from collections.abc import Generator, Iterator
 
 import apsw
 
+from holdfast._values.os_errors import FULL
 from holdfast.backends.directory._files import Files, FileStamp, stamp, stamp_of
 from holdfast.backends.directory._names import is_ours
-from holdfast.backends.sqlite import LockFile, translation
-from holdfast.errors import Busy, HoldfastError, Unsupported
+from holdfast.backends.sqlite import LockFile, announced, translation
+from holdfast.errors import Busy, Corrupt, HoldfastError, Unsupported
 
 if sys.platform != "win32":
     import fcntl
@@ -23,8 +24,19 @@ if sys.platform != "win32":
 # it makes Git ignore it.
 WORK = ".holdfast"
 LOCK = "lock"
-FULL = {errno.ENOSPC, errno.EDQUOT}
 REFUSED = {errno.EROFS, errno.EACCES, errno.EPERM}
+
+# What became of a change when the disk failed.
+UNSAVED = "this change was not saved; {advice} and retry"
+UNKNOWN = (
+    "it is not known whether this change was saved; {advice}, and see whether it is"
+    " there before you repeat it"
+)
+UNSYNCED = "this change was saved, but a power cut may take it back; {advice}"
+_ADVICE = {"disk_full": "free some space", "io_error": "look at the disk"}
+
+# All statements are ours, so that what they refer to is there in every sound index.
+_NOT_IN_A_SOUND_INDEX = apsw.SQLError | apsw.SchemaChangeError | apsw.MismatchError
 
 POLL_SECONDS = 0.002
 
@@ -39,6 +51,8 @@ class Folder:
         self.files = files
         self.work = os.path.join(path, WORK)
         self.lock = FolderLock(os.path.join(self.work, LOCK), busy_timeout)
+        # Whether a change of this process was neither completed nor undone.
+        self.is_unfinished = False
 
     def file(self, name: str) -> str:
         """The path of a file of lines."""
@@ -53,12 +67,12 @@ class Folder:
         return stamp(self.file(name))
 
     def listing(self) -> dict[str, FileStamp]:
-        """The stamps of all files of lines, by name."""
+        """The stamps of all files of lines, by name; of links too, to report them."""
         with os.scandir(self.path) as entries:
             return {
-                entry.name: stamp_of(entry.stat())
+                entry.name: stamp_of(entry.stat(follow_symlinks=False))
                 for entry in entries
-                if is_ours(entry.name) and entry.is_file()
+                if is_ours(entry.name) and not entry.is_dir(follow_symlinks=False)
             }
 
     def pieces(self, name: str, start: int = 0) -> Iterator[bytes]:
@@ -79,33 +93,52 @@ class Folder:
 
 
 class FolderErrors:
-    """Turns errors of the index and of the operating system into ours."""
+    """Turns errors of the index and of the operating system into ours.
 
-    __slots__ = ("_index", "_path")
+    If the disk has failed, they say what became of the change; reads have no outcome.
+    """
 
-    def __init__(self, index: str, path: str) -> None:
+    __slots__ = ("_index", "_outcome", "_path")
+
+    def __init__(self, index: str, path: str, outcome: str = "") -> None:
         self._index = index
         self._path = path
+        self._outcome = outcome
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if isinstance(error, apsw.Error):
-            raise translation(error, self._index) from error
+            raise _index_failure(error, self._index, self._outcome) from error
         if isinstance(error, OSError) and not isinstance(error, HoldfastError):
-            raise _translation(error, self._path) from error
+            raise failure(error, self._path, self._outcome) from error
 
 
-def _translation(error: OSError, path: str) -> HoldfastError:
+def failure(error: OSError, path: str, outcome: str) -> HoldfastError:
+    """Our error for one of the operating system."""
     where, why = error.filename or path, error.strerror
     if error.errno in FULL:
-        text = f"no space left for {where}: nothing was saved; free some space, retry"
-        return HoldfastError(text, code="disk_full")
+        return _disk_failure("disk_full", f"no space left for {where}", outcome)
     if error.errno in REFUSED:
         text = f"{where} cannot be used: {why}; open it where you may write"
         return Unsupported(text, code="read_only")
-    return HoldfastError(f"{where}: {why}; retry, or look at the disk", code="io_error")
+    return _disk_failure("io_error", f"{where}: {why}", outcome)
+
+
+def _index_failure(error: apsw.Error, path: str, outcome: str) -> HoldfastError:
+    if isinstance(error, _NOT_IN_A_SOUND_INDEX):
+        return Corrupt(path, str(error))
+    found = translation(error, path)
+    if outcome and found.code in _ADVICE:
+        return _disk_failure(found.code, f"{path}: {error}", outcome)
+    return found
+
+
+def _disk_failure(code: str, what: str, outcome: str) -> HoldfastError:
+    advice = _ADVICE[code]
+    text = outcome.format(advice=advice) if outcome else f"{advice} and retry"
+    return HoldfastError(f"{what}; {text}", code=code)
 
 
 class FolderLock:
@@ -170,13 +203,17 @@ class FolderLock:
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
-                if time.monotonic() > deadline:
+                if time.monotonic() > deadline + max(0.0, announced(file)):
                     path = self._file.path
                     text = f"{path} stayed locked; retry, or raise busy_timeout"
                     raise Busy(text) from None
                 time.sleep(POLL_SECONDS)
             else:
                 return
+
+    def announce(self, seconds: float) -> None:
+        """Ask other processes to wait for so long; only with the lock held."""
+        self._file.announce(seconds)
 
     def close(self) -> None:
         """Close the lock file and leave it there."""

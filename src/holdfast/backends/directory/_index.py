@@ -11,7 +11,7 @@ import apsw
 from holdfast._port import Write
 from holdfast.backends.directory import _catalog, _scope
 from holdfast.backends.directory._file_changes import recover
-from holdfast.backends.directory._folder import Folder, FolderErrors
+from holdfast.backends.directory._folder import UNSAVED, Folder, FolderErrors
 from holdfast.backends.directory._open import (
     find_index,
     make_folder,
@@ -43,8 +43,8 @@ class FileIndex:
         # How often files had been replaced when the index was first opened.
         self.epoch: int | None = None
 
-    def errors(self) -> FolderErrors:
-        return FolderErrors(self.path, self.folder.path)
+    def errors(self, outcome: str = "") -> FolderErrors:
+        return FolderErrors(self.path, self.folder.path, outcome)
 
     def exists(self) -> bool:
         return os.path.exists(self.path)
@@ -100,7 +100,7 @@ class FileIndex:
     ) -> None:
         """Take in what happened to files; called with the lock of the folder."""
         lock = self.folder.lock
-        is_changing = lock.is_changing
+        is_changing = lock.is_changing or self.folder.is_unfinished
         if is_changing:
             # The process that was changing files was stopped half-way.
             recover(self.folder)
@@ -111,6 +111,7 @@ class FileIndex:
             sync_log(db, self.folder)
         if is_changing:
             lock.note(changing=False)
+            self.folder.is_unfinished = False
 
     def catch_up(self, database: Database, scope: FolderScope) -> None:
         """As `update`, unless a thread or process is writing now."""
@@ -134,7 +135,8 @@ class FileIndex:
     # --- writing ----------------------------------------------------------------------
 
     def before_write(self, database: Database, subject: Subject) -> None:
-        self._update_existing(database, _scope.of_change(subject))
+        with self.errors(UNSAVED):
+            self._update_existing(database, _scope.of_change(subject))
 
     def check_writes(
         self, db: apsw.Connection, writes: Sequence[Write]
@@ -147,6 +149,9 @@ class FileIndex:
 
     def transaction(self, db: apsw.Connection) -> FolderTransaction:
         return FolderTransaction(db, self.folder)
+
+    def announce(self, seconds: float) -> None:
+        self.folder.lock.announce(seconds)
 
     def close(self) -> None:
         self.folder.lock.close()

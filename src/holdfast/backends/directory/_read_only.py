@@ -107,6 +107,9 @@ class MemoryIndex:
     def transaction(self, db: apsw.Connection) -> transaction:
         return transaction(db)
 
+    def announce(self, seconds: float) -> None:
+        """No process waits for an index of this one."""
+
     def close(self) -> None:
         self.folder.lock.close()
 

@@ -7,9 +7,11 @@ damaged file is left as it is, and so are its rows in the index; other files sti
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import secrets
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
 import apsw
@@ -32,6 +34,7 @@ from holdfast.backends.sqlite import reset_search, transaction
 # Which families have to be up to date; ``None`` for all.
 Families = frozenset[int] | None
 NEVER = -1
+LINKED = "it is a symbolic link; put the file itself in its place"
 
 
 class Differences(NamedTuple):
@@ -161,7 +164,8 @@ class IndexUpdate:
             found = scan_file(self._folder.pieces(name), known_end)
         except OSError as error:
             # With a stamp that no file can have, it is tried again the next time.
-            why = f"it cannot be read: {error.strerror}"
+            is_link = error.errno == errno.ELOOP
+            why = LINKED if is_link else f"it cannot be read: {error.strerror}"
             never = stamp._replace(modified=NEVER)
             return ScannedFile(name, never, known, known_end, unreadable(why))
         # All that was acknowledged is in the index, so the rest may be a torn end.
@@ -204,7 +208,7 @@ class IndexUpdate:
         """Load the lines into the index, all or none; what is wrong if none."""
         start = file.known_end.end if file.scan.is_known else 0
         try:
-            with self._db:
+            with _savepoint(self._db):
                 self._claim(file.name, family)
                 loader = LineLoader(self._db, family)
                 for line in self._lines(file, start):
@@ -252,6 +256,23 @@ class IndexUpdate:
             is_certain=is_certain,
         )
         _catalog.set_file(self._db, indexed)
+
+
+@contextlib.contextmanager
+def _savepoint(db: apsw.Connection) -> Generator[None]:
+    """All changes of a block, or none.
+
+    Not apsw's own: after an error of the disk SQLite may have rolled back everything,
+    and then apsw would report that it cannot roll back.
+    """
+    db.execute("savepoint file")
+    try:
+        yield
+    except BaseException:
+        if db.in_transaction:
+            db.execute("rollback to file; release file")
+        raise
+    db.execute("release file")
 
 
 def _end_of(known: IndexedFile | None) -> Position:

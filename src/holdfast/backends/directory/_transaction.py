@@ -19,7 +19,14 @@ import apsw
 from holdfast.backends.directory import _catalog
 from holdfast.backends.directory._catalog import IndexedFile, rows
 from holdfast.backends.directory._file_changes import FileChanges
-from holdfast.backends.directory._folder import Folder
+from holdfast.backends.directory._folder import (
+    UNKNOWN,
+    UNSAVED,
+    UNSYNCED,
+    Folder,
+    FolderErrors,
+    failure,
+)
 from holdfast.backends.directory._line_parts import RowReader, whole_family
 from holdfast.backends.directory._lines import LineContent, LineEncoder
 from holdfast.backends.directory._names import STORE, file_name
@@ -66,31 +73,58 @@ class FolderTransaction:
         return cursor
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if error is not None:
-            self._transaction.__exit__(kind, error, trace)
-            return
-        try:
-            self._commit()
-        finally:
-            self._transaction.roll_back()
+        with FolderErrors(self._db.filename, self._folder.path, UNSAVED):
+            if isinstance(error, apsw.Error):
+                self._transaction.roll_back()
+                raise error
+            if error is not None:
+                self._transaction.__exit__(kind, error, trace)
+                return
+            try:
+                self._commit()
+            finally:
+                self._transaction.roll_back()
 
     def _commit(self) -> None:
         changes = FileChanges(self._folder)
+        plan = _FilePlan(self._db, self._folder, changes)
+        if not self._change_files(plan, changes):
+            return
         try:
-            plan = _FilePlan(self._db, self._folder, changes)
-            plan.prepare(self._compacting)
-            if not plan.is_empty:
-                changes.carry_out()
-                plan.remember()
+            plan.remember()
             self._db.execute("commit")
+        except (apsw.Error, OSError):
+            if plan.is_empty:
+                raise
+            # The files have it. The next request takes it into the index from there.
+            plan.renews = False
         except BaseException:
             changes.undo()
             raise
-        # It is committed. If tidying up fails, the next process with the lock does it.
+        # It is made. If tidying up fails, the next process with the lock does it.
         with contextlib.suppress(OSError):
             changes.finish()
             if plan.renews:
                 sync_log(self._db, self._folder)
+
+    def _change_files(self, plan: _FilePlan, changes: FileChanges) -> bool:
+        """Whether all changes are in the files; else an intent has what is left."""
+        try:
+            plan.prepare(self._compacting)
+            if not plan.is_empty:
+                changes.carry_out()
+        except OSError as error:
+            if changes.undo():
+                raise
+            self._folder.is_unfinished = True
+            if not changes.will_be_completed:
+                outcome = UNSYNCED if changes.has_replaced else UNKNOWN
+                raise failure(error, self._folder.path, outcome) from error
+            return False
+        except BaseException:
+            changes.undo()
+            raise
+        return True
 
 
 def sync_log(db: apsw.Connection, folder: Folder) -> None:

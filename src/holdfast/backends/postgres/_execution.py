@@ -1,7 +1,7 @@
 """Statements run on a connection of ours, below the driver's cursors.
 
 A cursor asks of every value how it is sent, and makes for that an object for every
-statement: half of what the client does for a save. Here the types of the values choose
+statement: a quarter of what the client does for a save. Here the types of values choose
 a form that is kept with the connection.
 """
 

@@ -74,7 +74,7 @@ async def read_outdated(db: Statements, query: Outdated, last: int) -> Page[Stal
         return Page((), 0)
     position = await _position(db, query.form)
     after = position if query.after is None else query.after
-    if after >= last and is_whole:
+    if after >= last and (is_whole or not last):
         return Page(())
     limit = LATEST if query.limit is None else query.limit
     about = {"form": query.form, "without": query.without, "limit": limit}

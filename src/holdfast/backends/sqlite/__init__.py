@@ -13,6 +13,7 @@ from holdfast.backends.sqlite._connection import (
     connect,
     page_checksums,
     prepare,
+    snapshot,
     transaction,
     translated,
     translation,
@@ -20,7 +21,7 @@ from holdfast.backends.sqlite._connection import (
 from holdfast.backends.sqlite._database import Database
 from holdfast.backends.sqlite._hooks import PAGE, Hooks, Subject
 from holdfast.backends.sqlite._search import reset_search
-from holdfast.backends.sqlite._writer_queue import LockFile
+from holdfast.backends.sqlite._writer_queue import LockFile, announced
 
 __all__ = [
     "FORMAT",
@@ -31,11 +32,13 @@ __all__ = [
     "LockFile",
     "SqliteBackend",
     "Subject",
+    "announced",
     "check_whole",
     "connect",
     "page_checksums",
     "prepare",
     "reset_search",
+    "snapshot",
     "transaction",
     "translated",
     "translation",

@@ -26,6 +26,7 @@ from holdfast._port import (
     Receipt,
     Write,
 )
+from holdfast._values.os_errors import writing
 from holdfast._values.records import Change, Page, Run, Segment
 from holdfast.backends.sqlite._adopt import admit, adopt
 from holdfast.backends.sqlite._connection import (
@@ -37,12 +38,13 @@ from holdfast.backends.sqlite._connection import (
     page_checksums,
 )
 from holdfast.backends.sqlite._database import Database
-from holdfast.backends.sqlite._group_commit import CommitQueue
+from holdfast.backends.sqlite._group_commit import CommitQueue, Ticket
 from holdfast.backends.sqlite._hooks import FileHooks, Hooks, Subject
 from holdfast.backends.sqlite._maintenance import (
     check_file,
     copy_file,
     make_private,
+    remove_new,
     shrink,
     shrink_unchecked,
     sync_file,
@@ -64,7 +66,7 @@ from holdfast.backends.sqlite._search import (
 )
 from holdfast.backends.sqlite._statements import rows
 from holdfast.backends.sqlite._write import SqlitePrune
-from holdfast.errors import Conflict, Corrupt, HoldfastError, NotFound, Unsupported
+from holdfast.errors import Conflict, Corrupt, NotFound, Unsupported
 
 R = TypeVar("R")
 
@@ -150,10 +152,11 @@ class SqliteBackend:
     # --- writing ----------------------------------------------------------------------
 
     async def commit(self, writes: Sequence[Write]) -> list[Receipt]:
-        [outcome] = self._commits.submit([writes])
-        if isinstance(outcome, HoldfastError):
-            raise outcome
-        return outcome
+        ticket = Ticket(writes)
+        self._commits.make([ticket])
+        if ticket.error is not None:
+            raise ticket.error
+        return ticket.receipts
 
     def commit_each(self, batches: Sequence[Sequence[Write]]) -> list[Outcome]:
         """Several commits, each with its own outcome, sharing one fsync."""
@@ -283,13 +286,14 @@ class SqliteBackend:
         part = f"{path}.{os.getpid()}-{time.monotonic_ns()}.part"
         make_private(part)
         try:
-            await self._copy(part)
-            sync_file(part)
-            os.rename(part, path)
+            with writing(path):
+                await self._copy(part)
+                sync_file(part)
+                os.rename(part, path)
+                sync_file(os.path.dirname(os.path.abspath(path)))
         except BaseException:
-            os.unlink(part)
+            remove_new(part, path)
             raise
-        sync_file(os.path.dirname(os.path.abspath(path)))
 
     async def _copy(self, path: str) -> None:
         vfs = self.database.vfs

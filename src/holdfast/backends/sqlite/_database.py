@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Generator
 from typing import TypeVar
 
@@ -21,6 +22,9 @@ from holdfast.errors import Busy, Closed
 
 R = TypeVar("R")
 
+# Bytes a second that even a slow disk takes.
+SLOWEST = 8 << 20
+
 
 class Database:
     """A database that is opened when it is first used, and again after a fork."""
@@ -31,6 +35,8 @@ class Database:
         self._vfs = vfs
         self._closed = False
         self._is_quiet = True
+        # Until when a large change is expected to be written, by `time.monotonic`.
+        self._busy_until = 0.0
         self._begin()
 
     def _begin(self) -> None:
@@ -97,7 +103,7 @@ class Database:
     ) -> R:
         """Do work with the writing connection, alone among threads and processes."""
         # No context manager: Ctrl-C could arrive while it exits, before it unlocks.
-        if not self.lock.acquire(timeout=self.busy_timeout):
+        if not self.acquire(self.lock):
             path = self.hooks.path
             raise Busy(f"{path} is being written to; retry, or raise busy_timeout")
         try:
@@ -112,6 +118,28 @@ class Database:
                 raise
         finally:
             self.lock.release()
+
+    def acquire(self, lock: threading.Lock) -> bool:
+        """Take a lock that a writing thread holds, unless that takes too long."""
+        timeout = self.busy_timeout
+        while not lock.acquire(timeout=timeout):
+            timeout = self._busy_until - time.monotonic()
+            if timeout <= 0:
+                return False
+        return True
+
+    @contextlib.contextmanager
+    def announced(self, size: int) -> Generator[None]:
+        """Let others wait longer than the timeout while so many bytes are written."""
+        self._announce(size / SLOWEST)
+        try:
+            yield
+        finally:
+            self._announce(0.0)
+
+    def _announce(self, seconds: float) -> None:
+        self._busy_until = time.monotonic() + seconds
+        self.hooks.announce(seconds)
 
     # --- reading ----------------------------------------------------------------------
 
@@ -129,9 +157,11 @@ class Database:
             with self.reading() as db:
                 return work(db)
         try:
+            self.make_idle()
+            return work(self._writer or self.writer)
+        except Exception:
             with self.hooks.errors():
-                self.make_idle()
-                return work(self._writer or self.writer)
+                raise
         finally:
             self.lock.release()
 

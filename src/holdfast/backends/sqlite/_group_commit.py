@@ -18,6 +18,8 @@ from holdfast.backends.sqlite._write import SqliteWrite, next_seq
 from holdfast.errors import Busy, HoldfastError
 
 LARGEST_GROUP = 256
+# Writing so many bytes may take longer than others wait for the lock.
+LARGE = 8 << 20
 BUSY = "the store is being written to; retry, or raise busy_timeout"
 
 
@@ -63,6 +65,11 @@ class CommitQueue:
     def submit(self, batches: Sequence[Sequence[Write]]) -> list[Outcome]:
         """Have batches committed, each as a whole, by this caller or by another."""
         tickets = [Ticket(writes) for writes in batches]
+        self.make(tickets)
+        return [ticket.error or ticket.receipts for ticket in tickets]
+
+    def make(self, tickets: list[Ticket]) -> None:
+        """Have tickets committed; each has its receipts or its error then."""
         caller = None
         with self._mutex:
             if self._has_leader:
@@ -73,11 +80,10 @@ class CommitQueue:
             self._wait(caller)
         if caller is None or not caller.done:
             self._lead(tickets)
-        return [ticket.error or ticket.receipts for ticket in tickets]
 
     def _wait(self, caller: Caller) -> None:
         try:
-            if caller.gate.acquire(timeout=self._database.busy_timeout):
+            if self._database.acquire(caller.gate):
                 return
             if self._withdraw(caller):
                 raise Busy(BUSY)  # noqa: TRY301 - nothing of it has to be undone
@@ -99,10 +105,12 @@ class CommitQueue:
     def _lead(self, own: list[Ticket]) -> None:
         """Commit for this caller and for those that wait."""
         group = self._take_waiting() if self._waiting else []
-        tickets = [*own, *(t for caller in group for t in caller.tickets)]
+        tickets = [*own]
+        for caller in group:
+            tickets += caller.tickets
         try:
             self._database.exclusively(
-                partial(commit_group, tickets, self._database.hooks),
+                partial(self._commit, tickets),
                 (write for ticket in tickets for write in ticket.writes),
             )
         except HoldfastError as error:
@@ -126,6 +134,14 @@ class CommitQueue:
             count = min(len(self._waiting), LARGEST_GROUP - 1)
             return [self._waiting.popleft() for _ in range(count)]
 
+    def _commit(self, tickets: Sequence[Ticket], db: apsw.Connection) -> None:
+        size, hooks = _size_of(tickets), self._database.hooks
+        if size < LARGE:
+            commit_group(tickets, hooks, db)
+            return
+        with self._database.announced(size):
+            commit_group(tickets, hooks, db)
+
     def _hand_over(self) -> None:
         """Make the caller that has waited longest the leader, if one waits."""
         with self._mutex:
@@ -134,6 +150,12 @@ class CommitQueue:
                 following = self._waiting.popleft()
                 following.leads = True
                 following.gate.release()
+
+
+def _size_of(tickets: Sequence[Ticket]) -> int:
+    """The bytes of the segments that have to be written."""
+    writes = (write for ticket in tickets for write in ticket.writes)
+    return sum([len(segment.data) for write in writes for segment in write.segments])
 
 
 def commit_group(tickets: Sequence[Ticket], hooks: Hooks, db: apsw.Connection) -> None:

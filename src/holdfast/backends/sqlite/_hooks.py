@@ -79,6 +79,10 @@ class Hooks(Protocol):
         """
         ...
 
+    def announce(self, seconds: float) -> None:
+        """Tell other processes how long a write will take; with the queue held."""
+        ...
+
     def close(self) -> None:
         """The database is being closed."""
         ...
@@ -140,6 +144,9 @@ class FileHooks:
 
     def transaction(self, db: apsw.Connection) -> transaction:
         return transaction(db)
+
+    def announce(self, seconds: float) -> None:
+        self._file_queue.announce(seconds)
 
     def close(self) -> None:
         self._file_queue.close()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 
 import apsw
@@ -10,6 +12,13 @@ from holdfast.backends.sqlite._connection import connect, snapshot
 from holdfast.backends.sqlite._search import optimize, refresh
 from holdfast.backends.sqlite._statements import rows
 from holdfast.errors import HoldfastError
+
+_FAILED_WRITES = {
+    apsw.SQLITE_FULL: errno.ENOSPC,
+    apsw.SQLITE_IOERR_WRITE: errno.EIO,
+    apsw.SQLITE_IOERR_FSYNC: errno.EIO,
+    apsw.SQLITE_IOERR_TRUNCATE: errno.EIO,
+}
 
 
 def check_file(db: apsw.Connection) -> list[str]:
@@ -39,6 +48,17 @@ def shrink_unchecked(db: apsw.Connection) -> None:
 
 def copy_file(db: apsw.Connection, path: str, vfs: str | None) -> None:
     """Copy the used pages into an empty file."""
+    try:
+        _copy(db, path, vfs)
+    except apsw.Error as error:
+        # The error of a full or broken disk is about the copy, not about the store.
+        number = _FAILED_WRITES.get(getattr(error, "extendedresult", 0))
+        if number is None:
+            raise
+        raise OSError(number, os.strerror(number)) from error
+
+
+def _copy(db: apsw.Connection, path: str, vfs: str | None) -> None:
     db.execute("vacuum into ?", (path,))
     # If there are more than two megabytes, SQLite writes other pages before the first,
     # which tells the VFS that pages carry checksums. Those pages got none, so all pages
@@ -51,6 +71,15 @@ def copy_file(db: apsw.Connection, path: str, vfs: str | None) -> None:
         copy.execute("vacuum")
     finally:
         copy.close()
+
+
+def remove_new(part: str, path: str) -> None:
+    """Remove a new file that is not complete, under either of its names."""
+    # If it has its name already, only the syncing of that failed.
+    name = part if os.path.lexists(part) else path
+    for file in (name, f"{part}-journal"):
+        with contextlib.suppress(OSError):
+            os.unlink(file)
 
 
 def make_private(path: str) -> None:

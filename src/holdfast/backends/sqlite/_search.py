@@ -96,7 +96,7 @@ def read_outdated(db: apsw.Connection, query: Outdated) -> Page[Stale]:
         complete = position(db, query.form)
         after = complete if query.after is None else query.after
         last = _last_change(db)
-        if after >= last and not _is_filling(db):
+        if after >= last and not (last and _is_filling(db)):
             return Page(())
         limit = LATEST if query.limit is None else query.limit
         about = {"form": query.form, "without": query.without, "limit": limit}

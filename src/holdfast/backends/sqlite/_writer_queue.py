@@ -19,6 +19,9 @@ if sys.platform != "win32":
     import fcntl
 
 LOOK_SECONDS = 0.01
+# Where a lock file says until when its holder expects to write, as microseconds.
+NOTICE, DIGITS = 8, 20
+LONGEST_NOTICE = 600.0
 
 
 class WriterQueue:
@@ -67,6 +70,10 @@ class WriterQueue:
                 os.unlink(self._file.path)
             self._file.close()
 
+    def announce(self, seconds: float) -> None:
+        """Ask other processes to wait for so long; only with the lock held."""
+        self._file.announce(seconds)
+
     def abandon(self) -> None:
         """Close the file only: a forked child would share the lock of its parent."""
         self._file.close()
@@ -111,10 +118,25 @@ class LockFile:
                 " retry, or raise busy_timeout"
             )
 
+    def announce(self, seconds: float) -> None:
+        """Tell the processes that wait how long the holder expects to write."""
+        # By the clock of the wall: a notice must not outlive a restart of the machine.
+        until = int((time.time() + seconds) * 1_000_000)
+        if self.descriptor >= 0 and sys.platform != "win32":
+            with contextlib.suppress(OSError):  # they wait less long then
+                os.pwrite(self.descriptor, b"%0*d" % (DIGITS, until), NOTICE)
+
     def unlock(self) -> None:
         """Give the lock back; this is allowed without having it."""
         if self.descriptor >= 0 and sys.platform != "win32":
             fcntl.flock(self.descriptor, fcntl.LOCK_UN)
+
+
+def announced(file: int) -> float:
+    """For how many seconds the holder of a lock file still expects to write."""
+    notice = b"" if sys.platform == "win32" else os.pread(file, DIGITS, NOTICE)
+    left = int(notice) / 1_000_000 - time.time() if notice.isdigit() else 0.0
+    return min(left, LONGEST_NOTICE)
 
 
 def _lock(file: int) -> None:
@@ -155,6 +177,8 @@ class _Waiter(threading.Thread):
         try:
             self.start()
             granted = self._granted.wait(timeout)
+            while not granted and (longer := announced(self._owner)) > 0:
+                granted = self._granted.wait(longer)
         finally:
             # Also when interrupted, even while the thread starts. Else it would get
             # the lock later and never give it back.

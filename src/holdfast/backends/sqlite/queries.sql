@@ -23,7 +23,7 @@ select max(
 
 -- name: move_known_head
 -- The thread of a save is most often the one that its parent was saved in. `returning`
--- and the look-up by name take as long as the rest of the statement.
+-- and the look-up by name take a tenth of the time of a save's statements.
 update thread set head = ?, changed = ?, updated_at = ?
 where number = ? and family = ? and head = ? and name = ? and deleted_at is null
 
