@@ -19,6 +19,7 @@ from benchmarks.directory import directory
 from benchmarks.disk import disk, drawn
 from benchmarks.effects import effects
 from benchmarks.environment import environment
+from benchmarks.keys import keys
 from benchmarks.langgraph_savers import langgraph
 from benchmarks.lineage import fork, history
 from benchmarks.measure import Bench, bench
@@ -46,6 +47,7 @@ BENCHMARKS: dict[str, Callable[[Bench], None]] = {
     "history": history,
     "effects": effects,
     "telemetry": telemetry,
+    "keys": keys,
     "savers": savers,
     "processes": processes,
     "disk": disk,

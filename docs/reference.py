@@ -31,6 +31,7 @@ MODULES = (
     "strategy",
     "diff",
     "tools",
+    "keys",
     "telemetry",
     "testing",
     "faults",

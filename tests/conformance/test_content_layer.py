@@ -128,9 +128,9 @@ class Recording(Layer):
         self.calls.append(query)
         return await super().scan(query)
 
-    async def setting(self, name, value=None):
+    async def setting(self, name, value=None, *, replace=False):
         self.calls.append((name, value))
-        return await super().setting(name, value)
+        return await super().setting(name, value, replace=replace)
 
 
 def test_settings_and_texts_for_the_index_go_down_encoded(tmp_path, monkeypatch):

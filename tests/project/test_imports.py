@@ -27,7 +27,7 @@ LAYERS = (
     {"_engine.recorder", "_engine.search"},
     {"_engine.upkeep"},
     {"_api"},
-    {"backends", "importers", "telemetry", "testing", "views"},
+    {"backends", "importers", "keys", "telemetry", "testing", "views"},
     {"faults", "tools", "adapters"},
     {"mcp", "bench"},
     {"cli"},
@@ -219,6 +219,7 @@ def test_importing_holdfast_loads_nothing_that_is_not_needed_yet():
         "click",
         "rich",
         "opentelemetry",
+        "cryptography",
     ]
     program = (
         "import sys, holdfast; print([m for m in sys.argv[1:] if m in sys.modules])"

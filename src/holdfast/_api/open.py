@@ -6,11 +6,17 @@ import os
 from collections.abc import Callable, Generator
 from typing import Any, Unpack
 
-from holdfast._api.options import OpenOptions, open_context, open_damaged
+from holdfast._api.options import (
+    OpenOptions,
+    make_ready,
+    open_context,
+    open_damaged,
+)
 from holdfast._api.store import AsyncStore, Store
 from holdfast._engine.context import Context
 from holdfast._engine.upkeep.salvage import Salvaged
 from holdfast._port import run
+from holdfast._values.caller_key import CallerKey
 
 
 def open(url: str | os.PathLike[str], **options: Unpack[OpenOptions]) -> Store:  # noqa: A001
@@ -33,39 +39,49 @@ def open(url: str | os.PathLike[str], **options: Unpack[OpenOptions]) -> Store: 
     - ``telemetry``: whether operations make spans and metrics of OpenTelemetry (extra
       ``otel``), or a `holdfast.telemetry.Telemetry` with providers for them. By default
       they do if the program has set a provider of tracers.
+    - ``key``: encrypts everything (extra ``keys``). 32 bytes, a passphrase, the path
+      of a key file as a `pathlib.Path`, or an object with ``wrap`` and ``unwrap``, such
+      as a KMS. A store is encrypted from its beginning on or not at all.
+    - ``seal``: what `Store.seal` gave. All records are read first; a store that no
+      longer holds what was sealed is `Corrupt`.
     - ``clock`` gives microseconds UTC, ``new_id`` ids of checkpoints.
     - ``schema``: where the tables are in PostgreSQL, ``"holdfast"``; ``pool``: the
       least and the most connections, ``(1, 10)``; ``partitions``: into how many parts
       new tables are divided; ``pgbouncer=True``: a PgBouncer shares connections by
       transaction (without the option it is detected).
     """
-    return _ready(open_context(url, options))
+    return _ready(open_context(url, options), options.get("seal"))
 
 
 def open_async(url: str | os.PathLike[str], **options: Unpack[OpenOptions]) -> Opening:
     """As `open`, for ``async with`` or ``await``; gives an `AsyncStore`."""
-    return Opening(lambda: open_context(url, options, native=True))
+    seal = options.get("seal")
+    return Opening(lambda: open_context(url, options, native=True), seal)
 
 
-def salvage(url: str | os.PathLike[str], to: str) -> Salvaged:
+def salvage(
+    url: str | os.PathLike[str], to: str, *, key: CallerKey | None = None
+) -> Salvaged:
     """Copy everything that can still be read of a store into a new one.
 
-    As `Store.salvage`, and also for a file that is too damaged to be opened.
+    As `Store.salvage`, and also for a file that is too damaged to be opened. The copy
+    of an encrypted store has the same ``key``.
     """
-    with _ready(open_damaged(url)) as store:
+    with _ready(open_damaged(url, key)) as store:
         return store.salvage(to)
 
 
-def _ready(context: Context) -> Store:
-    run(context.backend.ready())
+def _ready(context: Context, seal: str | None = None) -> Store:
+    run(make_ready(context, seal))
     return Store(context)
 
 
 class Opening:
     """An `AsyncStore` that is not open yet; opening it is done in a thread."""
 
-    def __init__(self, make: Callable[[], Context]) -> None:
+    def __init__(self, make: Callable[[], Context], seal: str | None = None) -> None:
         self._make = make
+        self._seal = seal
         self._store: AsyncStore | None = None
 
     def __await__(self) -> Generator[Any, None, AsyncStore]:
@@ -84,7 +100,7 @@ class Opening:
 
         context = await asyncio.to_thread(self._make)
         if context.backend.blocking:
-            await asyncio.to_thread(run, context.backend.ready())
+            await asyncio.to_thread(run, make_ready(context, self._seal))
         else:
-            await context.backend.ready()
+            await make_ready(context, self._seal)
         return AsyncStore(context)

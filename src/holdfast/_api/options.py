@@ -10,15 +10,23 @@ from typing import Any, Literal, TypedDict, cast
 from msgspec.structs import replace
 
 from holdfast._api.address import open_backend, open_damaged_backend, store_address
-from holdfast._api.plugins import Telemetry, find_telemetry
+from holdfast._api.plugins import Telemetry, find_encryption, find_telemetry
 from holdfast._engine.cache import Cache
 from holdfast._engine.context import Context
 from holdfast._engine.packing.layer import Packing
 from holdfast._engine.upkeep.prune import Housekeeping
-from holdfast._port import Backend
+from holdfast._engine.upkeep.seal import check_seal
+from holdfast._port import KEYS, Backend, run
+from holdfast._values.caller_key import CallerKey, checked_key
 from holdfast._values.clock import now, uuid7
 from holdfast._values.reference import checked_id
-from holdfast.errors import Conflict, Corrupt, FormatMismatch, Unstorable
+from holdfast.errors import (
+    Conflict,
+    Corrupt,
+    FormatMismatch,
+    Unstorable,
+    Unsupported,
+)
 from holdfast.retention import Retention
 
 CACHE_SIZE = 64 << 20
@@ -44,6 +52,8 @@ class OpenOptions(TypedDict, total=False):
     partitions: int
     pgbouncer: bool
     telemetry: bool | Telemetry | None
+    key: CallerKey | None
+    seal: str | None
 
 
 def open_context(
@@ -72,6 +82,10 @@ def open_context(
 
 def context_over(backend: Backend, options: OpenOptions) -> Context:
     """The context of the operations, over an open backend."""
+    key, keys = options.get("key"), None
+    if key is not None:
+        read_only = options.get("read_only", False)
+        backend = keys = find_encryption()(backend, key, read_only=read_only)
     policy = options.get("retention")
     every = options.get("prune_every", timedelta(hours=1))
     return Context(
@@ -82,7 +96,37 @@ def context_over(backend: Backend, options: OpenOptions) -> Context:
         after_save=Housekeeping(policy, every // timedelta(microseconds=1))
         if policy
         else None,
+        keys=keys,
     )
+
+
+async def make_ready(context: Context, seal: str | None = None) -> None:
+    """Prepare the backend; refuse a store that needs a key, or is older than a seal."""
+    try:
+        await context.backend.ready()
+        await _check_keys(context)
+        if seal is not None:
+            await check_seal(context, seal)
+    except BaseException:
+        await context.backend.close()
+        raise
+
+
+async def _check_keys(context: Context) -> None:
+    if context.keys is None and await _has_keys(context.backend):
+        text = (
+            "the store is encrypted; open it with its key: open(..., key=...), or for"
+            " the command line HOLDFAST_KEY_FILE or HOLDFAST_PASSPHRASE"
+        )
+        raise Unsupported(text, code="key_needed")
+
+
+async def _has_keys(backend: Backend) -> bool:
+    try:
+        return await backend.setting(KEYS) is not None
+    except Corrupt:
+        # What can be read must stay readable; `verify` tells what is damaged.
+        return False
 
 
 def over(context: Context, connection: object) -> Context:
@@ -98,24 +142,26 @@ def over(context: Context, connection: object) -> Context:
     )
 
 
-def open_new(path: str) -> Context:
-    """Open a store that must not exist yet."""
+def open_new(path: str, like: Context) -> Context:
+    """Open a store that must not exist yet, encrypted if the other one is."""
     # A link that leads nowhere is in the way as well: nothing is written through it.
     if os.path.lexists(path.removeprefix("dir:")):
         text = f"{path} exists; choose the name of a new file"
         raise Conflict(text, code="file_exists")
-    return open_context(path, {})
+    context = open_context(path, {"key": like.keys.key if like.keys else None})
+    run(make_ready(context))
+    return context
 
 
-def open_damaged(url: str | os.PathLike[str]) -> Context:
+def open_damaged(url: str | os.PathLike[str], key: CallerKey | None = None) -> Context:
     """Open a store for salvage, also one that is too damaged for `open_context`."""
     try:
-        return open_context(url, {"read_only": True, "accept_loss": True})
+        return open_context(url, {"read_only": True, "accept_loss": True, "key": key})
     except (Corrupt, FormatMismatch):
         backend = open_damaged_backend(url)
         if backend is None:
             raise
-        return context_over(backend, {})
+        return context_over(backend, {"read_only": True, "key": key})
 
 
 def _check(options: OpenOptions) -> None:
@@ -126,6 +172,10 @@ def _check(options: OpenOptions) -> None:
         makes_sense, meaning = _MEANINGS[name]
         if not makes_sense(value):
             raise Unstorable(name, f"must be {meaning}, not {value!r}")
+    key = options.get("key")
+    if key is not None:
+        checked_key(key)
+        find_encryption()
 
 
 def _is_pool(value: Any) -> bool:
@@ -161,6 +211,8 @@ _MEANINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda v: v is None or isinstance(v, bool | Telemetry),
         "True, False or a Telemetry",
     ),
+    "key": (lambda _: True, "a key"),  # checked apart: the error must not show it
+    "seal": (lambda v: v is None or isinstance(v, str), "the text of a seal"),
     "clock": (callable, "callable"),
     "new_id": (callable, "callable"),
 }

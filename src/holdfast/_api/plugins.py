@@ -16,7 +16,7 @@ import msgspec
 
 from holdfast._api.keywords import ImportOptions
 from holdfast._engine.context import Context, Observer
-from holdfast._port import Backend
+from holdfast._port import Backend, Encrypted
 from holdfast._values.keywords import refuse_unknown
 from holdfast._values.records import Progress
 from holdfast.errors import Unsupported
@@ -38,6 +38,8 @@ _DAMAGED_SQLITE = "holdfast.backends.sqlite._damaged_file:find_wreck"
 _PAGE_CHECKSUMS = "holdfast.backends.sqlite._connection:page_checksums"
 _IMPORT = "holdfast.importers:import_into"
 _TELEMETRY = "holdfast.telemetry._telemetry"
+_KEYS = "holdfast.keys"
+_ENCRYPTION = "holdfast.keys._layer"
 _LANGGRAPH_IMPORT = "holdfast.adapters.langgraph._import:import_into"
 
 
@@ -73,6 +75,18 @@ def find_telemetry(choice: bool | Telemetry | None) -> Telemetry | None:
     module = import_extra(_TELEMETRY, "telemetry", "otel")
     telemetry: Telemetry = module.default()
     return telemetry
+
+
+def find_encryption() -> Callable[..., Encrypted]:
+    """The layer that encrypts; `Unsupported` if its extra is missing."""
+    layer: Callable[..., Encrypted]
+    layer = import_extra(_ENCRYPTION, "a key", "keys").EncryptionLayer
+    return layer
+
+
+def write_key_file(path: str) -> None:
+    """Make a file with a new key."""
+    import_extra(_KEYS, "a key", "keys").write_key_file(path)
 
 
 def _has_tracer_provider() -> bool:

@@ -30,7 +30,15 @@ from holdfast._engine.search import index
 from holdfast._engine.search import query as search
 from holdfast._engine.search.query import Match
 from holdfast._engine.threads import listing, load, removal
-from holdfast._engine.upkeep import copy, prune, salvage, sizes, statistics, verify
+from holdfast._engine.upkeep import (
+    copy,
+    prune,
+    salvage,
+    seal,
+    sizes,
+    statistics,
+    verify,
+)
 from holdfast._engine.upkeep.copy import Copied
 from holdfast._engine.upkeep.salvage import Salvaged
 from holdfast._engine.upkeep.scope import PruneScope
@@ -38,6 +46,7 @@ from holdfast._engine.upkeep.sizes import Heavy
 from holdfast._engine.upkeep.statistics import Statistics
 from holdfast._engine.upkeep.verify import Verification
 from holdfast._port import Pruned
+from holdfast._values.caller_key import CallerKey, checked_key, not_encrypted
 from holdfast._values.records import (
     Change,
     Checkpoint,
@@ -58,6 +67,13 @@ T = TypeVar("T")
 async def backup(context: Context, to: str) -> None:
     """Copy the store into a new file."""
     await context.backend.backup(to)
+
+
+async def rotate_key(context: Context, key: CallerKey) -> None:
+    """Wrap the store's key with another key of the caller."""
+    if context.keys is None:
+        raise not_encrypted()
+    await context.keys.rotate(checked_key(key))
 
 
 class Store:
@@ -237,18 +253,40 @@ class Store:
         return self.runner.run(sizes.heaviest, limit)
 
     def verify(
-        self, *, quick: bool = False, progress: Progress | None = None
+        self,
+        *,
+        quick: bool = False,
+        seal: str | None = None,
+        progress: Progress | None = None,
     ) -> Verification:
         """Check every checksum, digest and reference in the store.
 
-        With ``quick``, only the checks of the storage technology itself.
+        With ``quick``, only the checks of the storage technology itself. With a
+        ``seal``, also whether the store still holds what it held when `seal` made it.
         ``progress`` is called with how many checkpoints are done, of how many.
         """
-        return self.runner.run(verify.verify, quick=quick, progress=progress)
+        return self.runner.run(verify.verify, quick=quick, seal=seal, progress=progress)
+
+    def seal(self) -> str:
+        """A text to keep elsewhere, with which `verify` recognises an older store.
+
+        It stays valid while others go on saving. Make a new one after deleting or
+        pruning: what was sealed and is gone counts as a problem.
+        """
+        return self.runner.run(seal.seal)
+
+    def rotate_key(self, key: CallerKey) -> None:
+        """Let another key open an encrypted store from now on, and the old one no more.
+
+        It takes one transaction, however large the store is: only the store's own key
+        is wrapped anew. A copy of the store from before still opens with the old key.
+        """
+        self.runner.run(rotate_key, key)
 
     def salvage(self, to: str) -> Salvaged:
         """Copy everything that can still be read into a new store."""
-        return self.runner.run(salvage.salvage, lambda: open_new(to))
+        like = self.runner.context
+        return self.runner.run(salvage.salvage, lambda: open_new(to, like))
 
     def import_from(
         self, path: str | os.PathLike[str], **options: Unpack[ImportOptions]
@@ -446,12 +484,25 @@ class AsyncStore:
         return await self.runner.run(sizes.heaviest, limit)
 
     async def verify(
-        self, *, quick: bool = False, progress: Progress | None = None
+        self,
+        *,
+        quick: bool = False,
+        seal: str | None = None,
+        progress: Progress | None = None,
     ) -> Verification:
-        return await self.runner.run(verify.verify, quick=quick, progress=progress)
+        return await self.runner.run(
+            verify.verify, quick=quick, seal=seal, progress=progress
+        )
+
+    async def seal(self) -> str:
+        return await self.runner.run(seal.seal)
+
+    async def rotate_key(self, key: CallerKey) -> None:
+        await self.runner.run(rotate_key, key)
 
     async def salvage(self, to: str) -> Salvaged:
-        return await self.runner.run(salvage.salvage, lambda: open_new(to))
+        like = self.runner.context
+        return await self.runner.run(salvage.salvage, lambda: open_new(to, like))
 
     async def import_from(
         self, path: str | os.PathLike[str], **options: Unpack[ImportOptions]

@@ -9,7 +9,7 @@ from typing import Protocol, Self
 import msgspec
 
 from holdfast._engine.cache import Cache, OpenedCheckpoint
-from holdfast._port import Backend, ThreadKey
+from holdfast._port import Backend, Encrypted, ThreadKey
 from holdfast._values.records import Checkpoint, ThreadRecord
 from holdfast._values.rope import Body, Rope, read_body
 from holdfast.errors import NotFound
@@ -20,7 +20,8 @@ class Context(msgspec.Struct, frozen=True):
 
     ``after_save`` is called after each committed save; it applies the retention.
     ``observer`` watches the operations of the store. ``traceparent`` is the trace of
-    which an operation is part; the checkpoints that it saves keep it.
+    which an operation is part; the checkpoints that it saves keep it. ``keys`` is the
+    layer that encrypts, if one does.
     """
 
     backend: Backend
@@ -30,6 +31,7 @@ class Context(msgspec.Struct, frozen=True):
     after_save: Callable[[Context], Awaitable[None]] | None = None
     observer: Observer | None = None
     traceparent: str | None = None
+    keys: Encrypted | None = None
 
     async def find_thread(self, name: str) -> ThreadRecord | None:
         """A thread that is not deleted, ``None`` if there is none."""

@@ -1,8 +1,10 @@
 """The port: what the engine asks of a storage technology, as values and verbs."""
 
 from holdfast._port.backend import (
+    KEYS,
     Backend,
     BlockingBackend,
+    Encrypted,
     Facts,
     HeadId,
     Inspection,
@@ -81,6 +83,7 @@ from holdfast._port.writes import (
 )
 
 __all__ = [
+    "KEYS",
     "NEW_THREAD",
     "Admission",
     "Adoption",
@@ -92,6 +95,7 @@ __all__ = [
     "CheckpointEntries",
     "CheckpointKey",
     "Details",
+    "Encrypted",
     "Entries",
     "Facts",
     "FamilyEntries",

@@ -18,6 +18,7 @@ from holdfast._port.plans import Admission, Adoption, IndexBatch, Prune, Pruned
 from holdfast._port.queries import Query
 from holdfast._port.reads import Key
 from holdfast._port.writes import Outcome, Receipt, Write
+from holdfast._values.caller_key import CallerKey
 from holdfast._values.records import (
     Change,
     Checkpoint,
@@ -30,6 +31,9 @@ from holdfast._values.records import (
 )
 
 R = TypeVar("R")
+
+# The setting of an encrypted store; no other store has it.
+KEYS = "keys"
 
 
 class Facts(msgspec.Struct, frozen=True):
@@ -220,8 +224,13 @@ class Backend(Protocol):
         """The changes after a number, in commit order; waits while there are none."""
         ...
 
-    async def setting(self, name: str, value: bytes | None = None) -> bytes | None:
-        """A fact about the whole store; ``value`` is stored if there is none yet."""
+    async def setting(
+        self, name: str, value: bytes | None = None, *, replace: bool = False
+    ) -> bytes | None:
+        """A fact about the whole store; ``value`` is stored if there is none yet.
+
+        With ``replace`` it is stored in any case.
+        """
         ...
 
     async def index(self, batch: IndexBatch) -> None:
@@ -282,6 +291,25 @@ class Backend(Protocol):
 
     async def close(self) -> None:
         """Release everything; a second call does nothing."""
+        ...
+
+
+class Encrypted(Backend, Protocol):
+    """A backend whose records are encrypted with keys of its caller."""
+
+    key: CallerKey
+
+    @property
+    def seal_key(self) -> bytes:
+        """The key for authenticating what is said about the whole store."""
+        ...
+
+    async def rotate(self, key: CallerKey) -> None:
+        """Let another key of the caller open the store, and the one before no more."""
+        ...
+
+    async def destroy(self, owner: str | None) -> None:
+        """Make all that this store holds of an owner unreadable."""
         ...
 
 

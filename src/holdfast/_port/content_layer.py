@@ -138,10 +138,12 @@ class ContentLayer(Layer):
         )
         await self.backend.index(replace(batch, threads=encoded))
 
-    async def setting(self, name: str, value: bytes | None = None) -> bytes | None:
+    async def setting(
+        self, name: str, value: bytes | None = None, *, replace: bool = False
+    ) -> bytes | None:
         place = ("setting", name)
         encoded = value if value is None else self._encode(value, place)
-        found = await self.backend.setting(name, encoded)
+        found = await self.backend.setting(name, encoded, replace=replace)
         return found if found is None else self._decode(found, place)
 
     # --- reading ----------------------------------------------------------------------

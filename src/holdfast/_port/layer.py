@@ -98,8 +98,10 @@ class Layer:
     async def changes(self, after: int, limit: int, timeout: float) -> Page[Change]:
         return await self.backend.changes(after, limit, timeout)
 
-    async def setting(self, name: str, value: bytes | None = None) -> bytes | None:
-        return await self.backend.setting(name, value)
+    async def setting(
+        self, name: str, value: bytes | None = None, *, replace: bool = False
+    ) -> bytes | None:
+        return await self.backend.setting(name, value, replace=replace)
 
     async def index(self, batch: IndexBatch) -> None:
         await self.backend.index(batch)

@@ -114,10 +114,13 @@ class Adoption(msgspec.Struct, frozen=True, kw_only=True):
     They may come in several parts, the threads with their entries and moves last: a
     family is there once its threads are. With ``anew`` everything is removed first that
     an interrupted copy left of the family. ``known`` are the sequence numbers, by their
-    ids, of checkpoints that others refer to and that come in another part.
+    ids, of checkpoints that others refer to and that come in another part. A part
+    without threads has the ``owner`` that `family_owner` gives; backends need not store
+    it.
     """
 
     family: int
+    owner: str | None = None
     anew: bool = False
     threads: tuple[ThreadRecord, ...] = ()
     checkpoints: tuple[Checkpoint, ...] = ()
@@ -147,6 +150,12 @@ class Adoption(msgspec.Struct, frozen=True, kw_only=True):
             entries=tuple(replace(e, seq=seq(e.seq)) for e in self.entries),
             moves=tuple(replace(m, seq=seq(m.seq)) for m in self.moves),
         )
+
+
+def family_owner(threads: Iterable[ThreadRecord]) -> str | None:
+    """The owner of all threads of a family, ``None`` if there are several or none."""
+    owners = {thread.owner for thread in threads if thread.deleted_at is None}
+    return owners.pop() if len(owners) == 1 else None
 
 
 def _moved(checkpoint: Checkpoint, seq: Renumber, number: Renumber) -> Checkpoint:

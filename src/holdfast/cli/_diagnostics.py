@@ -34,6 +34,7 @@ NETWORK = frozenset({
 VOLATILE = frozenset({"ramfs", "tmpfs"})
 EXTRAS = {
     "zstd": "zstandard",
+    "keys": "cryptography",
     "cli": "rich",
     "postgres": "psycopg",
     "mcp": "mcp",

@@ -17,8 +17,8 @@ SECTIONS = {
     ),
     "Change": ("fork", "rewind", "restore", "undo", "redo", "tag", "label"),
     "Keep": (
-        "stats", "verify", "salvage", "prune", "compact", "backup", "export", "import",
-        "doctor", "bench",
+        "stats", "verify", "salvage", "seal", "key", "prune", "compact", "backup",
+        "export", "import", "doctor", "bench",
     ),
     "Connect": ("mcp", "completion"),
 }  # fmt: skip

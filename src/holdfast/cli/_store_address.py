@@ -7,6 +7,7 @@ import re
 
 import holdfast
 from holdfast._api.store import Store
+from holdfast.cli._given_key import given_key
 from holdfast.cli._shared_options import SharedOptions
 from holdfast.errors import NotFound, Unsupported
 
@@ -57,6 +58,7 @@ def open_store(
         read_only=not write,
         busy_timeout=options.wait,
         accept_loss=accept_loss,
+        key=given_key(),
     )
 
 

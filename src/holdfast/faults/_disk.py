@@ -10,9 +10,9 @@ from typing import Any, Unpack
 
 import apsw
 
-from holdfast._api.options import OpenOptions, context_over
+from holdfast._api.options import OpenOptions, context_over, make_ready
 from holdfast._api.store import Store
-from holdfast._port import Backend
+from holdfast._port import Backend, run
 from holdfast.backends.directory import Files, open_directory
 from holdfast.backends.sqlite import SqliteBackend, page_checksums
 from holdfast.faults._fault import CHANGES, Call, Fault
@@ -67,7 +67,10 @@ class FaultyDisk:
         It is a file, or with ``dir:`` in front of its path a folder.
         """
         backend = self._backend(path, options)
-        return Store(context_over(backend, options))
+        context = context_over(backend, options)
+        if context.keys is not None:
+            run(make_ready(context))
+        return Store(context)
 
     def _backend(self, path: str, options: OpenOptions) -> Backend:
         if path.startswith(FOLDER):

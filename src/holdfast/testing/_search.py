@@ -136,7 +136,7 @@ class SearchTests(SearchCases):
         assert self.found("replaced \ufffd") == [("c", 4)]
 
     def test_long_queries_and_long_messages_are_found(self) -> None:
-        text = PADDING * 8
+        text = PADDING * 3
         self.talk("c", text, text + "needle" + text, text)
 
         assert self.found("needle") == [("c", 1)]

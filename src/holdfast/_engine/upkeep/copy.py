@@ -15,6 +15,7 @@ from holdfast._engine.upkeep.family_records import (
     thread_portions,
 )
 from holdfast._port import Adoption, FamilyThreads, Inspection
+from holdfast._port.plans import family_owner
 from holdfast._port.removal import merged
 from holdfast._values.records import Progress, ThreadRecord
 from holdfast._values.runs import divided
@@ -145,7 +146,12 @@ class _StoreCopy:
                 return None
             # What an interrupted copy left may belong to checkpoints that are gone.
             anew = not copied
-            part = Adoption(family=family.family, anew=anew, segments=tuple(stored))
+            part = Adoption(
+                family=family.family,
+                owner=family_owner(family.threads),
+                anew=anew,
+                segments=tuple(stored),
+            )
             await self.target.backend.adopt(part)
             copied += len(stored)
         return copied

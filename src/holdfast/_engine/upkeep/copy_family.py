@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from holdfast._engine.context import Context
 from holdfast._engine.upkeep.family_records import families_of, refuse_damaged
 from holdfast._port import Adoption, Inspection, Place
+from holdfast._port.plans import family_owner
 from holdfast._port.removal import merged, subtract
 from holdfast._values.records import Checkpoint, Run
 from holdfast._values.runs import divided
@@ -57,6 +58,7 @@ class FamilyCopy:
     ) -> None:
         self._source, self._target = source, target
         self._inspection, self._family = inspection, family
+        self._owner: str | None = None
         self._copied: list[Run] = []
         self._segments = self._checkpoints = 0
 
@@ -78,6 +80,7 @@ class FamilyCopy:
         if not rescued.threads:
             return Taken()
         [found] = families_of(rescued)
+        self._owner = family_owner(found.threads)
         last = max(thread.changed for thread in found.threads)
         total = await self._inspection.count_saved(self._family, last)
         is_whole = await self._copy_all(last)
@@ -99,7 +102,7 @@ class FamilyCopy:
         return True
 
     async def _adopt(self, part: Adoption) -> None:
-        await self._target.backend.adopt(part)
+        await self._target.backend.adopt(replace(part, owner=self._owner))
 
     async def _portions(self, last: int) -> AsyncIterator[list[Checkpoint]]:
         after: Place | None = Place(self._family)

@@ -16,6 +16,7 @@ from typing import TypeAlias, TypeVar
 import msgspec
 
 from holdfast._engine.context import Context
+from holdfast._engine.upkeep.seal import broken
 from holdfast._port import Inspection, Place, Portion
 from holdfast._port.removal import merged, subtract
 from holdfast._values.digests import Digests
@@ -59,13 +60,20 @@ class Verification(msgspec.Struct, frozen=True):
 
 
 async def verify(
-    context: Context, *, quick: bool = False, progress: Progress | None = None
+    context: Context,
+    *,
+    quick: bool = False,
+    seal: str | None = None,
+    progress: Progress | None = None,
 ) -> Verification:
     """Check storage, checksums, digests and references of the whole store.
 
-    With ``quick`` only what the backend checks in its own files.
+    With ``quick`` only what the backend checks in its own files. With a ``seal`` also
+    whether the store still holds what it held then.
     """
     stored = await context.backend.check()
+    if seal is not None:
+        stored += await broken(context, seal)
     if quick and stored:
         return Verification(0, 0, 0, tuple(map(Problem, stored)))
     if quick:

@@ -202,6 +202,10 @@ select value from hf.setting where name = :name
 -- name: insert_setting
 insert into hf.setting (name, value) values (:name, :value) on conflict (name) do nothing
 
+-- name: replace_setting
+insert into hf.setting (name, value) values (:name, :value)
+on conflict (name) do update set value = excluded.value
+
 -- name: families_end
 select family from hf.thread where family > :after order by family limit 1 offset :limit - 1
 

@@ -279,10 +279,12 @@ class DirectoryBackend:
 
     # --- lifecycle --------------------------------------------------------------------
 
-    async def setting(self, name: str, value: bytes | None = None) -> bytes | None:
+    async def setting(
+        self, name: str, value: bytes | None = None, *, replace: bool = False
+    ) -> bytes | None:
         if value is not None:
             self._look(_scope.family(0))
-            await self._retry(lambda: self._sql.setting(name, value))
+            await self._retry(lambda: self._sql.setting(name, value, replace=replace))
         return await self._answer(_scope.family(0), lambda sql: sql.setting(name))
 
     async def facts(self) -> Facts:

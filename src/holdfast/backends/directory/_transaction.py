@@ -29,7 +29,8 @@ from holdfast.backends.directory._folder import (
 )
 from holdfast.backends.directory._line_parts import RowReader, whole_family
 from holdfast.backends.directory._lines import LineContent, LineEncoder
-from holdfast.backends.directory._names import file_name
+from holdfast.backends.directory._names import STORE, file_name
+from holdfast.backends.directory._open import FORMAT
 from holdfast.backends.sqlite import transaction
 from holdfast.errors import Corrupt
 
@@ -159,7 +160,7 @@ class _FilePlan:
         self.is_empty = not touched and not whole
         self._refuse_damaged(whole | {t.family for t in touched})
         for family in sorted(whole):
-            self._write_whole(family)
+            self._write_whole(family) if family else self._write_settings()
         lines = list(_lines(self._db, (t for t in touched if t.family not in whole)))
         lines.sort(key=lambda part: part.family)
         for family, parts in groupby(lines, key=lambda part: part.family):
@@ -218,6 +219,13 @@ class _FilePlan:
         self._create(name, family, chain([first], parts))
         if file is not None and file.name != name:
             self._changes.remove(file.name)
+
+    def _write_settings(self) -> None:
+        """Write the file of the store again: nothing is left of what was replaced."""
+        source = RowReader(self._db)
+        names = [name for (name,) in rows(self._db, "setting_names")]
+        settings = {name: source.setting(name) for name in names}
+        self._create(STORE, 0, [LineContent(format=FORMAT, settings=settings)])
 
     def _drop_file(self, family: int, file: IndexedFile | None) -> None:
         rows(self._db, "drop_members", family=family)

@@ -127,6 +127,10 @@ create temp trigger setting_made after insert on main.setting begin
     insert into touched (what, key, family, how) values ('setting', new.name, 0, 'made');
 end;
 
+create temp trigger setting_changed after update on main.setting begin
+    insert into touched (what, key, family, how) values ('setting', new.name, 0, 'gone');
+end;
+
 -- name: forget_touched
 delete from touched
 
@@ -204,6 +208,10 @@ select seq, thread, kind, source, target, moved_at from move where seq = :key
 
 -- name: setting_value
 select value from setting where name = :key
+
+-- name: setting_names
+-- All but the one that SQLite's own files have.
+select name from setting where name <> 'page checksums' order by name
 
 -- name: threads_of_family
 select number from thread where family = :family order by number

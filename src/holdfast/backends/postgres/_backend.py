@@ -261,13 +261,16 @@ class PostgresBackend:
 
     # --- lifecycle --------------------------------------------------------------------
 
-    async def setting(self, name: str, value: bytes | None = None) -> bytes | None:
+    async def setting(
+        self, name: str, value: bytes | None = None, *, replace: bool = False
+    ) -> bytes | None:
         if value is not None:
             self._check_writable()
 
         async def settle(db: Statements) -> bytes | None:
             if value is not None:
-                await db.rows("insert_setting", name=name, value=value)
+                store = "replace_setting" if replace else "insert_setting"
+                await db.rows(store, name=name, value=value)
             found = await db.row("setting", name=name)
             return found[0] if found else None
 

@@ -260,9 +260,12 @@ class SqliteBackend:
 
     # --- lifecycle --------------------------------------------------------------------
 
-    async def setting(self, name: str, value: bytes | None = None) -> bytes | None:
+    async def setting(
+        self, name: str, value: bytes | None = None, *, replace: bool = False
+    ) -> bytes | None:
         if value is not None:
-            self._change(lambda db: rows(db, "insert_setting", name=name, value=value))
+            store = "replace_setting" if replace else "insert_setting"
+            self._change(lambda db: rows(db, store, name=name, value=value))
         found = self._read(lambda db: rows(db, "setting", name=name))
         return found[0][0] if found else None
 

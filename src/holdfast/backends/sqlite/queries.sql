@@ -528,6 +528,11 @@ insert into setting (name, value, checksum)
 values (:name, :value, row_checksum(:name, :value))
 on conflict (name) do nothing
 
+-- name: replace_setting
+insert into setting (name, value, checksum)
+values (:name, :value, row_checksum(:name, :value))
+on conflict (name) do update set value = excluded.value, checksum = excluded.checksum
+
 -- name: wrong_rows
 -- The rows that are not as they were written; those without a checksum are told apart.
 select 'thread', number, checksum is null from thread

@@ -12,6 +12,7 @@ import click
 
 import holdfast
 from holdfast.cli import _command, _status
+from holdfast.cli._given_key import given_key
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._options import flag
 from holdfast.cli._text import size
@@ -49,7 +50,7 @@ def command(cli: Invocation, *, file: str, check: bool) -> int:
 
 
 def _check(address: str) -> None:
-    with holdfast.open(address, read_only=True) as copy:
+    with holdfast.open(address, read_only=True, key=given_key()) as copy:
         found = copy.verify()
     if not found.ok:
         raise Corrupt(address, str(found.problems[0]))

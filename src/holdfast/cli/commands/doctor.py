@@ -79,6 +79,8 @@ def _opened(store: Store, *, quick: bool) -> Iterator[Diagnostic]:
     threads = counted(found.threads, "thread")
     text = f"{checkpoints} in {threads}, format {found.format}"
     yield Diagnostic("contents", "good", text)
+    encrypted = store.runner.context.keys is not None
+    yield Diagnostic("encryption", "good", "by a key" if encrypted else "none")
     heads = [thread.head.saved_at for thread in store.threads(limit=1) if thread.head]
     yield _diagnostics.clock(max(heads, default=None))
     if not quick:

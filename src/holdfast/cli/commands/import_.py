@@ -14,6 +14,7 @@ import holdfast
 from holdfast._api.store import Store
 from holdfast.archive import Imported
 from holdfast.cli import _command, _status
+from holdfast.cli._given_key import given_key
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._options import dry_run_option, option
 from holdfast.cli._text import counted
@@ -60,7 +61,8 @@ def _opened(cli: Invocation, *, dry_run: bool) -> Store:
         return cli.reading() if dry_run else cli.writing()
     if dry_run:
         return holdfast.open(":memory:")
-    return holdfast.open(cli.address, busy_timeout=cli.options.wait)
+    wait = cli.options.wait
+    return holdfast.open(cli.address, busy_timeout=wait, key=given_key())
 
 
 def _is_archive(path: str) -> bool:

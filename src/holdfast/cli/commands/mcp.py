@@ -14,6 +14,7 @@ import msgspec
 
 import holdfast
 from holdfast.cli import _command
+from holdfast.cli._given_key import given_key
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._options import flag, option
 from holdfast.errors import NotFound, Unstorable
@@ -152,7 +153,10 @@ def _opening(cli: Invocation) -> Opening:
 
         logging.basicConfig(level=logging.INFO)
     return holdfast.open_async(
-        cli.address, read_only=options.read_only, busy_timeout=options.wait
+        cli.address,
+        read_only=options.read_only,
+        busy_timeout=options.wait,
+        key=given_key(),
     )
 
 

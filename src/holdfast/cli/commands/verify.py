@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TextIO
 
+import click
 import msgspec
 
 import holdfast
 from holdfast._engine.upkeep.salvage import Salvaged
 from holdfast._engine.upkeep.verify import Problem, Verification
 from holdfast.cli import _command, _status
+from holdfast.cli._given_key import given_key
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._options import flag, option
 from holdfast.cli._salvaged import problem_lines, salvaged_lines
@@ -24,10 +27,21 @@ from holdfast.errors import Corrupt, FormatMismatch
     "FILE",
     "If something is damaged, write all that can be read to a new store FILE.",
 )
+@option(
+    "--seal",
+    "FILE",
+    "Check also that the store holds what it held when `seal` wrote FILE.",
+    type=click.File(encoding="utf-8"),
+)
 @flag("--quick", help="Check only the files, not every stored value.")
 @flag("--accept-loss", help="Go on without changes that a damaged log has lost.")
 def command(
-    cli: Invocation, *, repair: str | None, quick: bool, accept_loss: bool
+    cli: Invocation,
+    *,
+    repair: str | None,
+    seal: TextIO | None,
+    quick: bool,
+    accept_loss: bool,
 ) -> int:
     """Check every checksum, digest and reference of the store.
 
@@ -40,14 +54,15 @@ def command(
         cli.writing(accept_loss=True).close()
     try:
         with cli.reading() as store, cli.progress("Verifying") as progress:
-            found = store.verify(quick=quick, progress=progress)
+            text = None if seal is None else seal.read()
+            found = store.verify(quick=quick, seal=text, progress=progress)
     except (Corrupt, FormatMismatch) as error:
         if repair is None:
             raise
         found = Verification(0, 0, 0, (Problem(str(error)),))
     saved = None
     if repair is not None and not found.ok:
-        saved = holdfast.salvage(cli.address, repair)
+        saved = holdfast.salvage(cli.address, repair, key=given_key())
     cli.out.answer("verify/1", _document(found, saved), _lines(found, saved, repair))
     return _status.OK if found.ok else _status.DAMAGED
 

@@ -1,0 +1,165 @@
+"""A seal: what a store held at a moment, in a text that is kept elsewhere.
+
+Every record can be whole and in its place, and the store still be an older one that was
+put back. Only something outside the store can tell that.
+"""
+
+from __future__ import annotations
+
+import hmac
+from base64 import b64decode, b64encode
+from hashlib import sha256
+
+import msgspec
+
+from holdfast._engine.context import Context
+from holdfast._engine.upkeep.family_records import FamilyReader
+from holdfast._port import Adoption
+from holdfast._values.records import Checkpoint, Entry, ThreadRecord
+from holdfast.errors import Corrupt, Unstorable
+
+PREFIX = "holdfast-seal-1:"
+DIGEST, MARK = 16, 8
+
+
+class SealedFamily(msgspec.Struct, frozen=True, array_like=True):
+    """A thread and its forks as they were: all of it, and the heads by themselves.
+
+    While ``changed`` stays the same, so must the digest. After a change the heads must
+    still be there, as checkpoints of the family.
+    """
+
+    family: int
+    changed: int
+    digest: bytes
+    heads: tuple[bytes, ...]
+
+
+class _Digest:
+    """The digest of one family while its records are read."""
+
+    def __init__(self, key: bytes) -> None:
+        self._hash = hmac.new(key, digestmod="sha256")
+        self._key = key
+        self.changed = 0
+        self.names: list[str] = []
+        self.heads: list[bytes] = []
+        self.saved: set[bytes] = set()
+
+    def add_thread(self, t: ThreadRecord) -> None:
+        self.changed = max(self.changed, t.changed)
+        self.names.append(t.id)
+        if t.head is not None:
+            self.heads.append(self.mark(t.head))
+        about = (t.kind, t.owner, t.agent, t.encoded_metadata, t.forked_from)
+        self._add("thread", t.id, t.head and t.head.id, *about)
+
+    def add_checkpoint(self, c: Checkpoint) -> None:
+        self.saved.add(self.mark(c))
+        self._add("checkpoint", c.id, c.thread, c.parent, c.label, c.tags, c.sha256)
+
+    def add_entry(self, e: Entry) -> None:
+        self._add("journal", e.thread, e.checkpoint, e.key, sha256(e.data).digest())
+
+    def mark(self, c: Checkpoint) -> bytes:
+        text = c.id.encode() + c.sha256
+        return hmac.digest(self._key, text, "sha256")[:MARK]
+
+    def sealed(self, family: int) -> SealedFamily:
+        digest = self._hash.digest()[:DIGEST]
+        return SealedFamily(family, self.changed, digest, tuple(sorted(self.heads)))
+
+    def _add(self, *said: object) -> None:
+        self._hash.update(msgspec.json.encode(said) + b"\n")
+
+
+async def seal(context: Context) -> str:
+    """All that the store holds, as a text to keep elsewhere."""
+    found = await _digests(context)
+    families = [digest.sealed(family) for family, digest in sorted(found.items())]
+    content = msgspec.msgpack.encode(families)
+    return PREFIX + b64encode(_mac(context, content) + content).decode()
+
+
+async def broken(context: Context, text: str) -> list[str]:
+    """What a seal knows and the store no longer holds, or holds otherwise."""
+    families = _opened(context, text)
+    found = await _digests(context)
+    problems: list[str] = []
+    for sealed in families:
+        digest = found.get(sealed.family)
+        if digest is None:
+            problems.append(f"family {sealed.family} was sealed and is gone")
+            continue
+        why = _why(sealed, digest)
+        if why:
+            problems.append(f"thread {digest.names[0]!r} {why}")
+    return problems
+
+
+async def check_seal(context: Context, text: str) -> None:
+    """Raise `Corrupt` if the store does not hold what a seal knows."""
+    problems = await broken(context, text)
+    if problems:
+        raise Corrupt("the store", problems[0])
+
+
+def _why(sealed: SealedFamily, digest: _Digest) -> str | None:
+    if digest.changed < sealed.changed:
+        return "is older than the seal: it was put back"
+    if digest.changed == sealed.changed:
+        same = digest.sealed(sealed.family) == sealed
+        return None if same else "is not as it was sealed, and no change says why"
+    if digest.saved.issuperset(sealed.heads):
+        return None
+    return "no longer has a state that was sealed: it was put back, or pruned"
+
+
+async def _digests(context: Context) -> dict[int, _Digest]:
+    """The digests of all families with a thread that is not deleted."""
+    found: dict[int, _Digest] = {}
+    inspection = await context.backend.inspect()
+    try:
+        reader = FamilyReader(context, inspection)
+        await reader.find()
+        for batch in reader.batches():
+            for family in await reader.read(batch):
+                digest = _digest_of(family, _key(context))
+                if digest.names:
+                    found[family.family] = digest
+    finally:
+        await inspection.close()
+    return found
+
+
+def _digest_of(family: Adoption, key: bytes) -> _Digest:
+    digest = _Digest(key)
+    for thread in family.threads:
+        if thread.deleted_at is None:
+            digest.add_thread(thread)
+    for checkpoint in family.checkpoints:
+        digest.add_checkpoint(checkpoint)
+    for entry in family.entries:
+        digest.add_entry(entry)
+    return digest
+
+
+def _opened(context: Context, text: str) -> list[SealedFamily]:
+    try:
+        content = b64decode(text.strip().removeprefix(PREFIX), validate=True)
+        mac, content = content[:DIGEST], content[DIGEST:]
+        if text.startswith(PREFIX) and hmac.compare_digest(mac, _mac(context, content)):
+            return msgspec.msgpack.decode(content, type=list[SealedFamily])
+    except (ValueError, AttributeError, msgspec.DecodeError):
+        pass
+    raise Unstorable("seal", "is no seal of this store, or not all of one")
+
+
+def _mac(context: Context, content: bytes) -> bytes:
+    return hmac.digest(_key(context), b"seal\n" + content, "sha256")[:DIGEST]
+
+
+def _key(context: Context) -> bytes:
+    # Without keys a seal still tells whether the store is the one that was sealed. But
+    # whoever can write to the store can then make another seal for it.
+    return context.keys.seal_key if context.keys else b""

@@ -1,0 +1,48 @@
+"""The forms of the key with which a caller opens an encrypted store."""
+
+from __future__ import annotations
+
+import os
+from typing import Protocol, TypeAlias, cast, runtime_checkable
+
+from holdfast.errors import Unstorable, Unsupported
+
+KEY_SIZE = 32
+
+
+@runtime_checkable
+class KeyWrapper(Protocol):
+    """A key that stays where it is, such as in a KMS or a keyring."""
+
+    def wrap(self, key: bytes) -> bytes:
+        """The key of a store, encrypted."""
+        ...
+
+    def unwrap(self, wrapped: bytes) -> bytes:
+        """The inverse of `wrap`; what it raises for another's key is passed on."""
+        ...
+
+
+CallerKey: TypeAlias = bytes | str | os.PathLike[str] | KeyWrapper
+
+
+def checked_key(key: object) -> CallerKey:
+    """``key`` if it has one of the forms; the error never shows it."""
+    is_bytes = isinstance(key, bytes) and len(key) == KEY_SIZE
+    is_passphrase = isinstance(key, str) and key != ""
+    if is_bytes or is_passphrase or isinstance(key, os.PathLike | KeyWrapper):
+        return cast("CallerKey", key)
+    raise Unstorable(
+        "key",
+        "must be 32 bytes, a passphrase, the path of a key file (a pathlib.Path),"
+        " or an object with wrap and unwrap",
+    )
+
+
+def not_encrypted() -> Unsupported:
+    """A key is given for a store that has none."""
+    return Unsupported(
+        "the store is not encrypted; open it without a key, and copy_to() a new store"
+        " with one",
+        code="not_encrypted",
+    )

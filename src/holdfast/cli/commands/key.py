@@ -1,0 +1,71 @@
+"""`holdfast key`: make, check and rotate the key of an encrypted store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from holdfast._api.plugins import write_key_file
+from holdfast._values.caller_key import CallerKey
+from holdfast.cli import _command
+from holdfast.cli._given_key import FILE, PASSPHRASE
+from holdfast.cli._invocation import Invocation
+from holdfast.cli._options import flag
+
+ACTIONS = ("init", "check", "rotate")
+
+
+@_command.command("key")
+@click.argument("action", type=click.Choice(ACTIONS), metavar="ACTION")
+@click.argument("file", required=False)
+@flag("--passphrase", help="rotate: ask for a new passphrase instead of a key FILE.")
+def command(
+    cli: Invocation, *, action: str, file: str | None, passphrase: bool
+) -> None:
+    """Make, check or rotate the key of an encrypted store.
+
+    `key init FILE` makes a new FILE with a key. `key check` tells whether the key opens
+    the store. `key rotate FILE` lets the key in FILE open the store from now on, and
+    the key before no more. All commands take the key of the store from the file that
+    HOLDFAST_KEY_FILE names, or the passphrase in HOLDFAST_PASSPHRASE.
+    """
+    if action == "init":
+        _init(cli, _named(file))
+    elif action == "check":
+        _check(cli)
+    else:
+        _rotate(cli, _asked() if passphrase else Path(_named(file)))
+
+
+def _init(cli: Invocation, file: str) -> None:
+    write_key_file(file)
+    cli.out.done("key/1", {"action": "init", "file": file}, (file, "name"))
+    cli.out.note(f"{FILE}={file} names it; without a copy of it nothing can be read")
+
+
+def _check(cli: Invocation) -> None:
+    with cli.reading() as store:
+        encrypted = store.runner.context.keys is not None
+    text = "encrypted, and the key opens it" if encrypted else "not encrypted"
+    cli.out.done("key/1", {"action": "check", "encrypted": encrypted}, (text, ""))
+
+
+def _rotate(cli: Invocation, key: CallerKey) -> None:
+    with cli.writing() as store:
+        store.rotate_key(key)
+    cli.out.done("key/1", {"action": "rotate"}, ("rotated", "good"))
+    cli.out.note(f"from now on: {PASSPHRASE if isinstance(key, str) else FILE}=...")
+
+
+def _named(file: str | None) -> str:
+    if file is None:
+        raise click.UsageError("name the key FILE")
+    return file
+
+
+def _asked() -> str:
+    asked: str = click.prompt(
+        "New passphrase", hide_input=True, confirmation_prompt=True
+    )
+    return asked

@@ -1,0 +1,193 @@
+"""The store's key, wrapped by the caller's."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import unicodedata
+
+import msgspec
+from cryptography.hazmat.primitives.keywrap import (
+    InvalidUnwrap,
+    aes_key_unwrap,
+    aes_key_wrap,
+)
+
+from holdfast._values.caller_key import KEY_SIZE, CallerKey, KeyWrapper
+from holdfast.errors import Conflict, FormatMismatch, Unsupported
+from holdfast.keys._ciphers import derive
+
+FORM = 1
+# Half a second and 128 MB for each passphrase that is tried.
+SCRYPT = {"n": 1 << 17, "r": 8, "p": 1}
+SCRYPT_MEMORY = 1 << 28
+LARGEST_FILE = 4096
+
+
+class KeyHeader(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a store keeps about its keys, in the setting ``keys``.
+
+    ``check`` shows whether a key that was unwrapped is the right one.
+    """
+
+    store: bytes
+    scheme: str
+    wrapped: bytes
+    check: bytes
+    salt: bytes = b""
+    n: int = 0
+    r: int = 0
+    p: int = 0
+    form: int = FORM
+
+
+class StoreKey(msgspec.Struct, frozen=True):
+    """The store's id and its key, from which every other key is derived or wrapped."""
+
+    store: bytes
+    secret: bytes
+
+    def __repr__(self) -> str:
+        return f"StoreKey({self.store.hex()})"
+
+
+def new_store_key() -> StoreKey:
+    """A key for a new store."""
+    return StoreKey(os.urandom(16), os.urandom(KEY_SIZE))
+
+
+def wrapped(store: StoreKey, key: CallerKey) -> bytes:
+    """The setting that lets a caller with a key open a store."""
+    check = _check(store.secret)
+    if isinstance(key, str):
+        salt = os.urandom(16)
+        secret = _of_passphrase(key, salt, **SCRYPT)
+        header = KeyHeader(
+            store.store,
+            "passphrase",
+            aes_key_wrap(secret, store.secret),
+            check,
+            salt,
+            **SCRYPT,
+        )
+    elif isinstance(key, KeyWrapper):
+        header = KeyHeader(store.store, "object", key.wrap(store.secret), check)
+    else:
+        secret = derive(_of_bytes(key), "wrapping", store.store)
+        header = KeyHeader(
+            store.store, "key", aes_key_wrap(secret, store.secret), check
+        )
+    return msgspec.json.encode(header)
+
+
+def unwrapped(setting: bytes, key: CallerKey) -> StoreKey:
+    """The store's key; `Unsupported` (code ``wrong_key``) with another caller's key."""
+    header = _header(setting)
+    given = _scheme(key)
+    if given != header.scheme:
+        raise wrong_key(f"it needs {_NAMES[header.scheme]}, not {_NAMES[given]}")
+    try:
+        secret = _unwrap(header, key)
+    except InvalidUnwrap:
+        raise wrong_key(f"this is not its {_NOUNS[given]}") from None
+    if not hmac.compare_digest(_check(secret), header.check):
+        raise wrong_key(f"this is not its {_NOUNS[given]}")
+    return StoreKey(header.store, secret)
+
+
+def scheme_of(setting: bytes) -> str:
+    """Which form of key a store needs, in words."""
+    return _NAMES[_header(setting).scheme]
+
+
+def wrong_key(why: str) -> Unsupported:
+    """The key does not open the store."""
+    return Unsupported(f"the key does not open this store: {why}", code="wrong_key")
+
+
+_NAMES = {
+    "key": "a key of 32 bytes or a key file",
+    "passphrase": "a passphrase",
+    "object": "an object with wrap and unwrap",
+}
+_NOUNS = {"key": "key", "passphrase": "passphrase", "object": "key"}
+
+
+def _header(setting: bytes) -> KeyHeader:
+    try:
+        header = msgspec.json.decode(setting, type=KeyHeader)
+    except msgspec.DecodeError:
+        header = None
+    if header is None or header.form != FORM or header.scheme not in _NAMES:
+        text = "its keys are of a form that this version does not know; update Holdfast"
+        raise FormatMismatch(text)
+    return header
+
+
+def _scheme(key: CallerKey) -> str:
+    if isinstance(key, str):
+        return "passphrase"
+    return "object" if isinstance(key, KeyWrapper) else "key"
+
+
+def _unwrap(header: KeyHeader, key: CallerKey) -> bytes:
+    if isinstance(key, str):
+        secret = _of_passphrase(key, header.salt, n=header.n, r=header.r, p=header.p)
+        return aes_key_unwrap(secret, header.wrapped)
+    if isinstance(key, KeyWrapper):
+        return key.unwrap(header.wrapped)
+    return aes_key_unwrap(
+        derive(_of_bytes(key), "wrapping", header.store), header.wrapped
+    )
+
+
+def _of_passphrase(passphrase: str, salt: bytes, *, n: int, r: int, p: int) -> bytes:
+    # Another keyboard may compose the same letters otherwise.
+    text = unicodedata.normalize("NFC", passphrase).encode()
+    return hashlib.scrypt(
+        text, salt=salt, n=n, r=r, p=p, maxmem=SCRYPT_MEMORY, dklen=KEY_SIZE
+    )
+
+
+def _of_bytes(key: bytes | os.PathLike[str]) -> bytes:
+    return key if isinstance(key, bytes) else read_key_file(key)
+
+
+def read_key_file(path: os.PathLike[str]) -> bytes:
+    """The key in a file: 32 bytes, or 64 hexadecimal digits."""
+    try:
+        with open(path, "rb") as file:
+            found = file.read(LARGEST_FILE)
+    except OSError as error:
+        text = f"the key file {os.fspath(path)} cannot be read: {error.strerror}"
+        raise Unsupported(text, code="wrong_key") from error
+    if len(found) == KEY_SIZE:
+        return found
+    try:
+        key = bytes.fromhex(found.decode("ascii").strip())
+    except ValueError:
+        key = b""
+    if len(key) != KEY_SIZE:
+        text = (
+            f"{os.fspath(path)} is no key file: it must hold 32 bytes or 64 hex digits"
+        )
+        raise Unsupported(text, code="wrong_key")
+    return key
+
+
+def write_key_file(path: str | os.PathLike[str]) -> None:
+    """Make a file with a new key, readable by its owner only; never replaces one."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError as error:
+        text = f"{os.fspath(path)} exists; choose the name of a new file"
+        raise Conflict(text, code="file_exists") from error
+    with os.fdopen(descriptor, "w") as file:
+        file.write(os.urandom(KEY_SIZE).hex() + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _check(secret: bytes) -> bytes:
+    return derive(secret, "check", size=16)

@@ -1,0 +1,367 @@
+"""The layer that encrypts everything on its way to a backend."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, TypeVar, cast
+
+from msgspec.structs import replace
+
+from holdfast._port import (
+    KEYS,
+    Admission,
+    Adoption,
+    Backend,
+    FamilyPlan,
+    IndexBatch,
+    Inspection,
+    Key,
+    Outcome,
+    Pieces,
+    Prune,
+    Pruned,
+    Query,
+    Receipt,
+    SegmentsKey,
+    StateKey,
+    ThreadKey,
+    Threads,
+    Totals,
+    Write,
+    run,
+)
+from holdfast._port.layer import Layer
+from holdfast._port.plans import family_owner
+from holdfast._values.caller_key import CallerKey, not_encrypted
+from holdfast._values.records import (
+    Change,
+    Page,
+    Run,
+    Segment,
+    ThreadRecord,
+)
+from holdfast.errors import Corrupt, HoldfastError
+from holdfast.keys._caller_key import (
+    new_store_key,
+    unwrapped,
+    wrapped,
+)
+from holdfast.keys._errors import ErrorDecoder, names_shown
+from holdfast.keys._inspection import EncryptedInspection
+from holdfast.keys._queries import hidden_query, wanted_entry
+from holdfast.keys._records import FOREIGN_HEAD, Family, Records
+from holdfast.keys._ring import KeyRing
+from holdfast.keys._writes import WriteEncoder
+
+R = TypeVar("R")
+
+# How many threads are read at a time where the backend cannot filter by name.
+CHUNK = 1000
+
+
+class EncryptionLayer(Layer):
+    """A backend whose records are encrypted; made by ``open(…, key=…)``.
+
+    The backend below sees numbers, times, sizes, ids of checkpoints and our own kinds.
+    It cannot search and cannot filter by the beginning of a name: the layer reads and
+    filters, and the engine reads the messages for a search.
+    """
+
+    def __init__(
+        self, backend: Backend, key: CallerKey, *, read_only: bool = False
+    ) -> None:
+        super().__init__(backend)
+        self.key = key
+        self._read_only = read_only
+        self._opened: Records | None = None
+
+    @property
+    def records(self) -> Records:
+        """The conversions of an opened store."""
+        assert self._opened is not None, "ready() comes first"
+        return self._opened
+
+    @property
+    def _errors(self) -> ErrorDecoder:
+        return ErrorDecoder(self.records)
+
+    @property
+    def _writes(self) -> WriteEncoder:
+        # Over this backend: in a caller's transaction it sees what that has written.
+        return WriteEncoder(self.backend, self.records)
+
+    @property
+    def abilities(self) -> frozenset[str]:
+        return self.backend.abilities - {"search"}
+
+    async def ready(self) -> None:
+        await self.backend.ready()
+        setting = await self.backend.setting(KEYS)
+        if setting is None:
+            setting = await self._begin()
+        store = await self._unhurried(lambda: unwrapped(setting, self.key))
+        self._opened = Records(KeyRing(self.backend, store))
+
+    async def _begin(self) -> bytes:
+        """Make the keys of a new store."""
+        found = await self.backend.scan(Threads(every=True, limit=1))
+        if found or self._read_only:
+            raise not_encrypted()
+        made = await self._unhurried(lambda: wrapped(new_store_key(), self.key))
+        # Of several processes the first decides, and the others try its key.
+        decided = await self.backend.setting(KEYS, made)
+        assert decided is not None
+        return decided
+
+    async def _unhurried(self, work: Callable[[], R]) -> R:
+        """Do what takes long, such as a passphrase or a KMS, beside an event loop."""
+        if self.blocking:
+            return work()
+        import asyncio  # noqa: PLC0415 - the sync API does not need it
+
+        return await asyncio.to_thread(work)
+
+    @property
+    def seal_key(self) -> bytes:
+        """The key for authenticating what is said about the whole store."""
+        return self.records.ring.seal_key
+
+    async def rotate(self, key: CallerKey) -> None:
+        """Wrap the store's key with another key of the caller, in one transaction."""
+        store = self.records.ring.store
+        setting = await self._unhurried(lambda: wrapped(store, key))
+        await self.backend.setting(KEYS, setting, replace=True)
+        self.key = key
+
+    async def destroy(self, owner: str | None) -> None:
+        """Make all that this store holds of an owner unreadable."""
+        await self.records.ring.destroy(owner)
+
+    # --- writing ----------------------------------------------------------------------
+
+    @names_shown
+    async def commit(self, writes: Sequence[Write]) -> list[Receipt]:
+        hidden, families = await self._writes.encode(writes)
+        receipts = await self.backend.commit(hidden)
+        return await self._shown_receipts(receipts, families)
+
+    def commit_each(self, batches: Sequence[Sequence[Write]]) -> Sequence[Outcome]:
+        return run(self._commit_each(batches))
+
+    async def _commit_each(
+        self, batches: Sequence[Sequence[Write]]
+    ) -> Sequence[Outcome]:
+        outcomes: list[Outcome | None] = [None] * len(batches)
+        hidden: list[tuple[int, list[Write], list[Family | None]]] = []
+        for place, batch in enumerate(batches):
+            try:
+                hidden.append((place, *await self._writes.encode(batch)))
+            except HoldfastError as error:
+                outcomes[place] = await self._errors.error(error)
+        found = super().commit_each([writes for _, writes, _ in hidden])
+        for (place, _, families), outcome in zip(hidden, found, strict=True):
+            outcomes[place] = (
+                await self._errors.error(outcome)
+                if isinstance(outcome, HoldfastError)
+                else await self._shown_receipts(outcome, families)
+            )
+        return [outcome for outcome in outcomes if outcome is not None]
+
+    @names_shown
+    async def prune(self, plan: Prune) -> Pruned:
+        first, _ = await self._writes.encode(plan.first)
+        then, _ = await self._writes.encode(plan.then)
+        names = self.records
+        hidden = replace(
+            plan,
+            first=tuple(first),
+            threads=tuple(
+                [replace(t, id=names.hide(t.id, "thread")) for t in plan.threads]
+            ),
+            families=tuple([await self._hidden_plan(p) for p in plan.families]),
+            then=tuple(then),
+        )
+        return await self.backend.prune(hidden)
+
+    async def _hidden_plan(self, plan: FamilyPlan) -> FamilyPlan:
+        if not plan.relinks and not plan.packed:
+            return plan
+        family = await self._writes.family(plan.family)
+        hide = self.records
+        return replace(
+            plan,
+            relinks=tuple(
+                [
+                    replace(r, link=hide.hide_link(r.link, r.child.id, family.key))
+                    for r in plan.relinks
+                ]
+            ),
+            packed=tuple([hide.hide_segment(s, family) for s in plan.packed]),
+        )
+
+    @names_shown
+    async def adopt(self, adoption: Adoption) -> None:
+        owner = adoption.owner
+        if adoption.threads:
+            owner = family_owner(adoption.threads)
+        ring = self.records.ring
+        # The segments of an interrupted copy stay, so the salt must be the same again.
+        family = Family(await ring.of_owner(owner), ring.salt(adoption.family))
+        await self.backend.adopt(self._hidden_adoption(adoption, family))
+
+    @names_shown
+    async def admit(self, admission: Admission) -> None:
+        keys = {
+            owner: await self.records.ring.of_owner(owner)
+            for owner in {family_owner(a.threads) for a, _ in admission.families()}
+        }
+
+        def families() -> Iterator[tuple[Adoption, Iterable[Segment]]]:
+            for adoption, segments in admission.families():
+                root = min(adoption.threads, key=lambda thread: thread.number)
+                salt = self.records.ring.salt(root.id)
+                family = Family(keys[family_owner(adoption.threads)], salt)
+                hidden = (self.records.hide_segment(s, family) for s in segments)
+                yield self._hidden_adoption(adoption, family), hidden
+
+        await self.backend.admit(replace(admission, families=families))
+
+    def _hidden_adoption(self, adoption: Adoption, family: Family) -> Adoption:
+        hide = self.records
+        return replace(
+            adoption,
+            owner=None,
+            threads=tuple([hide.hide_thread(t, family) for t in adoption.threads]),
+            checkpoints=tuple(
+                [hide.hide_checkpoint(c, family) for c in adoption.checkpoints]
+            ),
+            entries=tuple([hide.hide_entry(e, family.key) for e in adoption.entries]),
+            moves=tuple(
+                [
+                    replace(m, thread=hide.hide(m.thread, "thread"))
+                    for m in adoption.moves
+                ]
+            ),
+            segments=tuple([hide.hide_segment(s, family) for s in adoption.segments]),
+        )
+
+    async def index(self, batch: IndexBatch) -> None:
+        raise AssertionError(batch)  # without the ability to search nothing is indexed
+
+    async def setting(
+        self, name: str, value: bytes | None = None, *, replace: bool = False
+    ) -> bytes | None:
+        contents, place = self.records.ring.contents, f"setting {name}".encode()
+        if value is not None:
+            key = await self.records.ring.of_owner(None)
+            value = contents.encode(value, place, key)
+        found = await self.backend.setting(name, value, replace=replace)
+        if found is None:
+            return None
+        what = f"the setting {name!r}"
+        return await self.records.loaded(lambda: contents.decode(found, place, what))
+
+    # --- reading ----------------------------------------------------------------------
+
+    @names_shown
+    async def read(self, keys: Sequence[Key[R]]) -> list[R | None]:
+        found = await self.backend.read([self._hidden_key(key) for key in keys])
+        return [
+            await self._shown_record(key, record)
+            for key, record in zip(keys, found, strict=True)
+        ]
+
+    def _hidden_key(self, key: Key[R]) -> Key[R]:
+        if not isinstance(key, ThreadKey | StateKey):
+            return key
+        # Both ask for the same record, which a type checker cannot follow.
+        name = self.records.hide(key.name, "thread")
+        return cast("Key[R]", replace(key, name=name))
+
+    async def _shown_record(self, key: object, record: R) -> R:
+        if isinstance(key, SegmentsKey) and isinstance(record, Pieces):
+            family = await self._writes.family(key.family)
+            pieces = partial(self.records.show_pieces, record, family)
+            return cast("R", await self.records.loaded(pieces))
+        return await self.records.loaded(lambda: self.records.show_record(record))
+
+    @names_shown
+    async def segments(self, family: int, runs: Sequence[Run]) -> list[Segment]:
+        found = await self.backend.segments(family, runs)
+        known = await self._writes.family(family)
+        show = self.records.show_segments
+        return await self.records.loaded(lambda: show(found, known))
+
+    @names_shown
+    async def scan(self, query: Query[R]) -> Page[R]:
+        if isinstance(query, Totals):
+            return Page(())  # the backend cannot look into manifests
+        asked: Query[Any] = query
+        if isinstance(asked, Threads) and asked.prefix:
+            return cast("Page[R]", await self._threads_from(asked, asked.prefix))
+        page = await self.backend.scan(hidden_query(query, self.records))
+        shown = await self.records.loaded(lambda: self.records.show_all(page))
+        return Page(tuple(filter(wanted_entry(query), shown)), page.cursor)
+
+    async def _threads_from(self, query: Threads, prefix: str) -> Page[ThreadRecord]:
+        """The threads whose names begin with a prefix, found by reading all names."""
+        found: list[ThreadRecord] = []
+        show = self.records.show_thread
+        hidden = replace(hidden_query(query, self.records), limit=CHUNK)
+        while True:
+            page = await self.backend.scan(hidden)
+            for thread in page:
+                if not self.records.show(thread.id, "thread").startswith(prefix):
+                    continue
+                found.append(await self.records.loaded(partial(show, thread)))
+                if len(found) == query.limit:
+                    return Page(tuple(found), thread.changed)
+            if page.cursor is None:
+                return Page(tuple(found))
+            hidden = replace(hidden, after=page.cursor)
+
+    async def changes(self, after: int, limit: int, timeout: float) -> Page[Change]:
+        page = await self.backend.changes(after, limit, timeout)
+        return Page(tuple(map(self.records.show_change, page)), page.cursor)
+
+    async def inspect(self) -> Inspection:
+        return EncryptedInspection(await self.backend.inspect(), self.records)
+
+    async def check(self) -> list[str]:
+        stored = [self._errors.text(problem) for problem in await self.backend.check()]
+        return stored or [problem async for problem in self._foreign_heads()]
+
+    async def _foreign_heads(self) -> AsyncIterator[str]:
+        """The threads whose heads belong to others; only both together tell that."""
+        query: Threads | None = Threads(every=True, limit=CHUNK)
+        while query is not None:
+            try:
+                page = await self.backend.scan(query)
+            except Corrupt:
+                return  # the inspection reports it
+            for thread in page:
+                problem = await self._foreign_head(thread)
+                if problem is not None:
+                    yield problem
+            query = replace(query, after=page.cursor) if page.cursor else None
+
+    async def _foreign_head(self, thread: ThreadRecord) -> str | None:
+        try:
+            await self.records.loaded(partial(self.records.show_thread, thread))
+        except Corrupt as error:
+            return str(error) if error.detail == FOREIGN_HEAD else None
+        return None
+
+    async def _shown_receipts(
+        self, receipts: Sequence[Receipt], families: Sequence[Family | None]
+    ) -> list[Receipt]:
+        for receipt, family in zip(receipts, families, strict=True):
+            if family is not None:
+                self.records.meet(receipt.family, family)
+        if not any(receipt.entries for receipt in receipts):
+            return [*receipts]
+        show = self.records.show_all
+        return await self.records.loaded(
+            lambda: [replace(r, entries=show(r.entries)) for r in receipts]
+        )

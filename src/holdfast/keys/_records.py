@@ -1,0 +1,390 @@
+"""Records as they are stored in an encrypted store, and back.
+
+What stands in each ciphertext, and what it is bound to, is said here and nowhere else:
+
+| stored as | holds | is bound to |
+|---|---|---|
+| manifest | salt, thread, digest, metadata, itself | id, step, time, kind, size, runs |
+| link | digest | id of the checkpoint |
+| thread metadata | salt, metadata | name, kind, owner, agent, origin |
+| segment | bytes | salt, number, packing and what else a segment says |
+| journal value | thread, value | checkpoint, key |
+
+The salt is that of the family: the number of a family is not known when its first
+records are encrypted, and changes when they are imported elsewhere.
+
+The thread of a checkpoint or an entry is inside, and is compared after decrypting:
+salvage can then read what is left of a thread whose own row is lost.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from hashlib import sha256
+from operator import attrgetter
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from holdfast._port import Details, KindCount, Pieces, Start, Stored
+from holdfast._values.records import (
+    Change,
+    Checkpoint,
+    Entry,
+    Move,
+    Origin,
+    Segment,
+    ThreadRecord,
+    Unset,
+)
+from holdfast.errors import Corrupt
+from holdfast.keys._ciphers import MARK, ContentKey, MissingKeyError
+from holdfast.keys._ring import SALT, KeyRing
+
+R = TypeVar("R")
+
+# Kinds that say nothing about a caller; all others are encrypted like names.
+OWN_KINDS = frozenset({
+    "thread", "agent", "conversation", "document", "checkpoints", "pin",
+    "save", "append", "amend", "rewind", "undo", "redo", "fork", "mark", "describe",
+    "forget", "prune", "delete", "record",
+})  # fmt: skip
+THREAD_TAG = 16
+# The salt, the thread, and the sizes of digest and metadata.
+_HEAD = struct.Struct(f">{SALT}s{THREAD_TAG}sBI")
+# The entries of the feed whose subject is a journal key.
+JOURNAL = "record"
+FAMILIES = 65536
+FOREIGN_HEAD = "its head belongs to another thread"
+
+
+class Family(NamedTuple):
+    """What the contents of a family are encrypted with and bound to."""
+
+    key: ContentKey
+    salt: bytes
+
+
+@lru_cache(4096)
+def _tag(thread: str) -> bytes:
+    return sha256(thread.encode()).digest()[:THREAD_TAG]
+
+
+class Records:
+    """Encodes records on their way down and decodes them on their way up.
+
+    ``families`` are the families that were met. With ``lenient``, the names of lost
+    threads, which a backend makes up for salvage, are accepted as they are.
+    """
+
+    def __init__(
+        self,
+        ring: KeyRing,
+        families: dict[int, Family] | None = None,
+        *,
+        lenient: bool = False,
+    ) -> None:
+        self.ring = ring
+        self.families = {} if families is None else families
+        self.lenient = lenient
+
+    async def loaded(self, decode: Callable[[], R]) -> R:
+        """The result of decoding; keys that it needs are read first."""
+        while True:
+            try:
+                return decode()
+            except MissingKeyError as missing:
+                await self.ring.load(missing.id)
+
+    # --- names ------------------------------------------------------------------------
+
+    def hide(self, name: str, column: str) -> str:
+        return self.ring.names.encode(name, column)
+
+    def hide_any(self, name: str | None, column: str) -> str | None:
+        return name if name is None else self.ring.names.encode(name, column)
+
+    def show(self, hidden: str, column: str) -> str:
+        if self.lenient and MARK not in hidden:
+            return hidden
+        return self.ring.names.decode(hidden, column)
+
+    def show_any(self, hidden: str | None, column: str) -> str | None:
+        return hidden if hidden is None else self.show(hidden, column)
+
+    def hide_kind(self, kind: str) -> str:
+        return kind if kind in OWN_KINDS else self.hide(kind, "kind")
+
+    def show_kind(self, kind: str) -> str:
+        return self.show(kind, "kind") if kind.startswith(MARK) else kind
+
+    # --- segments ---------------------------------------------------------------------
+
+    def hide_segment(self, segment: Segment, family: Family) -> Segment:
+        place = _pack(family.salt, *_numbers(segment))
+        data = self.ring.contents.encode(segment.data, place, family.key)
+        return replace(segment, data=data)
+
+    def show_segments(
+        self, segments: Sequence[Segment], family: Family
+    ) -> list[Segment]:
+        salt = family.salt
+        found = self.ring.contents.decode_each(
+            [segment.data for segment in segments],
+            [_pack(salt, *_numbers(segment)) for segment in segments],
+            lambda place: f"segment {segments[place].number}",
+        )
+        pairs = zip(segments, found, strict=True)
+        return [replace(segment, data=data) for segment, data in pairs]
+
+    # --- checkpoints ------------------------------------------------------------------
+
+    def hide_checkpoint(self, c: Checkpoint, family: Family) -> Checkpoint:
+        metadata = c.encoded_metadata
+        head = _HEAD.pack(family.salt, _tag(c.thread), len(c.sha256), len(metadata))
+        content = b"".join((head, c.sha256, metadata, c.manifest))
+        manifest = self.ring.contents.encode(content, _checkpoint_place(c), family.key)
+        return replace(
+            c,
+            thread=self.hide(c.thread, "thread"),
+            kind=self.hide_kind(c.kind),
+            label=self.hide_any(c.label, "label"),
+            tags=tuple([self.hide(tag, "tag") for tag in c.tags]),
+            sha256=b"",
+            manifest=manifest,
+            encoded_metadata=b"",
+            link=c.link and self.hide_link(c.link, c.id, family.key),
+        )
+
+    def show_checkpoint(self, c: Checkpoint) -> Checkpoint:
+        return self.open_checkpoint(c)[0]
+
+    def open_checkpoint(self, c: Checkpoint) -> tuple[Checkpoint, Family]:
+        """A checkpoint and its family."""
+        what = f"checkpoint {c.id!r}"
+        contents = self.ring.contents
+        kind = self.show_kind(c.kind)
+        content = contents.decode(c.manifest, _checkpoint_place(c, kind), what)
+        salt, tag, digested, described = _HEAD.unpack_from(content)
+        thread = self.show(c.thread, "thread")
+        if tag != _tag(thread) and not (self.lenient and thread == c.thread):
+            raise Corrupt(what, f"it does not belong to thread {thread!r}")
+        family = Family(contents.key_of(c.manifest), salt)
+        self.meet(c.family, family)
+        metadata = _HEAD.size + digested
+        manifest = metadata + described
+        shown = replace(
+            c,
+            thread=thread,
+            kind=kind,
+            label=self.show_any(c.label, "label"),
+            tags=tuple([self.show(tag, "tag") for tag in c.tags]),
+            sha256=content[_HEAD.size : metadata],
+            encoded_metadata=content[metadata:manifest],
+            manifest=content[manifest:],
+            link=c.link
+            and contents.decode(c.link, _place("link", c.id), f"the link of {what}"),
+        )
+        return shown, family
+
+    def hide_link(self, link: bytes, id_: str, key: ContentKey) -> bytes:
+        return self.ring.contents.encode(link, _place("link", id_), key)
+
+    def meet(self, number: int, family: Family) -> None:
+        """Remember a family."""
+        # Salvage reads all checkpoints before the first segment.
+        if len(self.families) >= FAMILIES and not self.lenient:
+            self.families.clear()
+        self.families[number] = family
+
+    # --- threads ----------------------------------------------------------------------
+
+    def hide_thread(self, thread: ThreadRecord, family: Family) -> ThreadRecord:
+        origin = thread.forked_from
+        return replace(
+            thread,
+            id=self.hide(thread.id, "thread"),
+            kind=self.hide_kind(thread.kind),
+            owner=self.hide_any(thread.owner, "owner"),
+            agent=self.hide_any(thread.agent, "agent"),
+            head=thread.head and self.hide_checkpoint(thread.head, family),
+            forked_from=origin and self._hide_origin(origin),
+            encoded_metadata=b""
+            if thread.deleted_at is not None
+            else self._hide_metadata(
+                thread.encoded_metadata, _place_of(thread), family
+            ),
+        )
+
+    def show_thread(self, thread: ThreadRecord) -> ThreadRecord:
+        return self.open_thread(thread)[0]
+
+    def open_thread(self, thread: ThreadRecord) -> tuple[ThreadRecord, Family | None]:
+        """A thread and its family, ``None`` if it was deleted."""
+        origin = thread.forked_from
+        shown = replace(
+            thread,
+            id=self.show(thread.id, "thread"),
+            kind=self.show_kind(thread.kind),
+            owner=self.show_any(thread.owner, "owner"),
+            agent=self.show_any(thread.agent, "agent"),
+            forked_from=origin
+            and Origin(self.show(origin.thread, "thread"), origin.checkpoint),
+        )
+        head, family = None, None
+        if thread.head is not None:
+            head, family = self.open_checkpoint(thread.head)
+        if thread.deleted_at is not None:
+            return replace(shown, head=head, encoded_metadata=b""), None
+        what = f"thread {shown.id!r}"
+        content = self.ring.contents.decode(
+            thread.encoded_metadata, _place_of(shown), what
+        )
+        salt = content[:SALT]
+        if family is not None and family.salt != salt:
+            raise Corrupt(what, FOREIGN_HEAD)
+        if family is None:
+            key = self.ring.contents.key_of(thread.encoded_metadata)
+            family = Family(key, salt)
+            self.meet(thread.family, family)
+        return replace(shown, head=head, encoded_metadata=content[SALT:]), family
+
+    def hide_start(self, start: Start, name: str, family: Family) -> Start:
+        place = _thread_place(name, start.kind, start.owner, start.agent, start.origin)
+        return replace(
+            start,
+            kind=self.hide_kind(start.kind),
+            owner=self.hide_any(start.owner, "owner"),
+            agent=self.hide_any(start.agent, "agent"),
+            metadata=self._hide_metadata(start.metadata, place, family),
+            origin=start.origin and self._hide_origin(start.origin),
+        )
+
+    def hide_details(
+        self, details: Details, thread: ThreadRecord, family: Family
+    ) -> Details:
+        """Owner and metadata together, because the one is bound to the other.
+
+        ``thread`` is what the details are about, decoded.
+        """
+        owner = thread.owner if isinstance(details.owner, Unset) else details.owner
+        metadata = details.metadata
+        if isinstance(metadata, Unset):
+            metadata = thread.encoded_metadata
+        place = _place_of(replace(thread, owner=owner))
+        return Details(
+            self.hide_any(owner, "owner"), self._hide_metadata(metadata, place, family)
+        )
+
+    def _hide_metadata(self, metadata: bytes, place: bytes, family: Family) -> bytes:
+        return self.ring.contents.encode(family.salt + metadata, place, family.key)
+
+    def _hide_origin(self, origin: Origin) -> Origin:
+        return Origin(self.hide(origin.thread, "thread"), origin.checkpoint)
+
+    # --- the journal and the feed -----------------------------------------------------
+
+    def hide_entry(self, entry: Entry, key: ContentKey) -> Entry:
+        place = _place("journal", entry.checkpoint, entry.key)
+        content = _tag(entry.thread) + entry.data
+        return replace(
+            entry,
+            thread=self.hide(entry.thread, "thread"),
+            key=self.hide(entry.key, "key"),
+            data=self.ring.contents.encode(content, place, key),
+        )
+
+    def show_entry(self, entry: Entry) -> Entry:
+        key = self.show(entry.key, "key")
+        thread = self.show(entry.thread, "thread")
+        what = f"the journal entry {key!r} of thread {thread!r}"
+        place = _place("journal", entry.checkpoint, key)
+        content = self.ring.contents.decode(entry.data, place, what)
+        lost = self.lenient and thread == entry.thread
+        if content[:THREAD_TAG] != _tag(thread) and not lost:
+            raise Corrupt(what, "it belongs to another thread")
+        return replace(entry, thread=thread, key=key, data=content[THREAD_TAG:])
+
+    def show_move(self, move: Move) -> Move:
+        return replace(move, thread=self.show(move.thread, "thread"))
+
+    def show_change(self, change: Change) -> Change:
+        subject = change.subject
+        if change.kind == JOURNAL and subject is not None:
+            subject = self.show(subject, "key")
+        thread = self.show(change.thread, "thread")
+        kind = self.show_kind(change.kind)
+        return replace(change, thread=thread, kind=kind, subject=subject)
+
+    # --- whatever a verb gives --------------------------------------------------------
+
+    def show_stored(self, stored: Stored) -> Stored:
+        thread, family = self.open_thread(stored.thread)
+        segments = stored.segments
+        if segments is not None:
+            assert family is not None, "a stored thread is not deleted"
+            segments = self.show_segments(segments, family)
+        return Stored(thread, segments)
+
+    def show_pieces(self, pieces: Pieces, family: Family) -> Pieces:
+        return Pieces(tuple(self.show_segments(pieces.segments, family)))
+
+    def show_kind_count(self, count: KindCount) -> KindCount:
+        return replace(count, kind=self.show_kind(count.kind))
+
+    def show_record(self, record: R) -> R:
+        """Any record that `read` or `scan` gives, but pieces of an unknown family."""
+        show = _SHOW.get(type(record))
+        shown: R = show(self, record) if show else record
+        return shown
+
+    def show_all(self, records: Iterable[R]) -> tuple[R, ...]:
+        return tuple([self.show_record(record) for record in records])
+
+
+_SHOW: dict[type, Callable[[Records, Any], Any]] = {
+    Checkpoint: Records.show_checkpoint,
+    Entry: Records.show_entry,
+    KindCount: Records.show_kind_count,
+    Move: Records.show_move,
+    Stored: Records.show_stored,
+    ThreadRecord: Records.show_thread,
+}
+
+
+_encoder = msgspec.json.Encoder()
+
+
+def _place(*parts: object) -> bytes:
+    return _encoder.encode(parts)
+
+
+# All that a segment says beside its bytes; they are numbers.
+_SAID = [name for name in Segment.__struct_fields__ if name != "data"]
+_numbers = attrgetter(*_SAID)
+_pack = struct.Struct(f">{SALT}s{len(_SAID)}q").pack
+
+
+def _checkpoint_place(c: Checkpoint, kind: str | None = None) -> bytes:
+    return _place(
+        "checkpoint", c.id, c.step, c.saved_at, kind or c.kind, c.size, c.runs
+    )
+
+
+def _place_of(thread: ThreadRecord) -> bytes:
+    return _thread_place(
+        thread.id, thread.kind, thread.owner, thread.agent, thread.forked_from
+    )
+
+
+def _thread_place(
+    name: str,
+    kind: str,
+    owner: str | None,
+    agent: str | None,
+    origin: Origin | None,
+) -> bytes:
+    return _place("thread", name, kind, owner, agent, origin)
