@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import apsw
@@ -150,6 +151,24 @@ def test_a_block_that_claims_to_be_gigabytes_is_not_opened():
 
     with raises(Corrupt):
         Opener({PACKED_BLOCK}, None).texts(Segment(1, bomb, PACKED_BLOCK, 2))
+
+
+def test_a_segment_that_claims_more_than_its_state_is_not_opened(memory):
+    store = over(memory, backend_of(memory))
+    store.thread("chat").save({"text": LONG * 5})
+    db = backend_of(memory).database.writer
+    [(key,)] = db.execute("select key from segment")
+    bomb = zstandard.ZstdCompressor().compress(bytes(200 << 20))
+    seal = checksum(bomb, key * 256 + 1)
+    db.execute("update segment set data = ?, checksum = ?", (bomb, seal))
+
+    tracemalloc.start()
+    with raises(Corrupt):
+        over(memory, backend_of(memory)).thread("chat").load()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert peak < 10 << 20
 
 
 def largest_block(store):

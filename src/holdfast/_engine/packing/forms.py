@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from holdfast._engine.packing.blocks import LARGEST_BLOCK, divided, joined, misshapen
+from holdfast._values.limits import LARGEST_STATE
 from holdfast._values.records import Segment
 from holdfast.errors import Corrupt, Unsupported
 
@@ -15,6 +16,7 @@ from holdfast.errors import Corrupt, Unsupported
 # store. None is made any more: it kept text that had been deleted everywhere else.
 PLAIN, ALONE, WITH_DICTIONARY, BLOCK, PACKED_BLOCK = range(5)
 BLOCKS = {BLOCK, PACKED_BLOCK}
+_AS_THEY_ARE = {PLAIN, BLOCK}
 LEVEL = 6
 SMALLEST = 64
 
@@ -64,10 +66,14 @@ class Opener:
     """Gives the bytes of segments and blocks in any form.
 
     One for each read: to make a decompressor takes longer than to decompress a message
-    with it, and threads must not share one.
+    with it, and threads must not share one. A few bytes may claim to be gigabytes: it
+    opens segments of ``most`` bytes in all, and no large blocks.
     """
 
-    def __init__(self, packings: set[int], dictionary: bytes | None) -> None:
+    def __init__(
+        self, packings: set[int], dictionary: bytes | None, most: int = LARGEST_STATE
+    ) -> None:
+        self._left = most
         self._open: dict[int, Decompress] = {PLAIN: bytes, BLOCK: bytes}
         self._refusals: tuple[type[Exception], ...] = ()
         if packings <= self._open.keys():
@@ -94,20 +100,23 @@ class Opener:
         if packing == WITH_DICTIONARY and packing not in self._open:
             raise Corrupt("the compression dictionary", "it is missing")
         try:
-            if packing == PACKED_BLOCK:
-                _refuse_larger(segment, LARGEST_BLOCK)
+            if packing not in _AS_THEY_ARE:
+                self._check_size(segment)
             return self._open[packing](segment.data)
         except KeyError:
             raise misshapen(segment) from None
         except self._refusals as error:
             raise Corrupt(f"segment {segment.number}", str(error)) from None
 
-
-def _refuse_larger(segment: Segment, most: int) -> None:
-    """A few bytes may claim to be gigabytes."""
-    size = _zstd().frame_content_size(segment.data)
-    if not 0 <= size <= most:
-        raise misshapen(segment)
+    def _check_size(self, segment: Segment) -> None:
+        size = _zstd().frame_content_size(segment.data)
+        if segment.packing == PACKED_BLOCK:
+            is_larger = size > LARGEST_BLOCK
+        else:
+            self._left -= size
+            is_larger = self._left < 0
+        if size < 0 or is_larger:
+            raise misshapen(segment)
 
 
 @cache  # looking for a module that is missing takes longer than compressing

@@ -34,8 +34,7 @@ from holdfast.errors import HoldfastError
 R = TypeVar("R")
 
 # A value that grows is joined into blocks after so many segments, and again after so
-# many that most blocks are as large as they should be. Without compression only the
-# second pays.
+# many that most blocks are as large as they should be.
 FEW, MANY = 16, 128
 
 
@@ -51,8 +50,17 @@ class Packing(Layer):
         self._joiner = Joiner(backend, self._form, self._reader)
         self._joins = "pack" in backend.abilities
         # After how many segments a growing value is joined; 0 for never.
-        every = FEW if compress else MANY
-        self._every = every if self._joins and joins_grown else 0
+        self._every = self._interval() if self._joins and joins_grown else 0
+
+    def _interval(self) -> int:
+        """A few segments in a file are joined only to be compressed together.
+
+        A server keeps what was replaced until it is vacuumed, and reads plain segments
+        as fast as blocks.
+        """
+        if self.backend.blocking:
+            return FEW if self._form.compresses else MANY
+        return MANY if self._form.compresses else 0
 
     def over(self, backend: Backend) -> Self:
         """The same form, without joining: the other backend may be in a transaction."""
@@ -153,7 +161,8 @@ class Packing(Layer):
         if isinstance(record, Stored) and record.segments is not None:
             assert record.thread.head is not None
             runs = record.thread.head.runs
-            singles = await self._reader.singles(record.segments, runs)
+            most = record.thread.head.size
+            singles = await self._reader.singles(record.segments, runs, most)
             return Stored(record.thread, singles)
         if isinstance(record, Pieces) and isinstance(key, SegmentsKey):
             singles = await self._reader.singles(record.segments, key.runs)

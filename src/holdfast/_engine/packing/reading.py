@@ -8,6 +8,7 @@ from holdfast._engine.packing.blocks import Opened
 from holdfast._engine.packing.forms import PLAIN, WITH_DICTIONARY, Opener
 from holdfast._port import Backend, Inspection
 from holdfast._port.layer import InspectionLayer
+from holdfast._values.limits import LARGEST_STATE
 from holdfast._values.records import Run, Segment
 from holdfast.errors import Corrupt
 
@@ -22,13 +23,13 @@ class Reader:
         self._dictionary: bytes | None = None
 
     async def singles(
-        self, stored: Sequence[Segment], runs: Sequence[Run]
+        self, stored: Sequence[Segment], runs: Sequence[Run], most: int = LARGEST_STATE
     ) -> Sequence[Segment]:
-        """The plain segments of runs, from what holds them."""
+        """The plain segments of runs, from what holds them; ``most`` bytes in all."""
         packings = {segment.packing for segment in stored}
         if packings <= {PLAIN}:
             return stored
-        return _within(stored, runs, await self._opener(packings))
+        return _within(stored, runs, await self._opener(packings, most))
 
     async def opened(self, stored: Sequence[Segment]) -> list[Opened]:
         """Segments and blocks with what is in them."""
@@ -51,10 +52,10 @@ class Reader:
                 found.append(Segment(number, opened[number - segment.number]))
         return found
 
-    async def _opener(self, packings: set[int]) -> Opener:
+    async def _opener(self, packings: set[int], most: int = LARGEST_STATE) -> Opener:
         if WITH_DICTIONARY in packings and self._dictionary is None:
             self._dictionary = await self._backend.setting(DICTIONARY)
-        return Opener(packings, self._dictionary)
+        return Opener(packings, self._dictionary, most)
 
 
 def _within(

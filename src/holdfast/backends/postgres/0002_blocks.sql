@@ -5,9 +5,10 @@
 alter table hf.segment add column count int not null default 1;
 
 -- Two forks that reach for the same numbers are told apart by the key. This tells it
--- where the numbers are inside of a block.
+-- where the numbers are inside of a block. Volatile, so that it sees a block that was made
+-- after the statement around it began to wait for the thread.
 create function hf.is_in_block(of_family bigint, of_number bigint) returns boolean
-language plpgsql stable as $$
+language plpgsql as $$
 begin
     return coalesce((
         select s.number + s.count > of_number from hf.segment s
