@@ -153,20 +153,22 @@ def test_a_block_that_claims_to_be_gigabytes_is_not_opened():
         Opener({PACKED_BLOCK}, None).texts(Segment(1, bomb, PACKED_BLOCK, 2))
 
 
-def test_a_segment_that_claims_more_than_its_state_is_not_opened(memory):
-    store = over(memory, backend_of(memory))
-    store.thread("chat").save({"text": LONG * 5})
-    db = backend_of(memory).database.writer
+def test_a_segment_that_claims_more_than_its_state_is_not_opened(path):
+    with holdfast.open(path, compress=True) as store:
+        store.thread("chat").save({"text": LONG * 5})
+    db = apsw.Connection(path, vfs=page_checksums())
     [(key,)] = db.execute("select key from segment")
     bomb = zstandard.ZstdCompressor().compress(bytes(200 << 20))
     seal = checksum(bomb, key * 256 + 1)
     db.execute("update segment set data = ?, checksum = ?", (bomb, seal))
+    db.close()
 
-    tracemalloc.start()
-    with raises(Corrupt):
-        over(memory, backend_of(memory)).thread("chat").load()
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    with holdfast.open(path) as store:
+        tracemalloc.start()
+        with raises(Corrupt):
+            store.thread("chat").load()
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
 
     assert peak < 10 << 20
 
