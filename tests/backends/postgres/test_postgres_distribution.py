@@ -7,7 +7,12 @@ import re
 import psycopg
 import pytest
 
-from holdfast.backends.postgres._migrations import MIGRATIONS, prepared, split
+from holdfast.backends.postgres._migrations import (
+    FUNCTIONS,
+    MIGRATIONS,
+    prepared,
+    split,
+)
 from holdfast.backends.postgres._statements import statements, text_of
 from support import citus, databases, servers, shards
 
@@ -83,7 +88,8 @@ def _numbered(sql):
 TEXTS = {
     name: sql.decode() for file in FILES for name, sql in statements("hf", file).items()
 }
-SCHEMA = [s for file in MIGRATIONS for s in split(prepared(text_of(file), None))]
+MADE = (*MIGRATIONS, FUNCTIONS)
+SCHEMA = [s for file in MADE for s in split(prepared(text_of(file), None))]
 VIEWS = [sql.partition(" as\n")[2] for sql in SCHEMA if sql.startswith("create view")]
 FUNCTIONS = {
     re.findall(r"hf\.(\w+)", sql)[0]: list(shards.statements_inside(sql))

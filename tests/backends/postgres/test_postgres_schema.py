@@ -102,6 +102,29 @@ def test_blocks_of_the_format_before_are_looked_for(place):
         assert store.verify().problems == ()
 
 
+def test_a_schema_of_the_first_format_is_brought_up_to_date(place):
+    with place.open() as store:
+        for n in range(5):
+            store.thread("a").append(messages=[f"{n} {'x' * 500}"])
+        before = store.thread("a").load()
+    place.run("drop function hf.append; drop function hf.is_in_block")
+    place.run("alter table hf.thread drop column packed_to")
+    place.run("alter table hf.segment drop column count")
+    place.run("create function hf.state(n int) returns int language sql as 'select 1'")
+    place.run("delete from hf.migration where format > 1")
+
+    with place.open() as store:
+        store.compact()
+        store.thread("a").fork("b", at="@2").append(messages=["other"])
+
+        assert store.thread("a").load() == before
+        assert store.thread("b").load()["messages"][2:] == ["other"]
+        assert store.verify().problems == ()
+    assert place.run("select format from hf.migration order by format") == [
+        (1,), (2,), (3,),
+    ]  # fmt: skip
+
+
 def test_a_migration_that_fails_leaves_nothing(place):
     place.run(f"create schema {place.schema}")
     place.run("create table hf.segment (n int)")

@@ -11,6 +11,7 @@ from holdfast.errors import FormatMismatch, NotFound
 # Each file brings the schema to the format of its place in this list.
 MIGRATIONS = ("0001_initial.sql", "0002_blocks.sql", "0003_speed.sql")
 FORMAT = len(MIGRATIONS)
+FUNCTIONS = "functions.sql"
 
 _LOCK = "select pg_advisory_xact_lock(hashtext('hf.migration'))"
 # Whatever the default is: after the lock we must see what another program has made.
@@ -29,6 +30,18 @@ _BOOK = """
 create table hf.migration (
     format int primary key, applied_at timestamptz not null default now())
 """
+# What a migration may have to drop, as names that can be written into a statement.
+_VIEWS = """
+select c.oid::regclass::text
+from pg_class c join pg_namespace n on n.oid = c.relnamespace
+where n.nspname = 'hf' and c.relname = %(name)s and c.relkind = 'v'
+"""
+_SIGNATURES = """
+select p.oid::regprocedure::text
+from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+where n.nspname = 'hf' and p.proname = %(name)s
+"""
+_CREATED = re.compile(r"^create (view|function) hf\.(\w+)", re.MULTILINE)
 _ENTRY = "insert into hf.migration (format) values (%(format)s)"
 
 
@@ -40,12 +53,27 @@ async def migrate(session: Session, schema: str, *, partitions: int | None) -> N
         await session.rows(_VIEW.encode(), {})
         await session.rows(within(schema, _LOCK), {})
         present = await found_format(session, schema)
-        if present == 0:
+        if present == FORMAT:  # another program was first
+            return
+        if present:
+            await _drop_functions(session, schema)
+        else:
             await _begin(session, schema)
         for number, file in enumerate(MIGRATIONS[present:], present + 1):
             for statement in split(prepared(text_of(file), partitions)):
                 await session.rows(within(schema, statement), {})
             await session.rows(within(schema, _ENTRY), {"format": number})
+        for sql in split(text_of(FUNCTIONS)):
+            await session.rows(within(schema, sql), {})
+
+
+async def _drop_functions(session: Session, schema: str) -> None:
+    """Drop the views and functions that are about to be made, in any form."""
+    for kind, name in _CREATED.findall(text_of(FUNCTIONS)):
+        find = _VIEWS if kind == "view" else _SIGNATURES
+        for (old,) in await session.rows(within(schema, find), {"name": name}):
+            drop = f"drop {kind} if exists {old} cascade"
+            await session.rows(within(schema, drop), {})
 
 
 async def _begin(session: Session, schema: str) -> None:
