@@ -5,7 +5,7 @@ import pytest
 
 import holdfast
 from conformance import ConformanceTests
-from holdfast.testing import raises
+from holdfast.testing import StoreTests, raises
 
 
 class TestFile(ConformanceTests):
@@ -17,7 +17,9 @@ class TestFile(ConformanceTests):
         return holdfast.open(self.url, **options)
 
 
-class TestMemory(ConformanceTests):
+class TestMemory(StoreTests):
+    """The same as a file but for what needs one."""
+
     reopens = False
 
     def open_store(self, **options):

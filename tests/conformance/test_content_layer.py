@@ -7,14 +7,14 @@ from typing import ClassVar
 import pytest
 
 import holdfast
-from conformance import ConformanceTests, hidden
+from conformance import hidden
 from conformance.hidden import ENCODED, START, Hidden
 from holdfast import Corrupt
 from holdfast._port import run
 from holdfast.backends import Candidates, IndexBatch, Layer
 from holdfast.backends.sqlite import SqliteBackend
 from holdfast.messages import Message
-from holdfast.testing import blocking, raises
+from holdfast.testing import StoreTests, raises
 from support.samples import LONG
 
 # Shorter contents may stand in a file by chance. Longer ones are not looked for as a
@@ -39,7 +39,9 @@ def installed(tmp_path_factory):
         yield
 
 
-class TestHidden(ConformanceTests):
+class TestHidden(StoreTests):
+    """What a layer can break; all rules are tried over encrypted stores."""
+
     segment_overhead = START
 
     @pytest.fixture(autouse=True)
@@ -60,11 +62,6 @@ class TestHidden(ConformanceTests):
         long = [content for content in ENCODED if len(content) >= SHORTEST]
         assert [c for c in long[:MOST] if c[:LONGEST] in stored] == []
         assert LONG[:LONGEST].encode() not in stored
-
-
-class TestHiddenAsync(TestHidden):
-    def open_store(self, **options):
-        return blocking(holdfast.open_async(self.url, **options))
 
 
 def fill(store):

@@ -4,7 +4,8 @@ import pytest
 
 import holdfast
 from conformance import ConformanceTests
-from holdfast.testing import blocking
+from conformance.compression import CompressedValueTests
+from holdfast.testing import StoreTests, blocking
 
 
 class TestFileAsync(ConformanceTests):
@@ -16,7 +17,13 @@ class TestFileAsync(ConformanceTests):
         return blocking(holdfast.open_async(self.url, **options))
 
 
-class TestCompressed(TestFileAsync):
+class TestCompressed(StoreTests, CompressedValueTests):
+    """What a layer can break."""
+
+    @pytest.fixture(autouse=True)
+    def place(self, tmp_path):
+        self.url = str(tmp_path / "store.db")
+
     def open_store(self, **options):
         return holdfast.open(self.url, **({"compress": True} | options))
 
