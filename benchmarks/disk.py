@@ -29,8 +29,8 @@ Make = Callable[[str], Chat]
 OURS: dict[str, tuple[float, Make]] = {
     "Holdfast save": (1.5, SavingThread),
     "Holdfast append": (1.5, AppendingThread),
-    "Holdfast save, compressed": (0.7, partial(SavingThread, compress=True)),
-    "Holdfast append, compressed": (0.7, partial(AppendingThread, compress=True)),
+    "Holdfast save, compressed": (0.75, partial(SavingThread, compress=True)),
+    "Holdfast append, compressed": (0.75, partial(AppendingThread, compress=True)),
 }
 VARIANTS: dict[str, Callable[[int], Iterator[Turn]]] = {
     "a changing system prompt": changing_prompt,
