@@ -29,7 +29,7 @@ LAYERS = (
     {"_api"},
     {"backends", "importers", "telemetry", "testing", "views"},
     {"faults", "tools", "adapters"},
-    {"mcp"},
+    {"mcp", "selftest"},
     {"cli"},
 )
 # The public modules beside the folders, by the folder whose layer they belong to.

@@ -18,6 +18,7 @@ SECTIONS = {
     "Change": ("fork", "rewind", "restore", "undo", "redo", "tag", "label"),
     "Keep": (
         "stats", "verify", "prune", "compact", "backup", "export", "import", "doctor",
+        "selftest",
     ),
     "Connect": ("mcp", "completion"),
 }  # fmt: skip
