@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
-import holdfast
 from holdfast import HoldfastError, Store
 from holdfast.faults import Call, Fault, FaultyDisk, kill
 from holdfast.selftest._children import Child, Tell
@@ -65,7 +64,7 @@ class Trial:
             path = self._copy("whole")
             child = Child(partial(done.attempt, path, None))
             *_, self.calls = child.wait()
-            with holdfast.open(path, cache_size=0) as store:
+            with self.target.open_at(path, cache_size=0) as store:
                 self.states.append(dump(store))
 
     def _copy(self, name: str) -> str:
@@ -116,7 +115,7 @@ class Trial:
             return f"reopening gave {error!r}"
 
     def _check_store(self, path: str, done: int) -> str | None:
-        with holdfast.open(path, durability="normal", cache_size=0) as store:
+        with self.target.open_at(path, durability="normal", cache_size=0) as store:
             found = dump(store)
             if found not in self.states[done : done + 2]:
                 return f"after {done} steps the store is in between"
@@ -142,7 +141,7 @@ class Trial:
         copy = _backup_of(path)
         if not os.path.exists(copy.rpartition(":")[2]):
             return "the acknowledged backup is not there" if done else None
-        with holdfast.open(copy, durability="normal", cache_size=0) as store:
+        with self.target.open_at(copy, durability="normal", cache_size=0) as store:
             if dump(store) != found:
                 return "the backup is not the store"
             return ", ".join(problems_of(store)) or None

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from holdfast.selftest._boundaries import boundaries
+from holdfast.selftest._damage import bit_rot
+from holdfast.selftest._disk_failures import disk_failures
 from holdfast.selftest._kills import kills
+from holdfast.selftest._power import power_cuts
 from holdfast.selftest._rivals import compare_and_swap, history
 from holdfast.selftest._row import FILE, FOLDER, SERVER, Row
 from holdfast.selftest._sharing import sharing
@@ -29,6 +32,24 @@ ROWS = (
         60,
         2_000,
         boundaries,
+    ),
+    Row(
+        3,
+        "power-cuts",
+        "no acknowledged save is lost when the power fails",
+        "cuts",
+        40,
+        1_000,
+        power_cuts,
+    ),
+    Row(
+        4,
+        "disk-failures",
+        "a full or broken disk gives an error, and nothing is half done",
+        "points",
+        60,
+        2_000,
+        disk_failures,
     ),
     Row(
         5,
@@ -59,5 +80,14 @@ ROWS = (
         9_000,
         sharing,
         ALL,
+    ),
+    Row(
+        12,
+        "bit-rot",
+        "nothing wrong is read from damaged files, and verify finds the damage",
+        "damages",
+        40,
+        2_200,
+        bit_rot,
     ),
 )

@@ -54,6 +54,10 @@ class Target:
         """A store of this kind by its name; it is made if it is not there."""
         return holdfast.open(self.url(name), **self._options(name, options))
 
+    def open_at(self, url: str, **options: Unpack[OpenOptions]) -> Store:
+        """The store at an address, such as a copy that was damaged."""
+        return holdfast.open(url, **options)
+
     def open_async(self, name: str, **options: Unpack[OpenOptions]) -> Opening:
         """As `open`, for the async API."""
         return holdfast.open_async(self.url(name), **self._options(name, options))
