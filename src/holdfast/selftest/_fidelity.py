@@ -61,8 +61,8 @@ def _random_value(chance: random.Random, depth: int = 3) -> object:
             )
         )
     parts = [_random_value(chance, depth - 1) for _ in range(chance.randrange(5))]
-    kind = chance.choice((list, tuple, dict))
-    return {f"k{n}": v for n, v in enumerate(parts)} if kind is dict else kind(parts)
+    mapping = {f"k{n}": part for n, part in enumerate(parts)}
+    return chance.choice((parts, tuple(parts), mapping))
 
 
 def fidelity(task: Task) -> Trials:

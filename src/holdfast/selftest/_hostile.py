@@ -6,6 +6,7 @@ import os
 import random
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import orjson
@@ -72,7 +73,7 @@ def code_execution(task: Task) -> Trials:
     for n in range(task.count):
         data = seeds[n] if n < len(seeds) else _fuzzed(task.chance, seeds)
         try:
-            watch.run(lambda data=data: _decoded(data))
+            watch.run(partial(_decoded, data))
         except Exception as error:  # noqa: BLE001 - any other error is what is looked for
             wrong.append(f"{data[:80]!r} gave {error!r}")
         task.done(n + 1)

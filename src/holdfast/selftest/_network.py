@@ -19,7 +19,8 @@ from holdfast.selftest._row import NotRun, Task, Trials
 
 DEADLINE = 30
 LISTING = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).encode()
-HOSTS = ("127.0.0.1", "localhost", "evil.example", "127.0.0.1.nip.io", "[::1]", "")
+LOOPBACK = "127.0.0.1"
+HOSTS = (LOOPBACK, "localhost", "evil.example", "127.0.0.1.nip.io", "[::1]", "")
 ORIGINS = (None, "null", "http://evil.example", "http://127.0.0.1")
 METHODS = ("POST", "GET", "DELETE", "OPTIONS", "PUT")
 PATHS = ("/mcp", "/", "/mcp/", "/../mcp")

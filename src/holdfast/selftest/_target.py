@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import uuid
+import zlib
 from typing import Unpack
 
 import holdfast
@@ -43,8 +44,7 @@ class Target:
         """The same kind of store in a part of the folder."""
         folder = os.path.join(self.folder, name)
         os.makedirs(folder, exist_ok=True)
-        prefix = f"{self.prefix}_{re.sub('[^a-z0-9]', '_', name.lower())}"
-        return type(self)(self.address, folder, prefix=prefix)
+        return type(self)(self.address, folder, prefix=self.prefix)
 
     def path(self, name: str) -> str:
         """The file or the folder of a store."""
@@ -78,7 +78,9 @@ class Target:
 
     def _options(self, name: str, options: OpenOptions) -> OpenOptions:
         if self.kind == "postgresql":
-            options["schema"] = f"{self.prefix}_{re.sub('[^a-z0-9]', '_', name)}"
+            # The name of a schema is short; the path of a file would not fit.
+            number = zlib.crc32(self.path(name).encode())
+            options["schema"] = f"{self.prefix}_{number:08x}"
         return options
 
     def remove(self) -> None:

@@ -95,8 +95,9 @@ def _cells(result: Result) -> list[Cell]:
     row = result.row
     number: Cell = (str(row.number), "faint")
     if result.verdict == "not run":
-        note: Cell = ((f"{'not run'}: {result.note}", VERDICTS["not run"]),)
-        return [number, (row.name, "title"), (result.kind, ""), note]
+        note: Cell = (f"not run: {result.note}", VERDICTS["not run"])
+        gap: list[Cell] = [("", "")] * 4
+        return [number, (row.name, "title"), (result.kind, ""), *gap, note]
     verdict: Cell = (
         (result.verdict, VERDICTS[result.verdict]),
         (f"  {result.note}", "faint"),
