@@ -15,8 +15,10 @@ from holdfast.selftest._network import network
 from holdfast.selftest._power import power_cuts
 from holdfast.selftest._rivals import compare_and_swap, history
 from holdfast.selftest._row import FILE, FOLDER, SERVER, Row
+from holdfast.selftest._secrecy import encryption, erasure
 from holdfast.selftest._server import ended_connections, hung_server
 from holdfast.selftest._sharing import sharing
+from holdfast.selftest._tampering import tampering
 
 ALL = (FILE, FOLDER, SERVER)
 FILES = (FILE, FOLDER)
@@ -145,6 +147,16 @@ ROWS = (
         kinds=FILES,
     ),
     Row(
+        13,
+        "tampering",
+        "changes made without the key are noticed",
+        "changes",
+        quick=40,
+        full=1_000,
+        run=tampering,
+        kinds=ONE,
+    ),
+    Row(
         14,
         "code-execution",
         "stored bytes cannot make code run",
@@ -173,6 +185,26 @@ ROWS = (
         full=2_000,
         run=fidelity,
         kinds=ALL,
+    ),
+    Row(
+        17,
+        "erasure",
+        "of what was erased nothing is left, and late writers are refused",
+        "erasures",
+        quick=10,
+        full=100,
+        run=erasure,
+        kinds=FILES,
+    ),
+    Row(
+        18,
+        "encryption",
+        "an encrypted store shows nothing, and only its key opens it",
+        "stores",
+        quick=10,
+        full=200,
+        run=encryption,
+        kinds=FILES,
     ),
     Row(
         19,
