@@ -44,6 +44,9 @@ def endurance(task: Task) -> Trials:
         reader.kill()
         wrong += [f"the reader found {problem}" for problem in reader.wait()]
         wrong += problems_of(store)
+        saves = sum(store.thread(f"t{n}").step for n in range(THREADS))
+        if saves != task.count + 1:
+            wrong.append(f"{task.count + 1} saves acknowledged, {saves} are there")
     if largest > LARGEST_LOG:
         wrong.append(f"the log grew to {largest >> 20} MB")
     return Trials(task.count, wrong, f"log up to {largest / (1 << 20):.1f} MB")

@@ -12,6 +12,9 @@ from holdfast.selftest._target import Target
 Effort: TypeAlias = Literal["quick", "full"]
 
 FILE, FOLDER, SERVER = "file", "dir", "postgresql"
+ALL = (FILE, FOLDER, SERVER)
+# A trial takes about so many times as long in a folder; a full run has fewer there.
+SLOWNESS = 4
 
 
 class NotRun(Exception):
@@ -53,7 +56,8 @@ class Row:
     """A promise of the scorecard.
 
     ``quick`` and ``full`` are how many trials are wanted, of what ``unit`` says.
-    ``kinds`` are the kinds of stores to which it applies.
+    ``kinds`` are the kinds of stores to which it applies; a row for all of them is
+    also for backends of other packages.
     """
 
     number: int
@@ -65,6 +69,12 @@ class Row:
     run: Callable[[Task], Trials]
     kinds: tuple[str, ...] = (FILE, FOLDER)
 
-    def wanted(self, effort: Effort) -> int:
-        """How many trials are wanted."""
-        return self.quick if effort == "quick" else self.full
+    def applies_to(self, kind: str) -> bool:
+        """Whether it can be run on a kind of store."""
+        return kind in self.kinds or (kind not in ALL and self.kinds == ALL)
+
+    def wanted(self, effort: Effort, kind: str) -> int:
+        """How many trials are wanted on a kind of store."""
+        if effort == "quick":
+            return self.quick
+        return -(-self.full // SLOWNESS) if kind == FOLDER else self.full

@@ -14,13 +14,12 @@ from holdfast.selftest._kills import kills
 from holdfast.selftest._network import network
 from holdfast.selftest._power import power_cuts
 from holdfast.selftest._rivals import compare_and_swap, history
-from holdfast.selftest._row import FILE, FOLDER, SERVER, Row
+from holdfast.selftest._row import ALL, FILE, FOLDER, SERVER, Row
 from holdfast.selftest._secrecy import encryption, erasure
 from holdfast.selftest._server import ended_connections, hung_server
 from holdfast.selftest._sharing import sharing
 from holdfast.selftest._tampering import tampering
 
-ALL = (FILE, FOLDER, SERVER)
 FILES = (FILE, FOLDER)
 ONE = (FILE,)
 

@@ -29,7 +29,8 @@ def selftest(
 ) -> list[Result]:
     """Run the rows of the scorecard, and say what each came to.
 
-    ``stores`` are ``"file"``, ``"dir"`` or addresses of PostgreSQL servers. ``only``
+    ``stores`` are ``"file"``, ``"dir"``, addresses of PostgreSQL servers, or schemes of
+    other installed backends. ``only``
     are names or numbers of rows. ``at`` is the folder in which the temporary ones are
     made, by default that of the system. ``progress`` is called with percents.
     """
@@ -39,10 +40,15 @@ def selftest(
     rows = [_row(name) for name in only] or list(ROWS)
     with _targets(stores, at) as targets:
         jobs = [
-            Job(row, target.at(row.name), row.wanted(effort), LIMITS[effort])
+            Job(
+                row,
+                target.at(row.name),
+                row.wanted(effort, target.kind),
+                LIMITS[effort],
+            )
             for row in rows
             for target in targets
-            if target.kind in row.kinds
+            if row.applies_to(target.kind)
         ]
         results = run_jobs(jobs, processes=os.cpu_count() or 1, progress=progress)
     done = {result.row.number for result in results}
@@ -78,7 +84,7 @@ def _missing(row: Row, effort: Effort) -> Result:
         row=row,
         kind=" ".join(row.kinds),
         verdict="not run",
-        wanted=row.wanted(effort),
+        wanted=row.wanted(effort, row.kinds[0]),
         note=f"needs --store {' or --store '.join(map(_example, row.kinds))}",
     )
 

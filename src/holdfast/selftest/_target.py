@@ -12,13 +12,12 @@ import holdfast
 from holdfast import Store
 from holdfast._api.open import Opening
 from holdfast._api.options import OpenOptions
-from holdfast._api.plugins import import_extra
-from holdfast.errors import Unstorable
+from holdfast._api.plugins import find_backend, import_extra
+from holdfast.errors import Unstorable, Unsupported
 from holdfast.faults import FaultyDisk
 from holdfast.selftest._scenario import FILE, FOLDER
 
 _SERVER = re.compile(r"postgres(ql)?://")
-_SCHEME = re.compile(r"[a-z][a-z0-9+.-]+:?", re.IGNORECASE)
 
 
 class Target:
@@ -97,8 +96,12 @@ class Target:
 def _kind_of(address: str) -> str:
     if _SERVER.match(address):
         return "postgresql"
-    if _SCHEME.fullmatch(address) is None:
-        text = "must be file, dir or postgresql://..., as no store of yours is tested"
-        raise Unstorable("store", f"{text}; not {address!r}")
     kind = address.removesuffix(":")
-    return "file" if kind == "sqlite" else kind
+    if kind in {"file", "sqlite"}:
+        return "file"
+    try:
+        find_backend(kind)
+    except Unsupported as error:
+        text = "must be file, dir or postgresql://..., as no store of yours is tested"
+        raise Unstorable("store", f"{text}; not {address!r}") from error
+    return kind
