@@ -8,8 +8,10 @@ import signal
 import subprocess
 import sys
 
+import psycopg
 import pytest
 
+from support import servers
 from support.effort import QUICK
 from support.folders import TESTS
 
@@ -49,6 +51,20 @@ def test_a_sound_store_gives_0_and_leaves_nothing_behind(tmp_path):
     ]
     assert found["rows"][0]["note"] == "needs --store postgresql://..."
     assert os.listdir(tmp_path) == []
+
+
+def test_a_server_is_tested_in_schemas_that_are_dropped():
+    url = servers.shared(servers.NAMES[-1])
+    only = ("--only", "clocks", "--only", "ended-connections")
+
+    ended = ran("--store", url, *only, "--json")
+
+    assert ended.returncode == 0, ended.stdout
+    verdicts = [row["verdict"] for row in json.loads(ended.stdout)["rows"]]
+    assert verdicts == ["holds", "holds"]
+    with psycopg.connect(url) as connection:
+        found = "select 1 from pg_namespace where nspname like 'holdfast_selftest%'"
+        assert connection.execute(found).fetchall() == []
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from functools import partial
 
 import holdfast
@@ -67,4 +68,5 @@ def _back_up(store: Store, path: str, n: int) -> list[str]:
         wrong = problems_of(copy)
     if last["n"] != n:
         wrong.append(f"the backup after save {n} ends with {last['n']}")
+    shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
     return wrong

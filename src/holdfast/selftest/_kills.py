@@ -139,6 +139,8 @@ def kills(task: Task) -> Trials:
             task.done(killed + len(rounds.acknowledged))
             if number % ROUNDS_PER_STORE == 0:
                 break
+        if not rounds.wrong:
+            task.target.discard(name)
         killed += len(rounds.acknowledged)
         acknowledged += sum(map(len, rounds.acknowledged.values()))
         wrong += rounds.wrong

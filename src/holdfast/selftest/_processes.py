@@ -7,6 +7,7 @@ import json
 import os
 import random
 import select
+import shutil
 import signal
 import time
 import zlib
@@ -59,7 +60,10 @@ class Job:
 def run_jobs(
     jobs: Sequence[Job], *, processes: int = 1, progress: Progress | None = None
 ) -> list[Result]:
-    """The results of all jobs in their order; no process is left behind."""
+    """The results of all jobs in their order.
+
+    No process is left behind, and the folder of a job is removed when it ends.
+    """
     waiting = list(enumerate(jobs))
     running: dict[int, _Running] = {}
     results: dict[int, Result] = {}
@@ -128,6 +132,7 @@ class _Running:
         """What the row came to; its processes are ended."""
         seconds = self._seconds()
         self.end()
+        shutil.rmtree(self.job.target.folder, ignore_errors=True)
         report = self.reported or {"wrong": 1, "examples": [self._silence()]}
         job = self.job
         return Result(

@@ -13,7 +13,8 @@ Effort: TypeAlias = Literal["quick", "full"]
 
 FILE, FOLDER, SERVER = "file", "dir", "postgresql"
 ALL = (FILE, FOLDER, SERVER)
-# A trial takes about so many times as long in a folder; a full run has fewer there.
+# In a folder or on a server a trial takes about so many times as long as in a file,
+# and a full run makes fewer.
 SLOWNESS = 4
 
 
@@ -77,4 +78,5 @@ class Row:
         """How many trials are wanted on a kind of store."""
         if effort == "quick":
             return self.quick
-        return -(-self.full // SLOWNESS) if kind == FOLDER else self.full
+        is_slower = FILE in self.kinds and kind != FILE
+        return -(-self.full // SLOWNESS) if is_slower else self.full

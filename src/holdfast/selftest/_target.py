@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import uuid
 import zlib
 from typing import Unpack
@@ -77,19 +78,33 @@ class Target:
 
     def _options(self, name: str, options: OpenOptions) -> OpenOptions:
         if self.kind == "postgresql":
-            # The name of a schema is short; the path of a file would not fit.
-            number = zlib.crc32(self.path(name).encode())
-            options["schema"] = f"{self.prefix}_{number:08x}"
+            options["schema"] = self._schema(name)
         return options
+
+    def _schema(self, name: str) -> str:
+        # The name of a schema is short; the path of a file would not fit.
+        return f"{self.prefix}_{zlib.crc32(self.path(name).encode()):08x}"
+
+    def discard(self, name: str) -> None:
+        """Remove a store that is no longer needed, so that many need no more room."""
+        if self.kind == "postgresql":
+            self._drop(self._schema(name))
+            return
+        for found in os.listdir(self.folder):
+            if found.startswith(name):
+                path = self.path(found)
+                shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
 
     def remove(self) -> None:
         """Drop what was made on a server; the folder belongs to the caller."""
-        if self.kind != "postgresql":
-            return
+        if self.kind == "postgresql":
+            self._drop(self.prefix)
+
+    def _drop(self, prefix: str) -> None:
         psycopg = import_extra("psycopg", "PostgreSQL", "postgres")
         with psycopg.connect(self.address, autocommit=True) as connection:
             found = "select nspname from pg_namespace where starts_with(nspname, %s)"
-            for (name,) in connection.execute(found, (self.prefix,)).fetchall():
+            for (name,) in connection.execute(found, (prefix,)).fetchall():
                 connection.execute(f'drop schema "{name}" cascade')
 
 
