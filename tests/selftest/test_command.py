@@ -98,18 +98,20 @@ def test_a_broken_promise_gives_1_and_the_table_says_which(package, tmp_path):
 
 
 def test_what_was_made_is_removed_when_it_is_interrupted(tmp_path):
-    arguments = ("--full", "--at", str(tmp_path), "--only", "kills", "--store", "file")
+    only = ("--only", "clocks", "--only", "kills", "--store", "file")
+    arguments = ("--full", "--at", str(tmp_path), *only)
     with subprocess.Popen(
         [*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         first = process.stderr.readline()  # its progress, after a second
         made = os.listdir(tmp_path)
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
+        printed, _ = process.communicate(timeout=30)
 
     assert first.startswith(b"Testing")
     assert len(made) == 1
     assert process.returncode == 130
+    assert b"0 broken" in printed
     assert os.listdir(tmp_path) == []
 
 

@@ -51,7 +51,8 @@ class Machine:
         durability: Durability = "full",
     ) -> None:
         self.target, self.folder = target, folder
-        self.chance, self.durability = chance, durability
+        self.chance = chance
+        self.durability: Durability = durability
         self.platter = Platter(folder, sector=chance.choice((512, 4096)))
         self.disk = FaultyDisk(f"disk {folder}", syncing=False, platter=self.platter)
         self.source = Source(os.path.basename(folder), chance.randrange(10**9))

@@ -47,6 +47,9 @@ class Result:
     seconds: float = 0.0
 
 
+Finished: TypeAlias = Callable[[Result], None]
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """A row to be run on a kind of store, so many times, in at most so many seconds."""
@@ -58,9 +61,13 @@ class Job:
 
 
 def run_jobs(
-    jobs: Sequence[Job], *, processes: int = 1, progress: Progress | None = None
+    jobs: Sequence[Job],
+    *,
+    processes: int = 1,
+    progress: Progress | None = None,
+    finished: Finished | None = None,
 ) -> list[Result]:
-    """The results of all jobs in their order.
+    """The results of all jobs in their order; ``finished`` gets each when it is there.
 
     No process is left behind, and the folder of a job is removed when it ends.
     """
@@ -74,7 +81,10 @@ def run_jobs(
                 running[number] = _Running(job)
             _listen(list(running.values()))
             ended = {number: r for number, r in running.items() if r.has_ended()}
-            results |= {number: r.result() for number, r in ended.items()}
+            for number, one in ended.items():
+                results[number] = one.result()
+                if finished is not None:
+                    finished(results[number])
             running = {n: r for n, r in running.items() if n not in ended}
             if progress is not None:
                 share = len(results) + sum(r.share for r in running.values())
@@ -171,6 +181,7 @@ def _listen(running: list[_Running]) -> None:
 
 def _work(job: Job, tell: Tell) -> None:
     os.setpgid(0, 0)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     # What its children say when they are killed would be in the way of the table.
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 2)

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Generator, Sequence
 
 from holdfast.errors import NotFound, Unsupported
-from holdfast.selftest._processes import Job, Progress, Result, run_jobs
+from holdfast.selftest._processes import Finished, Job, Progress, Result, run_jobs
 from holdfast.selftest._row import Effort, Row
 from holdfast.selftest._scorecard import ROWS
 from holdfast.selftest._target import Target
@@ -26,13 +26,15 @@ def selftest(
     only: Sequence[str] = (),
     at: str | None = None,
     progress: Progress | None = None,
+    finished: Finished | None = None,
 ) -> list[Result]:
     """Run the rows of the scorecard, and say what each came to.
 
     ``stores`` are ``"file"``, ``"dir"``, addresses of PostgreSQL servers, or schemes of
     other installed backends. ``only``
     are names or numbers of rows. ``at`` is the folder in which the temporary ones are
-    made, by default that of the system. ``progress`` is called with percents.
+    made, by default that of the system. ``progress`` is called with percents,
+    ``finished`` with each result as soon as it is there.
     """
     if not hasattr(os, "fork"):
         text = "the selftest kills processes that it forks, and this system has no fork"
@@ -50,7 +52,12 @@ def selftest(
             for target in targets
             if row.applies_to(target.kind)
         ]
-        results = run_jobs(jobs, processes=os.cpu_count() or 1, progress=progress)
+        results = run_jobs(
+            jobs,
+            processes=os.cpu_count() or 1,
+            progress=progress,
+            finished=finished,
+        )
     done = {result.row.number for result in results}
     results += [_missing(row, effort) for row in rows if row.number not in done]
     return sorted(results, key=lambda result: result.row.number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import click
@@ -47,21 +48,37 @@ def command(
 
     Kills processes, cuts the power of a simulated disk, fills it up, flips bits, sends
     hostile input. It makes stores of its own and removes them; it never opens yours.
-    The exit status is 1 if a promise does not hold. docs/reliability.md explains the
-    rows.
+    The exit status is 1 if a promise does not hold. Interrupted with Ctrl-C it prints
+    the rows that are finished. docs/reliability.md explains the rows.
     """
     if quick and full:
         raise click.UsageError("choose one of --quick and --full")
     effort: Effort = "full" if full else "quick"
     chosen = stores or ((cli.options.store,) if cli.options.store else STORES)
-    with cli.progress("Testing, percent") as progress:
-        results = selftest(
-            stores=chosen, effort=effort, only=only, at=at, progress=progress
-        )
-    document = {"effort": effort, "rows": [_document(result) for result in results]}
-    cli.out.answer("selftest/1", document, _lines(results, cli))
+    # Ended like this it has to clean up as well.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    finished: list[Result] = []
+    try:
+        with cli.progress("Testing, percent") as progress:
+            results = selftest(
+                stores=chosen,
+                effort=effort,
+                only=only,
+                at=at,
+                progress=progress,
+                finished=finished.append,
+            )
+    except KeyboardInterrupt:
+        _print(finished, effort, cli)
+        raise
+    _print(results, effort, cli)
     is_broken = any(result.verdict == "broken" for result in results)
     return _status.NEGATIVE if is_broken else _status.OK
+
+
+def _print(results: list[Result], effort: Effort, cli: Invocation) -> None:
+    document = {"effort": effort, "rows": [_document(result) for result in results]}
+    cli.out.answer("selftest/1", document, _lines(results, cli))
 
 
 def _document(result: Result) -> dict[str, object]:
