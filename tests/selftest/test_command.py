@@ -121,6 +121,7 @@ def test_what_was_made_is_removed_when_it_is_interrupted(tmp_path):
         (["--quick", "--full"], 2, "choose one of --quick and --full"),
         (["--only", "nothing"], 3, "there is no row 'nothing'"),
         (["--store", "agents.db"], 2, "no store of yours is tested"),
+        (["--store", "postgresql://127.0.0.1:1/none"], 6, "cannot be reached"),
     ],
 )
 def test_what_makes_no_sense_is_refused(arguments, status, said):

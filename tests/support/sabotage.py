@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+from typing import Any
 
 from msgspec.structs import replace
 
 from holdfast._api.options import context_over
 from holdfast._api.store import Store
 from holdfast._port import Write
-from holdfast._values.records import UNSET, Entry
+from holdfast._values.records import UNSET, Entry, Page
 from holdfast.backends import Layer
 from holdfast.backends.sqlite import SqliteBackend
 from holdfast.errors import Conflict
@@ -23,7 +24,8 @@ class Dropping(Layer):
 
     def __init__(self, backend):
         super().__init__(backend)
-        self.count, self.last = 0, None
+        self.count = 0
+        self.last: Any = None
 
     def _drops(self):
         self.count += 1
@@ -79,7 +81,7 @@ class OldestFirst(Layer):
 
     async def scan(self, query):
         page = await super().scan(query)
-        return replace(page, items=page.items[::-1])
+        return Page(page.items[::-1], page.cursor)
 
 
 class Layered(Target):

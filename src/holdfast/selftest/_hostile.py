@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from holdfast import Corrupt, Store, Unstorable
+from holdfast import Corrupt, NotFound, Store, Unstorable
 from holdfast._values import codec
 from holdfast.selftest._row import Task, Trials
 from holdfast.selftest._scenario import problems_of
@@ -168,11 +168,18 @@ def _save(store: Store, model: dict[str, int], name: str, n: int) -> None:
     model[name] = n
 
 
+def _holds(store: Store, name: str, state: object) -> bool:
+    try:
+        return bool(store.thread(name).load() == state)
+    except NotFound:
+        return False
+
+
 def _differences(store: Store, model: dict[str, int]) -> list[str]:
     wrong = [
         f"{name!r} holds another state"
         for name, n in model.items()
-        if store.thread(name).load() != {"n": n}
+        if not _holds(store, name, {"n": n})
     ]
     if {thread.id for thread in store.threads(limit=None)} != model.keys():
         wrong.append("the listing has other threads")

@@ -78,7 +78,9 @@ def _targets(stores: Sequence[str], at: str | None) -> Generator[list[Target]]:
     targets: list[Target] = []
     try:
         for number, store in enumerate(stores):
-            targets.append(Target(store, folder).at(str(number)))
+            target = Target(store, folder).at(str(number))
+            target.check()
+            targets.append(target)
         yield targets
     finally:
         shutil.rmtree(folder, ignore_errors=True)

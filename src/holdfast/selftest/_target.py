@@ -14,10 +14,11 @@ from holdfast import Store
 from holdfast._api.open import Opening
 from holdfast._api.options import OpenOptions
 from holdfast._api.plugins import find_backend, import_extra
-from holdfast.errors import Unstorable, Unsupported
+from holdfast.errors import HoldfastError, Unstorable, Unsupported
 from holdfast.faults import FaultyDisk
 from holdfast.selftest._scenario import FILE, FOLDER
 
+CONNECT_SECONDS = 10
 _SERVER = re.compile(r"postgres(ql)?://")
 
 
@@ -84,6 +85,17 @@ class Target:
     def _schema(self, name: str) -> str:
         # The name of a schema is short; the path of a file would not fit.
         return f"{self.prefix}_{zlib.crc32(self.path(name).encode()):08x}"
+
+    def check(self) -> None:
+        """Raise unless the server, if it is one, can be reached."""
+        if self.kind != "postgresql":
+            return
+        psycopg = import_extra("psycopg", "PostgreSQL", "postgres")
+        try:
+            psycopg.connect(self.address, connect_timeout=CONNECT_SECONDS).close()
+        except psycopg.Error as error:
+            text = f"the server cannot be reached: {error}; check --store"
+            raise HoldfastError(text, code="cannot_open") from error
 
     def discard(self, name: str) -> None:
         """Remove a store that is no longer needed, so that many need no more room."""
