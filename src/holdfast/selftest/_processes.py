@@ -148,7 +148,7 @@ class _Running:
         return Result(
             row=job.row,
             kind=job.target.kind,
-            verdict=_verdict(report),
+            verdict=_verdict(report, job.count),
             wanted=job.count,
             count=report.get("count", 0),
             wrong=report.get("wrong", 0),
@@ -163,10 +163,12 @@ class _Running:
         return f"its process ended with status {self.child.status}, without a result"
 
 
-def _verdict(report: dict[str, Any]) -> Verdict:
+def _verdict(report: dict[str, Any], wanted: int) -> Verdict:
     if "not_run" in report:
         return "not run"
-    return "broken" if report["wrong"] or not report["count"] else "holds"
+    # Fewer trials than wanted prove nothing.
+    is_enough = report.get("count", 0) >= wanted
+    return "holds" if is_enough and not report["wrong"] else "broken"
 
 
 def _listen(running: list[_Running]) -> None:

@@ -41,7 +41,7 @@ ROWS = (
         "a call killed at any write was made or was not",
         "points",
         quick=40,
-        full=2_000,
+        full=1_500,
         run=boundaries,
         kinds=FILES,
     ),
