@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from conformance.ids import HOSTILE
 from holdfast.agents import Agent
 from holdfast.errors import Conflict, FormatMismatch, NotFound, Unstorable
 from holdfast.messages import Message
 from holdfast.retention import Retention
+from holdfast.selftest._hostile import HOSTILE
 from holdfast.testing._cases import LONG, Cases, untyped
 from holdfast.testing._raises import raises
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
-from conformance.ids import HOSTILE
 from holdfast.conversations import Conversation
 from holdfast.errors import Conflict, FormatMismatch, NotFound, Unstorable
 from holdfast.messages import Message, ToolCall
+from holdfast.selftest._hostile import HOSTILE
 from holdfast.testing._cases import LONG, Cases, untyped
 from holdfast.testing._raises import raises
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from conformance.ids import HOSTILE
 from conformance.loads import Chat
 from conformance.values import alike
 from holdfast.errors import Conflict, FormatMismatch, NotFound, Unstorable
+from holdfast.selftest._hostile import HOSTILE
 from holdfast.testing._cases import LONG, Cases, untyped
 from holdfast.testing._raises import raises
 

@@ -13,7 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import holdfast
-from holdfast import Conflict, HoldfastError, Retention, Store
+from holdfast import HoldfastError, Retention, Store
+from holdfast.selftest._rivals import increment
 from support.children import Child, Gate, report
 from support.stores import opened
 
@@ -41,26 +42,6 @@ def crowd(store: Store, rank: int, count: int) -> object:
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(4)))
     return count
-
-
-def increment(store: Store, rank: int, count: int) -> object:
-    """Count up by compare-and-swap until this process has won so often."""
-    thread = store.thread("counter")
-    conflicts = wins = 0
-    while wins < count:
-        head = thread.head
-        state = store.load(head) if head else {"value": 0}
-        try:
-            thread.save({"value": state["value"] + 1}, expect=head)
-            wins += 1
-        except Conflict as lost:
-            conflicts += 1
-            newer = lost.found is not None and lost.found.seq > (
-                head.seq if head else 0
-            )
-            if lost.code != "head_moved" or not newer:
-                raise
-    return conflicts
 
 
 def share(store: Store, rank: int, total: int) -> object:

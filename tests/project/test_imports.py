@@ -29,7 +29,7 @@ LAYERS = (
     {"_api"},
     {"backends", "importers", "keys", "telemetry", "testing", "views"},
     {"faults", "tools", "adapters"},
-    {"mcp", "bench"},
+    {"mcp", "bench", "selftest"},
     {"cli"},
 )
 # The public modules beside the folders, by the folder whose layer they belong to.

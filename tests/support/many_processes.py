@@ -7,8 +7,11 @@ import itertools
 import pytest
 
 import holdfast
+from holdfast.selftest._rivals import is_one_line
 from support.programs import run_program
 from support.scenario import dump, problems_of
+
+__all__ = ["PROCESSES", "CrowdTests", "by_writer", "is_one_line", "swarm"]
 
 PROCESSES = 8
 # Four threads in each of three processes.
@@ -29,15 +32,6 @@ def by_writer(log, key="process"):
     for entry in log:
         writers.setdefault(entry[key], []).append(entry["n"])
     return writers
-
-
-def is_one_line(thread):
-    """Whether history is a chain of parents with steps 1, 2, 3 ..."""
-    line = thread.history(None, order="oldest")
-    parents = [None, *(checkpoint.id for checkpoint in line)][:-1]
-    return [c.step for c in line] == list(range(1, len(line) + 1)) and [
-        c.parent for c in line
-    ] == parents
 
 
 class CrowdTests:

@@ -11,22 +11,7 @@ import pytest
 import holdfast
 from holdfast._values import codec
 from holdfast.backends.sqlite import _connection, _rows
-
-# Texts that make other stores import or call something when they are loaded.
-PAYLOADS: list[object] = [
-    {"lc": 2, "type": "constructor", "id": ["os", "system"], "kwargs": {"a": "id"}},
-    {"lc": 1, "type": "secret", "id": ["HOME"]},
-    {"__reduce__": ["os.system", ["id"]]},
-    {"py/object": "os.system", "py/reduce": [{"py/function": "os.system"}, ["id"]]},
-    {"!!python/object/apply:os.system": ["id"]},
-    {"__type__": "os.system", "value": "id"},
-    {"__af_model__": "os:system"},
-    {"$hf.object": ["os", "system", "id"]},
-    {"$hf.tuple": {"$hf.call": "os.system"}},
-    {"$hf.uuid": "__import__('os').system('id')"},
-    {"$hf.decimal": "os.system"},
-    "cos\nsystem\n(S'id'\ntR.",
-]
+from holdfast.selftest._hostile import PAYLOADS
 
 PROGRAM = """
 import sys, orjson

@@ -20,15 +20,20 @@ class Command(click.Command):
         self.context_settings = {**HELP, **self.context_settings}
         self.stream = stream
         self.own_params = tuple(self.params)
-        self.params += json_options(stream=stream) + shared_options()
+        self.params += json_options(stream=stream) + self._shared()
+
+    def _shared(self) -> list[click.Parameter]:
+        """The shared options, but not those that the command has its own way of."""
+        own = {name for param in self.own_params for name in param.opts}
+        return [param for param in shared_options() if not own & {*param.opts}]
 
     def format_options(
         self, ctx: click.Context, formatter: click.HelpFormatter
     ) -> None:
-        shared = {param.name for param in shared_options()}
+        shared = {param.name for param in self._shared()}
         own = [param for param in self.get_params(ctx) if param.name not in shared]
         write_options(ctx, formatter, "Options", own)
-        write_options(ctx, formatter, "Everywhere", shared_options())
+        write_options(ctx, formatter, "Everywhere", self._shared())
 
 
 def write_options(

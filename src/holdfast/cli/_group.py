@@ -18,7 +18,7 @@ SECTIONS = {
     "Change": ("fork", "rewind", "restore", "undo", "redo", "tag", "label"),
     "Keep": (
         "stats", "verify", "salvage", "seal", "key", "prune", "compact", "backup",
-        "export", "import", "doctor", "bench",
+        "export", "import", "doctor", "selftest", "bench",
     ),
     "Connect": ("mcp", "completion"),
 }  # fmt: skip

@@ -14,15 +14,14 @@ from holdfast._port import run
 from holdfast.backends.directory._file_scan import Position, scan_file
 from holdfast.backends.directory._lines import LineContent, LineEncoder
 from holdfast.faults import Fault, FaultyDisk, Platter, io_error, kill
+from holdfast.selftest._damage import build_more
 from support.children import Child
-from support.damage import DAMAGES, Outcome, missing_from, reads_of_store
+from support.damage import DAMAGES, ReadOutcome, missing_from, truth_of
 from support.effort import FLIPS, seed_of
 from support.scenario import (
-    OPERATIONS,
     STEPS,
     Source,
     address,
-    build,
     build_for,
     copy_folder,
     dump,
@@ -489,14 +488,7 @@ def sound(tmp_path_factory):
     """The folder of a sound and closed store."""
     place = tmp_path_factory.mktemp("sound")
     url = address(str(place), FOLDER)
-    build(url)
-    with holdfast.open(url, **Source("more", 3_000_000).options()) as store:
-        for name in ("save", "fork", "label", "tag", "record", "delete-checkpoint"):
-            OPERATIONS[name](store)
-        for n in range(3):
-            thread = store.thread(f"thread {n}", owner=f"owner {n % 2}")
-            thread.append(log=[{"n": n, "text": "y" * 300}])
-            thread.append(log=[{"n": n, "text": "z" * 3000}])
+    build_more(url, threads=3)
     return str(place)
 
 
@@ -504,9 +496,7 @@ def sound(tmp_path_factory):
 def truth(sound):
     """Every single read of the sound store and what it gives, by name."""
     with holdfast.open(address(sound, FOLDER), cache_size=0) as store:
-        return {
-            name: (read, read(store)) for name, read in reads_of_store(store).items()
-        }
+        return truth_of(store)
 
 
 def rot(sound, target, chance, *, how, has_index):
@@ -537,7 +527,7 @@ def test_nothing_wrong_is_read_from_a_damaged_folder(
     for number in range(FOLDERS):
         target = str(tmp_path / "rotten")
         url, where = rot(sound, target, chance, how=how, has_index=has_index)
-        outcome = Outcome(url, truth)
+        outcome = ReadOutcome(url, truth)
 
         assert outcome.wrong == [], f"seed {seed}: {where}"
         if outcome.failed:

@@ -11,10 +11,11 @@ import pytest
 import holdfast
 from holdfast import Corrupt
 from holdfast.backends.sqlite._connection import page_checksums
+from holdfast.selftest._damage import build_more
 from holdfast.testing import raises
-from support.damage import DAMAGES, Outcome, missing_from, reads_of_store
+from support.damage import DAMAGES, ReadOutcome, missing_from, truth_of
 from support.effort import FLIPS, seed_of
-from support.scenario import FILE, OPERATIONS, Source, build
+from support.scenario import FILE, Source
 
 # A bit that nothing reads may flip: then only the checksum of its page is repaired.
 pytestmark = pytest.mark.filterwarnings("ignore:wrong page checksums:RuntimeWarning")
@@ -24,14 +25,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:wrong page checksums:RuntimeWarn
 def sound(tmp_path_factory):
     """The bytes of a sound and closed store."""
     path = tmp_path_factory.mktemp("sound") / FILE
-    build(str(path))
-    with holdfast.open(path, **Source("more", 3_000_000).options()) as store:
-        for name in ("save", "fork", "label", "tag", "record", "delete-checkpoint"):
-            OPERATIONS[name](store)
-        for n in range(6):
-            thread = store.thread(f"thread {n}", owner=f"owner {n % 2}")
-            thread.append(log=[{"n": n, "text": "y" * 300}])
-            thread.append(log=[{"n": n, "text": "z" * 3000}])
+    build_more(str(path))
+    with holdfast.open(path, **Source("large", 4_000_000).options()) as store:
         # So large that the end of the file belongs to the table of threads.
         for n in range(12):
             thread = store.thread(f"large {n}", metadata={"text": "m" * 1500})
@@ -46,9 +41,7 @@ def truth(sound, tmp_path_factory):
     path.write_bytes(sound)
     with holdfast.open(path, cache_size=0) as store:
         assert store.verify().problems == ()
-        return {
-            name: (read, read(store)) for name, read in reads_of_store(store).items()
-        }
+        return truth_of(store)
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -63,7 +56,7 @@ def test_nothing_wrong_is_read_from_a_damaged_file(damage, sound, truth, tmp_pat
         data, where = do_damage(sound, chance)
         path.write_bytes(data)
 
-        outcome = Outcome(str(path), truth)
+        outcome = ReadOutcome(str(path), truth)
 
         assert outcome.wrong == [], f"seed {seed}: {where}"
         could_open = "open" not in outcome.failed
@@ -84,7 +77,7 @@ def test_salvage_saves_every_thread_that_can_be_read(damage, sound, truth, tmp_p
         path, target = tmp_path / f"{number}.db", tmp_path / f"{number}-salvaged.db"
         data, where = DAMAGES[damage][0](sound, chance)
         path.write_bytes(data)
-        outcome = Outcome(str(path), truth)
+        outcome = ReadOutcome(str(path), truth)
         if "open" in outcome.failed:
             continue
         with holdfast.open(path) as store:

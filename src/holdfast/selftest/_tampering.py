@@ -1,0 +1,136 @@
+"""Somebody with the file and without the key changes it: that is noticed."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import secrets
+import shutil
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, cast
+
+import apsw
+
+from holdfast import HoldfastError
+from holdfast._api.options import OpenOptions
+from holdfast._values.records import Segment
+from holdfast.backends.sqlite import page_checksums
+from holdfast.backends.sqlite._rows import segment_row
+from holdfast.selftest._row import Task, Trials
+from holdfast.selftest._secrecy import KEY_SIZE, key_option
+from holdfast.selftest._target import Target
+
+Tamper = Callable[[apsw.Connection, random.Random], None]
+
+
+def _edit(db: apsw.Connection, chance: random.Random) -> None:
+    key, data = chance.choice(_segments(db))
+    changed = bytearray(data)
+    changed[chance.randrange(len(changed))] ^= 1 << chance.randrange(8)
+    _put(db, key, bytes(changed))
+
+
+def _swap(db: apsw.Connection, chance: random.Random) -> None:
+    (one, data), (other, more) = chance.sample(_segments(db), 2)
+    _put(db, one, more)
+    _put(db, other, data)
+
+
+def _replay(db: apsw.Connection, chance: random.Random) -> None:
+    segments = _segments(db)
+    (_, old), (new, _) = segments[0], chance.choice(segments[1:])
+    _put(db, new, old)
+
+
+def _forge(db: apsw.Connection, chance: random.Random) -> None:
+    _put(db, chance.choice(_segments(db))[0], b'["forged"]')
+
+
+def _delete_middle(db: apsw.Connection, chance: random.Random) -> None:
+    key, _ = chance.choice(_segments(db)[1:-1])
+    db.execute("delete from segment where key = ?", (key,))
+
+
+def _move_head_back(db: apsw.Connection, _: random.Random) -> None:
+    first = "(select min(seq) from checkpoint where family = thread.family)"
+    db.execute(f"update thread set head = {first}")  # noqa: S608 - our own text
+
+
+def _remove_thread(db: apsw.Connection, chance: random.Random) -> None:
+    [*numbers] = db.execute("select number from thread")
+    db.execute("delete from thread where number = ?", chance.choice(numbers))
+
+
+WAYS: Mapping[str, Tamper] = MappingProxyType(
+    {
+        "edit": _edit,
+        "swap": _swap,
+        "replay": _replay,
+        "forge": _forge,
+        "delete the middle": _delete_middle,
+        "move the head back": _move_head_back,
+        "remove a thread": _remove_thread,
+    }
+)
+ROLL_BACK = "roll the file back"
+
+
+def _segments(db: apsw.Connection) -> list[tuple[int, bytes]]:
+    found = db.execute("select key, data from segment order by key").fetchall()
+    return cast("list[tuple[int, bytes]]", found)
+
+
+def _put(db: apsw.Connection, key: int, data: bytes) -> None:
+    """Replace the data of a segment, with a checksum that fits."""
+    [(packing, count)] = db.execute(
+        "select packing, count from segment where key = ?", (key,)
+    )
+    segment = Segment(key & 0xFFFF_FFFF, data, packing=packing, count=count)
+    _, _, _, checked, _ = segment_row(key >> 32, segment)
+    change = "update segment set data = ?, checksum = ? where key = ?"
+    db.execute(change, (data, checked, key))
+
+
+def tampering(task: Task) -> Trials:
+    """Change copies of an encrypted store in every way; its seal or key tells."""
+    options = key_option(secrets.token_bytes(KEY_SIZE))
+    start, older = task.target.path("start"), task.target.path("older")
+    _build(task.target, options)
+    shutil.copy(start, older)
+    with task.target.open("start", **options) as store:
+        store.thread("one").append(messages=["newer"])
+        seal = cast("Any", store).seal()
+    wrong = _noticed(task.target, "start", seal, options)
+    for n in range(task.count):
+        way = (*WAYS, ROLL_BACK)[n % (len(WAYS) + 1)]
+        copy = task.target.path("copy")
+        shutil.copy(older if way == ROLL_BACK else start, copy)
+        if way != ROLL_BACK:
+            with contextlib.closing(apsw.Connection(copy, vfs=page_checksums())) as db:
+                WAYS[way](db, task.chance)
+        if not _noticed(task.target, "copy", seal, options):
+            wrong.append(f"{way}: not noticed")
+        task.done(n + 1)
+    return Trials(task.count, wrong)
+
+
+def _build(target: Target, options: OpenOptions) -> None:
+    with target.open("start", **options) as store:
+        for name in ("one", "two"):
+            thread = store.thread(name, owner="ann", metadata={"k": name})
+            for n in range(6):
+                thread.append(messages=[f"{name} {n} " + "x" * 600])
+            thread.record("key", {"n": name})
+
+
+def _noticed(target: Target, name: str, seal: str, options: OpenOptions) -> list[str]:
+    """What is noticed by verifying against the seal, or by reading every thread."""
+    try:
+        with target.open(name, **options) as store:
+            found = cast("Any", store).verify(seal=seal).problems
+            for record in store.threads(limit=None):
+                store.thread(record.id).load()
+    except HoldfastError as error:
+        return [repr(error)]
+    return [str(problem) for problem in found]

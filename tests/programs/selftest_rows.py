@@ -1,0 +1,39 @@
+"""Runs rows of the selftest on stores that are sound or break a promise.
+
+usage: selftest_rows.py FOLDER SABOTAGE ROW:COUNT...
+
+For each row one line of JSON: its name, the verdict, and examples of what was wrong.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from holdfast.selftest import ROWS, Job, run_jobs
+from support.children import report
+from support.sabotage import SABOTAGES
+
+
+def main(folder: str, sabotage: str, wanted: list[str]) -> None:
+    rows = {row.name: row for row in ROWS}
+    jobs = []
+    for text in wanted:
+        name, _, count = text.partition(":")
+        place = os.path.join(folder, name)
+        os.mkdir(place)
+        target = SABOTAGES[sabotage]("file", place)
+        jobs.append(Job(rows[name], target, int(count), limit=60))
+    for result in run_jobs(jobs, processes=2):
+        report(
+            {
+                "row": result.row.name,
+                "verdict": result.verdict,
+                "count": result.count,
+                "examples": result.examples,
+            }
+        )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], sys.argv[3:])

@@ -1,0 +1,108 @@
+"""The selftest passes a sound store, and notices one that breaks a promise."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.selftest import ROWS
+from holdfast.selftest._rivals import Operation, _digest, contradictions
+from support.programs import run_program
+
+# Few trials, but of every row that can be run on a file.
+FEW = {
+    "kills": 4,
+    "boundaries": 6,
+    "power-cuts": 4,
+    "disk-failures": 6,
+    "compare-and-swap": 16,
+    "history": 60,
+    "sharing": 24,
+    "clocks": 20,
+    "bit-rot": 4,
+    "code-execution": 500,
+    "names": 30,
+    "fidelity": 80,
+    "erasure": 1,
+    "endurance": 100,
+}
+BROKEN = {
+    "dropping": {
+        "kills": 12,
+        "compare-and-swap": 32,
+        "history": 60,
+        "sharing": 24,
+        "clocks": 20,
+        "names": 30,
+        "endurance": 100,
+    },
+    "in-two": {"boundaries": 40, "disk-failures": 60},
+    "altering": {"fidelity": 80},
+    "oldest-first": {"clocks": 20},
+    "not-synced": {"power-cuts": 30},
+}
+
+
+def run(tmp_path, sabotage, rows):
+    wanted = [f"{name}:{count}" for name, count in rows.items()]
+    return run_program("selftest_rows", tmp_path, sabotage, *wanted)
+
+
+def test_a_sound_store_holds_every_promise(tmp_path):
+    results = run(tmp_path, "sound", FEW)
+
+    assert [r for r in results if r["verdict"] != "holds"] == []
+    assert all(r["count"] >= FEW[r["row"]] for r in results)
+
+
+@pytest.mark.parametrize("sabotage", BROKEN)
+def test_a_store_that_breaks_a_promise_is_noticed_by_each_row(sabotage, tmp_path):
+    results = run(tmp_path, sabotage, BROKEN[sabotage])
+
+    assert [r for r in results if r["verdict"] != "broken"] == []
+    examples = [text for r in results for text in r["examples"]]
+    assert [text for text in examples if text.startswith("raised")] == []
+
+
+def test_the_rows_have_the_numbers_of_the_scorecard():
+    assert [row.number for row in ROWS] == list(range(1, 21))
+    assert all(row.quick <= row.full for row in ROWS)
+
+
+# --- the checker of histories ---------------------------------------------------------
+
+
+def appended(item, begin, end):
+    return Operation(item, begin, end)
+
+
+def read(items, begin, end):
+    return Operation("", begin, end, len(items), _digest(items))
+
+
+LOG = ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("done", "log"),
+    [
+        ([appended("a", 1, 2), appended("b", 1, 3), read(["a"], 1, 4)], LOG),
+        ([appended("c", 1, 0), read([], 1, 2), read(["a", "b"], 3, 4)], LOG),
+    ],
+)
+def test_histories_that_one_order_explains(done, log):
+    assert list(contradictions(done, log, [1, 2, 3])) == []
+
+
+@pytest.mark.parametrize(
+    ("done", "log", "found"),
+    [
+        ([appended("x", 1, 2)], LOG, "x is lost"),
+        ([appended("b", 1, 2), read(["a"], 3, 4)], LOG, "a read came to 1, after 2"),
+        ([appended("b", 1, 2), appended("a", 3, 4)], LOG, "a came to 1, after 2"),
+        ([read(["a", "c"], 1, 2)], LOG, "is no beginning of the list"),
+        ([], ["a", "b", "a"], "1 items are there twice"),
+        ([], ["a", "b"], "have a gap"),
+    ],
+)
+def test_histories_that_no_order_explains(done, log, found):
+    assert any(found in text for text in contradictions(done, log, [1, 2, 3]))
