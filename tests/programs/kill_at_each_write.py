@@ -14,7 +14,7 @@ import sys
 
 from holdfast.selftest import Target
 from holdfast.selftest._boundaries import Trial, make_trial
-from holdfast.selftest._kills import ignore_torn_ends
+from holdfast.selftest._kills import ignore_repairs
 from support.children import report
 from support.effort import THOROUGH
 from support.scenario import address, unpack_format_1
@@ -32,7 +32,7 @@ def trial_of(name: str, target: Target) -> Trial:
 
 
 def main(folder: str, place: str, names: list[str]) -> None:
-    ignore_torn_ends()
+    ignore_repairs()
     target = Target("dir" if place.startswith("dir:") else "file", folder)
     for name in names:
         trial = trial_of(name, target.at(name))

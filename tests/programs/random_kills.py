@@ -17,7 +17,7 @@ import sys
 from functools import partial
 
 import holdfast
-from holdfast.selftest._kills import ROUNDS_PER_STORE, Rounds, ignore_torn_ends
+from holdfast.selftest._kills import ROUNDS_PER_STORE, Rounds, ignore_repairs
 from support.children import report
 from support.stores import opened
 
@@ -25,7 +25,7 @@ from support.stores import opened
 def main(
     folder: str, seed: int, rounds: int, kind: str = "", door: str = "blocking"
 ) -> None:
-    ignore_torn_ends()
+    ignore_repairs()
     chance = random.Random(seed)
     kills = acknowledged = 0
     wrong: list[str] = []

@@ -18,7 +18,7 @@ FEW = {
     "history": 60,
     "sharing": 24,
     "clocks": 20,
-    "bit-rot": 4,
+    "bit-rot": 24,
     "code-execution": 500,
     "names": 30,
     "fidelity": 80,
@@ -60,7 +60,9 @@ def test_a_store_that_breaks_a_promise_is_noticed_by_each_row(sabotage, tmp_path
 
     assert [r for r in results if r["verdict"] != "broken"] == []
     examples = [text for r in results for text in r["examples"]]
-    assert [text for text in examples if text.startswith("raised")] == []
+    # That the store itself noticed is as good; any other error is the row's own.
+    raised = [text for text in examples if text.startswith("raised")]
+    assert [text for text in raised if not text.startswith("raised Corrupt")] == []
 
 
 def test_the_rows_have_the_numbers_of_the_scorecard():

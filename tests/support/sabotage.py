@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from holdfast._api.options import context_over
 from holdfast._api.store import Store
-from holdfast._port import Write
+from holdfast._port import Stored, Write
 from holdfast._values.records import UNSET, Entry, Page
 from holdfast.backends import Layer
 from holdfast.backends.sqlite import SqliteBackend
@@ -72,8 +72,19 @@ class Altering(Layer):
     """Gives other bytes than those that were saved."""
 
     async def segments(self, family, runs):
-        found = await super().segments(family, runs)
-        return [replace(s, data=s.data.replace(b"x", b"y")) for s in found]
+        return _altered(await super().segments(family, runs))
+
+    async def read(self, keys):
+        return [
+            replace(found, segments=_altered(found.segments))
+            if isinstance(found, Stored) and found.segments
+            else found
+            for found in await super().read(keys)
+        ]
+
+
+def _altered(segments):
+    return [replace(s, data=s.data.replace(b"x", b"y")) for s in segments]
 
 
 class OldestFirst(Layer):

@@ -84,10 +84,10 @@ def test_a_history_rewritten_with_right_checksums_breaks_the_chain(tmp_path):
     db = _connection.connect(
         str(path), read_only=False, busy_timeout=1, vfs=_connection.page_checksums()
     )
-    [(key, _, data, _)] = db.execute("select * from segment order by key limit 1")
+    [(key, data)] = db.execute("select key, data from segment order by key limit 1")
     forged = bytes(data).replace(b"y", b"n")
     row = _rows.segment_row(key >> 32, _rows.Segment(key & 0xFFFF_FFFF, forged))
-    db.execute("replace into segment values (?, ?, ?, ?)", row)
+    db.execute("replace into segment values (?, ?, ?, ?, ?)", row)
     db.close()
 
     with holdfast.open(path) as store:

@@ -11,7 +11,7 @@ from functools import partial
 from holdfast import HoldfastError, Store
 from holdfast.faults import Call, Fault, FaultyDisk, kill
 from holdfast.selftest._children import Child, Tell
-from holdfast.selftest._kills import ignore_torn_ends
+from holdfast.selftest._kills import ignore_repairs
 from holdfast.selftest._row import Task, Trials
 from holdfast.selftest._scenario import (
     OPERATIONS,
@@ -205,7 +205,7 @@ def _steps(name: str) -> Steps:
 
 def boundaries(task: Task) -> Trials:
     """Kill call after call at boundaries of each, up to the wanted number."""
-    ignore_torn_ends()
+    ignore_repairs()
     points = 0
     # Not all points of the first calls, so that few trials are spread over many calls.
     most = 2 * -(-task.count // len(CALLS))

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import holdfast
 from holdfast import HoldfastError, Store, Thread
-from holdfast.selftest._kills import ignore_torn_ends
+from holdfast.selftest._kills import ignore_repairs
 from holdfast.selftest._row import Task, Trials
 from holdfast.selftest._scenario import OPERATIONS, Source, address, build, copy_folder
 from holdfast.selftest._target import Target
@@ -166,7 +166,7 @@ def build_more(url: str, threads: int = 6) -> None:
 
 def bit_rot(task: Task) -> Trials:
     """Damage a copy of a sound store again and again, and read everything."""
-    ignore_torn_ends()
+    ignore_repairs()
     start = task.target.path("start")
     os.mkdir(start)
     url = address(start, task.target.place)

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from holdfast import HoldfastError, Store
 from holdfast.faults import Fault, FaultyDisk, disk_full, io_error
-from holdfast.selftest._kills import ignore_torn_ends
+from holdfast.selftest._kills import ignore_repairs
 from holdfast.selftest._row import Task, Trials
 from holdfast.selftest._scenario import (
     STEPS,
@@ -111,7 +111,7 @@ class FailingCall:
 
 def disk_failures(task: Task) -> Trials:
     """Let call after call meet each failure at each of its points."""
-    ignore_torn_ends()
+    ignore_repairs()
     disk = lazy_disk("failing")
     done = 0
     wrong: list[str] = []

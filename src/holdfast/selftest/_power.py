@@ -13,7 +13,7 @@ from typing import TypeAlias
 import holdfast
 from holdfast import Agent, Conflict, HoldfastError, Message, NotFound, Retention, Store
 from holdfast.faults import Call, Fault, FaultyDisk, Platter
-from holdfast.selftest._kills import ignore_torn_ends
+from holdfast.selftest._kills import ignore_repairs
 from holdfast.selftest._row import Task, Trials
 from holdfast.selftest._scenario import (
     Durability,
@@ -201,7 +201,7 @@ def found_after(folder: str, place: str) -> tuple[object, list[str]]:
 
 def power_cuts(task: Task) -> Trials:
     """Cut the power, and compare what is left with what was acknowledged."""
-    ignore_torn_ends()
+    ignore_repairs()
     wrong: list[str] = []
     done = 0
     for machine, folder, seen in cuts(task.target, task.count, task.chance):

@@ -90,7 +90,7 @@ def test_a_compressed_store_is_saved_with_its_blocks(tmp_path):
             ]
             store.thread(f"t{n % 5}").save({"text": texts})
     before = seen(path)
-    overwrite(path, 0, b"\0" * 1024)
+    overwrite(path, 0, b"\0" * 2048)
 
     holdfast.salvage(path, str(tmp_path / "b.db"))
 

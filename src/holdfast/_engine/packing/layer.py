@@ -53,14 +53,14 @@ class Packing(Layer):
         self._every = self._interval() if self._joins and joins_grown else 0
 
     def _interval(self) -> int:
-        """A few segments in a file are joined only to be compressed together.
+        """How often: only to be compressed together, and on servers less often.
 
-        A server keeps what was replaced until it is vacuumed, and reads plain segments
-        as fast as blocks.
+        Plain segments are read as fast as blocks. A server keeps what was replaced
+        until it is vacuumed.
         """
-        if self.backend.blocking:
-            return FEW if self._form.compresses else MANY
-        return MANY if self._form.compresses else 0
+        if not self._form.compresses:
+            return 0
+        return FEW if self.backend.blocking else MANY
 
     def over(self, backend: Backend) -> Self:
         """The same form, without joining: the other backend may be in a transaction."""

@@ -118,7 +118,7 @@ def layouts(file: BinaryIO) -> Iterator[Layout]:
         size = 65536 if size == 1 else size
         if size >= SMALLEST_USABLE and size & (size - 1) == 0:
             yield Layout(size, size - header[20])
-    for size in (8192, 4096, 1024):
+    for size in (8192, 4096, 2048):
         yield Layout(size, size - CHECKSUM)
         yield Layout(size, size)
 

@@ -25,10 +25,11 @@ def command(
 ) -> None:
     """Make, check or rotate the key of an encrypted store.
 
-    `key init FILE` makes a new FILE with a key. `key check` tells whether the key opens
-    the store. `key rotate FILE` lets the key in FILE open the store from now on, and
-    the key before no more. All commands take the key of the store from the file that
-    HOLDFAST_KEY_FILE names, or the passphrase in HOLDFAST_PASSPHRASE.
+    ACTION is one of these: `key init FILE` makes a new FILE with a key, `key check`
+    tells whether the key opens the store, `key rotate FILE` lets the key in FILE open
+    the store from now on, and the key before no more. All commands take the key of the
+    store from the file that HOLDFAST_KEY_FILE names, or the passphrase in
+    HOLDFAST_PASSPHRASE.
     """
     if action == "init":
         _init(cli, _named(file))
