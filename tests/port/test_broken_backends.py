@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -209,7 +210,8 @@ class LooksIntoNoBlocks(Layer):
 
     async def ready(self):
         await super().ready()
-        self.backend.database.writer.execute("drop trigger if exists segment_taken")
+        sqlite: Any = self.backend
+        sqlite.database.writer.execute("drop trigger if exists segment_taken")
 
 
 class AdmitsNoJournal(Layer):

@@ -7,12 +7,8 @@ import re
 import psycopg
 import pytest
 
-from holdfast.backends.postgres._migrations import (
-    FUNCTIONS,
-    MIGRATIONS,
-    prepared,
-    split,
-)
+from holdfast.backends.postgres import _migrations
+from holdfast.backends.postgres._migrations import MIGRATIONS, prepared, split
 from holdfast.backends.postgres._statements import statements, text_of
 from support import citus, databases, servers, shards
 
@@ -88,7 +84,7 @@ def _numbered(sql):
 TEXTS = {
     name: sql.decode() for file in FILES for name, sql in statements("hf", file).items()
 }
-MADE = (*MIGRATIONS, FUNCTIONS)
+MADE = (*MIGRATIONS, _migrations.FUNCTIONS)
 SCHEMA = [s for file in MADE for s in split(prepared(text_of(file), None))]
 VIEWS = [sql.partition(" as\n")[2] for sql in SCHEMA if sql.startswith("create view")]
 FUNCTIONS = {

@@ -18,7 +18,7 @@ from holdfast.backends.sqlite import PAGE, page_checksums
 from holdfast.backends.sqlite._page_repair import PageFile
 from holdfast.cli._run import run as cli
 from holdfast.testing import raises
-from support.damage import DAMAGES, Outcome, reads_of_store
+from support.damage import DAMAGES, ReadOutcome, truth_of
 from support.effort import FLIPS, seed_of
 from support.scenario import FILE
 from support.stores import backend_of
@@ -206,8 +206,7 @@ def test_damage_is_not_taken_for_a_foreign_write(damage, path, tmp_path):
     sound = tmp_path / "sound.db"
     shutil.copyfile(path, sound)
     with holdfast.open(sound, cache_size=0) as store:
-        reads = reads_of_store(store)
-        truth = {name: (read, read(store)) for name, read in reads.items()}
+        truth = truth_of(store)
     seed = seed_of(f"foreign {damage}")
     chance = random.Random(seed)
     data = path.read_bytes()
@@ -217,7 +216,7 @@ def test_damage_is_not_taken_for_a_foreign_write(damage, path, tmp_path):
         content, where = DAMAGES[damage][0](data, chance)
         damaged.write_bytes(content)
 
-        outcome = Outcome(str(damaged), truth)
+        outcome = ReadOutcome(str(damaged), truth)
 
         assert outcome.wrong == [], f"seed {seed}: {where}"
         os.unlink(damaged)

@@ -97,9 +97,11 @@ def of_query(query: Query[Any]) -> FolderScope:
         return family(query.thread.family)
     if isinstance(query, FamilySaves | FamilySizes | FamilyThreads):
         return FolderScope(families=frozenset(query.families))
-    by_family = FamilyEntries | Marked | Matches | NumberedSaves | Outlines | Saves
-    if isinstance(query, by_family | Threads) and query.family is not None:
-        return family(query.family)
+    if isinstance(
+        query,
+        FamilyEntries | Marked | Matches | NumberedSaves | Outlines | Saves | Threads,
+    ):
+        return EVERYTHING if query.family is None else family(query.family)
     return EVERYTHING
 
 
