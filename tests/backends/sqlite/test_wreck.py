@@ -55,14 +55,14 @@ def overwrite(path, start, data):
 @pytest.mark.parametrize(
     ("start", "data"),
     [
-        (0, b"\0" * 4096),
-        (0, b"\xff" * 4096),
+        (0, b"\0" * 8192),
+        (0, b"\xff" * 8192),
         (0, b"\0" * 100),
         (16, b"\x00\x03"),
         (44, b"\xff" * 4),
         (60, b"\xff" * 40),
         (100, b"\0" * 8),
-        (112, b"\xff"),
+        (4000, b"\xff"),
     ],
 )
 def test_everything_is_saved_though_the_first_page_is_lost(tmp_path, start, data):
@@ -105,13 +105,13 @@ def test_what_is_only_in_the_log_is_saved_too(tmp_path):
         store.thread("chat").save({"n": 2, "text": PAGES})
         for end in ("", "-wal"):
             shutil.copyfile(f"{path}{end}", tmp_path / f"b.db{end}")
-    overwrite(tmp_path / "b.db", 0, b"\0" * 4096)
+    overwrite(tmp_path / "b.db", 0, b"\0" * 8192)
     # SQLite would find the first page in the log: that is lost as well.
     log = bytearray((tmp_path / "b.db-wal").read_bytes())
-    frames = range(32, len(log), 24 + 4096)
+    frames = range(32, len(log), 24 + 8192)
     first = [at for at in frames if log[at : at + 4] == b"\0\0\0\x01"]
     for at in first:
-        log[at + 24 : at + 24 + 4096] = b"\0" * 4096
+        log[at + 24 : at + 24 + 8192] = b"\0" * 8192
     (tmp_path / "b.db-wal").write_bytes(log)
 
     saved = holdfast.salvage(tmp_path / "b.db", str(tmp_path / "c.db"))
@@ -124,9 +124,9 @@ def test_more_than_the_first_page_costs_only_what_was_there(tmp_path):
     path = tmp_path / "a.db"
     filled(path)
     whole = seen(path)
-    overwrite(path, 0, b"\0" * 4096)
-    pages = os.path.getsize(path) // 4096
-    overwrite(path, (pages // 2) * 4096, b"\xff" * 4096)
+    overwrite(path, 0, b"\0" * 8192)
+    pages = os.path.getsize(path) // 8192
+    overwrite(path, (pages // 2) * 8192, b"\xff" * 8192)
 
     saved = holdfast.salvage(path, str(tmp_path / "b.db"))
 
@@ -154,7 +154,7 @@ def test_nothing_is_left_behind(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(scratch))
     path = tmp_path / "a.db"
     filled(path)
-    overwrite(path, 0, b"\0" * 4096)
+    overwrite(path, 0, b"\0" * 8192)
 
     holdfast.salvage(path, str(tmp_path / "b.db"))
     (tmp_path / "noise").write_bytes(os.urandom(100_000))
