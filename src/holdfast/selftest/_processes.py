@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
+from holdfast._values.shortening import shortened
 from holdfast.selftest._children import Child, Tell
 from holdfast.selftest._row import NotRun, Row, Task
 from holdfast.selftest._target import Target
@@ -222,4 +223,4 @@ class _Share:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST_EXAMPLE else text[:LONGEST_EXAMPLE] + "…"
+    return shortened(text, LONGEST_EXAMPLE)
