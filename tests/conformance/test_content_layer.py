@@ -14,7 +14,7 @@ from holdfast._port import run
 from holdfast.backends import Candidates, IndexBatch, Layer
 from holdfast.backends.sqlite import SqliteBackend
 from holdfast.messages import Message
-from holdfast.testing import StoreTests, raises
+from holdfast.testing import StoreTests, blocking, raises
 from support.samples import LONG
 
 # Shorter contents may stand in a file by chance. Longer ones are not looked for as a
@@ -62,6 +62,11 @@ class TestHidden(StoreTests):
         long = [content for content in ENCODED if len(content) >= SHORTEST]
         assert [c for c in long[:MOST] if c[:LONGEST] in stored] == []
         assert LONG[:LONGEST].encode() not in stored
+
+
+class TestHiddenAsync(TestHidden):
+    def open_store(self, **options):
+        return blocking(holdfast.open_async(self.url, **options))
 
 
 def fill(store):
