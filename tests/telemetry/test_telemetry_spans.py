@@ -64,6 +64,15 @@ def test_only_what_is_new_counts_as_stored(store, exported):
     assert second.attributes["holdfast.bytes.stored"] < 1500
 
 
+@pytest.mark.parametrize("door", ["blocking", "awaited"])
+def test_of_what_is_compressed_the_compressed_size_counts(door, path, exported):
+    telemetry = exported.telemetry
+    with opened(door, path, telemetry=telemetry, compress=True) as store:
+        store.thread("chat").append(messages=[{"content": "x" * 9000}])
+
+    assert exported.span("append").attributes["holdfast.bytes.stored"] < 1500
+
+
 CALLS = {
     "save": lambda thread: thread.save({"messages": []}),
     "append": lambda thread: thread.extend({"messages": [1]}),
