@@ -217,7 +217,8 @@ def test_a_pool_of_which_all_are_in_use_is_busy(place, door):
                 errors = [save.exception() for save in saves]
             assert {type(error) for error in errors} == {holdfast.Busy}
 
-        assert store.thread("a").save({"n": 9}).step == 2
+        in_doubt = [error for error in errors if error.code == "no_answer"]
+        assert 2 <= store.thread("a").save({"n": 9}).step <= 2 + len(in_doubt)
 
 
 def test_a_save_that_was_given_up_is_not_made_later(place, door):

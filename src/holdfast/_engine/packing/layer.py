@@ -49,18 +49,16 @@ class Packing(Layer):
         self._reader = Reader(backend)
         self._joiner = Joiner(backend, self._form, self._reader)
         self._joins = "pack" in backend.abilities
-        # After how many segments a growing value is joined; 0 for never.
-        self._every = self._interval() if self._joins and joins_grown else 0
+        self._joins_grown = self._joins and joins_grown and self._gains_by_joining
 
-    def _interval(self) -> int:
-        """How often: only to be compressed together, and on servers less often.
+    @property
+    def _gains_by_joining(self) -> bool:
+        """Whether a value that grows becomes smaller by being joined.
 
-        Plain segments are read as fast as blocks. A server keeps what was replaced
-        until it is vacuumed.
+        Plain segments do not. A server keeps what was replaced until it is vacuumed, so
+        there it is left to `compact`.
         """
-        if not self._form.compresses:
-            return 0
-        return FEW if self.backend.blocking else MANY
+        return self._form.compresses and self.backend.blocking
 
     def over(self, backend: Backend) -> Self:
         """The same form, without joining: the other backend may be in a transaction."""
@@ -137,12 +135,11 @@ class Packing(Layer):
         self, writes: Sequence[Write], receipts: Sequence[Receipt]
     ) -> None:
         """Join the end of a value if many segments were added to it since the last."""
-        every = self._every
-        if not every:
+        if not self._joins_grown:
             return
         for write, receipt in zip(writes, receipts, strict=True):
             for segment in write.segments:
-                if segment.number % every == 0 and write.checkpoint is not None:
+                if segment.number % FEW == 0 and write.checkpoint is not None:
                     grown = _end(write.checkpoint.runs, segment.number)
                     # Nobody asked for it: if it fails, the save still stands.
                     with suppress(HoldfastError):

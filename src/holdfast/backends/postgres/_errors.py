@@ -25,6 +25,11 @@ TURNED_AWAY = (
 )
 # The statement was prepared in another session.
 NOT_PREPARED = (errors.InvalidSqlStatementName, errors.DuplicatePreparedStatement)
+# The statement could not even be cancelled: the server may still carry it out.
+NO_ANSWER = (
+    "the server did not answer in time; it may still do what was asked: look before you"
+    " repeat a change, or repeat it with the same `expect` or `id`"
+)
 # psycopg has no public name for it.
 WAIT_TIMEOUT: type[psycopg.Error] = vars(errors)["_WaitTimeout"]
 
@@ -92,7 +97,7 @@ def _own_translation(
         pooler.in_use = True
         return Lost(_text(error))
     if isinstance(error, WAIT_TIMEOUT):
-        return Busy("the server did not answer in time; retry")
+        return Busy(NO_ANSWER, code="no_answer")
     if gone or _is_unanswered(error) or isinstance(error, TURNED_AWAY):
         return Lost(_text(error))
     if "cached plan" in str(error):
