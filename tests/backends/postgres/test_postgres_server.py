@@ -222,12 +222,12 @@ def test_a_pool_of_which_all_are_in_use_is_busy(place, door):
 
 
 def test_a_save_that_was_given_up_is_not_made_later(place, door):
-    with place.open(door, busy_timeout=0.5) as store:
+    with place.open(door, busy_timeout=2) as store:
         store.thread("a").save({"n": 0})
         with place.connect() as connection:
             connection.execute(f"select * from {place.schema}.thread for update")
 
-            with raises(holdfast.Busy):
+            with raises(holdfast.Busy, code="busy"):
                 store.thread("a").save({"n": 1})
 
         assert place.run("select count(*) from hf.checkpoint") == [(1,)]
