@@ -33,6 +33,7 @@ order by t.changed desc
 -- Of the four that begin with `by_` one is given. If it leaves few threads they are
 -- sorted. Otherwise it is faster to walk as `threads` does: if n of N threads are left, a
 -- page needs N / n steps for each of its threads, of which one takes a quarter as long.
+-- So n is enough if 4 * n * n > N * the size of a page; it is counted no further.
 -- A limit of 0 ends a part at once; PostgreSQL would start its workers for a condition.
 with narrow as (
     select family, number from hf.thread where owner = :by_owner
@@ -43,9 +44,14 @@ with narrow as (
     union all
     select family, number from hf.thread where name >= :by_name and name < :by_end
 ),
+enough as materialized (
+    select 1 + cast(sqrt(
+        coalesce(max(number), 0) * case when :limit > 1000 then 250.0 else :limit / 4.0 end
+    ) as bigint) as threads
+    from hf.thread
+),
 found as materialized (
-    select 4 * count(*) * count(*) > (select max(number) from hf.thread)
-        * case when :limit > 1000 then 1000 else :limit end as is_much
+    select count(*) = (select threads from enough) as is_much
     from (
         select 1 from hf.thread where owner = :by_owner
         union all
@@ -54,7 +60,7 @@ found as materialized (
         select 1 from hf.thread where kind = :by_kind
         union all
         select 1 from hf.thread where name >= :by_name and name < :by_end
-        limit 5000
+        limit (select threads from enough)
     ) first
 )
 select {t.thread_full}
