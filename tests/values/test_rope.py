@@ -168,18 +168,33 @@ def test_appending_reads_nothing_of_what_is_there():
     assert family.text(grown.rope) == orjson.dumps([*chat, {"more": 1}])
 
 
-def test_a_full_block_is_followed_by_a_new_one():
-    family = Family()
+def grown_past_a_block(family):
     spliced = family.add(write(orjson.dumps(["a" * 300]), family.blocks))
     rope, body = spliced.rope, Body()
-
+    yield rope
     for i in range(BLOCK):
         grown = family.add(append(rope, body, orjson.dumps(i), family.blocks))
         rope = grown.rope
-
-    assert len(rope.runs) == 2
-    assert rope.runs[0] == Run(1, BLOCK - 1)
     assert family.text(rope) == orjson.dumps(["a" * 300, *range(BLOCK)])
+    yield rope
+
+
+def test_a_value_that_grows_alone_stays_one_run():
+    _, rope = grown_past_a_block(Family())
+
+    assert rope.runs == (Run(1, BLOCK + 1),)
+
+
+def test_a_full_block_is_followed_by_one_that_nobody_has():
+    family = Family()
+    growing = grown_past_a_block(family)
+    next(growing)
+    other = family.add(write(orjson.dumps(["b" * 300]), family.blocks)).rope
+
+    rope = next(growing)
+
+    assert other.runs == (Run(BLOCK + 1, BLOCK + 1),)
+    assert rope.runs == (Run(1, BLOCK - 1), Run(2 * BLOCK + 1, 2 * BLOCK + 2))
 
 
 @pytest.mark.parametrize("text", [b'"one"', b"{}", b"[]", b"[[],[]]", b'["a,b","[c]"]'])

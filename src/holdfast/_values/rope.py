@@ -71,12 +71,16 @@ class Blocks:
         self.next = next_block
 
     def number(self, following: int) -> int:
-        """``following`` if it is in a block, else the first number of a new block."""
+        """``following`` if it is in a block, else the first number of a new block.
+
+        A new block that lies behind the old one continues its run. Otherwise its own
+        first number is left out: as a next number it would mean that none was taken.
+        """
         if following % BLOCK:
             return following
-        block = self.next
-        self.next = block + 1 if block < LAST_BLOCK else 0
-        return block * BLOCK + 1
+        first = self.next * BLOCK
+        self.next = self.next + 1 if self.next < LAST_BLOCK else 0
+        return first if first == following != 0 else first + 1
 
 
 # Part of a new value: the index of an old segment that is kept, or new bytes.
