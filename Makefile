@@ -16,9 +16,9 @@ quick: $(VENV)/tests-ready ## the tests that need no killed process, server or f
 
 # In memory the tests do not wait for a disk; `make thorough` uses the disk.
 IN_MEMORY := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR > 1 && $$4 > 4000000 {print "/dev/shm"}')
-test: export TMPDIR := $(or $(IN_MEMORY),$(TMPDIR))
+quick test: export TMPDIR := $(or $(IN_MEMORY),$(TMPDIR))
 # Without compiled files every program that a test starts is compiled again.
-test: export PYTHONDONTWRITEBYTECODE :=
+quick test: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/ready ## run all tests
 	$(RUN) -m pytest -n 3 --dist worksteal -q
 
