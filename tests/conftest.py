@@ -23,7 +23,7 @@ from support.stores import (
 PHASES = [Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink]
 settings.register_profile(
     "dev",
-    max_examples=50,
+    max_examples=20,
     deadline=None,
     print_blob=True,
     phases=PHASES,
@@ -31,7 +31,7 @@ settings.register_profile(
 )
 settings.register_profile(
     "ci",
-    max_examples=80,
+    max_examples=40,
     deadline=None,
     print_blob=True,
     phases=PHASES,
