@@ -140,7 +140,9 @@ def test_a_store_that_grows_while_it_is_opened_is_not_taken_for_damaged(
 
 
 def test_a_backup_made_while_others_write_is_a_state_there_was(path):
-    copies, *_ = swarm("back_up", path, 5, 100 if THOROUGH else 40)
+    each = 100 if THOROUGH else 40
+
+    copies, *_ = swarm("back_up", path, 5, each)
 
     lengths = []
     for copy in copies:
@@ -152,7 +154,7 @@ def test_a_backup_made_while_others_write_is_a_state_there_was(path):
             assert len(thread.history(None)) == len(log)
             lengths.append(len(log))
     assert lengths == sorted(lengths)
-    assert lengths[-1] == 400
+    assert lengths[-1] == 4 * each
 
 
 class _Holder:
