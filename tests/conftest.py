@@ -68,6 +68,7 @@ LEFT_OUT = [
     "project/test_docs.py",
 ]
 collect_ignore = LEFT_OUT if QUICK else []
+HOME = os.getcwd()
 
 
 @pytest.fixture(autouse=True)
@@ -75,6 +76,13 @@ def no_deadlock():
     """No test makes a server end one of two that wait for each other."""
     yield
     assert LOGS.deadlocks() == []
+
+
+@pytest.fixture(autouse=True)
+def back_home():
+    """The folder of a test that passed is removed, and nobody may be left in it."""
+    yield
+    os.chdir(HOME)
 
 
 @pytest.fixture
