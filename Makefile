@@ -14,6 +14,11 @@ help: ## list what can be made
 quick: $(VENV)/tests-ready ## the tests that need no killed process, server or framework: a minute
 	HOLDFAST_QUICK=1 $(BIN)/python -m pytest -n 2 -q -r fE
 
+# In memory the tests do not wait for a disk; `make thorough` uses the disk.
+IN_MEMORY := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR > 1 && $$4 > 4000000 {print "/dev/shm"}')
+quick test: export TMPDIR := $(or $(IN_MEMORY),$(TMPDIR))
+# Without compiled files every program that a test starts is compiled again.
+quick test: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/ready ## run all tests
 	$(RUN) -m pytest -n 3 --dist worksteal -q
 

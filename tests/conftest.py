@@ -23,7 +23,7 @@ from support.stores import (
 PHASES = [Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink]
 settings.register_profile(
     "dev",
-    max_examples=50,
+    max_examples=20,
     deadline=None,
     print_blob=True,
     phases=PHASES,
@@ -31,7 +31,7 @@ settings.register_profile(
 )
 settings.register_profile(
     "ci",
-    max_examples=80,
+    max_examples=40,
     deadline=None,
     print_blob=True,
     phases=PHASES,
@@ -68,6 +68,7 @@ LEFT_OUT = [
     "project/test_docs.py",
 ]
 collect_ignore = LEFT_OUT if QUICK else []
+HOME = os.getcwd()
 
 
 @pytest.fixture(autouse=True)
@@ -75,6 +76,13 @@ def no_deadlock():
     """No test makes a server end one of two that wait for each other."""
     yield
     assert LOGS.deadlocks() == []
+
+
+@pytest.fixture(autouse=True)
+def back_home():
+    """The folder of a test that passed is removed, and nobody may be left in it."""
+    yield
+    os.chdir(HOME)
 
 
 @pytest.fixture

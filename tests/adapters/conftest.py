@@ -1,25 +1,18 @@
 """Addresses on every backend for the tests of the adapters."""
 
-import os
 import uuid
 
 import pytest
 
 from support import servers
 
-GIVEN = os.environ.get("HOLDFAST_TEST_POSTGRES")
 PLACES = ("file", "memory", "directory", "postgres")
 
 
 @pytest.fixture(scope="session")
 def server():
     """The address of a PostgreSQL server, a private one unless one is given."""
-    if GIVEN:
-        yield GIVEN
-        return
-    [*_, binaries] = servers.installations().values()
-    with servers.server(binaries) as private:
-        yield private.url
+    return servers.shared(servers.NAMES[-1])
 
 
 @pytest.fixture

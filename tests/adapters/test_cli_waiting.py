@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import holdfast
 from adapters.langgraph.graphs import asking, thread
 from holdfast.adapters.langgraph import HoldfastSaver
 from holdfast.cli import main
-from support.programs import run_program
+from programs import paused_runs
 
 
 def said(capsys, path, *arguments):
@@ -18,12 +19,12 @@ def said(capsys, path, *arguments):
 
 def test_a_paused_run_of_openai_agents_is_marked_until_it_is_resumed(tmp_path, capsys):
     path = tmp_path / "agents.db"
-    run_program("paused_runs", "pause", path)
+    asyncio.run(paused_runs.paused(str(path)))
 
     listed = said(capsys, path, "threads")
     shown = said(capsys, path, "show", "conversation:refund-4812")
     [waits] = json.loads(said(capsys, path, "threads", "--json"))["threads"]
-    run_program("paused_runs", "resume", path)
+    asyncio.run(paused_runs.resumed(str(path)))
 
     assert "waits: a paused run" in listed
     assert "the thread waits\n  a paused run of clerk\n" in shown

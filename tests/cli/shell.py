@@ -1,13 +1,4 @@
-"""Runs `holdfast` as a real process, with its output piped or on a pseudo-terminal.
-
-A transcript is a text of commands, each followed by what it prints:
-
-    $ holdfast threads              with pipes; lines of standard error begin with "! "
-    tty$ holdfast rewind x@1 <<< y  on a terminal, typing "y"; ESC is shown as "^["
-
-and by "[exit 3]" where the exit status is not 0. `replay` runs the commands of one
-again and gives the transcript as it should be now.
-"""
+"""Runs `holdfast` as a real process, with its output piped or on a pseudo-terminal."""
 
 from __future__ import annotations
 
@@ -15,7 +6,6 @@ import contextlib
 import fcntl
 import os
 import pty
-import shlex
 import struct
 import subprocess
 import sys
@@ -25,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROWS, COLUMNS = 40, 88
-PIPED, TERMINAL, TYPED = "$ ", "tty$ ", " <<< "
 HOLDFAST = (sys.executable, "-m", "holdfast")
 KEPT = ("PATH", "HOME", "PYTHONPATH", "COVERAGE_PROCESS_START")
 
@@ -63,9 +52,7 @@ def on_terminal(
     program: Sequence[str] = HOLDFAST,
     **env: str,
 ) -> Ran:
-    parent, child = pty.openpty()
-    fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
-    os.write(parent, typed.encode())
+    parent, child = open_terminal(typed)
     with subprocess.Popen(
         [*program, *arguments],
         cwd=folder,
@@ -76,37 +63,23 @@ def on_terminal(
         start_new_session=True,
     ) as process:
         os.close(child)
-        shown = bytearray()
-        with contextlib.suppress(OSError):  # EIO: the other side has closed it
-            while block := os.read(parent, 65_536):
-                shown += block
+        shown = shown_on(parent)
+    return Ran(process.returncode, shown)
+
+
+def open_terminal(typed: str) -> tuple[int, int]:
+    """Both sides of a terminal on which something has been typed."""
+    parent, child = pty.openpty()
+    fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+    os.write(parent, typed.encode())
+    return parent, child
+
+
+def shown_on(parent: int) -> str:
+    """What a terminal shows until nobody uses it any more."""
+    shown = bytearray()
+    with contextlib.suppress(OSError):  # EIO: the other side has closed it
+        while block := os.read(parent, 65_536):
+            shown += block
     os.close(parent)
-    return Ran(process.returncode, shown.decode().replace("\r\n", "\n"))
-
-
-def replay(transcript: str, folder: Path) -> str:
-    """The transcript of the same commands, run now."""
-    parts = []
-    for line in transcript.splitlines():
-        if line.startswith((PIPED, TERMINAL)):
-            parts.append(f"{line}\n{_answer(line, folder)}")
-        elif line.startswith("# "):
-            parts.append(f"{line}\n")
-    return "\n".join(parts)
-
-
-def _answer(line: str, folder: Path) -> str:
-    prompt, _, rest = line.partition("$ ")
-    written, _, typed = rest.partition(TYPED)
-    program, *arguments = shlex.split(written)
-    assert program == "holdfast"
-    run = on_terminal if prompt else piped
-    ran = run(*arguments, folder=folder, typed=f"{typed}\n" if typed else "")
-    errors = "".join(f"! {said}\n" for said in ran.err.splitlines())
-    status = f"[exit {ran.status}]\n" if ran.status else ""
-    text = f"{_ended(ran.out)}{errors}{status}".replace("\x1b", "^[")
-    return text.replace(str(folder), "FOLDER")
-
-
-def _ended(text: str) -> str:
-    return text if not text or text.endswith("\n") else f"{text}\n"
+    return shown.decode().replace("\r\n", "\n")

@@ -10,8 +10,8 @@ import os
 from pathlib import Path
 
 import pytest
-import shell
 import stores
+import transcripts
 
 GOLDEN = Path(__file__).parent / "golden"
 TRANSCRIPTS = sorted(path.name for path in GOLDEN.glob("*.txt"))
@@ -34,7 +34,7 @@ def test_commands_print_what_their_transcript_says(name, tmp_path):
     make(tmp_path / "agents.db")
     expected = (GOLDEN / name).read_text()
 
-    found = shell.replay(expected, tmp_path)
+    found = transcripts.replay(expected, tmp_path)
 
     if "UPDATE_GOLDEN" in os.environ:
         (GOLDEN / name).write_text(found)

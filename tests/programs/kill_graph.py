@@ -1,11 +1,12 @@
-"""A graph that pays, in a process that kills itself at a given point.
+"""A graph that pays, in processes that kill themselves at given points.
 
-usage: kill_graph.py PATH DURABILITY POINT
+usage: kill_graph.py PATH DURABILITY POINT...
 
-POINT is ``before`` or ``after`` the payment inside of the tool, ``later`` when the tool
-has ended, ``never``, ``resolve`` or ``retry``; these decide about an unknown payment
-first. The payments are lines in the file PATH.bank. Reports the code of the error that
-ended the run, or null, and what the tool's answers are.
+For each POINT, one after the other, a new process runs the graph: ``before`` or
+``after`` the payment inside of the tool, ``later`` when the tool has ended, ``never``,
+``resolve`` or ``retry``; these decide about an unknown payment first. The payments are
+lines in the file PATH.bank. For each process a line of JSON: "killed", or the code of
+the error that ended the run, or null, and the tool's answers.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import os
 import signal
 import sys
 import uuid
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +26,21 @@ from langgraph.prebuilt import ToolNode
 
 import holdfast
 from holdfast.adapters.langgraph import HoldfastSaver, once
-from support.children import report
+from support.children import Child, report
 
-PATH, DURABILITY, POINT = sys.argv[1:]
+PATH, DURABILITY, *POINTS = sys.argv[1:]
+Tell = Callable[[object], None]
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 
 
+class Fate:
+    """The point at which this process dies, or how it decides."""
+
+    point = "never"
+
+
 def die(point: str) -> None:
-    if point == POINT:
+    if point == Fate.point:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -67,12 +77,12 @@ def build() -> StateGraph[Any]:
     return builder
 
 
-def main() -> dict[str, Any]:
+def run() -> list[Any]:
     with HoldfastSaver(PATH) as saver:
         for effect in saver.unknown(CONFIG):
-            if POINT == "resolve":
+            if Fate.point == "resolve":
                 saver.resolve(effect, "paid bob, said the bank")
-            elif POINT == "retry":
+            elif Fate.point == "retry":
                 saver.retry(effect)
         graph = build().compile(checkpointer=saver)
         begun = graph.get_state(CONFIG).next
@@ -80,10 +90,23 @@ def main() -> dict[str, Any]:
         try:
             state = graph.invoke(given, CONFIG, durability=DURABILITY)
         except holdfast.Conflict as conflict:
-            return {"error": conflict.code, "answers": []}
+            return [conflict.code, []]
     answers = [m.content for m in state["messages"] if isinstance(m, ToolMessage)]
-    return {"error": None, "answers": answers}
+    return [None, answers]
+
+
+def live(point: str, tell: Tell) -> None:
+    """In a child: run the graph, up to a point."""
+    Fate.point = point
+    tell(run())
+
+
+def main() -> None:
+    for point in POINTS:
+        child = Child(partial(live, point))
+        said = child.wait()
+        report("killed" if child.was_killed else said[0])
 
 
 if __name__ == "__main__":
-    report(main())
+    main()

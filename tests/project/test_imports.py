@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
 from itertools import chain
@@ -63,6 +64,7 @@ def modules() -> dict[str, Path]:
 MODULES = modules()
 
 
+@functools.cache
 def imported(path: Path) -> set[str]:
     """What a file imports anywhere, also lazily and by a name in a string."""
     found: set[str] = set()

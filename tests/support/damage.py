@@ -9,7 +9,7 @@ from support.effort import FLIPS
 __all__ = ["DAMAGES", "ReadOutcome", "missing_from", "truth_of"]
 
 DAMAGES = {
-    name: (damage, FLIPS if name == "flip" else FLIPS // 8)
+    name: (damage, FLIPS if name == "flip" else max(FLIPS // 8, 12))
     for name, damage in _damage.DAMAGES.items()
 }
 

@@ -10,9 +10,9 @@ QUICK = bool(os.environ.get("HOLDFAST_QUICK"))
 # `make thorough`: every combination, where the tests usually take some.
 THOROUGH = bool(os.environ.get("HOLDFAST_THOROUGH"))
 # How often the tests of crashes kill a writer at random.
-ROUNDS = int(os.environ.get("HOLDFAST_CRASH_ROUNDS", "100"))
+ROUNDS = int(os.environ.get("HOLDFAST_CRASH_ROUNDS", "40"))
 # How often the tests of damaged files flip a bit.
-FLIPS = int(os.environ.get("HOLDFAST_BITROT_FLIPS", "40" if QUICK else "100"))
+FLIPS = int(os.environ.get("HOLDFAST_BITROT_FLIPS", "40"))
 
 
 def seed_of(name: str, number: int = 0) -> int:

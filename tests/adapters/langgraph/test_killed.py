@@ -1,16 +1,15 @@
 """A process that is killed in or after a tool pays once, or says that it is unknown."""
 
-import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from support.effort import QUICK
-from support.folders import PROGRAMS
-from support.programs import ENVIRONMENT, TIMEOUT, run_program
+from support.programs import run_program
 
-KILLED = -9
+KILLED = "killed"
+UNKNOWN = ["call_interrupted", []]
 DURABILITIES = ["sync", "async", "exit"]
 
 pytestmark = pytest.mark.skipif(QUICK, reason="starts processes: make test")
@@ -22,19 +21,9 @@ class Agent:
     def __init__(self, path: Path, durability: str) -> None:
         self.path, self.durability = str(path), durability
 
-    def die(self, point: str) -> None:
-        command = [PROGRAMS / "kill_graph.py", self.path, self.durability, point]
-        ended = subprocess.run(
-            [sys.executable, *map(str, command)],
-            timeout=TIMEOUT,
-            check=False,
-            env=ENVIRONMENT,
-        )
-        assert ended.returncode == KILLED
-
-    def run(self, how: str = "never") -> tuple[str | None, list[str]]:
-        [said] = run_program("kill_graph", self.path, self.durability, how)
-        return said["error"], said["answers"]
+    def runs(self, *points: str) -> list[Any]:
+        """How runs end, of which each has a point at which it is killed."""
+        return run_program("kill_graph", self.path, self.durability, *points)
 
     @property
     def payments(self) -> int:
@@ -53,29 +42,22 @@ def usual(tmp_path):
 
 
 def test_killed_inside_of_the_tool_the_outcome_is_unknown(agent):
-    agent.die("after")
-
-    assert agent.run() == ("call_interrupted", [])
-    assert agent.run() == ("call_interrupted", [])
+    assert agent.runs("after", "never", "never") == [KILLED, UNKNOWN, UNKNOWN]
     assert agent.payments == 1
 
 
 def test_an_unknown_payment_that_was_made_is_resolved(usual):
-    usual.die("after")
+    resolved = [None, ["paid bob, said the bank"]]
 
-    assert usual.run("resolve") == (None, ["paid bob, said the bank"])
+    assert usual.runs("after", "resolve") == [KILLED, resolved]
     assert usual.payments == 1
 
 
 def test_an_unknown_payment_that_was_not_made_is_made(usual):
-    usual.die("before")
-
-    assert usual.run("retry") == (None, ["paid bob"])
+    assert usual.runs("before", "retry") == [KILLED, [None, ["paid bob"]]]
     assert usual.payments == 1
 
 
 def test_killed_after_the_tool_its_result_is_used(agent):
-    agent.die("later")
-
-    assert agent.run() == (None, ["paid bob"])
+    assert agent.runs("later", "never") == [KILLED, [None, ["paid bob"]]]
     assert agent.payments == 1

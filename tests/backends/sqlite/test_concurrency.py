@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 import holdfast
 from holdfast import Busy, Conflict, Retention, Store
-from support.effort import seed_of
+from support.effort import THOROUGH, seed_of
 from support.folders import PROGRAMS
 from support.many_processes import CrowdTests, by_writer, is_one_line, swarm
 from support.programs import ENVIRONMENT, run_program
@@ -52,7 +52,7 @@ def start(tmp_path):
 
 
 class TestProcesses(CrowdTests):
-    count = 150
+    count = 150 if THOROUGH else 60
 
     @pytest.fixture
     def place(self, path):
@@ -60,16 +60,18 @@ class TestProcesses(CrowdTests):
 
 
 def test_no_process_is_starved(path):
-    saves = swarm("share", path, 8, 2400)
+    saves = swarm("share", path, 8, 2400 if THOROUGH else 1200)
 
     assert min(saves) >= sum(saves) / len(saves) / 4
 
 
 def test_a_new_file_can_be_opened_by_eight_processes_at_once(path):
-    errors = swarm("first_open", path, 8, 25)
+    files = 25 if THOROUGH else 10
+
+    errors = swarm("first_open", path, 8, files)
 
     assert errors == [[]] * 8
-    for number in range(25):
+    for number in range(files):
         with holdfast.open(f"{path}.{number}") as store:
             assert len(store.threads()) == 8
             assert problems_of(store) == []
@@ -109,12 +111,14 @@ def test_whoever_sets_up_a_new_file_the_other_finds_it_set_up(tmp_path):
 
 
 def test_a_store_can_be_opened_and_closed_beside_others_who_do_the_same(path):
-    swarm("reopen", path, 6, 60)
+    times = 60 if THOROUGH else 24
+
+    swarm("reopen", path, 6, times)
 
     with holdfast.open(path) as store:
         for rank in (1, 3, 5):
             log = store.thread(f"own {rank}").load()["log"]
-            assert [entry["n"] for entry in log] == list(range(60))
+            assert [entry["n"] for entry in log] == list(range(times))
         assert problems_of(store) == []
 
 
@@ -136,7 +140,9 @@ def test_a_store_that_grows_while_it_is_opened_is_not_taken_for_damaged(
 
 
 def test_a_backup_made_while_others_write_is_a_state_there_was(path):
-    copies, *_ = swarm("back_up", path, 5, 100)
+    each = 100 if THOROUGH else 40
+
+    copies, *_ = swarm("back_up", path, 5, each)
 
     lengths = []
     for copy in copies:
@@ -148,7 +154,7 @@ def test_a_backup_made_while_others_write_is_a_state_there_was(path):
             assert len(thread.history(None)) == len(log)
             lengths.append(len(log))
     assert lengths == sorted(lengths)
-    assert lengths[-1] == 400
+    assert lengths[-1] == 4 * each
 
 
 class _Holder:

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from support import databases, servers
+from support.effort import THOROUGH
 from support.folders import DOCS
 from support.programs import run_program
 
@@ -33,9 +34,9 @@ def test_the_awaited_loop_says_what_the_blocking_one_says():
 @pytest.mark.parametrize(
     ("door", "place", "lines", "writes", "most_unknown"),
     [
-        ("blocking", "store.db", 1, 6, 15),
-        ("awaited", "store.db", 4, 12, 15),
-        ("blocking", "dir:store", 12, 24, 10),
+        ("blocking", "store.db", 1 if THOROUGH else 4, 6 if THOROUGH else 18, 15),
+        ("awaited", "store.db", 4 if THOROUGH else 8, 12 if THOROUGH else 24, 15),
+        ("blocking", "dir:store", 12 if THOROUGH else 18, 24 if THOROUGH else 36, 10),
         ("awaited", "dir:store", 24, 48, 10),
     ],
 )
