@@ -357,12 +357,12 @@ def test_behind_a_pooler_it_is_noticed_and_everything_works(pooled, door):
 def test_a_save_that_was_given_up_behind_a_pooler_is_not_made_later(
     pooled, place, door
 ):
-    with pooled.open(door, busy_timeout=0.5) as store:
+    with pooled.open(door, busy_timeout=2) as store:
         store.thread("a").save({"n": 0})
         with place.connect() as connection:
             connection.execute(f"select * from {place.schema}.thread for update")
 
-            with raises(holdfast.Busy):
+            with raises(holdfast.Busy, code="busy"):
                 store.thread("a").save({"n": 1})
 
         assert store.thread("a").save({"n": 2}).step == 2
