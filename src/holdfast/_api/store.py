@@ -32,6 +32,8 @@ from holdfast._engine.search.query import Match
 from holdfast._engine.threads import listing, load, removal
 from holdfast._engine.upkeep import (
     copy,
+    erase,
+    erasure,
     prune,
     salvage,
     seal,
@@ -40,6 +42,7 @@ from holdfast._engine.upkeep import (
     verify,
 )
 from holdfast._engine.upkeep.copy import Copied
+from holdfast._engine.upkeep.erasure import Erasure, ErasureRequest
 from holdfast._engine.upkeep.salvage import Salvaged
 from holdfast._engine.upkeep.scope import PruneScope
 from holdfast._engine.upkeep.sizes import Heavy
@@ -153,6 +156,39 @@ class Store:
             kind=kind,
             prefix=prefix,
         )
+
+    def erase(
+        self,
+        *,
+        owner: str | None = None,
+        thread: str | None = None,
+        agent: str | None = None,
+        forks: bool = False,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> Erasure:
+        """Remove all of an owner, an agent or a thread, so that nothing of it is left.
+
+        Not in rows, journals, checkpoints of agents, the search index, logs or unused
+        space of the store. What stays is a digest of each name, by which late writers
+        are refused for good; ``expect=None`` begins a name anew. In an encrypted store
+        the keys of the owner are destroyed as well.
+
+        A thread that stays and shares history with it is a `Conflict` (code
+        ``in_use``), before anything is removed; ``forks=True`` erases such threads too.
+        With ``dry_run`` nothing is removed, and the receipt says what would be. If it
+        is interrupted, the next opening of the store for writing finishes it.
+        ``progress`` is called with how many groups of threads are done, of how many.
+        """
+        request = ErasureRequest(owner=owner, thread=thread, agent=agent, forks=forks)
+        return self.runner.run(erase.erase, request, dry_run=dry_run, progress=progress)
+
+    def verify_receipt(self, receipt: Erasure | str) -> bool:
+        """Whether this encrypted store has signed a receipt of `erase`.
+
+        ``receipt`` is the object, or the text of its `to_json`.
+        """
+        return self.runner.run(erasure.verify_receipt, receipt)
 
     # --- checkpoints ------------------------------------------------------------------
 
@@ -429,6 +465,24 @@ class AsyncStore:
             kind=kind,
             prefix=prefix,
         )
+
+    async def erase(
+        self,
+        *,
+        owner: str | None = None,
+        thread: str | None = None,
+        agent: str | None = None,
+        forks: bool = False,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> Erasure:
+        request = ErasureRequest(owner=owner, thread=thread, agent=agent, forks=forks)
+        return await self.runner.run(
+            erase.erase, request, dry_run=dry_run, progress=progress
+        )
+
+    async def verify_receipt(self, receipt: Erasure | str) -> bool:
+        return await self.runner.run(erasure.verify_receipt, receipt)
 
     # --- checkpoints ------------------------------------------------------------------
 

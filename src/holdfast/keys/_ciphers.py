@@ -105,6 +105,11 @@ class ContentCipher:
         """Take a key that contents may be encrypted with."""
         self._keys[key.id] = key
 
+    def drop(self, id_: bytes) -> None:
+        """Forget a key that was destroyed, and what was derived from keys."""
+        self._keys.pop(id_, None)
+        self._ciphers = {}
+
     def encode(self, content: bytes, place: bytes, key: ContentKey) -> bytes:
         """What is stored instead of a content that belongs to a place."""
         session = self._session

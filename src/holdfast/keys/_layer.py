@@ -41,9 +41,10 @@ from holdfast._values.records import (
     Segment,
     ThreadRecord,
 )
-from holdfast.errors import Corrupt, HoldfastError
+from holdfast.errors import Corrupt, HoldfastError, Unsupported
 from holdfast.keys._caller_key import (
     new_store_key,
+    secrets_of,
     unwrapped,
     wrapped,
 )
@@ -101,7 +102,7 @@ class EncryptionLayer(Layer):
         if setting is None:
             setting = await self._begin()
         store = await self._unhurried(lambda: unwrapped(setting, self.key))
-        self._opened = Records(KeyRing(self.backend, store))
+        self._opened = Records(KeyRing(self.backend, store, secrets_of(self.key)))
 
     async def _begin(self) -> bytes:
         """Make the keys of a new store."""
@@ -129,14 +130,20 @@ class EncryptionLayer(Layer):
 
     async def rotate(self, key: CallerKey) -> None:
         """Wrap the store's key with another key of the caller, in one transaction."""
-        store = self.records.ring.store
-        setting = await self._unhurried(lambda: wrapped(store, key))
+        ring = self.records.ring
+        if ring.secrets is not None:
+            text = (
+                "the key in use keeps the secrets of the owners, which stay with it;"
+                " copy_to() a store with the other key"
+            )
+            raise Unsupported(text)
+        setting = await self._unhurried(lambda: wrapped(ring.store, key))
         await self.backend.setting(KEYS, setting, replace=True)
-        self.key = key
+        self.key, ring.secrets = key, secrets_of(key)
 
-    async def destroy(self, owner: str | None) -> None:
+    async def destroy(self, owner: str | None) -> bool:
         """Make all that this store holds of an owner unreadable."""
-        await self.records.ring.destroy(owner)
+        return await self.records.ring.destroy(owner)
 
     # --- writing ----------------------------------------------------------------------
 

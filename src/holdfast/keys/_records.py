@@ -30,6 +30,8 @@ import msgspec
 from msgspec.structs import replace
 
 from holdfast._port import Details, KindCount, Pieces, Start, Stored
+from holdfast._values.graves import ERASED
+from holdfast._values.graves import PREFIX as GRAVE
 from holdfast._values.records import (
     Change,
     Checkpoint,
@@ -50,7 +52,7 @@ R = TypeVar("R")
 OWN_KINDS = frozenset({
     "thread", "agent", "conversation", "document", "checkpoints", "pin",
     "save", "append", "amend", "rewind", "undo", "redo", "fork", "mark", "describe",
-    "forget", "prune", "delete", "record",
+    "forget", "prune", "delete", "record", ERASED,
 })  # fmt: skip
 THREAD_TAG = 16
 # The salt, the thread, and the sizes of digest and metadata.
@@ -108,7 +110,8 @@ class Records:
         return name if name is None else self.ring.names.encode(name, column)
 
     def show(self, hidden: str, column: str) -> str:
-        if self.lenient and MARK not in hidden:
+        # A digest that stands for the name of an erased thread was never a name.
+        if hidden.startswith(GRAVE) or (self.lenient and MARK not in hidden):
             return hidden
         return self.ring.names.decode(hidden, column)
 

@@ -16,6 +16,7 @@ from typing import TypeAlias, TypeVar
 import msgspec
 
 from holdfast._engine.context import Context
+from holdfast._engine.upkeep.erase import UNFINISHED, is_unfinished
 from holdfast._engine.upkeep.seal import broken
 from holdfast._port import Inspection, Place, Portion
 from holdfast._port.removal import merged, subtract
@@ -72,6 +73,8 @@ async def verify(
     whether the store still holds what it held then.
     """
     stored = await context.backend.check()
+    if await is_unfinished(context):
+        stored.append(UNFINISHED)
     if seal is not None:
         stored += await broken(context, seal)
     if quick and stored:
