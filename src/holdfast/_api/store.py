@@ -353,17 +353,20 @@ class Store:
         to: Target,
         *,
         threads: Iterable[str] | None = None,
+        owner: str | None = None,
         since: datetime | None = None,
         progress: Progress | None = None,
     ) -> Contents:
         """Write a portable archive to a new file, or to one open for writing bytes.
 
-        Equal content gives equal bytes, with every backend. ``threads`` are exported
-        with all that share history with them; with ``since``, only the heads and what
-        was saved since then. ``progress`` is called with how many checkpoints and
-        segments are done, of how many.
+        Equal content gives equal bytes, with every backend. ``threads``, and those of
+        ``owner``, are exported with all that share history with them; with ``since``,
+        only the heads and what was saved since then. ``progress`` is called with how
+        many checkpoints and segments are done, of how many.
         """
-        return self.runner.run(transfer.export_archive, to, threads, since, progress)
+        return self.runner.run(
+            transfer.export_archive, to, threads, owner, since, progress
+        )
 
     def export_lines(
         self,
@@ -376,7 +379,9 @@ class Store:
 
         Each line holds a checkpoint and its state. Options:
 
-        - ``threads`` and ``since`` select as in `export_to`.
+        - ``threads``, ``owner`` and ``since`` select as in `export_to`. With ``owner``
+          a line about each thread, with its metadata and its journal, comes before its
+          checkpoints: everything that is held about a person.
         - ``shown="messages"`` writes the messages instead of the whole state.
         - ``heads=True`` writes one line for each thread.
         - ``redact``: paths whose values are left out, such as ``messages.*.content``.
@@ -581,11 +586,12 @@ class AsyncStore:
         to: Target,
         *,
         threads: Iterable[str] | None = None,
+        owner: str | None = None,
         since: datetime | None = None,
         progress: Progress | None = None,
     ) -> Contents:
         return await self.runner.run(
-            transfer.export_archive, to, threads, since, progress
+            transfer.export_archive, to, threads, owner, since, progress
         )
 
     async def export_lines(

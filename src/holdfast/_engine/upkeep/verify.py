@@ -73,8 +73,6 @@ async def verify(
     whether the store still holds what it held then.
     """
     stored = await context.backend.check()
-    if await is_unfinished(context):
-        stored.append(UNFINISHED)
     if seal is not None:
         stored += await broken(context, seal)
     if quick and stored:
@@ -82,6 +80,8 @@ async def verify(
     if quick:
         facts = await context.backend.facts()
         return Verification(facts.threads, facts.checkpoints, facts.segments, ())
+    if await is_unfinished(context):
+        stored.append(UNFINISHED)
     inspection = await context.backend.inspect()
     check = _Check(inspection, [Problem(text) for text in stored])
     try:
