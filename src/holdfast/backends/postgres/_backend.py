@@ -213,7 +213,8 @@ class PostgresBackend:
             await db.rows("drop_dictionary")
             # Not `full`: that would keep all others from reading for as long. Tables
             # that the role may not vacuum are left to autovacuum, with a warning.
-            for table in TABLES:
+            searched = _search.TABLES if await _search.exists(db) else ()
+            for table in (*TABLES, "setting", *searched):
                 await db.run(f"vacuum {self._schema}.{table}")
 
         await self._sessions.use(vacuum, Limit.ANSWER)
