@@ -322,6 +322,10 @@ class Encrypted(Backend, Protocol):
         """
         ...
 
+    def belongs(self, family: int, owner: str) -> bool:
+        """Whether no key but the owner's decrypts what was read of a family."""
+        ...
+
 
 class BlockingBackend(Backend, Protocol):
     """A backend whose coroutines never suspend has one verb more."""

@@ -164,6 +164,12 @@ class ContentCipher:
             raise MissingKeyError(head[1:_KEY_END])
         return self._derive(head[1:], key)
 
+    def missing_key(self, content: bytes) -> bytes | None:
+        """The id of the key that a content needs, if it was not read yet."""
+        id_ = content[1:_KEY_END]
+        is_known = id_ in self._keys or content[:1] != FORM
+        return None if is_known else id_
+
     def key_of(self, content: bytes) -> ContentKey:
         """The key of a content that was decoded before."""
         return self._keys[content[1:_KEY_END]]

@@ -145,6 +145,11 @@ class EncryptionLayer(Layer):
         """Make all that this store holds of an owner unreadable."""
         return await self.records.ring.destroy(owner)
 
+    def belongs(self, family: int, owner: str) -> bool:
+        """Whether no key but the owner's decrypts what was read of a family."""
+        known = self.records.families.get(family)
+        return known is None or self.records.ring.is_of(known.key, owner)
+
     # --- writing ----------------------------------------------------------------------
 
     @names_shown
@@ -309,6 +314,9 @@ class EncryptionLayer(Layer):
             return cast("Page[R]", await self._threads_from(asked, asked.prefix))
         page = await self.backend.scan(hidden_query(query, self.records))
         shown = await self.records.loaded(lambda: self.records.show_all(page))
+        if isinstance(asked, Threads) and not asked.every:
+            # What an owner's key was destroyed for has lost its head.
+            shown = tuple(t for t in shown if cast("ThreadRecord", t).head)
         return Page(tuple(filter(wanted_entry(query), shown)), page.cursor)
 
     async def _threads_from(self, query: Threads, prefix: str) -> Page[ThreadRecord]:

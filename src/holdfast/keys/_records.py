@@ -19,6 +19,7 @@ salvage can then read what is left of a thread whose own row is lost.
 
 from __future__ import annotations
 
+import contextlib
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
@@ -60,6 +61,7 @@ _HEAD = struct.Struct(f">{SALT}s{THREAD_TAG}sBI")
 # The entries of the feed whose subject is a journal key.
 JOURNAL = "record"
 FAMILIES = 65536
+DESTROYED_KEY = "the key of its owner was destroyed"
 FOREIGN_HEAD = "its head belongs to another thread"
 
 
@@ -100,6 +102,14 @@ class Records:
                 return decode()
             except MissingKeyError as missing:
                 await self.ring.load(missing.id)
+
+    async def destroyed_key(self, content: bytes) -> bytes | None:
+        """The id of the key that a content needs, if it was destroyed."""
+        id_ = self.ring.contents.missing_key(content)
+        if id_ is not None and id_ not in self.ring.destroyed:
+            with contextlib.suppress(Corrupt):
+                await self.ring.load(id_)
+        return id_ if id_ in self.ring.destroyed else None
 
     # --- names ------------------------------------------------------------------------
 
@@ -226,9 +236,22 @@ class Records:
         return self.open_thread(thread)[0]
 
     def open_thread(self, thread: ThreadRecord) -> tuple[ThreadRecord, Family | None]:
-        """A thread and its family, ``None`` if it was deleted."""
+        """A thread and its family, ``None`` if it was deleted.
+
+        After the key of its owner was destroyed, as in an older copy of a store, it is
+        shown as a thread to which nothing was saved: it can be listed and erased.
+        """
+        try:
+            return self._open_thread(thread)
+        except MissingKeyError as missing:
+            if missing.id not in self.ring.destroyed or thread.deleted_at is not None:
+                raise
+            return self._outline(thread), None
+
+    def _outline(self, thread: ThreadRecord) -> ThreadRecord:
+        """A thread without its contents."""
         origin = thread.forked_from
-        shown = replace(
+        return replace(
             thread,
             id=self.show(thread.id, "thread"),
             kind=self.show_kind(thread.kind),
@@ -236,7 +259,12 @@ class Records:
             agent=self.show_any(thread.agent, "agent"),
             forked_from=origin
             and Origin(self.show(origin.thread, "thread"), origin.checkpoint),
+            head=None,
+            encoded_metadata=b"",
         )
+
+    def _open_thread(self, thread: ThreadRecord) -> tuple[ThreadRecord, Family | None]:
+        shown = self._outline(thread)
         head, family = None, None
         if thread.head is not None:
             head, family = self.open_checkpoint(thread.head)
@@ -327,8 +355,9 @@ class Records:
     def show_stored(self, stored: Stored) -> Stored:
         thread, family = self.open_thread(stored.thread)
         segments = stored.segments
+        if family is None:
+            raise Corrupt(f"thread {thread.id!r}", DESTROYED_KEY)
         if segments is not None:
-            assert family is not None, "a stored thread is not deleted"
             segments = self.show_segments(segments, family)
         return Stored(thread, segments)
 

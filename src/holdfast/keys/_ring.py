@@ -47,6 +47,8 @@ class KeyRing:
         self._backend = backend
         self.store = store
         self.secrets = secrets
+        # The ids of keys that contents need and that were found to be destroyed.
+        self.destroyed: set[bytes] = set()
         self.names = NameCipher(derive(store.secret, "names", size=SIV_KEY))
         self.contents = ContentCipher()
         self.seal_key = derive(store.secret, "seal")
@@ -132,9 +134,18 @@ class KeyRing:
             id_ = self._owner_id(owner) + bytes([generation])
             yield id_, await self._backend.setting(setting_name(id_))
 
-    async def load(self, id_: bytes) -> ContentKey:
-        """The key that contents were encrypted with."""
-        return self._take(id_, await self._backend.setting(setting_name(id_)))
+    async def load(self, id_: bytes) -> None:
+        """Take the key that contents were encrypted with.
+
+        The first time that it turns out to be destroyed this is only noted: what can do
+        without the content tries again. The next time it is `Corrupt`.
+        """
+        found = await self._backend.setting(setting_name(id_))
+        is_destroyed = found is not None and self._is_destroyed(id_, found)
+        if is_destroyed and id_ not in self.destroyed:
+            self.destroyed.add(id_)
+        else:
+            self._take(id_, found)
 
     def _take(self, id_: bytes, wrapped: bytes | None) -> ContentKey:
         what = f"the key {id_.hex()}"

@@ -111,6 +111,7 @@ class _ErasureRun:
         self._context, self._request = context, request
         self._plans = ErasurePlans(context, request)
         self._progress = progress or (lambda _done, _of: None)
+        self._is_covered = True
         self.counts = Counts()
         self.heads = sha256()
 
@@ -147,6 +148,9 @@ class _ErasureRun:
     async def _family(self, number: int, *, dry_run: bool) -> None:
         found = await self._plans.family(number)
         entries = [await self._count_entries(thread) for thread in found.living]
+        keys, owner = self._context.keys, self._request.owner
+        if keys is not None and owner is not None:
+            self._is_covered &= keys.belongs(number, owner)
         pruned = await self._context.backend.prune(self._prune(found, dry_run=dry_run))
         self.counts += Counts(
             pruned.threads, pruned.checkpoints, sum(entries), pruned.bytes
@@ -166,7 +170,10 @@ class _ErasureRun:
         )
 
     async def _count_entries(self, thread: ThreadRecord) -> int:
-        return len(await self._context.backend.scan(Entries(thread=thread.id)))
+        try:
+            return len(await self._context.backend.scan(Entries(thread=thread.id)))
+        except Corrupt:
+            return 0  # what cannot be read is erased all the same
 
     async def _remove_names(self) -> None:
         """Remove the names of all deleted threads: some may have been the subject's."""
@@ -180,7 +187,9 @@ class _ErasureRun:
 
     async def _destroy_key(self) -> bool:
         keys, owner = self._context.keys, self._request.owner
-        return keys is not None and owner is not None and await keys.destroy(owner)
+        if keys is None or owner is None:
+            return False
+        return await keys.destroy(owner) and self._is_covered
 
 
 async def _scrub(context: Context) -> None:
