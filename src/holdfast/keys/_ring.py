@@ -30,6 +30,8 @@ SIV_KEY = 64
 DESTROYED = b"destroyed"
 # What is wrapped with a secret of the owner too begins so, and what is left of it.
 SECRET = b"+"
+# A key that is wrapped without one may begin with the same byte: the size differs.
+WRAPPED = KEY_SIZE + 8
 
 
 class KeyRing:
@@ -96,7 +98,7 @@ class KeyRing:
         return mark + aes_key_wrap(self._wrapping(id_, secret), os.urandom(KEY_SIZE))
 
     def _is_destroyed(self, id_: bytes, found: bytes) -> bool:
-        if not found.startswith(SECRET):
+        if not _needs_secret(found):
             return found == DESTROYED
         return found == SECRET + DESTROYED or not self._secret(id_)
 
@@ -117,7 +119,7 @@ class KeyRing:
         async for id_, found in self._generations(owner):
             if found is None:
                 break
-            mark = SECRET if found.startswith(SECRET) else b""
+            mark = SECRET if _needs_secret(found) else b""
             needed_secrets &= bool(mark)
             if self.secrets is not None and mark:
                 self.secrets.destroy_secret(id_.hex())
@@ -153,12 +155,12 @@ class KeyRing:
             raise Corrupt(what, "it is missing")
         if self._is_destroyed(id_, wrapped):
             raise Corrupt(what, "it was destroyed")
-        secret = self._secret(id_) or b"" if wrapped.startswith(SECRET) else b""
+        secret = b""
+        if _needs_secret(wrapped):
+            secret, wrapped = self._secret(id_) or b"", wrapped.removeprefix(SECRET)
         wrapping = self._wrapping(id_, secret)
         try:
-            key = ContentKey(
-                id_, aes_key_unwrap(wrapping, wrapped.removeprefix(SECRET))
-            )
+            key = ContentKey(id_, aes_key_unwrap(wrapping, wrapped))
         except (InvalidUnwrap, ValueError):
             raise Corrupt(what, "it was changed") from None
         self.contents.add(key)
@@ -167,6 +169,12 @@ class KeyRing:
     def _wrapping(self, id_: bytes, secret: bytes) -> bytes:
         # One for each key, so that a wrapped key cannot take the place of another.
         return derive(self.store.secret + secret, "owner", id_)
+
+
+def _needs_secret(found: bytes) -> bool:
+    """Whether what is stored of a key was wrapped with a secret too."""
+    is_wrapped = found.startswith(SECRET) and len(found) == len(SECRET) + WRAPPED
+    return is_wrapped or found == SECRET + DESTROYED
 
 
 def setting_name(id_: bytes) -> str:
