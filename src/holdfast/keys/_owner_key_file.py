@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Self
 
@@ -98,7 +98,7 @@ class OwnerKeyFile:
         return content
 
     @contextmanager
-    def _changing(self) -> Iterator[_Content]:
+    def _changing(self) -> Generator[_Content]:
         """The content of the file, which is replaced if it was changed.
 
         The old file is overwritten before it is given up: its bytes may stay on the
@@ -119,7 +119,7 @@ class OwnerKeyFile:
             os.fsync(old)
 
     @contextmanager
-    def _locked(self) -> Iterator[int]:
+    def _locked(self) -> Generator[int]:
         """The file, while no other process changes it."""
         while True:
             with self._opened(os.O_RDWR) as descriptor:
@@ -131,7 +131,7 @@ class OwnerKeyFile:
                     return
 
     @contextmanager
-    def _opened(self, flags: int) -> Iterator[int]:
+    def _opened(self, flags: int) -> Generator[int]:
         try:
             descriptor = os.open(self.path, flags)
         except OSError as error:

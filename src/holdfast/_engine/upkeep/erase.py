@@ -110,7 +110,7 @@ class _ErasureRun:
     ) -> None:
         self._context, self._request = context, request
         self._plans = ErasurePlans(context, request)
-        self._progress = progress or (lambda _done, _of: None)
+        self._progress = progress or _ignore
         self._is_covered = True
         self.counts = Counts()
         self.heads = sha256()
@@ -190,6 +190,10 @@ class _ErasureRun:
         if keys is None or owner is None:
             return False
         return await keys.destroy(owner) and self._is_covered
+
+
+def _ignore(_done: int, _of: int) -> None:
+    return None
 
 
 async def _scrub(context: Context) -> None:
