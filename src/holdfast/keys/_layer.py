@@ -329,7 +329,9 @@ class EncryptionLayer(Layer):
             for thread in page:
                 if not self.records.show(thread.id, "thread").startswith(prefix):
                     continue
-                found.append(await self.records.loaded(partial(show, thread)))
+                shown = await self.records.loaded(partial(show, thread))
+                if shown.head or query.every:
+                    found.append(shown)
                 if len(found) == query.limit:
                     return Page(tuple(found), thread.changed)
             if page.cursor is None:

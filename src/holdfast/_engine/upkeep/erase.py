@@ -81,17 +81,20 @@ async def finish(context: Context) -> None:
     If it cannot be finished the store is usable all the same, and this is tried again.
     """
     try:
-        intent = await _intent(context)
-        if intent.request is not None:
-            await _ErasureRun(context, intent.request).carry_out()
-        elif intent.scrubs:
-            await _scrub(context)
+        await _resume(context, await _intent(context))
     except Unsupported as error:
         if error.code != "read_only":
             raise
     except HoldfastError as error:
         text = f"an erasure was interrupted and cannot be finished: {error}"
         warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+
+async def _resume(context: Context, intent: Intent) -> None:
+    if intent.request is not None:
+        await _ErasureRun(context, intent.request).carry_out()
+    elif intent.scrubs:
+        await _scrub(context)
 
 
 async def is_unfinished(context: Context) -> bool:
@@ -125,15 +128,27 @@ class _ErasureRun:
         if dry_run:
             await self._remove(dry_run=True)
             return False
-        await _note(self._context, Intent(self._request))
+        await self._begin()
         await self._remove()
-        await self._remove_names()
+        await until_current(self._remove_names)
         is_shredded = await self._destroy_key()
         self._context.cache.clear()
         # From here on, the intent does not name what was erased.
         await _note(self._context, Intent(scrubs=True))
         await _scrub(self._context)
         return is_shredded
+
+    async def _begin(self) -> None:
+        """Note what is erased, once what was noted before is done.
+
+        There is one intent: of two at the same time, one finishes the other's.
+        """
+        mine = Intent(self._request)
+        found = await _intent(self._context)
+        while found not in (Intent(), mine):
+            await _resume(self._context, found)
+            found = await _intent(self._context)
+        await _note(self._context, mine)
 
     async def _remove(self, *, dry_run: bool = False) -> None:
         """Remove family by family, until nothing is left that was saved meanwhile."""
@@ -179,11 +194,18 @@ class _ErasureRun:
         """Remove the names of all deleted threads: some may have been the subject's."""
         if self._request.thread is not None:
             return
-        found = [thread async for thread in self._plans.tombstones()]
-        for first in range(0, len(found), BATCH):
-            batch = tuple(found[first : first + BATCH])
-            plan = Prune(at=self._context.clock(), threads=batch, erase=True)
-            await self._context.backend.prune(plan)
+        batch: list[ThreadRecord] = []
+        async for thread in self._plans.tombstones():
+            batch.append(thread)
+            if len(batch) == BATCH:
+                await self._remove_batch(batch)
+                batch = []
+        if batch:
+            await self._remove_batch(batch)
+
+    async def _remove_batch(self, tombstones: list[ThreadRecord]) -> None:
+        at, threads = self._context.clock(), tuple(tombstones)
+        await self._context.backend.prune(Prune(at=at, threads=threads, erase=True))
 
     async def _destroy_key(self) -> bool:
         keys, owner = self._context.keys, self._request.owner
