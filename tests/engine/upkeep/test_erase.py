@@ -12,8 +12,10 @@ from holdfast._engine.upkeep.erase import erase
 from holdfast._engine.upkeep.erasure import ErasureRequest
 from holdfast._port import run
 from holdfast._port.layer import Layer
+from holdfast.backends.sqlite import snapshot
 from holdfast.testing import raises
 from support.canaries import AGENT, CANARY, KEPT, OWNER, SUBJECTS, fill
+from support.stores import backend_of
 
 KEY = bytes(range(32))
 PLACES = {
@@ -137,3 +139,23 @@ def test_the_next_opening_finishes_what_was_interrupted(place, before, tmp_path)
             break
 
     assert unfinished == points - 2 > 4
+
+
+def test_a_reader_in_the_way_is_told_and_the_next_opening_finishes(tmp_path):
+    url = str(tmp_path / "store.db")
+    with holdfast.open(url, busy_timeout=0.1) as store:
+        store.thread(CANARY).save({"n": CANARY * 50})
+        with (
+            holdfast.open(url) as other,
+            backend_of(other).database.reading() as reader,
+            snapshot(reader),
+        ):
+            reader.execute("select count(*) from thread").fetchall()
+            with raises(holdfast.Busy) as busy:
+                store.erase(thread=CANARY)
+            with pytest.warns(RuntimeWarning, match="cannot be finished"):
+                holdfast.open(url, busy_timeout=0.1).close()
+
+    assert "what was erased before stays erased" in busy.error.message
+    holdfast.open(url).close()
+    assert left_in(tmp_path) == []
