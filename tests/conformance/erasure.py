@@ -69,7 +69,7 @@ class ErasedRecordTests(Cases):
     def test_erasing_needs_one_subject(self) -> None:
         for wrong in ({}, {"owner": "a", "thread": "b"}, {"agent": ""}, {"owner": 1}):
             with raises(Unstorable):
-                self.store.erase(**wrong)  # type: ignore[arg-type] - refused
+                self.store.erase(**wrong)
 
         receipt = self.store.erase(owner="nobody")
 

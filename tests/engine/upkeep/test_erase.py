@@ -159,3 +159,27 @@ def test_a_reader_in_the_way_is_told_and_the_next_opening_finishes(tmp_path):
     assert "what was erased before stays erased" in busy.error.message
     holdfast.open(url).close()
     assert left_in(tmp_path) == []
+
+
+@pytest.mark.parametrize("place", ["file", "encrypted"])
+def test_copies_and_archives_have_nothing_of_what_was_erased(place, tmp_path):
+    address, options = PLACES[place]
+    with (
+        holdfast.open(address.format(tmp_path), **options) as store,
+        holdfast.open(tmp_path / "copy.db", **options) as copy,
+        holdfast.open(":memory:") as imported,
+    ):
+        store.thread("kept").save(KEPT)
+        store.thread("kept").fork(CANARY).save({"n": CANARY})
+        store.thread("gone", owner=OWNER).save({"n": CANARY})
+        store.erase(thread=CANARY)
+        store.erase(owner=OWNER)
+        store.copy_to(copy)
+        store.export_to(tmp_path / "archive")
+        imported.import_archive(tmp_path / "archive")
+
+        assert b"erased" not in (tmp_path / "archive").read_bytes()
+        for found in (copy, imported):
+            assert {change.thread for change in found.changes()} == {"kept"}
+            assert found.thread("kept").load() == KEPT
+            assert found.verify().problems == ()
