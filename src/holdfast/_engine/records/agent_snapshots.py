@@ -156,8 +156,8 @@ def pinned(
 
 
 async def without_erased(
-    context: Context, snapshot: Snapshot, pins: Mapping[str, ThreadRecord]
-) -> Snapshot:
+    context: Context, snapshot: dict[str, str], pins: Mapping[str, ThreadRecord]
+) -> dict[str, str]:
     """The pins of a checkpoint but those of threads that were erased since."""
     missing = [name for name, pin in snapshot.items() if pin not in pins]
     if not missing:
