@@ -25,7 +25,7 @@ from holdfast._engine.upkeep.erasure import (
 )
 from holdfast._port import Entries, Prune, Threads
 from holdfast._values.records import Progress, ThreadRecord
-from holdfast.errors import Corrupt, HoldfastError, Unsupported
+from holdfast.errors import Corrupt, HoldfastError
 
 # The setting with the intent.
 INTENT = "erasure"
@@ -82,12 +82,10 @@ async def finish(context: Context) -> None:
     """
     try:
         await _resume(context, await _intent(context))
-    except Unsupported as error:
-        if error.code != "read_only":
-            raise
     except HoldfastError as error:
-        text = f"an erasure was interrupted and cannot be finished: {error}"
-        warnings.warn(text, RuntimeWarning, stacklevel=2)
+        if error.code != "read_only":
+            text = f"an erasure was interrupted and cannot be finished: {error}"
+            warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
 async def _resume(context: Context, intent: Intent) -> None:
@@ -211,7 +209,10 @@ class _ErasureRun:
         keys, owner = self._context.keys, self._request.owner
         if keys is None or owner is None:
             return False
-        return await keys.destroy(owner) and self._is_covered
+        needed_secrets = await keys.destroy(owner)
+        # What another process began for the owner meanwhile cannot be read any more.
+        await self._remove()
+        return needed_secrets and self._is_covered
 
 
 def _ignore(_done: int, _of: int) -> None:
