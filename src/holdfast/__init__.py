@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from holdfast._api.thread import AsyncThread, Thread
     from holdfast._engine.search.query import Match
     from holdfast._engine.threads.blame import Blame
+    from holdfast._engine.upkeep.erasure import Erasure
     from holdfast._engine.upkeep.salvage import Salvaged
     from holdfast._engine.upkeep.statistics import Statistics
     from holdfast._engine.upkeep.verify import Problem, Verification
@@ -58,6 +59,7 @@ __all__ = [
     "Diff",
     "Document",
     "Effect",
+    "Erasure",
     "FormatMismatch",
     "HoldfastError",
     "Match",
@@ -94,6 +96,7 @@ _MODULES = {
     "_port": ("Pruned",),
     "_api.open": ("open", "open_async", "salvage"),
     "_engine.threads.blame": ("Blame",),
+    "_engine.upkeep.erasure": ("Erasure",),
     "_engine.upkeep.verify": ("Problem", "Verification"),
     "_engine.upkeep.statistics": ("Statistics",),
     "_engine.upkeep.salvage": ("Salvaged",),

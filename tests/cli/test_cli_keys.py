@@ -9,6 +9,7 @@ import pytest
 
 import holdfast
 from holdfast.cli import main
+from holdfast.keys import OwnerKeyFile
 
 
 @pytest.fixture
@@ -68,3 +69,16 @@ def test_a_seal_tells_that_an_older_file_was_put_back(run, tmp_path):
     status, said = run("verify", "--seal", "seal")
     assert status == 4
     assert "put back" in said["problems"][0]["what"]
+
+
+def test_a_key_file_with_secrets_of_owners_is_recognised(run, monkeypatch):
+    assert run("key", "init", "owners", "--owners")[0] == 0
+    assert run("key", "rotate", "owners")[0] == 0
+    monkeypatch.setenv("HOLDFAST_KEY_FILE", "owners")
+    with holdfast.open("agents.db", key=OwnerKeyFile("owners")) as store:
+        store.thread("of ann", owner="ann").save({"n": 1})
+
+    status, receipt = run("erase", "--owner", "ann", "--yes")
+
+    assert (status, receipt["backups"]) == (0, "unreadable")
+    assert receipt["signature"]

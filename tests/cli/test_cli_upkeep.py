@@ -342,3 +342,37 @@ def test_things_are_counted_in_words():
     assert counted(1, "thread") == "1 thread"
     assert counted(0, "journal entry") == "0 journal entries"
     assert counted(1204, "checkpoint") == "1,204 checkpoints"
+
+
+# --- erase ----------------------------------------------------------------------------
+
+
+def test_a_thread_is_erased_and_the_receipt_has_no_name(folder, said, capfd):
+    with holdfast.open("agents.db") as store:
+        store.thread("of zoe", owner="zoe").save({"n": 1}, journal={"k": 1})
+    status, planned = said("erase", "--owner", "zoe", "--dry-run")
+    refused = main(["erase", "--owner", "zoe"])
+    capfd.readouterr()
+    done, receipt = said("erase", "--owner", "zoe", "--yes")
+
+    assert (status, refused, done) == (0, 2, 0)
+    assert (planned["threads"], planned["dry_run"]) == (1, True)
+    assert (receipt["threads"], receipt["entries"], receipt["backups"]) == (
+        1,
+        1,
+        "readable",
+    )
+    assert "zoe" not in json.dumps(receipt)
+    with holdfast.open("agents.db") as store:
+        assert store.thread("of zoe").head is None
+
+
+def test_all_of_an_owner_is_exported(folder, capfdbinary):
+    with holdfast.open("agents.db") as store:
+        store.thread("of zoe", owner="zoe").save({"n": 1}, journal={"k": "v"})
+
+    assert main(["export", "-", "--jsonl", "--owner", "zoe"]) == 0
+
+    about, saved = map(json.loads, capfdbinary.readouterr().out.splitlines())
+    assert about["journal"][0]["value"] == "v"
+    assert saved["state"] == {"n": 1}

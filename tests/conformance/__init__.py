@@ -32,6 +32,7 @@ from conformance.effects import (
     ToldEffectTests,
     UndoneEffectTests,
 )
+from conformance.erasure import ErasedRecordTests
 from conformance.forks import ForkedStateTests
 from conformance.journal import RecordedValueTests
 from conformance.last_messages import LastMessageTests
@@ -112,6 +113,7 @@ class RecordTests(
     AgentTests,
     AgentListingTests,
     AgentDeletionTests,
+    ErasedRecordTests,
     AgentCheckpointTests,
     LoadedCheckpointTests,
     CheckpointRetentionTests,

@@ -166,6 +166,7 @@ class LinesOptions(TypedDict, total=False):
     """What `Store.export_lines` writes of which checkpoints."""
 
     threads: Iterable[str] | None
+    owner: str | None
     since: datetime | None
     shown: Shown
     heads: bool

@@ -14,6 +14,7 @@ from holdfast._api.plugins import Telemetry, find_encryption, find_telemetry
 from holdfast._engine.cache import Cache
 from holdfast._engine.context import Context
 from holdfast._engine.packing.layer import Packing
+from holdfast._engine.upkeep.erase import finish
 from holdfast._engine.upkeep.prune import Housekeeping
 from holdfast._engine.upkeep.seal import check_seal
 from holdfast._port import KEYS, Backend, run
@@ -107,6 +108,7 @@ async def make_ready(context: Context, seal: str | None = None) -> None:
         await _check_keys(context)
         if seal is not None:
             await check_seal(context, seal)
+        await finish(context)
     except BaseException:
         await context.backend.close()
         raise

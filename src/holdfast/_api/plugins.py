@@ -17,6 +17,7 @@ import msgspec
 from holdfast._api.keywords import ImportOptions
 from holdfast._engine.context import Context, Observer
 from holdfast._port import Backend, Encrypted
+from holdfast._values.caller_key import OwnerSecrets
 from holdfast._values.keywords import refuse_unknown
 from holdfast._values.records import Progress
 from holdfast.errors import Unsupported
@@ -84,9 +85,16 @@ def find_encryption() -> Callable[..., Encrypted]:
     return layer
 
 
-def write_key_file(path: str) -> None:
-    """Make a file with a new key."""
-    import_extra(_KEYS, "a key", "keys").write_key_file(path)
+def write_key_file(path: str, *, owners: bool = False) -> None:
+    """Make a file with a new key, or one that has secrets of owners too."""
+    keys = import_extra(_KEYS, "a key", "keys")
+    keys.OwnerKeyFile.create(path) if owners else keys.write_key_file(path)
+
+
+def find_owner_keys(path: str | os.PathLike[str]) -> OwnerSecrets:
+    """A key file that has secrets of owners."""
+    found: OwnerSecrets = import_extra(_KEYS, "a key", "keys").OwnerKeyFile(path)
+    return found
 
 
 def _has_tracer_provider() -> bool:

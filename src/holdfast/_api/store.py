@@ -32,6 +32,8 @@ from holdfast._engine.search.query import Match
 from holdfast._engine.threads import listing, load, removal
 from holdfast._engine.upkeep import (
     copy,
+    erase,
+    erasure,
     prune,
     salvage,
     seal,
@@ -40,6 +42,7 @@ from holdfast._engine.upkeep import (
     verify,
 )
 from holdfast._engine.upkeep.copy import Copied
+from holdfast._engine.upkeep.erasure import Erasure, ErasureRequest
 from holdfast._engine.upkeep.salvage import Salvaged
 from holdfast._engine.upkeep.scope import PruneScope
 from holdfast._engine.upkeep.sizes import Heavy
@@ -153,6 +156,39 @@ class Store:
             kind=kind,
             prefix=prefix,
         )
+
+    def erase(
+        self,
+        *,
+        owner: str | None = None,
+        thread: str | None = None,
+        agent: str | None = None,
+        forks: bool = False,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> Erasure:
+        """Remove all of an owner, an agent or a thread, so that nothing of it is left.
+
+        Not in rows, journals, checkpoints of agents, the search index, logs or unused
+        space of the store. What stays is a digest of each name, by which late writers
+        are refused for good; ``expect=None`` begins a name anew. In an encrypted store
+        the keys of the owner are destroyed as well.
+
+        A thread that stays and shares history with it is a `Conflict` (code
+        ``in_use``), before anything is removed; ``forks=True`` erases such threads too.
+        With ``dry_run`` nothing is removed, and the receipt says what would be. If it
+        is interrupted, the next opening of the store for writing finishes it.
+        ``progress`` is called with how many groups of threads are done, of how many.
+        """
+        request = ErasureRequest(owner=owner, thread=thread, agent=agent, forks=forks)
+        return self.runner.run(erase.erase, request, dry_run=dry_run, progress=progress)
+
+    def verify_receipt(self, receipt: Erasure | str) -> bool:
+        """Whether this encrypted store has signed a receipt of `erase`.
+
+        ``receipt`` is the object, or the text of its `to_json`.
+        """
+        return self.runner.run(erasure.verify_receipt, receipt)
 
     # --- checkpoints ------------------------------------------------------------------
 
@@ -317,17 +353,20 @@ class Store:
         to: Target,
         *,
         threads: Iterable[str] | None = None,
+        owner: str | None = None,
         since: datetime | None = None,
         progress: Progress | None = None,
     ) -> Contents:
         """Write a portable archive to a new file, or to one open for writing bytes.
 
-        Equal content gives equal bytes, with every backend. ``threads`` are exported
-        with all that share history with them; with ``since``, only the heads and what
-        was saved since then. ``progress`` is called with how many checkpoints and
-        segments are done, of how many.
+        Equal content gives equal bytes, with every backend. ``threads``, and those of
+        ``owner``, are exported with all that share history with them; with ``since``,
+        only the heads and what was saved since then. ``progress`` is called with how
+        many checkpoints and segments are done, of how many.
         """
-        return self.runner.run(transfer.export_archive, to, threads, since, progress)
+        return self.runner.run(
+            transfer.export_archive, to, threads, owner, since, progress
+        )
 
     def export_lines(
         self,
@@ -340,7 +379,9 @@ class Store:
 
         Each line holds a checkpoint and its state. Options:
 
-        - ``threads`` and ``since`` select as in `export_to`.
+        - ``threads``, ``owner`` and ``since`` select as in `export_to`. With ``owner``
+          a line about each thread, with its metadata and its journal, comes before its
+          checkpoints: everything that is held about a person.
         - ``shown="messages"`` writes the messages instead of the whole state.
         - ``heads=True`` writes one line for each thread.
         - ``redact``: paths whose values are left out, such as ``messages.*.content``.
@@ -429,6 +470,24 @@ class AsyncStore:
             kind=kind,
             prefix=prefix,
         )
+
+    async def erase(
+        self,
+        *,
+        owner: str | None = None,
+        thread: str | None = None,
+        agent: str | None = None,
+        forks: bool = False,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> Erasure:
+        request = ErasureRequest(owner=owner, thread=thread, agent=agent, forks=forks)
+        return await self.runner.run(
+            erase.erase, request, dry_run=dry_run, progress=progress
+        )
+
+    async def verify_receipt(self, receipt: Erasure | str) -> bool:
+        return await self.runner.run(erasure.verify_receipt, receipt)
 
     # --- checkpoints ------------------------------------------------------------------
 
@@ -527,11 +586,12 @@ class AsyncStore:
         to: Target,
         *,
         threads: Iterable[str] | None = None,
+        owner: str | None = None,
         since: datetime | None = None,
         progress: Progress | None = None,
     ) -> Contents:
         return await self.runner.run(
-            transfer.export_archive, to, threads, since, progress
+            transfer.export_archive, to, threads, owner, since, progress
         )
 
     async def export_lines(

@@ -9,8 +9,11 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Unpack
 
+from msgspec.structs import replace
+
 from holdfast._api.keywords import LinesOptions
 from holdfast._engine.context import Context
+from holdfast._engine.threads.listing import names_of
 from holdfast._values.keywords import refuse_unknown
 from holdfast._values.records import Progress
 
@@ -22,13 +25,15 @@ async def export_archive(
     context: Context,
     to: Target,
     threads: Iterable[str] | None,
+    owner: str | None,
     since: datetime | None,
     progress: Progress | None,
 ) -> Contents:
     """Write an archive."""
     from holdfast._engine.upkeep.archive import export, selected  # noqa: PLC0415
 
-    return await export(context, to, selected(threads, since), progress)
+    names = await names_of(context, threads, owner)
+    return await export(context, to, selected(names, since), progress)
 
 
 async def export_lines(
@@ -41,13 +46,15 @@ async def export_lines(
     from holdfast._engine.upkeep import json_lines  # noqa: PLC0415
 
     refuse_unknown("export_lines", options, LinesOptions)
+    owner = options.get("owner")
     wanted = json_lines.wanted_lines(
-        options.get("threads"),
+        await names_of(context, options.get("threads"), owner),
         options.get("since"),
         options.get("shown", "state"),
         options.get("heads", False),
         options.get("redact", ()),
     )
+    wanted = replace(wanted, about=owner is not None)
     return await json_lines.export_lines(context, to, wanted, progress)
 
 

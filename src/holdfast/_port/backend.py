@@ -278,6 +278,13 @@ class Backend(Protocol):
         """Return unused space to the file system."""
         ...
 
+    async def scrub(self) -> None:
+        """Leave nothing of removed records in logs, indexes and unused space.
+
+        As far as the technology can; it may take as long as `compact`.
+        """
+        ...
+
     async def backup(self, path: str) -> None:
         """Write a consistent copy to a new file, while others may write."""
         ...
@@ -308,8 +315,15 @@ class Encrypted(Backend, Protocol):
         """Let another key of the caller open the store, and the one before no more."""
         ...
 
-    async def destroy(self, owner: str | None) -> None:
-        """Make all that this store holds of an owner unreadable."""
+    async def destroy(self, owner: str | None) -> bool:
+        """Make all that this store holds of an owner unreadable.
+
+        Gives whether earlier copies of the store are unreadable for the owner too.
+        """
+        ...
+
+    def belongs(self, family: int, owner: str) -> bool:
+        """Whether no key but the owner's decrypts what was read of a family."""
         ...
 
 

@@ -127,6 +127,9 @@ class Layer:
     async def compact(self) -> None:
         await self.backend.compact()
 
+    async def scrub(self) -> None:
+        await self.backend.scrub()
+
     async def backup(self, path: str) -> None:
         await self.backend.backup(path)
 

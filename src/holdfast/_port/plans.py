@@ -80,6 +80,10 @@ class Prune(msgspec.Struct, frozen=True, kw_only=True):
     family that loses its last thread is removed as a whole, and so are tombstones older
     than ``forget_before``. ``first`` and ``then`` are writes of the same transaction,
     made before and after the removal. With ``dry_run`` everything is only counted.
+
+    With ``erase`` not even the names of ``threads`` stay: see `holdfast._values.graves`
+    for what stands in their place. Then tombstones may be among them; one whose
+    checkpoints are still in use must not. A dry run gets no tombstones.
     """
 
     at: int
@@ -88,6 +92,7 @@ class Prune(msgspec.Struct, frozen=True, kw_only=True):
     families: tuple[FamilyPlan, ...] = ()
     then: tuple[Write, ...] = ()
     forget_before: int | None = None
+    erase: bool = False
     dry_run: bool = False
 
 

@@ -17,7 +17,10 @@ class Key(msgspec.Struct, Generic[R], frozen=True):
 
 
 class ThreadKey(Key[ThreadRecord], frozen=True):
-    """A thread by name; its tombstone if it was deleted."""
+    """A thread by name; its tombstone if it was deleted.
+
+    Of an erased thread, what is left of it: a tombstone of the kind ``erased``.
+    """
 
     name: str
 

@@ -23,6 +23,27 @@ class KeyWrapper(Protocol):
         ...
 
 
+@runtime_checkable
+class OwnerSecrets(KeyWrapper, Protocol):
+    """A key that also keeps a secret for each owner, outside of the store.
+
+    An owner is named by an id that the store makes. What is saved for the owner can be
+    read only with the secret.
+    """
+
+    def find_secret(self, owner: str) -> bytes | None:
+        """The secret of an owner, ``None`` if there is none or it was destroyed."""
+        ...
+
+    def make_secret(self, owner: str) -> bytes:
+        """The secret of an owner, 32 bytes; durable when it is returned."""
+        ...
+
+    def destroy_secret(self, owner: str) -> None:
+        """Forget the secret of an owner for good; again does nothing."""
+        ...
+
+
 CallerKey: TypeAlias = bytes | str | os.PathLike[str] | KeyWrapper
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from holdfast._api.plugins import find_owner_keys
 from holdfast._values.caller_key import CallerKey
 from holdfast.errors import Unsupported
 
+# No other key file is as long.
+LONGER = 66
 FILE, PASSPHRASE = "HOLDFAST_KEY_FILE", "HOLDFAST_PASSPHRASE"
 
 
@@ -16,4 +19,15 @@ def given_key() -> CallerKey | None:
     file, passphrase = os.environ.get(FILE), os.environ.get(PASSPHRASE)
     if file and passphrase:
         raise Unsupported(f"{FILE} and {PASSPHRASE} are both set; unset one")
-    return Path(file).expanduser() if file else passphrase or None
+    return key_in(Path(file).expanduser()) if file else passphrase or None
+
+
+def key_in(file: Path) -> CallerKey:
+    """The key in a file: one key, or one that has secrets of owners too."""
+    try:
+        with file.open("rb") as opened:
+            begins = opened.read(LONGER)
+    except OSError:
+        return file  # opening the store tells why
+    has_owners = begins.startswith(b"{") and len(begins) == LONGER
+    return find_owner_keys(file) if has_owners else file

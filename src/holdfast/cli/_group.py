@@ -17,8 +17,8 @@ SECTIONS = {
     ),
     "Change": ("fork", "rewind", "restore", "undo", "redo", "tag", "label"),
     "Keep": (
-        "stats", "verify", "salvage", "seal", "key", "prune", "compact", "backup",
-        "export", "import", "doctor", "selftest", "bench",
+        "stats", "verify", "salvage", "seal", "key", "prune", "erase", "compact",
+        "backup", "export", "import", "doctor", "selftest", "bench",
     ),
     "Connect": ("mcp", "completion"),
 }  # fmt: skip

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.keywrap import (
     aes_key_wrap,
 )
 
-from holdfast._values.caller_key import KEY_SIZE, CallerKey, KeyWrapper
+from holdfast._values.caller_key import KEY_SIZE, CallerKey, KeyWrapper, OwnerSecrets
 from holdfast.errors import Conflict, FormatMismatch, Unsupported
 from holdfast.keys._ciphers import derive
 
@@ -50,6 +50,11 @@ class StoreKey(msgspec.Struct, frozen=True):
 
     def __repr__(self) -> str:
         return f"StoreKey({self.store.hex()})"
+
+
+def secrets_of(key: CallerKey) -> OwnerSecrets | None:
+    """A caller's key as what has the secrets of owners, if it has them."""
+    return key if isinstance(key, OwnerSecrets) else None
 
 
 def new_store_key() -> StoreKey:

@@ -105,6 +105,11 @@ class ContentCipher:
         """Take a key that contents may be encrypted with."""
         self._keys[key.id] = key
 
+    def drop(self, id_: bytes) -> None:
+        """Forget a key that was destroyed, and what was derived from keys."""
+        self._keys.pop(id_, None)
+        self._ciphers = {}
+
     def encode(self, content: bytes, place: bytes, key: ContentKey) -> bytes:
         """What is stored instead of a content that belongs to a place."""
         session = self._session
@@ -158,6 +163,12 @@ class ContentCipher:
         if key is None:
             raise MissingKeyError(head[1:_KEY_END])
         return self._derive(head[1:], key)
+
+    def missing_key(self, content: bytes) -> bytes | None:
+        """The id of the key that a content needs, if it was not read yet."""
+        id_ = content[1:_KEY_END]
+        is_known = id_ in self._keys or content[:1] != FORM
+        return None if is_known else id_
 
     def key_of(self, content: bytes) -> ContentKey:
         """The key of a content that was decoded before."""

@@ -15,16 +15,23 @@ from holdfast.keys._records import FAMILIES, Family, Records
 
 R = TypeVar("R")
 
+ERASED = (
+    "the key {} of an owner was destroyed: erase the owner again to remove what is left"
+    " in this copy, or open it with the key file that has the secret"
+)
+
 
 class EncryptedInspection(InspectionLayer):
     """The view of `Backend.inspect`, decrypted.
 
-    What cannot be decrypted is reported as damage, like what cannot be read.
+    What cannot be decrypted is reported as damage, like what cannot be read. If the key
+    of an owner was destroyed, that is reported once, and what it was for is left out.
     """
 
     def __init__(self, inspection: Inspection, records: Records) -> None:
         super().__init__(inspection)
         self._records = Records(records.ring, lenient=True)
+        self._told: set[bytes] = set()
 
     async def families(
         self, numbers: Sequence[int], *, heads_only: bool = False
@@ -32,12 +39,15 @@ class EncryptedInspection(InspectionLayer):
         self._forget_families()
         found = await super().families(numbers, heads_only=heads_only)
         damage = [*found.damage]
-        checkpoints = tuple([r async for r in self._shown(found.checkpoints, damage)])
+        saved = await self._without_erased(found.checkpoints, damage)
+        checkpoints = tuple([r async for r in self._shown(saved, damage)])
         heads = {checkpoint.seq: checkpoint for checkpoint in checkpoints}
+        threads = await self._without_erased(found.threads, damage)
+        entries = await self._without_erased(found.entries, damage)
         return Rescued(
-            tuple([await self._thread(t, heads, damage) for t in found.threads]),
+            tuple([await self._thread(t, heads, damage) for t in threads]),
             checkpoints,
-            tuple([r async for r in self._shown(found.entries, damage)]),
+            tuple([r async for r in self._shown(entries, damage)]),
             tuple([r async for r in self._shown(found.moves, damage)]),
             tuple(damage),
         )
@@ -91,8 +101,9 @@ class EncryptedInspection(InspectionLayer):
 
     async def _portion(self, portion: Portion[R]) -> Portion[R]:
         damage = [*portion.damage]
-        records = tuple([r async for r in self._shown(portion.records, damage)])
-        lost = _numbers(portion.records) - _numbers(records)
+        readable = await self._without_erased(portion.records, damage)
+        records = tuple([r async for r in self._shown(readable, damage)])
+        lost = _numbers(readable) - _numbers(records)
         return Portion(
             records, tuple(damage), (*portion.lost, *sorted(lost)), portion.end
         )
@@ -144,6 +155,19 @@ class EncryptedInspection(InspectionLayer):
                 pass  # showing a checkpoint is meeting its family
         return self._records.families.get(number)
 
+    async def _without_erased(self, records: Iterable[R], damage: list[str]) -> list[R]:
+        """The records but those whose owner's key was destroyed; tells it once."""
+        found: list[R] = []
+        for record in records:
+            content = _content_of(record)
+            id_ = await self._records.destroyed_key(content) if content else None
+            if id_ is None:
+                found.append(record)
+            elif id_ not in self._told:
+                self._told.add(id_)
+                damage.append(ERASED.format(id_.hex()))
+        return found
+
     async def _shown(self, records: Iterable[R], damage: list[str]) -> AsyncIterator[R]:
         for record in records:
             try:
@@ -157,3 +181,14 @@ class EncryptedInspection(InspectionLayer):
 
 def _numbers(records: Iterable[object]) -> set[int]:
     return {record.seq for record in records if isinstance(record, Checkpoint)}
+
+
+def _content_of(record: object) -> bytes | None:
+    """What of a record is encrypted with an owner's key."""
+    if isinstance(record, Checkpoint):
+        return record.manifest
+    if isinstance(record, Entry):
+        return record.data
+    if isinstance(record, ThreadRecord) and record.deleted_at is None:
+        return record.encoded_metadata
+    return None

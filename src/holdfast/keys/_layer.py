@@ -41,9 +41,10 @@ from holdfast._values.records import (
     Segment,
     ThreadRecord,
 )
-from holdfast.errors import Corrupt, HoldfastError
+from holdfast.errors import Corrupt, HoldfastError, Unsupported
 from holdfast.keys._caller_key import (
     new_store_key,
+    secrets_of,
     unwrapped,
     wrapped,
 )
@@ -101,7 +102,7 @@ class EncryptionLayer(Layer):
         if setting is None:
             setting = await self._begin()
         store = await self._unhurried(lambda: unwrapped(setting, self.key))
-        self._opened = Records(KeyRing(self.backend, store))
+        self._opened = Records(KeyRing(self.backend, store, secrets_of(self.key)))
 
     async def _begin(self) -> bytes:
         """Make the keys of a new store."""
@@ -129,14 +130,25 @@ class EncryptionLayer(Layer):
 
     async def rotate(self, key: CallerKey) -> None:
         """Wrap the store's key with another key of the caller, in one transaction."""
-        store = self.records.ring.store
-        setting = await self._unhurried(lambda: wrapped(store, key))
+        ring = self.records.ring
+        if ring.secrets is not None:
+            text = (
+                "the key in use keeps the secrets of the owners, which stay with it;"
+                " copy_to() a store with the other key"
+            )
+            raise Unsupported(text)
+        setting = await self._unhurried(lambda: wrapped(ring.store, key))
         await self.backend.setting(KEYS, setting, replace=True)
-        self.key = key
+        self.key, ring.secrets = key, secrets_of(key)
 
-    async def destroy(self, owner: str | None) -> None:
+    async def destroy(self, owner: str | None) -> bool:
         """Make all that this store holds of an owner unreadable."""
-        await self.records.ring.destroy(owner)
+        return await self.records.ring.destroy(owner)
+
+    def belongs(self, family: int, owner: str) -> bool:
+        """Whether no key but the owner's decrypts what was read of a family."""
+        known = self.records.families.get(family)
+        return known is None or self.records.ring.is_of(known.key, owner)
 
     # --- writing ----------------------------------------------------------------------
 
@@ -302,6 +314,9 @@ class EncryptionLayer(Layer):
             return cast("Page[R]", await self._threads_from(asked, asked.prefix))
         page = await self.backend.scan(hidden_query(query, self.records))
         shown = await self.records.loaded(lambda: self.records.show_all(page))
+        if isinstance(asked, Threads) and not asked.every:
+            # What an owner's key was destroyed for has lost its head.
+            shown = tuple(t for t in shown if cast("ThreadRecord", t).head)
         return Page(tuple(filter(wanted_entry(query), shown)), page.cursor)
 
     async def _threads_from(self, query: Threads, prefix: str) -> Page[ThreadRecord]:
@@ -314,7 +329,9 @@ class EncryptionLayer(Layer):
             for thread in page:
                 if not self.records.show(thread.id, "thread").startswith(prefix):
                     continue
-                found.append(await self.records.loaded(partial(show, thread)))
+                shown = await self.records.loaded(partial(show, thread))
+                if shown.head or query.every:
+                    found.append(shown)
                 if len(found) == query.limit:
                     return Page(tuple(found), thread.changed)
             if page.cursor is None:

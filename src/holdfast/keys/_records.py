@@ -19,6 +19,7 @@ salvage can then read what is left of a thread whose own row is lost.
 
 from __future__ import annotations
 
+import contextlib
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
@@ -30,6 +31,8 @@ import msgspec
 from msgspec.structs import replace
 
 from holdfast._port import Details, KindCount, Pieces, Start, Stored
+from holdfast._values.graves import ERASED
+from holdfast._values.graves import PREFIX as GRAVE
 from holdfast._values.records import (
     Change,
     Checkpoint,
@@ -50,7 +53,7 @@ R = TypeVar("R")
 OWN_KINDS = frozenset({
     "thread", "agent", "conversation", "document", "checkpoints", "pin",
     "save", "append", "amend", "rewind", "undo", "redo", "fork", "mark", "describe",
-    "forget", "prune", "delete", "record",
+    "forget", "prune", "delete", "record", ERASED,
 })  # fmt: skip
 THREAD_TAG = 16
 # The salt, the thread, and the sizes of digest and metadata.
@@ -58,6 +61,7 @@ _HEAD = struct.Struct(f">{SALT}s{THREAD_TAG}sBI")
 # The entries of the feed whose subject is a journal key.
 JOURNAL = "record"
 FAMILIES = 65536
+DESTROYED_KEY = "the key of its owner was destroyed"
 FOREIGN_HEAD = "its head belongs to another thread"
 
 
@@ -99,6 +103,14 @@ class Records:
             except MissingKeyError as missing:
                 await self.ring.load(missing.id)
 
+    async def destroyed_key(self, content: bytes) -> bytes | None:
+        """The id of the key that a content needs, if it was destroyed."""
+        id_ = self.ring.contents.missing_key(content)
+        if id_ is not None and id_ not in self.ring.destroyed:
+            with contextlib.suppress(Corrupt):
+                await self.ring.load(id_)
+        return id_ if id_ in self.ring.destroyed else None
+
     # --- names ------------------------------------------------------------------------
 
     def hide(self, name: str, column: str) -> str:
@@ -108,7 +120,8 @@ class Records:
         return name if name is None else self.ring.names.encode(name, column)
 
     def show(self, hidden: str, column: str) -> str:
-        if self.lenient and MARK not in hidden:
+        # A digest that stands for the name of an erased thread was never a name.
+        if hidden.startswith(GRAVE) or (self.lenient and MARK not in hidden):
             return hidden
         return self.ring.names.decode(hidden, column)
 
@@ -223,9 +236,22 @@ class Records:
         return self.open_thread(thread)[0]
 
     def open_thread(self, thread: ThreadRecord) -> tuple[ThreadRecord, Family | None]:
-        """A thread and its family, ``None`` if it was deleted."""
+        """A thread and its family, ``None`` if it was deleted.
+
+        After the key of its owner was destroyed, as in an older copy of a store, it is
+        shown as a thread to which nothing was saved: it can be listed and erased.
+        """
+        try:
+            return self._open_thread(thread)
+        except MissingKeyError as missing:
+            if missing.id not in self.ring.destroyed or thread.deleted_at is not None:
+                raise
+            return self._outline(thread), None
+
+    def _outline(self, thread: ThreadRecord) -> ThreadRecord:
+        """A thread without its contents."""
         origin = thread.forked_from
-        shown = replace(
+        return replace(
             thread,
             id=self.show(thread.id, "thread"),
             kind=self.show_kind(thread.kind),
@@ -233,7 +259,12 @@ class Records:
             agent=self.show_any(thread.agent, "agent"),
             forked_from=origin
             and Origin(self.show(origin.thread, "thread"), origin.checkpoint),
+            head=None,
+            encoded_metadata=b"",
         )
+
+    def _open_thread(self, thread: ThreadRecord) -> tuple[ThreadRecord, Family | None]:
+        shown = self._outline(thread)
         head, family = None, None
         if thread.head is not None:
             head, family = self.open_checkpoint(thread.head)
@@ -324,8 +355,9 @@ class Records:
     def show_stored(self, stored: Stored) -> Stored:
         thread, family = self.open_thread(stored.thread)
         segments = stored.segments
+        if family is None:
+            raise Corrupt(f"thread {thread.id!r}", DESTROYED_KEY)
         if segments is not None:
-            assert family is not None, "a stored thread is not deleted"
             segments = self.show_segments(segments, family)
         return Stored(thread, segments)
 

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.keywrap import (
 )
 
 from holdfast._port import Backend
-from holdfast._values.caller_key import KEY_SIZE
+from holdfast._values.caller_key import KEY_SIZE, OwnerSecrets
 from holdfast.errors import Corrupt, Unsupported
 from holdfast.keys._caller_key import StoreKey
 from holdfast.keys._ciphers import (
@@ -28,6 +28,10 @@ SALT = 12
 SIV_KEY = 64
 # What is left of a key.
 DESTROYED = b"destroyed"
+# What is wrapped with a secret of the owner too begins so, and what is left of it.
+SECRET = b"+"
+# A key that is wrapped without one may begin with the same byte: the size differs.
+WRAPPED = KEY_SIZE + 8
 
 
 class KeyRing:
@@ -35,12 +39,18 @@ class KeyRing:
 
     The keys of owners stand in settings, wrapped by the store's key. They are read and
     made over ``backend`` itself: in a caller's transaction, a key could be rolled back
-    after contents were encrypted with it.
+    after contents were encrypted with it. If the caller's key has ``secrets``, the key
+    of an owner is wrapped with the owner's secret too.
     """
 
-    def __init__(self, backend: Backend, store: StoreKey) -> None:
+    def __init__(
+        self, backend: Backend, store: StoreKey, secrets: OwnerSecrets | None = None
+    ) -> None:
         self._backend = backend
         self.store = store
+        self.secrets = secrets
+        # The ids of keys that contents need and that were found to be destroyed.
+        self.destroyed: set[bytes] = set()
         self.names = NameCipher(derive(store.secret, "names", size=SIV_KEY))
         self.contents = ContentCipher()
         self.seal_key = derive(store.secret, "seal")
@@ -72,24 +82,51 @@ class KeyRing:
         """
         async for id_, found in self._generations(owner):
             if found is None:
-                wrapped = aes_key_wrap(self._wrapping(id_), os.urandom(KEY_SIZE))
+                wrapped = self._new(id_, has_owner=owner is not None)
                 # Of several processes the first decides.
                 decided = await self._backend.setting(setting_name(id_), wrapped)
                 return self._take(id_, decided)
-            if found != DESTROYED:
+            if not self._is_destroyed(id_, found):
                 return self._take(id_, found)
         raise Unsupported("the keys of this owner were destroyed 255 times")
 
-    async def destroy(self, owner: str | None) -> None:
+    def _new(self, id_: bytes, *, has_owner: bool) -> bytes:
+        """A new key, wrapped; what has no owner cannot be destroyed by itself."""
+        mark, secret = b"", b""
+        if self.secrets is not None and has_owner:
+            mark, secret = SECRET, self.secrets.make_secret(id_.hex())
+        return mark + aes_key_wrap(self._wrapping(id_, secret), os.urandom(KEY_SIZE))
+
+    def _is_destroyed(self, id_: bytes, found: bytes) -> bool:
+        if not _needs_secret(found):
+            return found == DESTROYED
+        return found == SECRET + DESTROYED or not self._secret(id_)
+
+    def _secret(self, id_: bytes) -> bytes | None:
+        if self.secrets is None:
+            text = "the key of an owner needs the key with the secrets of owners"
+            raise Unsupported(text, code="wrong_key")
+        return self.secrets.find_secret(id_.hex())
+
+    async def destroy(self, owner: str | None) -> bool:
         """Make all contents of an owner unreadable.
 
         What is saved for the owner afterwards gets another key. A copy of the store
-        that was made before has the key still.
+        that was made before has the key still, unless it was wrapped with a secret:
+        gives whether all of them were.
         """
+        needed_secrets = self.secrets is not None
         async for id_, found in self._generations(owner):
             if found is None:
-                return
-            await self._backend.setting(setting_name(id_), DESTROYED, replace=True)
+                break
+            mark = SECRET if _needs_secret(found) else b""
+            needed_secrets &= bool(mark)
+            if self.secrets is not None and mark:
+                self.secrets.destroy_secret(id_.hex())
+            left = mark + DESTROYED
+            await self._backend.setting(setting_name(id_), left, replace=True)
+            self.contents.drop(id_)
+        return needed_secrets
 
     async def _generations(
         self, owner: str | None
@@ -99,26 +136,45 @@ class KeyRing:
             id_ = self._owner_id(owner) + bytes([generation])
             yield id_, await self._backend.setting(setting_name(id_))
 
-    async def load(self, id_: bytes) -> ContentKey:
-        """The key that contents were encrypted with."""
-        return self._take(id_, await self._backend.setting(setting_name(id_)))
+    async def load(self, id_: bytes) -> None:
+        """Take the key that contents were encrypted with.
+
+        The first time that it turns out to be destroyed this is only noted: what can do
+        without the content tries again. The next time it is `Corrupt`.
+        """
+        found = await self._backend.setting(setting_name(id_))
+        is_destroyed = found is not None and self._is_destroyed(id_, found)
+        if is_destroyed and id_ not in self.destroyed:
+            self.destroyed.add(id_)
+        else:
+            self._take(id_, found)
 
     def _take(self, id_: bytes, wrapped: bytes | None) -> ContentKey:
         what = f"the key {id_.hex()}"
         if wrapped is None:
             raise Corrupt(what, "it is missing")
-        if wrapped == DESTROYED:
+        if self._is_destroyed(id_, wrapped):
             raise Corrupt(what, "it was destroyed")
+        secret = b""
+        if _needs_secret(wrapped):
+            secret, wrapped = self._secret(id_) or b"", wrapped.removeprefix(SECRET)
+        wrapping = self._wrapping(id_, secret)
         try:
-            key = ContentKey(id_, aes_key_unwrap(self._wrapping(id_), wrapped))
+            key = ContentKey(id_, aes_key_unwrap(wrapping, wrapped))
         except (InvalidUnwrap, ValueError):
             raise Corrupt(what, "it was changed") from None
         self.contents.add(key)
         return key
 
-    def _wrapping(self, id_: bytes) -> bytes:
+    def _wrapping(self, id_: bytes, secret: bytes) -> bytes:
         # One for each key, so that a wrapped key cannot take the place of another.
-        return derive(self.store.secret, "owner", id_)
+        return derive(self.store.secret + secret, "owner", id_)
+
+
+def _needs_secret(found: bytes) -> bool:
+    """Whether what is stored of a key was wrapped with a secret too."""
+    is_wrapped = found.startswith(SECRET) and len(found) == len(SECRET) + WRAPPED
+    return is_wrapped or found == SECRET + DESTROYED
 
 
 def setting_name(id_: bytes) -> str:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import importlib.util
 import os
 import secrets
-from datetime import timedelta
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
-from holdfast import HoldfastError, Retention, Store
+from holdfast import HoldfastError, Store
 from holdfast._api.options import OpenOptions
 from holdfast.faults import Call, kill
 from holdfast.selftest._children import Child, Tell
@@ -47,33 +46,20 @@ def _copies(folder: str, canary: str) -> list[str]:
 def erasure(task: Task) -> Trials:
     """Erase a thread: no byte of it is left, and late writers are refused."""
     wrong: list[str] = []
-    has_erase = hasattr(Store, "erase")
     for n in range(task.count):
         target, canary = task.target.at(f"erased{n}"), secrets.token_hex(12)
         with target.open("store") as store:
             store.thread("kept").save({"text": "kept " * 200})
-            # Without `erase` a deleted name is remembered, to refuse late writers.
-            name = canary if has_erase else "erased"
-            thread = store.thread(name, metadata={"m": canary})
+            thread = store.thread(canary, metadata={"m": canary})
             for turn in range(5):
                 thread.append(messages=[f"{turn} {canary} " + "x" * 300])
             thread.record("paid", {"text": canary})
             thread.label(canary)
-            _erase(store, name)
-            wrong += _revived(store, name)
+            store.erase(thread=canary)
+            wrong += _revived(store, canary)
         wrong += _copies(target.folder, canary)
         task.done(n + 1)
-    note = "" if has_erase else "by delete, prune and compact"
-    return Trials(task.count, wrong, note)
-
-
-def _erase(store: Store, name: str) -> None:
-    if hasattr(store, "erase"):
-        cast("Any", store).erase(thread=name)
-        return
-    store.delete(name)
-    store.prune(Retention(within=timedelta(0)))
-    store.compact()
+    return Trials(task.count, wrong)
 
 
 def _revived(store: Store, name: str) -> list[str]:

@@ -43,6 +43,7 @@ from holdfast.testing._conflicts import (
     TombstoneTests,
 )
 from holdfast.testing._deletion import CheckpointDeletionTests, DeletionTests
+from holdfast.testing._erasure import ErasureTests
 from holdfast.testing._family import FamilyTests
 from holdfast.testing._feed import FeedTests
 from holdfast.testing._forks import ForkedDeletionTests, ForkTests
@@ -102,6 +103,7 @@ class StoreTests(
     JournalListingTests,
     DeletionTests,
     CheckpointDeletionTests,
+    ErasureTests,
     RetentionTests,
     PruneTests,
     SurplusTests,

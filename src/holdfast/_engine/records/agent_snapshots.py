@@ -25,6 +25,8 @@ from holdfast._engine.threads.listing import get
 from holdfast._engine.threads.load import LoadedState, current, state_of
 from holdfast._engine.threads.load import load_any as load_state
 from holdfast._messages.repair import How
+from holdfast._port import ThreadKey
+from holdfast._values.graves import ERASED
 from holdfast._values.records import Checkpoint, ThreadRecord
 from holdfast.agents import Agent, AgentCheckpoint, AgentSnapshot
 from holdfast.conversations import Conversation
@@ -119,6 +121,7 @@ async def _held(context: Context, checkpoint: Checkpoint) -> Held:
     snapshot = await snapshot_of(context, checkpoint)
     agent = checkpoint.thread.removeprefix(PREFIX)
     pins = (await threads_of_agent(context, agent)).pins
+    snapshot = await without_erased(context, snapshot, pins)
     return Held(
         checkpoint,
         {
@@ -150,6 +153,19 @@ def pinned(
         what = f"the checkpoint {checkpoint.id!r} of an agent"
         raise Corrupt(what, f"it lost what it pinned of {name!r}")
     return pin
+
+
+async def without_erased(
+    context: Context, snapshot: dict[str, str], pins: Mapping[str, ThreadRecord]
+) -> dict[str, str]:
+    """The pins of a checkpoint but those of threads that were erased since."""
+    missing = [name for name, pin in snapshot.items() if pin not in pins]
+    if not missing:
+        return snapshot
+    found = await context.backend.read([ThreadKey(snapshot[n]) for n in missing])
+    pairs = zip(missing, found, strict=True)
+    erased = {name for name, pin in pairs if pin is not None and pin.kind == ERASED}
+    return {name: pin for name, pin in snapshot.items() if name not in erased}
 
 
 def _is_intact(pin: ThreadRecord) -> bool:

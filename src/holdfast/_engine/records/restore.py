@@ -26,7 +26,7 @@ from holdfast._engine.records.agent_checkpoints import (
     thread_of,
     threads_of_agent,
 )
-from holdfast._engine.records.agent_snapshots import head_of, pinned
+from holdfast._engine.records.agent_snapshots import head_of, pinned, without_erased
 from holdfast._engine.threads import removal
 from holdfast._engine.threads.pending import find_pending, unsaved_messages
 from holdfast._port import (
@@ -85,6 +85,7 @@ async def _planned(
     checkpoint = await find(context, agent, wanted)
     snapshot = await snapshot_of(context, checkpoint)
     threads = await threads_of_agent(context, agent)
+    snapshot = await without_erased(context, snapshot, threads.pins)
     plan = _Restore(context, threads, checkpoint, snapshot, read)
     await plan.check()
     plan.find_changes()

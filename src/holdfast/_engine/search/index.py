@@ -63,12 +63,23 @@ async def catch_up(context: Context, progress: Progress | None = None) -> bool:
 
 async def compact(context: Context) -> None:
     """Free unused space, after joining small stretches of the index."""
+    await _tidy(context)
+    await context.backend.compact()
+
+
+async def scrub(context: Context) -> None:
+    """Leave nothing of what was removed, in the index either."""
+    await _tidy(context)
+    await context.backend.scrub()
+
+
+async def _tidy(context: Context) -> None:
+    """Join small stretches, and drop those of threads that are gone."""
     if "search" in context.backend.abilities:
         try:
             await _Indexer(context, _count_filled).join_stretches()
         except Corrupt:
             await context.backend.mend()
-    await context.backend.compact()
 
 
 def _count_filled(known: Indexed, texts: Sequence[str]) -> int:

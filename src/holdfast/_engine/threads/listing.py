@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -114,3 +114,14 @@ async def changes(
     checked_limit(limit)
     check_cursor(after)
     return await context.backend.changes(after, limit, timeout)
+
+
+async def names_of(
+    context: Context, names: Iterable[str] | None, owner: str | None
+) -> list[str] | None:
+    """Some threads and all of an owner, by name; ``None`` if neither is given."""
+    if owner is None:
+        return None if names is None else list(names)
+    found = await context.backend.scan(Threads(owner=owner, without=PIN, every=True))
+    living = (thread.id for thread in found if thread.deleted_at is None)
+    return list(dict.fromkeys([*(names or ()), *living]))

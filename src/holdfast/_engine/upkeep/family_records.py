@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from holdfast._engine.context import Context
 from holdfast._port import Adoption, FamilySizes, Inspection, Place, Rescued
+from holdfast._values.graves import is_grave
 from holdfast._values.records import Run, Segment, ThreadRecord
 from holdfast.errors import Corrupt
 from holdfast.retention import AGENT_CHECKPOINTS
@@ -37,7 +38,8 @@ class FamilyReader:
         first: set[int] = set()
         families: set[int] = set()
         async for threads in thread_portions(self._inspection):
-            families.update(t.family for t in threads)
+            # The digests of erased names mean nothing in another store.
+            families.update(t.family for t in threads if not is_grave(t))
             first.update(t.family for t in threads if t.kind == AGENT_CHECKPOINTS)
         await self.choose([*sorted(first), *sorted(families - first)])
 
@@ -116,7 +118,8 @@ def refuse_damaged(damage: Sequence[str]) -> None:
 def families_of(rescued: Rescued) -> list[Adoption]:
     """Records by family, in the order of the threads."""
     homes = {t.id: t.family for t in rescued.threads if t.deleted_at is None}
-    threads = _grouped(rescued.threads, lambda t: t.family, lambda t: t.number)
+    kept = (t for t in rescued.threads if not is_grave(t))
+    threads = _grouped(kept, lambda t: t.family, lambda t: t.number)
     checkpoints = _grouped(rescued.checkpoints, lambda c: c.family, lambda c: c.seq)
     entries = _grouped(rescued.entries, lambda e: homes[e.thread], lambda e: e.seq)
     moves = _grouped(rescued.moves, lambda m: homes[m.thread], lambda m: m.seq)

@@ -17,7 +17,7 @@ from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
 from holdfast._engine.threads.load import read_texts
 from holdfast._engine.upkeep.archive import selected
-from holdfast._port import Saves, Threads
+from holdfast._port import Entries, Saves, Threads
 from holdfast._values.manifest import WHOLE, decode_manifest
 from holdfast._values.paths import Part, index_of, parse_path
 from holdfast._values.records import (
@@ -38,13 +38,17 @@ Shown = Literal["state", "messages"]
 
 
 class LinesRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What is exported; ``redact`` are paths, in which ``*`` matches any part."""
+    """What is exported; ``redact`` are paths, in which ``*`` matches any part.
+
+    With ``about``, a line about each thread comes before those of its checkpoints.
+    """
 
     threads: Collection[str] | None = None
     since: int | None = None
     shown: Shown = "state"
     heads: bool = False
     redact: tuple[tuple[Part, ...], ...] = ()
+    about: bool = False
 
 
 def wanted_lines(
@@ -100,12 +104,40 @@ async def _write_thread(
     context: Context, thread: ThreadRecord, request: LinesRequest, file: BinaryIO
 ) -> int:
     count = 0
+    if request.about:
+        file.write(await _about(context, thread))
+        count += 1
     async for checkpoint in _checkpoints(context, thread, request):
         if request.since is not None and checkpoint.saved_at < request.since:
             continue
         file.write(await _line(context, checkpoint, thread.id, request))
         count += 1
     return count
+
+
+async def _about(context: Context, thread: ThreadRecord) -> bytes:
+    """What is known of a thread beside its states, and its journal."""
+    entries = await context.backend.scan(Entries(thread=thread.id))
+    document: dict[str, object] = {
+        "thread": thread.id,
+        "about": {
+            "kind": thread.kind,
+            "owner": thread.owner,
+            "agent": thread.agent,
+            "created_at": thread.created_at,
+            "metadata": orjson.Fragment(thread.encoded_metadata or b"{}"),
+        },
+        "journal": [
+            {
+                "key": entry.key,
+                "checkpoint": entry.checkpoint,
+                "recorded_at": entry.recorded_at,
+                "value": orjson.Fragment(entry.data),
+            }
+            for entry in entries
+        ],
+    }
+    return orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)
 
 
 async def _checkpoints(

@@ -16,6 +16,7 @@ from typing import TypeAlias, TypeVar
 import msgspec
 
 from holdfast._engine.context import Context
+from holdfast._engine.upkeep.erase import UNFINISHED, is_unfinished
 from holdfast._engine.upkeep.seal import broken
 from holdfast._port import Inspection, Place, Portion
 from holdfast._port.removal import merged, subtract
@@ -79,6 +80,8 @@ async def verify(
     if quick:
         facts = await context.backend.facts()
         return Verification(facts.threads, facts.checkpoints, facts.segments, ())
+    if await is_unfinished(context):
+        stored.append(UNFINISHED)
     inspection = await context.backend.inspect()
     check = _Check(inspection, [Problem(text) for text in stored])
     try:

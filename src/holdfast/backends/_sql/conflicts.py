@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from holdfast._port import Write
+from holdfast._values.graves import ERASED
 from holdfast._values.records import Checkpoint, ThreadRecord
 from holdfast.errors import Conflict, NotFound
 
@@ -17,7 +18,8 @@ def refusal(
     """Why a write cannot be made on a thread as it was found."""
     name = write.thread
     if thread is None or thread.deleted_at is not None:
-        return thread_gone(name, existed=thread is not None)
+        is_erased = thread is not None and thread.kind == ERASED
+        return thread_gone(name, existed=thread is not None, is_erased=is_erased)
     if write.checkpoint is not None and id_taken:
         return taken_id(name, write.checkpoint.id)
     if code == "thread_exists":
@@ -28,11 +30,12 @@ def refusal(
     return Conflict(text, code=code, thread=name, expected=expected, found=thread.head)
 
 
-def thread_gone(thread: str, *, existed: bool) -> Conflict:
-    """The thread of a write was deleted, or was never there."""
+def thread_gone(thread: str, *, existed: bool, is_erased: bool = False) -> Conflict:
+    """The thread of a write was deleted or erased, or was never there."""
     code = "thread_deleted" if existed else "thread_missing"
     if existed:
-        text = "was deleted; to begin it anew, save with expect=None"
+        how = "erased" if is_erased else "deleted"
+        text = f"was {how}; to begin it anew, save with expect=None"
     else:
         text = "does not exist; save to it without expect first"
     return Conflict(f"thread {thread!r} {text}", code=code, thread=thread)

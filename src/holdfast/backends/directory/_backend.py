@@ -254,6 +254,10 @@ class DirectoryBackend:
         """Write files again without older lines, and shrink the index."""
         await self._retry(self._compact)
 
+    async def scrub(self) -> None:
+        """Shrink the index: files that lost something were written again by then."""
+        await self._retry(self._sql.scrub)
+
     async def _compact(self) -> None:
         self._look(EVERYTHING)
         for family in self._families():

@@ -64,6 +64,7 @@ create temp trigger thread_changed after update on main.thread begin
     insert into touched (what, key, family, how)
     values ('thread', new.number, new.family, case
         when new.deleted_at is not null and old.deleted_at is null then 'gone'
+        when new.name <> old.name then 'gone'
         when new.owner is not old.owner or new.metadata is not old.metadata
             or new.family <> old.family then 'made'
         else 'moved' end);

@@ -204,6 +204,21 @@ class PostgresBackend:
 
         await self._sessions.use(shrink, Limit.ANSWER)
 
+    async def scrub(self) -> None:
+        self._check_writable()
+        if self._is_borrowed:
+            raise Unsupported("a transaction cannot be scrubbed in; use the store")
+
+        async def vacuum(db: Statements) -> None:
+            await db.rows("drop_dictionary")
+            # Not `full`: that would keep all others from reading for as long. Tables
+            # that the role may not vacuum are left to autovacuum, with a warning.
+            searched = _search.TABLES if await _search.exists(db) else ()
+            for table in (*TABLES, "setting", *searched):
+                await db.run(f"vacuum {self._schema}.{table}")
+
+        await self._sessions.use(vacuum, Limit.ANSWER)
+
     def _check_writable(self) -> None:
         if self._settings.read_only:
             text = f"schema {self._schema!r} is open for reading only"

@@ -9,7 +9,12 @@ from holdfast.backends.postgres._statements import text_of, within
 from holdfast.errors import FormatMismatch, NotFound
 
 # Each file brings the schema to the format of its place in this list.
-MIGRATIONS = ("0001_initial.sql", "0002_blocks.sql", "0003_speed.sql")
+MIGRATIONS = (
+    "0001_initial.sql",
+    "0002_blocks.sql",
+    "0003_speed.sql",
+    "0004_graves.sql",
+)
 FORMAT = len(MIGRATIONS)
 FUNCTIONS = "functions.sql"
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from holdfast._port import FamilyPlan, Prune, Pruned, Write
 from holdfast._port.removal import merged
+from holdfast._values.graves import SALT_NAME, SALT_SIZE
 from holdfast._values.records import Run, ThreadRecord
 from holdfast.backends._sql.conflicts import stale_plan
 from holdfast.backends.postgres import _search
@@ -128,7 +130,11 @@ class PostgresPrune(PruneCounts):
             await hold_threads(self.db, writes, families)
         await self._write(plan.first)
         for thread in plan.threads:
-            await self._bury(thread)
+            changed = thread.changed
+            if thread.deleted_at is None:
+                changed = await self._bury(thread)
+            if plan.erase:
+                await self._erase_name(thread, changed)
         for family in plan.families:
             await self._thin_family(family)
         if plan.forget_before is not None:
@@ -146,7 +152,8 @@ class PostgresPrune(PruneCounts):
         for place in in_order_of_names(writes):
             await PostgresWrite(self.db, writes[place], self.durable).receipt()
 
-    async def _bury(self, thread: ThreadRecord) -> None:
+    async def _bury(self, thread: ThreadRecord) -> int:
+        """Leave a tombstone of a thread; gives the number of its deletion."""
         found = await self.db.row(
             "bury_thread",
             durable=self.durable,
@@ -160,6 +167,18 @@ class PostgresPrune(PruneCounts):
             raise stale_plan()
         self.threads += 1
         self._count(thread.family, found[0])
+        logged: int = found[0][0]
+        return logged
+
+    async def _erase_name(self, tombstone: ThreadRecord, changed: int) -> None:
+        salt = os.urandom(SALT_SIZE)  # stored if there is none yet
+        await self.db.rows("insert_setting", name=SALT_NAME, value=salt)
+        place = {"family": tombstone.family, "number": tombstone.number}
+        found = await self.db.row(
+            "erase_name", name=tombstone.id, changed=changed, **place
+        )
+        if found != (True,):
+            raise stale_plan()
 
     async def _thin_family(self, plan: FamilyPlan) -> None:
         await self._check(plan)

@@ -44,6 +44,10 @@ SAMPLE, EVEN, EVEN_FILTERED = 128, 4, 80
 ENOUGH = 25
 
 
+# The tables with texts, or about them.
+TABLES = ("search_thread", "search_stretch")
+
+
 async def exists(db: Statements) -> bool:
     """Whether there is an index."""
     return await db.row("exists") == (True,)

@@ -258,6 +258,17 @@ begin
     return array[place.family, place.number];
 end $$;
 
+-- What stands in the place of an erased thread's name, nothing if nothing was ever erased.
+create function hf.grave_of(of_name text) returns text
+language plpgsql stable as $$
+declare
+    salt bytea;
+begin
+    select s.value into salt from hf.setting s where s.name = 'graves';
+    return 'erased:'
+        || left(encode(sha256(salt || convert_to(of_name, 'UTF8')), 'hex'), 32);
+end $$;
+
 -- A new thread, of a family of its own if none is given. Gives family and number, nothing
 -- if there is a thread of that name, or was one and it is not `anew`. Who forks holds the
 -- threads of the family, so that nobody packs it meanwhile.
@@ -270,10 +281,16 @@ language plpgsql as $$
 declare
     of_number bigint;
     blocks_end bigint := -1;
+    grave text;
 begin
     if not anew then
         perform 1 from hf.directory d
         where d.name = of_name and d.deleted_at is not null;
+        if found then
+            return null;
+        end if;
+        grave := hf.grave_of(of_name);
+        perform 1 from hf.directory d where d.name = grave;
         if found then
             return null;
         end if;
@@ -397,7 +414,7 @@ declare
 begin
     for old in
         select t.family, t.number, t.name, t.changed from hf.thread t
-        where t.deleted_at < before and not exists (
+        where t.deleted_at < before and t.kind <> 'erased' and not exists (
             select 1 from hf.checkpoint c
             where c.family = t.family and c.thread = t.number)
     loop
@@ -442,18 +459,27 @@ end $$;
 -- the same moment. Where the tables are distributed they do not; what has to fit together
 -- is therefore read by one statement.
 
--- A thread, or the newest of the deleted ones if none of that name lives.
+-- A thread, or the newest of the deleted ones if none of that name lives, or what is left
+-- of an erased one.
 create function hf.thread_by_name(of_name text) returns setof hf.thread_full
 language plpgsql stable rows 1 as $$
 declare
     of_family bigint;
     of_number bigint;
+    grave text;
 begin
     select d.family, d.number into of_family, of_number from hf.directory d
     where d.name = of_name
     order by d.deleted_at is not null, d.number desc
     limit 1;
     if not found then
+        grave := hf.grave_of(of_name);
+        select d.family, d.number into of_family, of_number from hf.directory d
+        where d.name = grave
+        order by d.number desc
+        limit 1;
+    end if;
+    if of_family is null then
         return;
     end if;
     return query select t.* from hf.thread_full t
@@ -798,6 +824,30 @@ begin
         return array[logged, 0, 0, 0];
     end if;
     return logged || hf.drop_family(of_family);
+end $$;
+
+-- Leaves no more of a deleted thread than a digest of its name; `known` is the number of
+-- its deletion. Gives whether it is so.
+create function hf.erase_name(
+    of_family bigint, of_number bigint, of_name text, known bigint
+) returns boolean
+language plpgsql as $$
+declare
+    grave text := hf.grave_of(of_name);
+    buried_at bigint;
+begin
+    update hf.thread t
+    set name = grave, kind = 'erased', forked_thread = null, forked_checkpoint = null
+    where t.family = of_family and t.number = of_number and t.changed = known
+        and t.deleted_at is not null
+    returning t.deleted_at into buried_at;
+    if not found then
+        return false;
+    end if;
+    delete from hf.directory d where d.name = of_name and d.number = of_number;
+    insert into hf.directory (name, number, family, deleted_at)
+    values (grave, of_number, of_family, buried_at);
+    return true;
 end $$;
 
 -- Removes all checkpoints and segments of a family; gives how many and their bytes.

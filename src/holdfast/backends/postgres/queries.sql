@@ -438,6 +438,9 @@ update hf.thread set packed_to = :last where family = :family and packed_to < :l
 -- name: bury_thread
 select hf.bury_thread(:durable, :family, :number, :name, :changed, :at)
 
+-- name: erase_name
+select hf.erase_name(:family, :number, :name, :changed)
+
 -- name: forget_tombstones
 select hf.forget_tombstones(:before)
 

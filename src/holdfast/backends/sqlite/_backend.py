@@ -236,6 +236,11 @@ class SqliteBackend:
                 raise
             self._exclusively(shrink_unchecked)
 
+    async def scrub(self) -> None:
+        # `secure_delete` leaves copies of rows that SQLite once moved to another page,
+        # and the log has what was there before. Only a new file has none of it.
+        await self.compact()
+
     # --- reading ----------------------------------------------------------------------
 
     async def read(self, keys: Sequence[Key[R]]) -> list[R | None]:

@@ -29,7 +29,12 @@ from holdfast.errors import (
 )
 
 APPLICATION_ID = 0x484F4C44  # "HOLD"
-MIGRATIONS = ("0001_initial.sql", "0002_blocks.sql", "0003_row_checksums.sql")
+MIGRATIONS = (
+    "0001_initial.sql",
+    "0002_blocks.sql",
+    "0003_row_checksums.sql",
+    "0004_graves.sql",
+)
 FORMAT = len(MIGRATIONS)
 CHECKSUM_BYTES = 8
 # The setting of a file that was made with a checksum in every page.

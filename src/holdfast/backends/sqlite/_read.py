@@ -30,6 +30,7 @@ from holdfast.backends._sql.rows import Row, holds, to_segments
 from holdfast.backends.sqlite import _search
 from holdfast.backends.sqlite._candidates import read_candidates
 from holdfast.backends.sqlite._connection import snapshot
+from holdfast.backends.sqlite._graves import find_thread
 from holdfast.backends.sqlite._rows import CODEC
 from holdfast.backends.sqlite._statements import QUERIES, row, rows
 from holdfast.errors import Corrupt
@@ -89,7 +90,7 @@ def read_one(db: apsw.Connection, key: Key[Any]) -> Any:
     if isinstance(key, ThreadKey):
         # SQLite plans the statement that also finds tombstones anew for each name.
         found = row(db, "living_thread", name=key.name)
-        found = found or row(db, "thread_by_name", name=key.name)
+        found = found or find_thread(db, key.name)
         return CODEC.thread(found) if found else None
     return run(db, READS.key(key))
 

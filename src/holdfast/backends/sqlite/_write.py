@@ -27,6 +27,7 @@ from holdfast.backends._sql.conflicts import (
     taken_segment,
 )
 from holdfast.backends._sql.rows import CheckpointRow, Row, new_thread_row
+from holdfast.backends.sqlite._graves import erase_name, find_thread, find_tombstone
 from holdfast.backends.sqlite._rows import CODEC, checkpoint_row, segment_row
 from holdfast.backends.sqlite._search import reset_search
 from holdfast.backends.sqlite._statements import QUERIES, row, rows
@@ -187,7 +188,7 @@ class SqliteWrite:
             raise self._conflict()
         if row(self.cursor, "live_thread", name=self.write.thread):
             raise self._conflict("thread_exists" if start.head else "head_moved")
-        if not start.anew and row(self.cursor, "tombstone", name=self.write.thread):
+        if not start.anew and find_tombstone(self.cursor, self.write.thread):
             raise self._conflict()
         if start.head is not None:
             self._must_exist(start.head)
@@ -214,7 +215,7 @@ class SqliteWrite:
         return CODEC.checkpoint(found)
 
     def _conflict(self, code: str = "head_moved") -> Conflict:
-        found = row(self.cursor, "thread_by_name", name=self.write.thread)
+        found = find_thread(self.cursor, self.write.thread)
         thread = CODEC.thread(found) if found else None
         draft = self.write.checkpoint
         id_taken = False
@@ -329,7 +330,10 @@ class SqlitePrune:
         self._write(plan.first)
         self.seq = next_seq(self.db.cursor())
         for thread in plan.threads:
-            self._drop_thread(thread)
+            if thread.deleted_at is None:
+                thread = self._drop_thread(thread)  # noqa: PLW2901 - its tombstone
+            if plan.erase:
+                erase_name(self.db, thread)
         for family in plan.families:
             self._thin_family(family)
         if plan.forget_before is not None:
@@ -349,7 +353,8 @@ class SqlitePrune:
         for write in writes:
             SqliteWrite(cursor, write, next_seq(cursor)).receipt()
 
-    def _drop_thread(self, thread: ThreadRecord) -> None:
+    def _drop_thread(self, thread: ThreadRecord) -> ThreadRecord:
+        """Leave a tombstone of a thread, and give it."""
         buried = row(
             self.db,
             "bury_thread",
@@ -364,11 +369,13 @@ class SqlitePrune:
         rows(self.db, "seal_thread", number=number)
         rows(self.db, "delete_thread_entries", number=number)
         rows(self.db, "delete_thread_moves", number=number)
+        tombstone = replace(thread, deleted_at=self.at, changed=self.seq)
         self._log("delete", number)
         self.threads += 1
         living = row(self.db, "living_threads", family=thread.family)
         if living == (0,):
             self._drop_family(thread.family)
+        return tombstone
 
     def _drop_family(self, family: int) -> None:
         freed = rows(self.db, "delete_family_checkpoints", family=family)

@@ -362,6 +362,13 @@ set deleted_at = :at, changed = :seq, updated_at = :at, head = null, owner = nul
 where name = :name and deleted_at is null and changed = :changed
 returning number
 
+-- name: erase_name
+-- `seal_thread` comes next.
+update thread
+set name = :grave, kind = 'erased', forked_thread = null, forked_checkpoint = null
+where number = :number and changed = :changed and deleted_at is not null
+returning number
+
 -- name: delete_thread_entries
 delete from journal where thread = :number
 
@@ -374,7 +381,8 @@ where seq in (select value from json_each(:doomed))
 
 -- name: forget_tombstones
 delete from thread
-where deleted_at < :before and number < (select max(number) from thread)
+where deleted_at < :before and kind <> 'erased'
+    and number < (select max(number) from thread)
     and not exists (select 1 from checkpoint
         where checkpoint.family = thread.family and checkpoint.thread = thread.number)
 returning changed

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import msgspec
 
 from holdfast._api.store import Store
+from holdfast._engine.upkeep import erase
 from holdfast.cli import _command, _diagnostics, _status
 from holdfast.cli._diagnostics import Diagnostic
 from holdfast.cli._invocation import Invocation
@@ -83,6 +84,8 @@ def _opened(store: Store, *, quick: bool) -> Iterator[Diagnostic]:
     yield Diagnostic("encryption", "good", "by a key" if encrypted else "none")
     heads = [thread.head.saved_at for thread in store.threads(limit=1) if thread.head]
     yield _diagnostics.clock(max(heads, default=None))
+    if store.runner.run(erase.is_unfinished):
+        yield Diagnostic("erasure", "note", "not finished", erase.UNFINISHED)
     if not quick:
         yield _integrity(store)
 

@@ -23,6 +23,7 @@ STREAM = "-"
 @_command.command("export")
 @click.argument("file", type=click.Path(allow_dash=True))
 @click.argument("threads", type=THREAD, nargs=-1)
+@option("--owner", "NAME", "Only threads of this owner, and THREADS.")
 @since_option("Only checkpoints saved since TIME.")
 @flag("--jsonl", help="Write one line of JSON for each checkpoint.")
 @flag("--messages", help="With --jsonl: write messages instead of states.")
@@ -38,6 +39,7 @@ def command(
     *,
     file: str,
     threads: tuple[str, ...],
+    owner: str | None,
     since: int | None,
     jsonl: bool,
     messages: bool,
@@ -49,11 +51,13 @@ def command(
     FILE - is standard output. The archive of the same content is the same to the last
     byte on every backend, and `import` reads it into any store. A thread is exported
     with all threads that share history with it; with `--since`, older checkpoints are
-    left out, except heads. `--jsonl` is for other programs and cannot be imported.
+    left out, except heads. `--jsonl` is for other programs and cannot be imported;
+    with `--owner` it has everything that is held about a person, the journal too.
     """
     _check(cli, file, jsonl=jsonl, only=messages or heads or bool(redact))
     common: dict[str, Any] = {
         "threads": threads or None,
+        "owner": owner,
         "since": None if since is None else EPOCH + timedelta(microseconds=since),
     }
     target = sys.stdout.buffer if file == STREAM else file

@@ -9,7 +9,7 @@ import click
 from holdfast._api.plugins import write_key_file
 from holdfast._values.caller_key import CallerKey
 from holdfast.cli import _command
-from holdfast.cli._given_key import FILE, PASSPHRASE
+from holdfast.cli._given_key import FILE, PASSPHRASE, key_in
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._options import flag
 
@@ -19,28 +19,35 @@ ACTIONS = ("init", "check", "rotate")
 @_command.command("key")
 @click.argument("action", type=click.Choice(ACTIONS), metavar="ACTION")
 @click.argument("file", required=False)
+@flag("--owners", help="init: make a key with a secret for each owner.")
 @flag("--passphrase", help="rotate: ask for a new passphrase instead of a key FILE.")
 def command(
-    cli: Invocation, *, action: str, file: str | None, passphrase: bool
+    cli: Invocation,
+    *,
+    action: str,
+    file: str | None,
+    owners: bool,
+    passphrase: bool,
 ) -> None:
     """Make, check or rotate the key of an encrypted store.
 
-    ACTION is one of these: `key init FILE` makes a new FILE with a key, `key check`
+    ACTION is one of these: `key init FILE` makes a new FILE with a key, with `--owners`
+    one from which `erase` removes what an owner's data are read with, `key check`
     tells whether the key opens the store, `key rotate FILE` lets the key in FILE open
     the store from now on, and the key before no more. All commands take the key of the
     store from the file that HOLDFAST_KEY_FILE names, or the passphrase in
     HOLDFAST_PASSPHRASE.
     """
     if action == "init":
-        _init(cli, _named(file))
+        _init(cli, _named(file), owners=owners)
     elif action == "check":
         _check(cli)
     else:
-        _rotate(cli, _asked() if passphrase else Path(_named(file)))
+        _rotate(cli, _asked() if passphrase else key_in(Path(_named(file))))
 
 
-def _init(cli: Invocation, file: str) -> None:
-    write_key_file(file)
+def _init(cli: Invocation, file: str, *, owners: bool) -> None:
+    write_key_file(file, owners=owners)
     cli.out.done("key/1", {"action": "init", "file": file}, (file, "name"))
     cli.out.note(f"{FILE}={file} names it; without a copy of it nothing can be read")
 

@@ -1,0 +1,243 @@
+"""Erasing: removing something so that nothing of it is left in any place.
+
+An intent, a setting of the store, says what is being erased until it is done. If the
+process is killed, the next one that opens the store for writing finishes it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+from hashlib import sha256
+
+import msgspec
+
+from holdfast._engine.context import Context
+from holdfast._engine.search import index
+from holdfast._engine.threads.removal import until_current
+from holdfast._engine.upkeep.erase_plans import ErasurePlans, FamilyErasure
+from holdfast._engine.upkeep.erasure import (
+    Counts,
+    Erasure,
+    ErasureRequest,
+    new_receipt,
+    signed,
+)
+from holdfast._port import Entries, Prune, Threads
+from holdfast._values.records import Progress, ThreadRecord
+from holdfast.errors import Corrupt, HoldfastError
+
+# The setting with the intent.
+INTENT = "erasure"
+# How many tombstones lose their names in one transaction.
+BATCH = 200
+
+UNFINISHED = "an erasure was interrupted; open the store for writing to finish it"
+
+
+class Intent(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is being erased; once all is removed, only that the rest is to be scrubbed.
+
+    Empty if there is nothing to do: a setting cannot be removed.
+    """
+
+    request: ErasureRequest | None = None
+    scrubs: bool = False
+
+
+async def erase(
+    context: Context,
+    request: ErasureRequest,
+    *,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+) -> Erasure:
+    """Erase what is asked for, and say what it was; with ``dry_run`` only count it."""
+    run = _ErasureRun(context, request, progress)
+    await run.check()
+    before = await _last_change(context)
+    try:
+        is_shredded = await run.carry_out(dry_run=dry_run)
+    except HoldfastError as error:
+        if run.counts.threads and not dry_run:
+            error.message += "; what was erased before stays erased: erase again"
+        raise
+    receipt = new_receipt(
+        request,
+        **msgspec.structs.asdict(run.counts),
+        heads=run.heads.hexdigest(),
+        before=before,
+        after=await _last_change(context),
+        erased_at=context.clock(),
+        backups="unreadable" if is_shredded else "readable",
+        dry_run=dry_run,
+    )
+    return receipt if dry_run else signed(context, receipt)
+
+
+async def finish(context: Context) -> None:
+    """Finish an erasure that was interrupted, if the store can be written to.
+
+    If it cannot be finished the store is usable all the same, and this is tried again.
+    """
+    try:
+        await _resume(context, await _intent(context))
+    except HoldfastError as error:
+        if error.code != "read_only":
+            text = f"an erasure was interrupted and cannot be finished: {error}"
+            warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+
+async def _resume(context: Context, intent: Intent) -> None:
+    if intent.request is not None:
+        await _ErasureRun(context, intent.request).carry_out()
+    elif intent.scrubs:
+        await _scrub(context)
+
+
+async def is_unfinished(context: Context) -> bool:
+    """Whether an erasure was interrupted, or is being made by another process."""
+    return await _intent(context) != Intent()
+
+
+class _ErasureRun:
+    """One erasure: a transaction for each family, so that others can write between."""
+
+    def __init__(
+        self,
+        context: Context,
+        request: ErasureRequest,
+        progress: Progress | None = None,
+    ) -> None:
+        self._context, self._request = context, request
+        self._plans = ErasurePlans(context, request)
+        self._progress = progress or _ignore
+        self._is_covered = True
+        self.counts = Counts()
+        self.heads = sha256()
+
+    async def check(self) -> None:
+        """Refuse what other threads need, before anything is removed."""
+        for family in await self._plans.families():
+            await until_current(partial(self._plans.family, family))
+
+    async def carry_out(self, *, dry_run: bool = False) -> bool:
+        """Remove everything; gives whether copies made before became unreadable."""
+        if dry_run:
+            await self._remove(dry_run=True)
+            return False
+        await self._begin()
+        await self._remove()
+        await until_current(self._remove_names)
+        is_shredded = await self._destroy_key()
+        self._context.cache.clear()
+        # From here on, the intent does not name what was erased.
+        await _note(self._context, Intent(scrubs=True))
+        await _scrub(self._context)
+        return is_shredded
+
+    async def _begin(self) -> None:
+        """Note what is erased, once what was noted before is done.
+
+        There is one intent: of two at the same time, one finishes the other's.
+        """
+        mine = Intent(self._request)
+        found = await _intent(self._context)
+        while found not in (Intent(), mine):
+            await _resume(self._context, found)
+            found = await _intent(self._context)
+        await _note(self._context, mine)
+
+    async def _remove(self, *, dry_run: bool = False) -> None:
+        """Remove family by family, until nothing is left that was saved meanwhile."""
+        families = await self._plans.families()
+        while families:
+            for done, family in enumerate(families):
+                self._progress(done, len(families))
+                await until_current(partial(self._family, family, dry_run=dry_run))
+            self._progress(len(families), len(families))
+            families = [] if dry_run else await self._plans.families()
+
+    async def _family(self, number: int, *, dry_run: bool) -> None:
+        found = await self._plans.family(number)
+        entries = [await self._count_entries(thread) for thread in found.living]
+        keys, owner = self._context.keys, self._request.owner
+        if keys is not None and owner is not None:
+            self._is_covered &= keys.belongs(number, owner)
+        pruned = await self._context.backend.prune(self._prune(found, dry_run=dry_run))
+        self.counts += Counts(
+            pruned.threads, pruned.checkpoints, sum(entries), pruned.bytes
+        )
+        for thread in found.living:
+            if thread.head is not None:
+                self.heads.update(thread.head.id.encode() + thread.head.sha256)
+
+    def _prune(self, found: FamilyErasure, *, dry_run: bool) -> Prune:
+        threads = found.living if dry_run else found.threads
+        return Prune(
+            at=self._context.clock(),
+            threads=tuple(threads),
+            families=(found.plan,) if found.plan else (),
+            erase=True,
+            dry_run=dry_run,
+        )
+
+    async def _count_entries(self, thread: ThreadRecord) -> int:
+        try:
+            return len(await self._context.backend.scan(Entries(thread=thread.id)))
+        except Corrupt:
+            return 0  # what cannot be read is erased all the same
+
+    async def _remove_names(self) -> None:
+        """Remove the names of all deleted threads: some may have been the subject's."""
+        if self._request.thread is not None:
+            return
+        batch: list[ThreadRecord] = []
+        async for thread in self._plans.tombstones():
+            batch.append(thread)
+            if len(batch) == BATCH:
+                await self._remove_batch(batch)
+                batch = []
+        if batch:
+            await self._remove_batch(batch)
+
+    async def _remove_batch(self, tombstones: list[ThreadRecord]) -> None:
+        at, threads = self._context.clock(), tuple(tombstones)
+        await self._context.backend.prune(Prune(at=at, threads=threads, erase=True))
+
+    async def _destroy_key(self) -> bool:
+        keys, owner = self._context.keys, self._request.owner
+        if keys is None or owner is None:
+            return False
+        needed_secrets = await keys.destroy(owner)
+        # What another process began for the owner meanwhile cannot be read any more.
+        await self._remove()
+        return needed_secrets and self._is_covered
+
+
+def _ignore(_done: int, _of: int) -> None:
+    return None
+
+
+async def _scrub(context: Context) -> None:
+    await index.scrub(context)
+    await _note(context, Intent())
+
+
+async def _note(context: Context, intent: Intent) -> None:
+    content = msgspec.json.encode(intent)
+    await context.backend.setting(INTENT, content, replace=True)
+
+
+async def _intent(context: Context) -> Intent:
+    try:
+        found = await context.backend.setting(INTENT)
+        return msgspec.json.decode(found, type=Intent) if found else Intent()
+    except (Corrupt, msgspec.DecodeError):
+        # What can be read must stay readable; `verify` tells what is damaged.
+        return Intent()
+
+
+async def _last_change(context: Context) -> int:
+    newest = await context.backend.scan(Threads(every=True, limit=1))
+    return newest[0].changed if newest else 0

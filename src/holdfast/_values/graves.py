@@ -1,0 +1,32 @@
+"""What is left of an erased thread: a tombstone that has a digest instead of a name.
+
+It refuses late writers like any tombstone, and is never forgotten. The digest is salted
+with random bytes of the store, so that it is not the same in two stores. In a plain
+store, who has the file can still try names; in an encrypted one the digest is made of
+the encrypted name.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Final
+
+from holdfast._values.records import ThreadRecord
+
+# The kind of such a row.
+ERASED: Final = "erased"
+PREFIX: Final = "erased:"
+DIGITS = 32
+# The setting that holds the salt; it is made by the first erasure.
+SALT_NAME: Final = "graves"
+SALT_SIZE = 32
+
+
+def grave_name(salt: bytes, name: str) -> str:
+    """What stands in the place of a name."""
+    return PREFIX + sha256(salt + name.encode()).hexdigest()[:DIGITS]
+
+
+def is_grave(thread: ThreadRecord) -> bool:
+    """Whether a record is what is left of an erased thread."""
+    return thread.kind == ERASED and thread.deleted_at is not None

@@ -1,0 +1,4 @@
+-- Format 4: what is left of an erased thread is a tombstone of the kind `erased`, with a
+-- digest instead of its name, in `thread` and in `directory`. The salt of the digests is
+-- the setting `graves`. Such a row is never forgotten. No table changes: a version that
+-- does not know these rows must not write here.
