@@ -38,8 +38,7 @@ class AmendTests(Cases):
         assert about is not None
         assert (about.owner, self.thread().load()) == ("ann", {"n": 1})
 
-    def test_what_is_amended_is_what_was_given(self) -> None:
-        """Changing a value after the call has no effect, also not on a repeated try."""
+    def test_an_amend_follows_other_writers(self) -> None:
         chat, rival = self.thread(), self.rival().thread("chat")
         chat.append(list=[LONG])
         rival.append(list=["theirs"])
