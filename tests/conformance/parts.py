@@ -143,7 +143,7 @@ class PartTests(Cases):
         assert found == chat.load()["list"]
         assert chat.elements("list", after=after).cursor == after
 
-    def test_an_edit_behind_a_position_leaves_it_valid(self) -> None:
+    def test_an_earlier_edit_leaves_a_position_valid(self) -> None:
         chat = self.thread()
         elements = [f"{n} {LONG}" for n in range(20)]
         chat.save({"list": elements})
@@ -168,6 +168,21 @@ class PartTests(Cases):
         chat.save({"list": []})
         with raises(Conflict, "list_changed"):
             chat.elements("list", after=after)
+
+    def test_a_position_does_not_mean_a_segment_that_came_in_its_place(self) -> None:
+        chat = self.thread()
+        for n in range(3):
+            chat.append(list=[f"{n} {LONG}"])
+        after = chat.elements("list").cursor
+        chat.rewind("@^", hard=True)
+        chat.append(list=[f"other {LONG}"])
+
+        with raises(Conflict, "list_changed"):
+            chat.elements("list", after=after)
+
+    def test_what_is_no_position_is_refused(self) -> None:
+        chat = self.thread()
+        chat.append(list=[LONG])
         for wrong in untyped(-1, "x", 1 << 80):
             with raises(Unstorable):
                 chat.elements("list", after=wrong)

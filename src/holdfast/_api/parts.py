@@ -62,8 +62,8 @@ class ThreadParts:
         """The elements of a list after a position, oldest first.
 
         Costs what they cost. The cursor of the page is the position behind it, also at
-        the end of the list, and stays valid while elements are appended. If the list
-        was changed before a position, as by a rewind, `Conflict` is raised with the
+        the end of the list, and stays valid while elements are appended. If the list no
+        longer has what was read last, as after a rewind, `Conflict` is raised with the
         code ``list_changed``.
         """
         return self._runner.run(parts.elements, self.id, name, ref, after, limit)

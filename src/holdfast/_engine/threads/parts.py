@@ -5,7 +5,7 @@ Only the segments that hold what is asked for are read.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
 from holdfast._engine.cache import OpenedCheckpoint
@@ -15,7 +15,7 @@ from holdfast._engine.threads.lineage import Reference, resolve
 from holdfast._values import codec
 from holdfast._values.list_tail import Tail, elements_of, parts_backwards
 from holdfast._values.manifest import Value
-from holdfast._values.records import Page, Run, check_cursor, checked_limit
+from holdfast._values.records import Page, Run, check_cursor, checked_limit, checksum
 from holdfast._values.reference import HEAD
 from holdfast._values.rope import Rope, numbers
 from holdfast._values.runs import count_segments, last_runs
@@ -26,6 +26,10 @@ T = TypeVar("T")
 # How many segments are read first, at most, when a part of a list is needed.
 SOME_SEGMENTS = 16
 EMPTY = b"[]"
+# The parts of a cursor, beside the 32 bits of a segment's number. A segment is cut at
+# about 8 kB, so it never has so many elements.
+MOST_TAKEN = 1 << 20
+MARKS = 1 << 10
 
 
 async def values(
@@ -161,11 +165,13 @@ def _list(text: bytes) -> list[object]:
 class _Position(NamedTuple):
     """Behind the first ``taken`` elements from the beginning of a segment on.
 
-    Segments are immutable, so their numbers tell whether the list before a position is
-    still the one that was read. The number 0 stands for the beginning of the list.
+    Segments are immutable, so the number of one tells whether the list still has what
+    was read last. After a removal a number can be given again; ``mark`` is a part of
+    the checksum of the segment. The number 0 stands for the beginning of the list.
     """
 
     number: int
+    mark: int
     taken: int
 
     @classmethod
@@ -174,12 +180,25 @@ class _Position(NamedTuple):
         check_cursor(cursor)
         if cursor is not None and cursor < 0:
             raise Unstorable("after", "must be the cursor of a page")
-        return cls(*divmod(cursor or 0, 1 << 30))
+        rest, taken = divmod(cursor or 0, MOST_TAKEN)
+        return cls(*divmod(rest, MARKS), taken)
 
     @property
     def cursor(self) -> int:
         """A number that stands for it."""
-        return self.number << 30 | self.taken
+        assert self.taken < MOST_TAKEN
+        return (self.number * MARKS + self.mark) * MOST_TAKEN + self.taken
+
+
+class _Group(NamedTuple):
+    """Elements, and the segment that they begin with."""
+
+    number: int
+    mark: int
+    elements: list[object]
+
+    def position(self, taken: int) -> _Position:
+        return _Position(self.number, self.mark, taken)
 
 
 class _ForwardRead:
@@ -196,15 +215,17 @@ class _ForwardRead:
         """The next elements, and where they end."""
         if not isinstance(self.value, Rope):
             if position.number:
-                raise self._rewritten()
-            return self._cut([(0, _list(self.value))], position, limit)
+                raise self._changed()
+            return self._cut([_Group(0, 0, _list(self.value))], position, limit)
         start = self._place_of(self.value, position.number)
         left = count_segments(self.value.runs) - start
         size = left if limit is None else min(limit + 1, SOME_SEGMENTS)
         while True:
             size = min(size, left)
             groups = await self._groups(self.value, start, size)
-            found = sum(len(elements) for _, elements in groups) - position.taken
+            if position.number and groups and groups[0].mark != position.mark:
+                raise self._changed()
+            found = sum(len(group.elements) for group in groups) - position.taken
             if size == left or (limit is not None and found >= limit):
                 return self._cut(groups, position, limit)
             size *= 4
@@ -218,19 +239,17 @@ class _ForwardRead:
             if run.first <= number <= run.last:
                 return before + number - run.first
             before += run.last - run.first + 1
-        raise self._rewritten()
+        raise self._changed()
 
-    async def _groups(
-        self, rope: Rope, start: int, size: int
-    ) -> list[tuple[int, list[object]]]:
-        """The elements of some segments, each with the segment where it begins."""
+    async def _groups(self, rope: Rope, start: int, size: int) -> list[_Group]:
+        """The elements of some segments."""
         behind = count_segments(rope.runs) - start - size
         runs = last_runs(rope.runs, behind, size) if size else []
         parts = await self._parts(runs, start)
-        groups = list(_grouped(zip(numbers(runs), parts, strict=True)))
-        if behind == 0 and groups and groups[-1][1] is None:
-            raise self._rewritten() if start else Corrupt("a stored list")
-        return [(first, found) for first, found in groups if found is not None]
+        groups, is_whole = _grouped(zip(numbers(runs), parts, strict=True))
+        if behind == 0 and not is_whole:
+            raise self._changed() if start else Corrupt("a stored list")
+        return groups
 
     async def _parts(self, runs: list[Run], start: int) -> list[bytes]:
         body = self.known.bodies.get(self.name)
@@ -246,54 +265,48 @@ class _ForwardRead:
         return found
 
     def _cut(
-        self,
-        groups: Sequence[tuple[int, list[object]]],
-        position: _Position,
-        limit: int | None,
+        self, groups: Sequence[_Group], position: _Position, limit: int | None
     ) -> Page[object]:
         """The elements behind a position, and the position behind them."""
         found: list[object] = []
         skip = position.taken
-        for number, elements in groups:
-            if skip >= len(elements):
-                skip -= len(elements)
-                # Kept for what is appended to this group or behind it.
-                if not skip:
-                    position = _Position(number, len(elements))
-                continue
-            wanted = len(elements) if limit is None else skip + limit - len(found)
-            found += elements[skip:wanted]
-            position = _Position(number, min(wanted, len(elements)))
-            skip = 0
+        for group in groups:
+            end = len(group.elements)
+            if limit is not None:
+                end = min(end, skip + limit - len(found))
+            found += group.elements[skip:end]
+            if skip <= end:
+                position = group.position(end)
+            skip = max(0, skip - end)
             if len(found) == limit:
                 break
         if skip:
-            raise self._rewritten()
+            raise self._changed()
         return Page(tuple(found), position.cursor)
 
-    def _rewritten(self) -> Conflict:
+    def _changed(self) -> Conflict:
         return Conflict(
-            f"{path(self.name)} of thread {self.thread!r} was changed before this"
-            " position; read it from the beginning",
+            f"{path(self.name)} of thread {self.thread!r} no longer has what was read"
+            " before this position; read it from the beginning",
             code="list_changed",
             thread=self.thread,
         )
 
 
-def _grouped(
-    parts: Iterable[tuple[int, bytes]],
-) -> Iterator[tuple[int, list[object] | None]]:
+def _grouped(parts: Iterable[tuple[int, bytes]]) -> tuple[list[_Group], bool]:
     """The elements of segments; of several together if one continues another.
 
-    ``None`` at the end if the last ones do not end with an element.
+    Also whether the last segment ends with an element.
     """
-    first, text = 0, b""
+    groups: list[_Group] = []
+    first, mark, text = 0, 0, b""
     for number, part in parts:
-        first = first or number
-        text = b"%b,%b" % (text, part) if text else part
+        if first:
+            text = b"%b,%b" % (text, part)
+        else:
+            first, mark, text = number, checksum(part) % MARKS, part
         found = elements_of(text)
         if found is not None:
-            yield first, found
-            first, text = 0, b""
-    if first:
-        yield first, None
+            groups.append(_Group(first, mark, found))
+            first = 0
+    return groups, not first
