@@ -84,7 +84,14 @@ def _records() -> tuple[str, ...]:
 
 def _collections() -> list[type]:
     with holdfast.open(":memory:") as store:
-        return [type(store.agents), type(store.conversations), type(store.documents)]
+        changes = store.transaction()
+        return [
+            type(changes),
+            type(changes.thread("any")),
+            type(store.agents),
+            type(store.conversations),
+            type(store.documents),
+        ]
 
 
 def _module(name: str) -> Iterator[str]:

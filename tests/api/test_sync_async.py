@@ -28,6 +28,7 @@ from holdfast._api.keywords import (
     StartOptions,
     ThreadsOptions,
 )
+from holdfast._api.parts import AsyncThreadParts, ThreadParts
 from holdfast._engine.threads import journal
 from holdfast._engine.threads.save import SaveOptions
 from holdfast._port import NEW_THREAD, run
@@ -55,6 +56,7 @@ def parameters(method):
 CLASSES = [
     (Store, AsyncStore),
     (Thread, AsyncThread),
+    (ThreadParts, AsyncThreadParts),
     (Agents, AsyncAgents),
     (Conversations, AsyncConversations),
     (Documents, AsyncDocuments),
@@ -66,7 +68,7 @@ PAIRS = [
     for name in sorted(public(kind).keys() | public(twin).keys())
 ]
 # These only give a handle.
-AT_ONCE = {"thread", "autosave", "using"}
+AT_ONCE = {"thread", "autosave", "using", "transaction"}
 
 
 class TestSignatures:
@@ -102,6 +104,7 @@ OPTIONS = [
     for method, options, call in [
         (Thread.save, SaveOptions, lambda s, **o: s.thread("t").save({}, **o)),
         (Thread.extend, SaveOptions, lambda s, **o: s.thread("t").extend({}, **o)),
+        (Thread.amend, SaveOptions, lambda s, **o: s.thread("t").amend(**o)),
         (Thread.history, HistoryOptions, lambda s, **o: s.thread("t").history(**o)),
         (Store.thread, StartOptions, lambda s, **o: s.thread("t", **o)),
         (Store.threads, ThreadsOptions, lambda s, **o: s.threads(**o)),
@@ -130,7 +133,11 @@ OPTIONS = [
     ]
 ]
 # Their docstrings name the method that explains the options.
-EXPLAINED = {Thread.extend: Thread.save, Conversations.search: Store.search}
+EXPLAINED = {
+    Thread.extend: Thread.save,
+    Thread.amend: Thread.save,
+    Conversations.search: Store.search,
+}
 
 
 class TestOptions:

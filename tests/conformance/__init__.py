@@ -42,6 +42,7 @@ from conformance.loads import DiffTests, TypedLoadTests
 from conformance.loop import DurableLoopTests, OpenCallTests
 from conformance.messages import MessageTests
 from conformance.moments import MomentTests
+from conformance.parts import AmendTests, PartTests
 from conformance.references import EarlierHeadTests, ForeignReferenceTests
 from conformance.removal import RefusedRemovalTests, SelectedRemovalTests
 from conformance.restore import (
@@ -81,6 +82,8 @@ class ThreadTests(
     SizeTests,
     EditedListTests,
     AppendedListTests,
+    AmendTests,
+    PartTests,
     TypedLoadTests,
     DiffTests,
     BlameTests,

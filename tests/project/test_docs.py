@@ -13,6 +13,8 @@ import holdfast
 from holdfast._api.agents import Agents
 from holdfast._api.conversations import Conversations
 from holdfast._api.documents import Documents
+from holdfast._api.parts import ThreadParts
+from holdfast._api.transaction import ThreadChange, Transaction
 from support.folders import DOCS, ROOT
 
 README = (ROOT / "README.md").read_text()
@@ -51,7 +53,16 @@ def test_every_public_name_is_documented(name):
     assert inspect.getdoc(getattr(holdfast, name))
 
 
-CLASSES = [holdfast.Store, holdfast.Thread, Agents, Conversations, Documents]
+CLASSES = [
+    holdfast.Store,
+    holdfast.Thread,
+    ThreadParts,
+    Transaction,
+    ThreadChange,
+    Agents,
+    Conversations,
+    Documents,
+]
 
 
 @pytest.mark.parametrize("kind", CLASSES)

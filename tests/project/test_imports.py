@@ -28,7 +28,7 @@ LAYERS = (
     {"_engine.recorder", "_engine.search"},
     {"_engine.upkeep"},
     {"_api"},
-    {"backends", "importers", "keys", "telemetry", "testing", "views"},
+    {"backends", "importers", "keys", "operations", "telemetry", "testing", "views"},
     {"faults", "tools", "adapters"},
     {"mcp", "bench", "selftest"},
     {"cli"},
@@ -146,10 +146,21 @@ FRAMEWORKS = {"langchain_core", "langgraph", "openai", "ormsgpack"}
 
 @pytest.mark.parametrize("name", ADAPTERS)
 def test_adapters_know_no_backend_and_not_one_another(name):
+    """They may know the port, which `holdfast.backends` offers."""
     adapter = ".".join(name.split(".")[:2])
     ours = {i for i in imports(MODULES[name]) if i.startswith(("adapters.", "back"))}
 
-    assert all(f"{i}.".startswith(f"{adapter}.") for i in ours)
+    assert all(f"{i}.".startswith(f"{adapter}.") for i in ours - {"backends"})
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_adapters_import_nothing_private_but_their_own(name):
+    """What our adapters need, the adapters of others can have."""
+    adapter = ".".join(name.split(".")[:2])
+    ours = {i for i in imports(MODULES[name]) if i in MODULES}
+    others = {i for i in ours if not f"{i}.".startswith(f"{adapter}.")}
+
+    assert not {i for i in others if any(p.startswith("_") for p in i.split("."))}
 
 
 def named(path: Path) -> set[str]:

@@ -41,6 +41,10 @@ class RivalLayer(Layer):
         self._count("segments")
         return await super().segments(family, runs)
 
+    async def prune(self, plan):
+        self._count("prune")
+        return await super().prune(plan)
+
 
 def beside(store, rivals):
     """The same store with an empty cache, where rivals act between the calls."""

@@ -123,6 +123,21 @@ async def records(store: AsyncStore) -> None:
     await store.conversations.recorder("c", sav=None)  # type: ignore[call-arg]
 
 
+async def parts(store: AsyncStore) -> None:
+    chat = store.thread("chat")
+    assert_type(await chat.amend(lists={"m": [1]}, values={"n": 1}), Checkpoint)
+    assert_type(await chat.values("n"), dict[str, Any])
+    assert_type(await chat.tail("m", 2), list[Any])
+    assert_type(await chat.elements("m", limit=2), Page[Any])
+    assert_type(await chat.recorded_all("a/"), dict[str, Any])
+    await chat.amend(lable="x")  # type: ignore[call-arg]
+    async with store.transaction() as tx:
+        tx.thread("a", owner="ann").save({}, once={"id": 1})
+        tx.thread("b").check(await chat.get())
+        tx.thread("b").save({}, lable="x")  # type: ignore[call-arg]
+    assert_type(tx.saved, dict[str, Checkpoint])
+
+
 async def length(context: Context, thread: str, *, at_most: int = 5) -> int:
     return min(len(thread), at_most)
 

@@ -131,6 +131,21 @@ def records(store: Store) -> None:
     store.conversations.recorder("c", sav=None)  # type: ignore[call-arg]
 
 
+def parts(store: Store) -> None:
+    chat = store.thread("chat")
+    assert_type(chat.amend(lists={"m": [1]}, values={"n": 1}), Checkpoint)
+    assert_type(chat.values("n"), dict[str, Any])
+    assert_type(chat.tail("m", 2), list[Any])
+    assert_type(chat.elements("m", limit=2), Page[Any])
+    assert_type(chat.recorded_all("a/"), dict[str, Any])
+    chat.amend(lable="x")  # type: ignore[call-arg]
+    with store.transaction() as tx:
+        tx.thread("a", owner="ann").save({}, once={"id": 1})
+        tx.thread("b").check(chat.get())
+        tx.thread("b").save({}, lable="x")  # type: ignore[call-arg]
+    assert_type(tx.saved, dict[str, Checkpoint])
+
+
 async def length(context: Context, thread: str, *, at_most: int = 5) -> int:
     return min(len(thread), at_most)
 

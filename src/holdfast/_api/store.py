@@ -24,6 +24,7 @@ from holdfast._api.keywords import (
 from holdfast._api.options import open_new, over
 from holdfast._api.runner import new_async_runner, new_runner
 from holdfast._api.thread import AsyncThread, Thread
+from holdfast._api.transaction import AsyncTransaction, Transaction
 from holdfast._engine.context import Context
 from holdfast._engine.records import agent_snapshots, last_messages
 from holdfast._engine.search import index
@@ -121,6 +122,18 @@ class Store:
         user), ``agent`` (the agent that it works for) and ``metadata`` (a dict).
         """
         return Thread(self.runner, id, start(options))
+
+    def transaction(self) -> Transaction:
+        """Changes of several threads, all or none: ``with store.transaction() as tx``.
+
+        ``tx.thread(id)`` plans one change of a thread; its ``save``, ``extend``,
+        ``amend`` and ``record_all`` take what those of a `Thread` do, and ``check``
+        only expects a head. Everything is written when the block ends, and nothing if
+        it raises. Reads inside the block see the store without the changes: to depend
+        on what was read, pass its checkpoint as ``expect``. If one head is not the
+        expected one, `Conflict` names the thread and nothing is changed.
+        """
+        return Transaction(self.runner)
 
     def threads(
         self,
@@ -447,6 +460,9 @@ class AsyncStore:
 
     def thread(self, id: str, **options: Unpack[StartOptions]) -> AsyncThread:
         return AsyncThread(self.runner, id, start(options))
+
+    def transaction(self) -> AsyncTransaction:
+        return AsyncTransaction(self.runner)
 
     async def threads(
         self,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, Unpack, overload
 
 from holdfast._api.keywords import HistoryOptions, appended, history_query
+from holdfast._api.parts import AsyncThreadParts, ThreadParts
 from holdfast._api.runner import AsyncRunner, Runner
 from holdfast._engine.effects import ledger
 from holdfast._engine.threads import (
@@ -44,7 +45,7 @@ from holdfast.retention import Retention
 T = TypeVar("T")
 
 
-class Thread:
+class Thread(ThreadParts):
     """A named line of work with a head.
 
     A checkpoint is referred to by a `Checkpoint`, an id, a unique beginning of an id,
@@ -85,6 +86,9 @@ class Thread:
           once; other content is a `Conflict`.
         - ``if_changed=True`` returns the head instead of saving an equal state again.
         - ``journal``: values recorded on the checkpoint in the same transaction.
+        - ``once``: values recorded on the thread in the same transaction, under keys
+          that must be new. If one is taken nothing is saved: `Conflict` with the code
+          ``entry_taken``. So what has an id of its own is saved once.
         """
         how = save.options(start=self._start, **options)
         draft = drafts.StateDraft(state)
@@ -298,6 +302,20 @@ class Thread:
         """Everything recorded on the thread, or on a checkpoint, oldest first."""
         return self._runner.run(journal.recorded, self.id, checkpoint)
 
+    def recorded_all(
+        self, prefix: str = "", *, after: str | None = None, limit: int | None = None
+    ) -> dict[str, Any]:
+        """The values recorded on the thread, sorted by key.
+
+        Those whose keys begin with ``prefix`` and come after the key ``after``, at most
+        ``limit``. All values with the prefix are read, however few are returned.
+        """
+        return self._runner.run(journal.recorded_all, self.id, prefix, after, limit)
+
+    def forget(self, *keys: str) -> None:
+        """Remove what is recorded on the thread under some keys, if it is there."""
+        self._runner.save(journal.forget, self.id, keys)
+
     # --- effects ----------------------------------------------------------------------
 
     def effects(
@@ -327,13 +345,19 @@ class Thread:
 
     # --- deleting ---------------------------------------------------------------------
 
-    def delete(self, ref: Reference | None = None) -> int:
+    def delete(
+        self,
+        ref: Reference | None = None,
+        *,
+        expect: Reference | Unset | None = UNSET,
+    ) -> int:
         """Delete the thread, or one checkpoint of it; returns how many went.
 
         Forks keep what they share. Writers that still save to a deleted thread get a
-        `Conflict`; to use its name again, save with ``expect=None``.
+        `Conflict`; to use its name again, save with ``expect=None``. With ``expect``
+        the thread is deleted only if that is its head, otherwise `Conflict` is raised.
         """
-        return self._runner.run(removal.delete, self.id, ref)
+        return self._runner.run(removal.delete, self.id, ref, expect)
 
     def prune(self, policy: Retention, *, dry_run: bool = False) -> Pruned:
         """`Store.prune` limited to this thread."""
@@ -341,7 +365,7 @@ class Thread:
         return self._runner.run(prune.prune, policy, scope, dry_run=dry_run)
 
 
-class AsyncThread:
+class AsyncThread(AsyncThreadParts):
     """As `Thread`, awaited; so are the properties."""
 
     def __init__(
@@ -522,6 +546,16 @@ class AsyncThread:
     ) -> dict[str, Any]:
         return await self._runner.run(journal.recorded, self.id, checkpoint)
 
+    async def recorded_all(
+        self, prefix: str = "", *, after: str | None = None, limit: int | None = None
+    ) -> dict[str, Any]:
+        return await self._runner.run(
+            journal.recorded_all, self.id, prefix, after, limit
+        )
+
+    async def forget(self, *keys: str) -> None:
+        await self._runner.save(journal.forget, self.id, keys)
+
     # --- effects ----------------------------------------------------------------------
 
     async def effects(
@@ -540,8 +574,13 @@ class AsyncThread:
 
     # --- deleting ---------------------------------------------------------------------
 
-    async def delete(self, ref: Reference | None = None) -> int:
-        return await self._runner.run(removal.delete, self.id, ref)
+    async def delete(
+        self,
+        ref: Reference | None = None,
+        *,
+        expect: Reference | Unset | None = UNSET,
+    ) -> int:
+        return await self._runner.run(removal.delete, self.id, ref, expect)
 
     async def prune(self, policy: Retention, *, dry_run: bool = False) -> Pruned:
         scope = PruneScope(thread=self.id)

@@ -65,10 +65,11 @@ class Write(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     thread without one, `UNSET` for any. It is the parent of a new checkpoint. A write
     with nothing but an expected head changes nothing and only checks the head. If a
     condition fails, the backend changes nothing and raises `Conflict` with one of the
-    codes ``head_moved``, ``id_taken``, ``segment_taken``, ``thread_exists``,
-    ``thread_missing`` and ``thread_deleted``.
+    codes ``head_moved``, ``id_taken``, ``segment_taken``, ``entry_taken``,
+    ``thread_exists``, ``thread_missing`` and ``thread_deleted``.
 
     ``entries`` whose keys are taken stay as they are, unless ``replace_entries``. With
+    ``new_entries``, a taken key of the thread itself fails the whole write. With
     ``family_wide``, an entry of the same checkpoint and key in any living thread of the
     family is in force, and none is recorded. ``forget`` are keys of entries of the
     thread itself that are removed, other keys than those of ``entries``; keys that do
@@ -91,6 +92,7 @@ class Write(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     details: Details | None = None
     entries: tuple[Entry, ...] = ()
     replace_entries: bool = False
+    new_entries: bool = False
     family_wide: bool = False
     forget: tuple[str, ...] = ()
     report: Callable[[int, float | None], None] | None = None

@@ -3,7 +3,8 @@
 `import_from` reads a file or a folder and saves its content to a store. It never
 changes the source, can be repeated, and reports what it could not read or had to guess.
 Only one thing is lost: a null becomes the same as a missing list or object.
-A package adds a format by offering a `Reader` as a ``holdfast.importers`` entry point.
+A package adds a format by offering a `Reader` as a ``holdfast.importers`` entry point;
+`opened` and `selected` read a foreign SQLite file for it.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from holdfast.importers._reader import (
 )
 from holdfast.importers._report import Counts, Report
 from holdfast.importers._sources import formats
+from holdfast.importers._sqlite import opened, selected
 
 __all__ = [
     "Bundle",
@@ -44,6 +46,8 @@ __all__ = [
     "import_from",
     "import_into",
     "later",
+    "opened",
+    "selected",
 ]
 
 

@@ -50,6 +50,7 @@ NAMES: dict[object, str] = {
 # that fits counts.
 COLLECTIONS: dict[str, str | None] = {
     "holdfast._engine.threads.listing": None,
+    "holdfast._engine.threads.transaction": None,
     "holdfast._engine.threads.": "thread",
     "holdfast._engine.effects.": "thread",
     "holdfast._engine.recorder.": "conversation",

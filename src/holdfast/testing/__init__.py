@@ -71,6 +71,12 @@ from holdfast.testing._shapes import ListTests, ShapeTests
 from holdfast.testing._sizes import WeightTests
 from holdfast.testing._sources import FakeClock, ids
 from holdfast.testing._surplus import SurplusTests
+from holdfast.testing._transactions import (
+    ExpectedDeletionTests,
+    KeptRecordTests,
+    OnceTests,
+    TransactionTests,
+)
 
 __all__ = ["FakeClock", "StoreTests", "blocking", "ids", "raises"]
 
@@ -121,5 +127,9 @@ class StoreTests(
     SearchUpkeepTests,
     ArchiveTests,
     WeightTests,
+    TransactionTests,
+    OnceTests,
+    KeptRecordTests,
+    ExpectedDeletionTests,
 ):
     """Each test is one rule of a store; a subclass implements `open_store`."""

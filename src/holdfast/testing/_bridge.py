@@ -16,6 +16,7 @@ from holdfast._api.conversations import AsyncConversations
 from holdfast._api.documents import AsyncDocuments
 from holdfast._api.store import AsyncStore, Store
 from holdfast._api.thread import AsyncThread
+from holdfast._api.transaction import AsyncTransaction
 from holdfast.recorder import AsyncRecorder
 
 T = TypeVar("T")
@@ -40,6 +41,7 @@ _AWAITED = (
     AsyncDocuments,
     AsyncRecorder,
     AsyncThread,
+    AsyncTransaction,
 )
 
 
@@ -53,8 +55,8 @@ class _Bridge:
         _awaited(self._target.__aenter__())
         return self
 
-    def __exit__(self, *_: object) -> None:
-        _awaited(self._target.__aexit__(None, None, None))
+    def __exit__(self, *raised: object) -> None:
+        _awaited(self._target.__aexit__(*raised))
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._target, name)

@@ -9,6 +9,7 @@ import msgspec
 
 from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
+from holdfast._engine.threads import parts
 from holdfast._engine.threads.drafts import (
     Basis,
     NextState,
@@ -20,17 +21,13 @@ from holdfast._engine.threads.drafts import (
 from holdfast._engine.threads.load import read_listed
 from holdfast._messages.tally import Tally, without_last
 from holdfast._values import codec
-from holdfast._values.list_tail import Tail, elements_of, parts_backwards, shortened
+from holdfast._values.list_tail import Tail, shortened
 from holdfast._values.manifest import INLINE_SIZE, Value
 from holdfast._values.records import ThreadRecord, Unset
 from holdfast._values.rope import Blocks, Rope
-from holdfast._values.runs import last_runs
 from holdfast.conversations import counts_of, tally, tally_of
-from holdfast.errors import Corrupt
 
 MESSAGES = "messages"
-# How many segments are read first, at most, when only the end of a list is needed.
-SOME_SEGMENTS = 16
 
 
 class Untouched(Exception):
@@ -68,40 +65,7 @@ async def newest_of(
     context: Context, known: OpenedCheckpoint, count: int
 ) -> list[object]:
     """The last few messages of a checkpoint."""
-    value = known.manifest.values.get(MESSAGES, b"[]")
-    if not isinstance(value, Rope) or MESSAGES in known.bodies:
-        return (await tail_of(context, known)).newest(count)
-    # Most segments are turns, which have two messages or more.
-    size = min(max(count, 0) // 2 + 1, SOME_SEGMENTS)
-    while True:
-        # Not put into the cache, which has whole values only.
-        runs = last_runs(value.runs, 0, size)
-        segments = await context.backend.segments(known.head.family, runs)
-        parts = [segment.data for segment in segments]
-        found = _decoded(parts, count, is_all=len(parts) < size)
-        if found is not None:
-            return found
-        size *= 4
-
-
-def _decoded(parts: list[bytes], count: int, *, is_all: bool) -> list[object] | None:
-    """The last elements in some segments; ``None`` if more segments are needed."""
-    count = max(count, 0)
-    found = elements_of(b",".join(parts))
-    if found is None and is_all:
-        raise Corrupt("a stored list", "its end cannot be read as elements")
-    # Otherwise the first segment may begin in the middle of an element.
-    if found is None or (len(found) < count and not is_all):
-        return None
-    return found[max(len(found) - count, 0) :]
-
-
-async def tail_of(context: Context, known: OpenedCheckpoint) -> Tail:
-    """The messages of a checkpoint, the last one first."""
-    value = known.manifest.values.get(MESSAGES, b"[]")
-    if isinstance(value, Rope):
-        return Tail(parts_backwards(await context.body(known, MESSAGES, value)))
-    return Tail.of(cast("list[object]", codec.decode(value)))
+    return await parts.newest_of(context, known, MESSAGES, count)
 
 
 # --- changing -------------------------------------------------------------------------
@@ -136,7 +100,7 @@ class EndingDraft:
         if parent is None:
             raise Untouched
         before = await read_values(context, parent, self.reads)
-        tail = await tail_of(context, parent)
+        tail = await parts.tail_of(context, parent, MESSAGES)
         ending = self.decide(tail, before)
         values = dict(parent.manifest.values)
         plan = NextState(is_mapping=True, values=values, bodies=dict(parent.bodies))

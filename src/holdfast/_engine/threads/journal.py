@@ -7,10 +7,17 @@ from collections.abc import Mapping
 import msgspec
 
 from holdfast._engine.context import Context
-from holdfast._port import Entries, Start, Write
+from holdfast._port import Entries, Start, ThreadKey, Write
 from holdfast._values import codec
 from holdfast._values.limits import LARGEST_JOURNAL_VALUE, checked_size
-from holdfast._values.records import UNSET, Checkpoint, Entry, checked_name
+from holdfast._values.records import (
+    UNSET,
+    Checkpoint,
+    Entry,
+    check_filter,
+    checked_limit,
+    checked_name,
+)
 from holdfast._values.reference import checked_id
 
 OF_THREAD = ""
@@ -86,6 +93,32 @@ async def recorded_one(
     query = Entries(thread=thread, checkpoint=checkpoint_id(checkpoint), key=key)
     page = await context.backend.scan(query)
     return page[0].value if page else default
+
+
+async def recorded_all(
+    context: Context, thread: str, prefix: str, after: str | None, limit: int | None
+) -> dict[str, object]:
+    """The values recorded on a thread under keys with a prefix, sorted by key."""
+    check_filter(prefix, "prefix")
+    check_filter(after, "after")
+    checked_limit(limit)
+    query = Entries(thread=thread, checkpoint=OF_THREAD, prefix=prefix or None)
+    page = await context.backend.scan(query)
+    # Encrypted keys come in another order, so they are sorted here.
+    wanted = sorted((e for e in page if after is None or e.key > after), key=_key)
+    return {entry.key: entry.value for entry in wanted[:limit]}
+
+
+def _key(entry: Entry) -> str:
+    return entry.key
+
+
+async def forget(context: Context, thread: str, keys: tuple[str, ...]) -> None:
+    """Remove entries of the thread itself; keys that are not there are passed over."""
+    names = tuple(checked_name(key, "journal key") for key in keys)
+    if names and await context.backend.read([ThreadKey(thread)]) != [None]:
+        write = Write(thread=thread, at=context.clock(), expect=UNSET, forget=names)
+        await context.backend.commit([write])
 
 
 async def find_entry(context: Context, thread: str, key: str) -> Entry | None:

@@ -14,7 +14,14 @@ from holdfast._engine.threads.grants import grants_handed_over
 from holdfast._engine.threads.lineage import Reference, resolve, resolve_in
 from holdfast._port import FamilyPlan, Prune, Pruned, Saves, Threads, Turn, Write
 from holdfast._port.removal import ancestry, plan_removal
-from holdfast._values.records import PIN, Checkpoint, ThreadRecord, checked_name
+from holdfast._values.records import (
+    PIN,
+    UNSET,
+    Checkpoint,
+    ThreadRecord,
+    Unset,
+    checked_name,
+)
 from holdfast.errors import Conflict, Corrupt, NotFound, Unstorable
 
 T = TypeVar("T")
@@ -47,13 +54,61 @@ async def delete_threads(context: Context, names: Iterable[str]) -> int:
 
     async def attempt() -> int:
         found = [t for n in sorted(wanted) if (t := await context.find_thread(n))]
-        if not found:
-            return 0
-        plans = await plans_without(context, found)
-        whole = Prune(at=context.clock(), threads=tuple(found), families=tuple(plans))
-        return (await carry_out(context, whole)).threads
+        return await _drop(context, found)
 
     return await until_current(attempt)
+
+
+async def delete_expected(
+    context: Context, thread: str, expect: Reference | None
+) -> int:
+    """Delete a thread if it has the head that is expected, ``None`` for no head."""
+
+    # A refusal is returned: a conflict that is raised repeats the attempt.
+    async def attempt() -> int | Conflict:
+        found = await context.find_thread(thread)
+        if found is None or not await _is_at(context, found, expect):
+            return _not_at(thread, expect, found)
+        return await _drop(context, [found])
+
+    outcome = await until_current(attempt)
+    if isinstance(outcome, Conflict):
+        raise outcome
+    return outcome
+
+
+async def _is_at(
+    context: Context, record: ThreadRecord, expect: Reference | None
+) -> bool:
+    if expect is None or record.head is None:
+        return expect is record.head
+    if not isinstance(expect, Checkpoint):
+        expect = await resolve_in(context, record, expect)
+    # A number can mean another checkpoint after the files of a folder were replaced.
+    head = record.head
+    return (head.seq, head.sha256) == (expect.seq, expect.sha256)
+
+
+def _not_at(
+    thread: str, expect: Reference | None, found: ThreadRecord | None
+) -> Conflict:
+    state = "has moved on" if found else "does not exist"
+    return Conflict(
+        f"thread {thread!r} {state}; load it and decide again",
+        code="head_moved" if found else "thread_missing",
+        thread=thread,
+        expected=expect.id if isinstance(expect, Checkpoint) else expect,
+        found=found.head if found else None,
+    )
+
+
+async def _drop(context: Context, threads: Sequence[ThreadRecord]) -> int:
+    """Delete threads as they were found."""
+    if not threads:
+        return 0
+    plans = await plans_without(context, threads)
+    whole = Prune(at=context.clock(), threads=tuple(threads), families=tuple(plans))
+    return (await carry_out(context, whole)).threads
 
 
 async def delete_matching(
@@ -106,11 +161,20 @@ async def _without(
     return plan_removal(family, checkpoints, unneeded(staying, checkpoints))
 
 
-async def delete(context: Context, thread: str, reference: Reference | None) -> int:
+async def delete(
+    context: Context,
+    thread: str,
+    reference: Reference | None,
+    expect: Reference | Unset | None = UNSET,
+) -> int:
     """Delete a thread, or one checkpoint of it."""
-    if reference is None:
-        return await delete_threads(context, [thread])
-    return await delete_checkpoint(context, thread, reference)
+    if isinstance(expect, Unset):
+        if reference is None:
+            return await delete_threads(context, [thread])
+        return await delete_checkpoint(context, thread, reference)
+    if reference is not None:
+        raise Unstorable("expect", "goes with the whole thread; leave the other out")
+    return await delete_expected(context, thread, expect)
 
 
 async def delete_checkpoint(context: Context, thread: str, reference: Reference) -> int:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
 from holdfast._engine.threads.drafts import Draft, NextState, StateTexts
-from holdfast._engine.threads.journal import encoded_entry
+from holdfast._engine.threads.journal import OF_THREAD, encoded_entry
 from holdfast._engine.threads.lineage import Reference, resolve
 from holdfast._engine.threads.load import read_texts
 from holdfast._port import NEW_THREAD, CheckpointKey, Receipt, Start, Write
@@ -37,8 +37,9 @@ from holdfast.errors import Conflict, Corrupt, Unstorable
 class Options(msgspec.Struct, frozen=True, kw_only=True):
     """What a save takes beside the state; all of it has been checked.
 
-    ``forget`` are keys of the thread's journal to remove. ``commit`` commits the write
-    together with others; by default it is committed alone.
+    ``once`` are entries of the thread's journal whose keys must be new, ``forget`` keys
+    to remove from it. ``commit`` commits the write together with others; by default it
+    is committed alone.
     """
 
     label: str | None = None
@@ -48,6 +49,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     id: str | None = None
     expect: Reference | Unset | None = UNSET
     journal: tuple[tuple[str, bytes], ...] = ()
+    once: tuple[tuple[str, bytes], ...] = ()
     forget: tuple[str, ...] = ()
     start: Start = NEW_THREAD
     commit: Callable[[Write], Awaitable[Receipt]] | None = None
@@ -63,6 +65,7 @@ class SaveOptions(TypedDict, total=False):
     id: str | None
     expect: Reference | Unset | None
     journal: Mapping[str, object] | None
+    once: Mapping[str, object] | None
 
 
 def options(*, start: Start, **given: Unpack[SaveOptions]) -> Options:
@@ -78,14 +81,16 @@ def options(*, start: Start, **given: Unpack[SaveOptions]) -> Options:
         kind=checked_name(given.get("kind", "save"), "kind"),
         id=None if id_ is None else checked_id(id_),
         expect=given.get("expect", UNSET),
-        journal=tuple(
-            (
-                checked_name(key, "journal key"),
-                encoded_entry(value, key),
-            )
-            for key, value in (given.get("journal") or {}).items()
-        ),
+        journal=_encoded(given.get("journal")),
+        once=_encoded(given.get("once")),
         start=start,
+    )
+
+
+def _encoded(values: Mapping[str, object] | None) -> tuple[tuple[str, bytes], ...]:
+    return tuple(
+        (checked_name(key, "journal key"), encoded_entry(value, key))
+        for key, value in (values or {}).items()
     )
 
 
@@ -117,7 +122,10 @@ async def save(
 
     With ``if_changed`` nothing is saved, and the head returned, if it has this state.
     """
-    attempt = _Attempt(context, thread, draft, how)
+    if if_changed and how.once:
+        text = "goes with a save that is made in any case; leave if_changed out"
+        raise Unstorable("once", text)
+    attempt = Attempt(context, thread, draft, how)
     await attempt.find_parent(certainly=if_changed)
     saved: Checkpoint | None = None
     while saved is None:
@@ -162,7 +170,7 @@ async def seen(context: Context, thread: str, id_: str | None) -> Checkpoint | U
     return found
 
 
-class _Attempt:
+class Attempt:
     """A save that is repeated until it is committed or refused."""
 
     __slots__ = ("context", "draft", "how", "id", "parent", "thread")
@@ -174,7 +182,8 @@ class _Attempt:
         self.id = how.id or context.new_id()
         self.parent: OpenedCheckpoint | None = None
 
-    async def find_parent(self, *, certainly: bool) -> None:
+    async def find_parent(self, *, certainly: bool = False) -> None:
+        """Find the checkpoint to build on."""
         expect = self.how.expect
         if expect is None:
             return
@@ -226,7 +235,13 @@ class _Attempt:
         self._build_on(head)
         return True
 
+    def begin_again(self) -> None:
+        """Prepare to plan on the same parent, whose bytes a plan may have changed."""
+        if self.parent is not None:
+            self.parent = OpenedCheckpoint(self.parent.head, self.parent.manifest)
+
     def is_unchanged(self, manifest: Manifest) -> bool:
+        """Whether the parent has the same state."""
         if self.parent is None:
             return False
         old = self.parent.manifest
@@ -235,6 +250,7 @@ class _Attempt:
         ) == list(manifest.values.items())
 
     async def keep_parent(self) -> Checkpoint:
+        """Save nothing; returns the parent."""
         assert self.parent is not None
         head, now = self.parent.head, self.context.clock()
         self.context.cache.give(self.thread, self.parent)
@@ -245,30 +261,45 @@ class _Attempt:
         return head
 
     def _entries(self, checkpoint: str, now: int) -> tuple[Entry, ...]:
+        of_thread = ((OF_THREAD, *entry) for entry in self.how.once)
+        of_checkpoint = ((checkpoint, *entry) for entry in self.how.journal)
         return tuple(
-            Entry(self.thread, checkpoint, key, data, now)
-            for key, data in self.how.journal
+            Entry(self.thread, place, key, data, now)
+            for place, key, data in (*of_thread, *of_checkpoint)
         )
 
     async def commit(self, plan: NextState, manifest: Manifest) -> Checkpoint:
-        now = self.context.clock()
+        """Save a plan."""
+        write = self.write(plan, manifest)
+        if self.how.commit is None:
+            [receipt] = await self.context.backend.commit([write])
+        else:
+            receipt = await self.how.commit(write)
+        return self.saved(write, receipt, plan, manifest)
+
+    def write(self, plan: NextState, manifest: Manifest) -> Write:
+        """What has to be written to save a plan."""
+        how, now = self.how, self.context.clock()
         draft = self._checkpoint(manifest, now)
-        write = Write(
+        return Write(
             thread=self.thread,
             at=now,
             expect=self.parent.head if self.parent else None,
             start=None if self.parent else self._start(),
             checkpoint=draft,
             segments=tuple(plan.segments),
-            entries=self._entries(draft.id, now) if self.how.journal else (),
-            forget=self.how.forget,
+            entries=self._entries(draft.id, now) if how.journal or how.once else (),
+            new_entries=bool(how.once),
+            forget=how.forget,
         )
-        if self.how.commit is None:
-            [receipt] = await self.context.backend.commit([write])
-        else:
-            receipt = await self.how.commit(write)
+
+    def saved(
+        self, write: Write, receipt: Receipt, plan: NextState, manifest: Manifest
+    ) -> Checkpoint:
+        """The checkpoint that a write has made; it goes into the cache."""
+        assert write.checkpoint is not None
         saved = replace(
-            draft,
+            write.checkpoint,
             seq=receipt.seq,
             family=receipt.family,
             thread_number=receipt.thread_number,

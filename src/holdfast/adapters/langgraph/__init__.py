@@ -22,7 +22,7 @@ Needs the extra: ``pip install 'holdfast[langgraph]'``.
 
 from __future__ import annotations
 
-from holdfast._api.plugins import import_extra
+from holdfast.operations import import_extra
 
 import_extra("langgraph.checkpoint.base", "LangGraph", "langgraph")
 

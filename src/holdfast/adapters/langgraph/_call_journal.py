@@ -11,15 +11,6 @@ from typing import Any, NoReturn, cast
 
 import msgspec
 
-from holdfast._engine.context import Context
-from holdfast._engine.effects import calls, ledger
-from holdfast._engine.effects.calls import JournaledCall, Permission
-from holdfast._engine.effects.graph_line import origin_of
-from holdfast._engine.effects.line import Line
-from holdfast._engine.threads import grants
-from holdfast._messages.transcript import TranscriptCall
-from holdfast._port import NEW_THREAD
-from holdfast._values.records import Checkpoint, ThreadRecord
 from holdfast.adapters.langgraph._call_site import CallSite
 from holdfast.adapters.langgraph._get import find_checkpoint, find_thread
 from holdfast.adapters.langgraph._line import CallLine, InnerLine
@@ -28,8 +19,14 @@ from holdfast.adapters.langgraph._put import deleted
 from holdfast.adapters.langgraph._runner import SaverRunner
 from holdfast.adapters.langgraph._runs import Runs
 from holdfast.adapters.langgraph._types import Types
+from holdfast.backends import NEW_THREAD, Checkpoint, ThreadRecord
 from holdfast.effects import Declaration, Effect, Policy
 from holdfast.errors import Conflict, Unstorable, Unsupported
+from holdfast.operations import Context
+from holdfast.operations.effects import JournaledCall, Line, Permission, calls, ledger
+from holdfast.operations.graphs import origin_of
+from holdfast.operations.threads import grants
+from holdfast.operations.transcripts import TranscriptCall
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):

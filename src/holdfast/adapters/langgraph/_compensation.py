@@ -6,15 +6,13 @@ import inspect
 from collections.abc import Iterable
 from typing import Any
 
-from holdfast._engine.context import Context
-from holdfast._engine.effects import undo
-from holdfast._engine.effects.lines import line_of
-from holdfast._engine.effects.undo import Finish, Run
 from holdfast.adapters.langgraph._declarations import declaration_of
 from holdfast.adapters.langgraph._get import find_thread
 from holdfast.adapters.langgraph._namespace import Namespace
 from holdfast.effects import UNDECLARED, Compensation, Effect
 from holdfast.errors import Unsupported
+from holdfast.operations import Context
+from holdfast.operations.effects import Finish, Run, line_of, undo
 
 
 async def compensate(

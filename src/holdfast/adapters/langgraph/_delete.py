@@ -7,19 +7,23 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from holdfast._engine.context import Context
-from holdfast._engine.threads import removal
-from holdfast._engine.threads.copy_thread import duplicate
-from holdfast._engine.threads.lineage import inherited
-from holdfast._messages.langgraph_form import KIND
-from holdfast._port import Prune, Saves, Threads, Turn, Write
-from holdfast._port.removal import plan_removal
-from holdfast._values.records import Checkpoint, ThreadRecord
 from holdfast.adapters.langgraph._delta_channels import check, needed
 from holdfast.adapters.langgraph._get import GraphCheckpoint, find_thread
 from holdfast.adapters.langgraph._list import namespaces
 from holdfast.adapters.langgraph._namespace import Namespace, namespace_in
+from holdfast.backends import (
+    Checkpoint,
+    Prune,
+    Saves,
+    ThreadRecord,
+    Threads,
+    Turn,
+    Write,
+)
 from holdfast.errors import Unstorable
+from holdfast.operations import Context
+from holdfast.operations.graphs import KIND
+from holdfast.operations.threads import duplicate, inherited, plan_removal, removal
 
 # Whether to remove a checkpoint of a thread, unless something needs it.
 Condemns = Callable[[ThreadRecord, Checkpoint], bool]

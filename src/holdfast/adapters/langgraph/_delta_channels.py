@@ -12,13 +12,6 @@ from typing import Any, Final, NamedTuple, cast
 
 from langchain_core.runnables import RunnableConfig
 
-from holdfast._engine.context import Context
-from holdfast._engine.threads.drafts import read_values, read_values_of
-from holdfast._messages.langgraph_form import PARENT
-from holdfast._messages.transcript import fields_of, parts_of
-from holdfast._port import Ancestors
-from holdfast._values.manifest import has_value
-from holdfast._values.records import Checkpoint
 from holdfast.adapters.langgraph._get import (
     GraphCheckpoint,
     entries_on_each,
@@ -34,7 +27,13 @@ from holdfast.adapters.langgraph._namespace import (
 )
 from holdfast.adapters.langgraph._task_writes import StoredWrite, written
 from holdfast.adapters.langgraph._types import Types
+from holdfast.backends import Ancestors, Checkpoint
 from holdfast.errors import NotFound
+from holdfast.operations import Context
+from holdfast.operations.graphs import PARENT
+from holdfast.operations.threads import read_values, read_values_of
+from holdfast.operations.transcripts import fields_of, parts_of
+from holdfast.operations.values import has_value
 
 COUNTERS = "counters_since_delta_snapshot"
 # So many ancestors are read at once: if LangGraph did not count them, and at most.

@@ -13,20 +13,18 @@ from typing import Any, cast
 
 from langgraph.checkpoint.base import ChannelVersions, Checkpoint
 
-from holdfast._engine.cache import OpenedCheckpoint
-from holdfast._engine.context import Context
-from holdfast._engine.threads.drafts import (
+from holdfast.adapters.langgraph._namespace import channel_name
+from holdfast.adapters.langgraph._types import Types
+from holdfast.operations import Context, OpenedCheckpoint
+from holdfast.operations.graphs import FRAME, PARENT
+from holdfast.operations.threads import (
     Basis,
     NextState,
     StateTexts,
     put_text,
     read_values,
 )
-from holdfast._messages.langgraph_form import FRAME, PARENT
-from holdfast._values import codec
-from holdfast._values.rope import Blocks
-from holdfast.adapters.langgraph._namespace import channel_name
-from holdfast.adapters.langgraph._types import Types
+from holdfast.operations.values import Blocks, codec
 
 VERSIONS, SEEN, UPDATED = "versions", "seen", "updated"
 

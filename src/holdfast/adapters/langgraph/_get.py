@@ -11,19 +11,6 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import Checkpoint as Put
 from langgraph.checkpoint.base import CheckpointTuple
 
-from holdfast._engine.context import Context
-from holdfast._engine.threads.copy_thread import Journals
-from holdfast._engine.threads.lineage import is_visible
-from holdfast._engine.threads.load import loaded, state_of
-from holdfast._messages.langgraph_form import FRAME, KIND, PARENT
-from holdfast._port import CheckpointEntries, CheckpointKey, ThreadKey
-from holdfast._values.records import (
-    Checkpoint,
-    Entry,
-    ThreadRecord,
-    without_traceparent,
-)
-from holdfast._values.reference import HEAD
 from holdfast.adapters.langgraph._draft import VERSIONS, unframed
 from holdfast.adapters.langgraph._namespace import (
     Namespace,
@@ -34,7 +21,19 @@ from holdfast.adapters.langgraph._namespace import (
 )
 from holdfast.adapters.langgraph._task_writes import written
 from holdfast.adapters.langgraph._types import Types
+from holdfast.backends import (
+    Checkpoint,
+    CheckpointEntries,
+    CheckpointKey,
+    Entry,
+    ThreadKey,
+    ThreadRecord,
+)
 from holdfast.errors import Corrupt, FormatMismatch, NotFound
+from holdfast.operations import Context
+from holdfast.operations.graphs import FRAME, KIND, PARENT
+from holdfast.operations.threads import Journals, is_visible, loaded, state_of
+from holdfast.operations.values import HEAD, without_traceparent
 
 # A LangGraph thread begins at step -1, a Holdfast thread at step 1.
 _FIRST_STEP = 2

@@ -16,11 +16,6 @@ from typing import Any, cast
 from langgraph.checkpoint.base import Checkpoint as Put
 from msgspec.structs import replace
 
-from holdfast._engine.context import Context
-from holdfast._engine.threads import save
-from holdfast._port import CheckpointKey
-from holdfast._values.records import EPOCH, encode_metadata
-from holdfast._values.reference import checked_id
 from holdfast.adapters.langgraph import _put
 from holdfast.adapters.langgraph._decoder import Decoder
 from holdfast.adapters.langgraph._draft import PutDraft
@@ -35,9 +30,13 @@ from holdfast.adapters.langgraph._saver_tables import (
 )
 from holdfast.adapters.langgraph._task_writes import TaskWrites
 from holdfast.adapters.langgraph._types import Types
+from holdfast.backends import CheckpointKey
 from holdfast.errors import Conflict, FormatMismatch, Unstorable
 from holdfast.importers import Counts, Damaged, Finding, Progress, Report
 from holdfast.importers.langgraph import FORMAT
+from holdfast.operations import Context
+from holdfast.operations.threads import save
+from holdfast.operations.values import EPOCH, checked_id, encode_metadata
 
 # Before format 4 checkpoints had no channel for what is sent to nodes.
 _SENDS, _SENDS_SINCE = "__pregel_tasks", 4

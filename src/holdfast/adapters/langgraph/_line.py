@@ -6,13 +6,13 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
-from holdfast._engine.context import Context
-from holdfast._engine.effects.graph_line import GraphLine, begins_after
-from holdfast._engine.effects.line import PlacedCall
-from holdfast._values.records import Checkpoint
 from holdfast.adapters.langgraph._call_site import task_of
 from holdfast.adapters.langgraph._get import find_checkpoint, find_thread
 from holdfast.adapters.langgraph._namespace import Namespace, digest
+from holdfast.backends import Checkpoint
+from holdfast.operations import Context
+from holdfast.operations.effects import PlacedCall
+from holdfast.operations.graphs import GraphLine, begins_after
 
 
 class CallLine(GraphLine):

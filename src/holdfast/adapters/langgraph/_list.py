@@ -14,11 +14,6 @@ import msgspec
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 
-from holdfast._engine.context import Context
-from holdfast._engine.threads.lineage import inherited
-from holdfast._messages.langgraph_form import KIND
-from holdfast._port import Ancestors, Saves, Threads
-from holdfast._values.records import Checkpoint, ThreadRecord
 from holdfast.adapters.langgraph._filter import has_items
 from holdfast.adapters.langgraph._get import (
     GraphCheckpoint,
@@ -34,6 +29,10 @@ from holdfast.adapters.langgraph._namespace import (
     namespace_of,
 )
 from holdfast.adapters.langgraph._types import Types
+from holdfast.backends import Ancestors, Checkpoint, Saves, ThreadRecord, Threads
+from holdfast.operations import Context
+from holdfast.operations.graphs import KIND
+from holdfast.operations.threads import inherited
 
 PAGE = 50
 

@@ -25,22 +25,21 @@ from langgraph.store.base import (
     get_text_at_path,
 )
 
-from holdfast._engine.context import Context
-from holdfast._engine.threads import journal, removal, save
-from holdfast._engine.threads.drafts import StateDraft
-from holdfast._engine.threads.lineage import find_record
-from holdfast._engine.threads.load import read_listed, state_of
-from holdfast._port import Start, Threads
-from holdfast._values.records import (
-    EPOCH,
-    Checkpoint,
-    ThreadRecord,
-    checked_name,
-    encode_metadata,
-)
 from holdfast.adapters.langgraph import _filter
 from holdfast.adapters.langgraph._namespace import escaped, unescaped
 from holdfast.adapters.langgraph._types import Types
+from holdfast.backends import Checkpoint, Start, ThreadRecord, Threads
+from holdfast.operations import Context
+from holdfast.operations.threads import (
+    StateDraft,
+    find_record,
+    journal,
+    read_listed,
+    removal,
+    save,
+    state_of,
+)
+from holdfast.operations.values import EPOCH, checked_name, encode_metadata
 
 KIND = "item"
 PREFIX = "item:"

@@ -17,9 +17,9 @@ from uuid import UUID
 import msgspec
 from langchain_core.runnables import RunnableConfig
 
-from holdfast._messages.langgraph_form import FRAME, KIND
-from holdfast._port import Start
-from holdfast._values.records import LONGEST_NAME, ThreadRecord, encode_metadata
+from holdfast.backends import Start, ThreadRecord
+from holdfast.operations.graphs import FRAME, KIND
+from holdfast.operations.values import LONGEST_NAME, encode_metadata
 
 _DIGEST = 32
 _LONGEST_THREAD = 300

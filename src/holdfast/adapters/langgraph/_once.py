@@ -16,7 +16,6 @@ from langchain_core.tools import BaseTool
 from langgraph.config import get_config
 from langgraph.errors import GraphBubbleUp
 
-from holdfast._engine.effects.calls import HAPPENED, INTERRUPTED
 from holdfast.adapters.langgraph._call_journal import Call, CallJournal
 from holdfast.adapters.langgraph._call_site import site_of
 from holdfast.adapters.langgraph._declarations import WRAPPED, declaration_of
@@ -26,6 +25,7 @@ from holdfast.effects import Declaration, Effect, Key, Policy
 from holdfast.effects import declaration_of as declared_on
 from holdfast.effects import once as declare_once
 from holdfast.errors import Conflict, HoldfastError, Unsupported
+from holdfast.operations.effects import HAPPENED, INTERRUPTED
 
 if TYPE_CHECKING:
     from langgraph.prebuilt.tool_node import ToolCallRequest

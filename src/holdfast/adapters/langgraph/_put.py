@@ -15,18 +15,6 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.base import Checkpoint as Put
 from msgspec.structs import replace
 
-from holdfast._engine.context import Context
-from holdfast._engine.threads import save
-from holdfast._engine.threads.anchors import name_successor
-from holdfast._port import Receipt, ThreadKey, Turn, Write
-from holdfast._values.records import (
-    UNSET,
-    Checkpoint,
-    Entry,
-    ThreadRecord,
-    encode_metadata,
-)
-from holdfast._values.reference import checked_id
 from holdfast.adapters.langgraph._draft import PutDraft
 from holdfast.adapters.langgraph._get import find_checkpoint, find_thread
 from holdfast.adapters.langgraph._namespace import (
@@ -38,7 +26,20 @@ from holdfast.adapters.langgraph._namespace import (
 )
 from holdfast.adapters.langgraph._task_writes import TaskWrites, task_writes
 from holdfast.adapters.langgraph._types import Types
+from holdfast.backends import (
+    UNSET,
+    Checkpoint,
+    Entry,
+    Receipt,
+    ThreadKey,
+    ThreadRecord,
+    Turn,
+    Write,
+)
 from holdfast.errors import Conflict
+from holdfast.operations import Context
+from holdfast.operations.threads import name_successor, save
+from holdfast.operations.values import checked_id, encode_metadata
 
 # The conflicts that another writer may cause in the meantime.
 _CHANGED = frozenset({"head_moved", "thread_missing", "thread_deleted"})

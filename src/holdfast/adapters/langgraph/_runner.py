@@ -10,11 +10,9 @@ from importlib.util import find_spec
 from typing import Generic, ParamSpec, Self, TypeVar
 
 import holdfast
-from holdfast._api.options import OpenOptions
-from holdfast._api.runner import Operation
-from holdfast._api.store import AsyncStore, Store
-from holdfast._engine.context import Context
+from holdfast import AsyncStore, Store
 from holdfast.errors import Unsupported
+from holdfast.operations import Context, OpenOptions, Operation
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -18,10 +18,6 @@ from langgraph.checkpoint.base import (
     CheckpointTuple,
 )
 
-from holdfast._api.options import OpenOptions
-from holdfast._api.runner import Operation
-from holdfast._engine.context import Context
-from holdfast._port.run import run as blocking
 from holdfast.adapters.langgraph import (
     _call_journal,
     _compensation,
@@ -37,7 +33,9 @@ from holdfast.adapters.langgraph._namespace import root_of
 from holdfast.adapters.langgraph._runner import Address, AnyStore, Scoped, StoreOwner
 from holdfast.adapters.langgraph._runs import Runs
 from holdfast.adapters.langgraph._types import Types
+from holdfast.backends import run as blocking
 from holdfast.effects import Compensation, Effect
+from holdfast.operations import Context, OpenOptions, Operation
 
 if TYPE_CHECKING:
     from holdfast.importers import Progress, Report

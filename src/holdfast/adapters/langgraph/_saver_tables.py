@@ -17,13 +17,13 @@ from urllib.parse import urlsplit
 import msgspec
 import ormsgpack
 
-from holdfast._api.plugins import import_extra
 from holdfast.adapters.langgraph._decoder import Decoder
 from holdfast.adapters.langgraph._namespace import Namespace
 from holdfast.errors import FormatMismatch, NotFound
-from holdfast.importers import Damaged
-from holdfast.importers import _sqlite as sqlite
+from holdfast.importers import Damaged, selected
+from holdfast.importers import opened as opened_sqlite
 from holdfast.importers.langgraph import is_address
+from holdfast.operations import import_extra
 
 _Row = tuple[Any, ...]
 # Runs a query with its parameters and returns the rows.
@@ -186,10 +186,10 @@ def _sqlite(path: str) -> Generator[Select]:
         raise NotFound(f"there is no file {path}; give one or a postgresql:// address")
     with ExitStack() as stack:
         try:
-            db = stack.enter_context(sqlite.opened(path))
+            db = stack.enter_context(opened_sqlite(path))
         except Damaged as damage:
             raise FormatMismatch(f"{path} {damage}", code="unreadable") from None
-        yield partial(sqlite.selected, db)
+        yield partial(selected, db)
 
 
 # --- PostgreSQL -----------------------------------------------------------------------

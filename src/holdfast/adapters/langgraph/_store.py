@@ -7,11 +7,11 @@ from typing import Self, Unpack
 
 from langgraph.store.base import BaseStore, IndexConfig, Op, Result, TTLConfig
 
-from holdfast._api.options import OpenOptions
 from holdfast.adapters.langgraph import _memory
 from holdfast.adapters.langgraph._runner import Address, AnyStore, Scoped, StoreOwner
 from holdfast.adapters.langgraph._types import Types
 from holdfast.errors import Unsupported
+from holdfast.operations import OpenOptions
 
 
 class HoldfastStore(StoreOwner, BaseStore):

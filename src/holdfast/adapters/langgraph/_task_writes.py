@@ -15,10 +15,6 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import WRITES_IDX_MAP, PendingWrite
 from msgspec.structs import replace
 
-from holdfast._messages.langgraph_form import SEPARATOR, task_entry
-from holdfast._values import codec
-from holdfast._values.records import Entry, checked_name
-from holdfast._values.reference import checked_id
 from holdfast.adapters.langgraph._namespace import (
     Namespace,
     escaped,
@@ -27,6 +23,9 @@ from holdfast.adapters.langgraph._namespace import (
     unescaped,
 )
 from holdfast.adapters.langgraph._types import Types
+from holdfast.backends import Entry
+from holdfast.operations.graphs import SEPARATOR, task_entry
+from holdfast.operations.values import checked_id, checked_name, codec
 
 # A channel and its value.
 _Write = tuple[str, Any]

@@ -12,11 +12,11 @@ from datetime import datetime, time
 from typing import Any, cast
 from zoneinfo import ZoneInfo
 
-from holdfast._values import codec
 from holdfast.adapters.langgraph import _known_types, _shapes
 from holdfast.adapters.langgraph._known_types import NATIVE
 from holdfast.adapters.langgraph._shapes import TYPE, Fields, NotStorable, Shape
 from holdfast.errors import FormatMismatch, Unstorable
+from holdfast.operations.values import codec
 
 _TOO_DEEP = "is nested too deeply, or inside itself; refer to it by id"
 

@@ -17,7 +17,7 @@
 
 from __future__ import annotations
 
-from holdfast._api.plugins import import_extra
+from holdfast.operations import import_extra
 
 import_extra("agents.run_state", "the OpenAI Agents SDK", "openai-agents")
 

@@ -6,18 +6,17 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from typing import Any
 
-from holdfast._engine.context import Context
-from holdfast._engine.effects import ledger
-from holdfast._engine.threads import grants
-from holdfast._messages.item_calls import key_of
-from holdfast._messages.transcript import fields_of, parts_of
-from holdfast._port import FamilyEntries
 from holdfast.adapters.openai_agents._changes import (
     ConversationKey,
     StoredItems,
     present,
 )
+from holdfast.backends import FamilyEntries
 from holdfast.errors import Conflict
+from holdfast.operations import Context
+from holdfast.operations.effects import ledger
+from holdfast.operations.threads import grants
+from holdfast.operations.transcripts import fields_of, key_of, parts_of
 
 USED = "approval_used"
 _LONGEST_ID = 300

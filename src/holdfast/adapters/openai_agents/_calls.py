@@ -7,18 +7,6 @@ from typing import Any, NamedTuple, cast
 import msgspec
 from agents.models.fake_id import FAKE_RESPONSES_ID
 
-from holdfast._engine.context import Context
-from holdfast._engine.effects import calls, ledger
-from holdfast._engine.effects.calls import JournaledCall, Permission
-from holdfast._engine.effects.line import Line
-from holdfast._engine.effects.transcript_line import TranscriptLine
-from holdfast._messages.item_calls import item_calls, key_of
-from holdfast._messages.transcript import (
-    TranscriptCall,
-    calls_of,
-    fields_of,
-    open_calls,
-)
 from holdfast.adapters.openai_agents._approvals import (
     USED,
     consume,
@@ -35,6 +23,23 @@ from holdfast.adapters.openai_agents._paused_run import ResumedRun, resumed_by_a
 from holdfast.adapters.openai_agents._transaction import PendingChanges
 from holdfast.effects import UNDECLARED, Declaration, Effect, Policy
 from holdfast.errors import Conflict
+from holdfast.operations import Context
+from holdfast.operations.effects import (
+    JournaledCall,
+    Line,
+    Permission,
+    TranscriptLine,
+    calls,
+    ledger,
+)
+from holdfast.operations.transcripts import (
+    TranscriptCall,
+    calls_of,
+    fields_of,
+    item_calls,
+    key_of,
+    open_calls,
+)
 
 
 class SessionCall(msgspec.Struct, frozen=True, kw_only=True):

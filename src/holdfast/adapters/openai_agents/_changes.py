@@ -9,34 +9,6 @@ from typing import Any, cast
 import msgspec
 from msgspec.structs import replace
 
-from holdfast._engine.cache import OpenedCheckpoint
-from holdfast._engine.context import Context
-from holdfast._engine.records import transcript_tail
-from holdfast._engine.records.conversations import KIND, missing, thread_of
-from holdfast._engine.records.transcript_tail import Ending, EndingDraft, Untouched
-from holdfast._engine.threads import moves, save
-from holdfast._engine.threads.drafts import (
-    AmendDraft,
-    Amendment,
-    ListsDraft,
-    StateDraft,
-    read_values,
-)
-from holdfast._engine.threads.lineage import Reference
-from holdfast._engine.threads.load import loaded, read_listed
-from holdfast._messages.item_calls import (
-    PAUSED_RUN,
-    SUMMARY,
-    Summary,
-    summary_after,
-    summary_without,
-)
-from holdfast._messages.transcript import fields_of
-from holdfast._port import Start, ThreadKey
-from holdfast._values import codec
-from holdfast._values.list_tail import Tail
-from holdfast._values.records import UNSET, Checkpoint, ThreadRecord, Unset
-from holdfast._values.reference import HEAD
 from holdfast.adapters.openai_agents._paused_run import (
     COMPACTION,
     SessionChange,
@@ -45,8 +17,38 @@ from holdfast.adapters.openai_agents._paused_run import (
     run_after,
     without_answered,
 )
+from holdfast.backends import UNSET, Checkpoint, Start, ThreadKey, ThreadRecord, Unset
 from holdfast.conversations import counts_of, tally, tally_of
 from holdfast.errors import Conflict, NotFound, Unstorable
+from holdfast.operations import Context, OpenedCheckpoint
+from holdfast.operations.threads import (
+    AmendDraft,
+    Amendment,
+    ListsDraft,
+    Reference,
+    StateDraft,
+    loaded,
+    moves,
+    read_listed,
+    read_values,
+    save,
+)
+from holdfast.operations.transcripts import (
+    KIND,
+    PAUSED_RUN,
+    SUMMARY,
+    Ending,
+    EndingDraft,
+    Summary,
+    Untouched,
+    fields_of,
+    missing,
+    summary_after,
+    summary_without,
+    thread_of,
+    transcript_tail,
+)
+from holdfast.operations.values import HEAD, Tail, codec
 
 Items = list[dict[str, Any]]
 

@@ -11,12 +11,11 @@ from typing import Any, cast
 
 from agents import TResponseInputItem
 
-from holdfast._engine.records import transcript_tail
-from holdfast._engine.records.transcript_tail import Newest, Untouched
 from holdfast.adapters.openai_agents import _changes
 from holdfast.adapters.openai_agents._changes import ConversationKey, Items, checked
 from holdfast.adapters.openai_agents._paused_run import COMPACTION, SessionChange
 from holdfast.adapters.openai_agents._runner import SessionRunner
+from holdfast.operations.transcripts import Newest, Untouched, transcript_tail
 
 
 class CompactionSnapshot:

@@ -8,16 +8,14 @@ from typing import Any
 
 import msgspec
 
-from holdfast._engine.context import Context
-from holdfast._engine.effects import calls, ledger, undo
-from holdfast._engine.effects.calls import JournaledCall
-from holdfast._engine.effects.lines import line_of
-from holdfast._messages.transcript import TranscriptCall
-from holdfast._values.records import ThreadRecord
 from holdfast.adapters.openai_agents._changes import ConversationKey, admit
 from holdfast.adapters.openai_agents._runner import SessionRunner
+from holdfast.backends import ThreadRecord
 from holdfast.effects import UNDECLARED, Compensation, Declaration, Effect
 from holdfast.errors import NotFound
+from holdfast.operations import Context
+from holdfast.operations.effects import JournaledCall, calls, ledger, line_of, undo
+from holdfast.operations.transcripts import TranscriptCall
 
 
 async def _find(context: Context, key: ConversationKey) -> ThreadRecord | None:

@@ -14,9 +14,6 @@ from agents import FunctionTool
 from agents.tool_context import ToolContext
 
 import holdfast
-from holdfast._engine.effects import calls
-from holdfast._engine.effects.calls import JournaledCall
-from holdfast._messages.transcript import TranscriptCall, decoded
 from holdfast.adapters.openai_agents._approvals import consume, grant_of
 from holdfast.adapters.openai_agents._calls import BegunCall, SessionCall, begin
 from holdfast.adapters.openai_agents._changes import ConversationKey
@@ -26,6 +23,8 @@ from holdfast.adapters.openai_agents._transaction import PendingChanges
 from holdfast.adapters.openai_agents._turns import OpenTurns
 from holdfast.effects import Declaration, Key, Policy, declaration_of
 from holdfast.errors import Unstorable
+from holdfast.operations.effects import JournaledCall, calls
+from holdfast.operations.transcripts import TranscriptCall, decoded
 
 Invoke = Callable[[ToolContext[Any], str], Awaitable[Any]]
 # What the SDK's tools call inside the part that turns errors into texts.

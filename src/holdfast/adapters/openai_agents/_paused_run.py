@@ -15,11 +15,17 @@ import msgspec
 from agents import Agent, RunState
 from agents.exceptions import UserError
 
-from holdfast._messages.item_calls import PAUSED_RUN, Summary
-from holdfast._messages.transcript import answers_of, calls_of, fields_of, parts_of
-from holdfast._values.clock import uuid7
-from holdfast._values.records import UNSET, Unset
+from holdfast.backends import UNSET, Unset
 from holdfast.errors import Conflict, FormatMismatch
+from holdfast.operations.transcripts import (
+    PAUSED_RUN,
+    Summary,
+    answers_of,
+    calls_of,
+    fields_of,
+    parts_of,
+)
+from holdfast.operations.values import uuid7
 
 SDK = "openai-agents"
 _CALLS = frozenset({"call_id", "callId"})

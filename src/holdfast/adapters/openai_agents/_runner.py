@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from holdfast._api.runner import Named, Operation
-from holdfast._api.store import AsyncStore, Store
+from holdfast import AsyncStore, Store
+from holdfast.operations import Named, Operation
 
 P = ParamSpec("P")
 T = TypeVar("T")

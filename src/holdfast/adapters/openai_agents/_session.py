@@ -14,21 +14,7 @@ from agents.memory import SessionSettings
 from agents.run_context import RunContextWrapper
 
 import holdfast
-from holdfast._api.options import OpenOptions
-from holdfast._api.runner import Operation
-from holdfast._api.store import AsyncStore, Store
-from holdfast._engine.context import Context
-from holdfast._engine.records.transcript_tail import Untouched
-from holdfast._engine.threads import lineage, moves, removal
-from holdfast._engine.threads.lineage import HistoryQuery, Reference
-from holdfast._values.records import (
-    UNSET,
-    Checkpoint,
-    Page,
-    checked_name,
-    encode_metadata,
-)
-from holdfast._values.reference import HEAD
+from holdfast import AsyncStore, Store
 from holdfast.adapters.openai_agents import _changes, _effects
 from holdfast.adapters.openai_agents._approvals import approved_in, with_unused
 from holdfast.adapters.openai_agents._changes import ConversationKey, Items, checked
@@ -46,9 +32,14 @@ from holdfast.adapters.openai_agents._paused_run import (
 )
 from holdfast.adapters.openai_agents._runner import AnyStore, P, SessionRunner, T
 from holdfast.adapters.openai_agents._transaction import PendingChanges
+from holdfast.backends import UNSET, Checkpoint, Page
 from holdfast.effects import Compensation, Effect, Key, Policy
 from holdfast.effects import checked as checked_policy
 from holdfast.errors import Closed, Conflict
+from holdfast.operations import Context, OpenOptions, Operation
+from holdfast.operations.threads import HistoryQuery, Reference, lineage, moves, removal
+from holdfast.operations.transcripts import Untouched
+from holdfast.operations.values import HEAD, checked_name, encode_metadata
 
 Wrapper = RunContextWrapper[Any]
 

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from holdfast._messages.item_calls import Summary, summary_after, summary_without
-from holdfast._messages.transcript import answers_of, calls_of
-from holdfast._values.clock import uuid7
-from holdfast._values.records import UNSET, Unset
 from holdfast.adapters.openai_agents._changes import Items, StoredItems
 from holdfast.adapters.openai_agents._paused_run import ResumedRun, SessionChange
+from holdfast.backends import UNSET, Unset
+from holdfast.operations.transcripts import (
+    Summary,
+    answers_of,
+    calls_of,
+    summary_after,
+    summary_without,
+)
+from holdfast.operations.values import uuid7
 
 # Reads the last items that are stored, or all.
 Read = Callable[[int | None], Awaitable[Items]]

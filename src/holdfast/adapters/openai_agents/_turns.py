@@ -10,8 +10,8 @@ from __future__ import annotations
 import weakref
 from collections.abc import Sequence
 
-from holdfast._messages.transcript import answers_of, calls_of
-from holdfast._values.clock import uuid7
+from holdfast.operations.transcripts import answers_of, calls_of
+from holdfast.operations.values import uuid7
 
 
 class Turn:

@@ -59,6 +59,15 @@ def taken_segment(thread: str) -> Conflict:
     )
 
 
+def taken_entry(thread: str) -> Conflict:
+    """A key that a write must be the first to record is in use."""
+    return Conflict(
+        f"thread {thread!r}: a key to record is taken; look up what it holds",
+        code="entry_taken",
+        thread=thread,
+    )
+
+
 def stale_plan() -> Conflict:
     """Something that a prune would remove has changed since it was chosen."""
     return Conflict("the store changed while pruning; prune again", code="plan_stale")

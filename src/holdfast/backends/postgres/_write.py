@@ -11,7 +11,7 @@ from psycopg import errors
 
 from holdfast._port import Receipt, Write
 from holdfast._values.records import UNSET, Checkpoint, Entry, Unset
-from holdfast.backends._sql.conflicts import removed, stale_plan
+from holdfast.backends._sql.conflicts import removed, stale_plan, taken_entry
 from holdfast.backends._sql.rows import CheckpointRow, new_thread_row
 from holdfast.backends.postgres import _rows
 from holdfast.backends.postgres._arrays import texts
@@ -30,6 +30,8 @@ Durable = bool | None
 
 def can_stand_alone(write: Write) -> bool:
     """Whether one statement can do a write, in one round trip."""
+    if write.new_entries:
+        return False  # what the statement did is undone if a key is taken
     if write.checkpoint is not None:
         return not write.family_wide
     return is_journaled(write) and not is_logged(write)
@@ -165,6 +167,8 @@ async def _in_force(
         if seq is not None:
             found.append(replace(entry, seq=seq))
             continue
+        if write.new_entries and not entry.checkpoint:
+            raise taken_entry(write.thread)
         place = {"checkpoint": entry.checkpoint, "key": entry.key, "family": family}
         if write.family_wide:
             row = await db.row("entry_in_family", **place)

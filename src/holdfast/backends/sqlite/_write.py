@@ -23,6 +23,7 @@ from holdfast.backends._sql.conflicts import (
     refusal,
     removed,
     stale_plan,
+    taken_entry,
     taken_id,
     taken_segment,
 )
@@ -264,6 +265,8 @@ class SqliteWrite:
         if self.db.changes():
             self.last = seq
             return replace(entry, seq=seq)
+        if self.write.new_entries and not entry.checkpoint:
+            raise taken_entry(self.write.thread)
         found = row(self.cursor, "entry", **values)
         assert found is not None
         return CODEC.entry(found, entry.thread)

@@ -1,0 +1,139 @@
+"""Transactions over several threads, for the sync and the async API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Self, Unpack
+
+from holdfast._api.keywords import StartOptions, start
+from holdfast._api.runner import AsyncRunner, Runner
+from holdfast._engine.threads import save
+from holdfast._engine.threads.amend import amended
+from holdfast._engine.threads.drafts import Draft, ListsDraft, StateDraft
+from holdfast._engine.threads.journal import encoded_entry
+from holdfast._engine.threads.lineage import Reference
+from holdfast._engine.threads.save import SaveOptions
+from holdfast._engine.threads.transaction import (
+    Planned,
+    PlannedRecord,
+    PlannedSave,
+    transaction,
+)
+from holdfast._port import Start
+from holdfast._values.records import UNSET, Checkpoint, Unset, checked_name
+from holdfast.errors import Closed, Unstorable
+
+
+class Changes:
+    """What a transaction will do when its block ends.
+
+    ``saved`` are the checkpoints that it made, by thread; there are none before that.
+    """
+
+    def __init__(self) -> None:
+        self.saved: dict[str, Checkpoint] = {}
+        self._planned: dict[str, Planned] = {}
+        self._is_open = False
+
+    def thread(self, id: str, **options: Unpack[StartOptions]) -> ThreadChange:
+        """A handle to change a thread with, once; the options are those of a thread."""
+        return ThreadChange(self, id, start(options))
+
+    def add(self, planned: Planned) -> None:
+        """Plan a change; `Unstorable` if its thread is changed already."""
+        if not self._is_open:
+            raise Closed("a transaction is used inside of its block; begin another")
+        if planned.thread in self._planned:
+            text = f"thread {planned.thread!r} is changed twice; use one amend()"
+            raise Unstorable("transaction", text)
+        self._planned[planned.thread] = planned
+
+
+class ThreadChange:
+    """Plans one change of a thread; nothing is read or written yet."""
+
+    def __init__(self, changes: Changes, name: str, begun: Start) -> None:
+        self._changes = changes
+        self._start = begun
+        self.id = checked_name(name)
+
+    def save(self, state: object, **options: Unpack[SaveOptions]) -> None:
+        """As `Thread.save`."""
+        self._add(StateDraft(state), options)
+
+    def extend(
+        self, lists: Mapping[str, Sequence[object]], **options: Unpack[SaveOptions]
+    ) -> None:
+        """As `Thread.extend`."""
+        self._add(ListsDraft(lists), options)
+
+    def amend(
+        self,
+        *,
+        lists: Mapping[str, Sequence[object]] | None = None,
+        values: Mapping[str, object] | None = None,
+        remove: Sequence[str] = (),
+        **options: Unpack[SaveOptions],
+    ) -> None:
+        """As `Thread.amend`."""
+        self._add(amended(lists, values, remove), options)
+
+    def record_all(
+        self,
+        values: Mapping[str, object],
+        *,
+        expect: Reference | Unset | None = UNSET,
+    ) -> None:
+        """As `Thread.record_all`, on the thread; ``expect`` is the head it must have.
+
+        A value whose key is taken stays as it is. To fail instead, save with ``once``.
+        """
+        entries = tuple(
+            (checked_name(key, "journal key"), encoded_entry(value, key))
+            for key, value in values.items()
+        )
+        self._changes.add(PlannedRecord(self.id, self._start, expect, entries))
+
+    def check(self, expect: Reference) -> None:
+        """Change nothing; `Conflict` for the transaction unless this is the head."""
+        self._changes.add(PlannedRecord(self.id, None, expect))
+
+    def _add(self, draft: Draft, options: SaveOptions) -> None:
+        how = save.options(start=self._start, **options)
+        self._changes.add(PlannedSave(self.id, draft, how))
+
+
+class Transaction(Changes):
+    """Changes of several threads, all or none; made by `Store.transaction`."""
+
+    def __init__(self, runner: Runner) -> None:
+        super().__init__()
+        self._runner = runner
+
+    def __enter__(self) -> Self:
+        self._is_open = True
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self._is_open = False
+        if kind is None:
+            planned = tuple(self._planned.values())
+            self.saved = self._runner.run(transaction, planned)
+
+
+class AsyncTransaction(Changes):
+    """As `Transaction`, for ``async with``; its methods are not awaited."""
+
+    def __init__(self, runner: AsyncRunner) -> None:
+        super().__init__()
+        self._runner = runner
+
+    async def __aenter__(self) -> Self:
+        self._is_open = True
+        return self
+
+    async def __aexit__(self, kind: object, *_: object) -> None:
+        self._is_open = False
+        if kind is None:
+            planned = tuple(self._planned.values())
+            self.saved = await self._runner.run(transaction, planned)
