@@ -32,8 +32,11 @@ export function setToken(token) {
   sessionStorage.setItem(KEY, token);
 }
 
+// The answers that an exported file holds.
+const answers = embedded();
+
 // Whether this page is an exported file.
-export const exported = embedded() !== null;
+export const exported = answers !== null;
 
 export async function get(path, params = {}, { signal } = {}) {
   const asked = question(path, params);
@@ -122,10 +125,7 @@ function embedded() {
   return element === null ? null : JSON.parse(element.textContent);
 }
 
-let answers = null;
-
 function fromPage(asked) {
-  answers ??= embedded();
   const answer = answers[`GET ${asked}`];
   if (answer !== undefined) return answer;
   throw new ApiError(404, {

@@ -24,8 +24,7 @@ class Signal {
     this.version += 1;
     batch(() => this.tell());
   }
-  // The value, for code that does not want to run again when it changes.
-  peek() {
+  peek() { // the value, for code that must not run again when it changes
     this.refresh();
     return this.current;
   }
@@ -83,12 +82,10 @@ export function effect(fn) {
   const self = new Reader();
   let cleanup = null;
   self.sourceChanged = () => queue.add(self);
-  self.rerun = () => {
-    if (typeof cleanup === "function") cleanup();
-    cleanup = self.run(fn);
-  };
+  const clean = () => typeof cleanup === "function" && cleanup();
+  self.rerun = () => (clean(), (cleanup = self.run(fn)));
   self.rerun();
-  return () => (typeof cleanup === "function" && cleanup(), self.forget(), queue.delete(self));
+  return () => (clean(), self.forget(), queue.delete(self));
 }
 
 export function batch(fn) {
