@@ -1,0 +1,94 @@
+// Draws series on a canvas, in the colours of the page.
+
+const MARGIN = { left: 52, right: 8, top: 8, bottom: 20 };
+const LINES = 4;
+
+// `series`: `[{ values, colour }]`, each colour the name of a CSS variable. `stacked`
+// puts each series on top of the one before it. `label` makes the text of a value.
+export function plot(canvas, { series, stacked = false, label, first, last }) {
+  const pen = prepared(canvas);
+  const room = { width: canvas.clientWidth, height: canvas.clientHeight };
+  const layers = stacked ? piled(series) : series.map((one) => ({ ...one, floor: null }));
+  const top = Math.max(1e-9, ...layers.flatMap(({ values }) => values.map((v) => v ?? 0)));
+  const scale = scaleOf(room, layers[0]?.values.length ?? 0, top);
+  drawGrid(pen, canvas, scale, { top, label, first, last });
+  for (const layer of layers.toReversed()) drawLayer(pen, canvas, scale, layer, stacked);
+  return scale;
+}
+
+function prepared(canvas) {
+  const ratio = window.devicePixelRatio || 1;
+  canvas.width = Math.round(canvas.clientWidth * ratio);
+  canvas.height = Math.round(canvas.clientHeight * ratio);
+  const pen = canvas.getContext("2d");
+  pen.scale(ratio, ratio);
+  return pen;
+}
+
+function piled(series) {
+  let floor = series[0]?.values.map(() => 0) ?? [];
+  return series.map((one) => {
+    const values = one.values.map((value, at) => floor[at] + (value ?? 0));
+    const layer = { ...one, values, floor };
+    floor = values;
+    return layer;
+  });
+}
+
+function scaleOf({ width, height }, length, top) {
+  const inner = { width: width - MARGIN.left - MARGIN.right, height: height - MARGIN.top - MARGIN.bottom };
+  const step = inner.width / Math.max(length - 1, 1);
+  return {
+    width,
+    height,
+    x: (at) => MARGIN.left + at * step,
+    y: (value) => MARGIN.top + inner.height * (1 - value / top),
+    at: (x) => Math.min(length - 1, Math.max(0, Math.round((x - MARGIN.left) / step))),
+  };
+}
+
+export function colour(element, name) {
+  return getComputedStyle(element).getPropertyValue(name).trim() || "gray";
+}
+
+function drawGrid(pen, canvas, scale, { top, label, first, last }) {
+  const style = getComputedStyle(canvas);
+  pen.font = `11px ${style.fontFamily}`;
+  pen.fillStyle = style.color;
+  pen.strokeStyle = colour(canvas, "--line");
+  pen.textAlign = "right";
+  pen.textBaseline = "middle";
+  for (let line = 0; line <= LINES; line += 1) {
+    const value = (top * line) / LINES;
+    const y = Math.round(scale.y(value)) + 0.5;
+    stroke(pen, [[MARGIN.left, y], [scale.width - MARGIN.right, y]]);
+    if (line % 2 === 0) pen.fillText(label(value), MARGIN.left - 6, y);
+  }
+  pen.textBaseline = "bottom";
+  pen.fillText(last, scale.width - MARGIN.right, scale.height - 2);
+  pen.textAlign = "left";
+  pen.fillText(first, MARGIN.left, scale.height - 2);
+}
+
+function drawLayer(pen, canvas, scale, { values, floor, colour: name, dash = [] }, stacked) {
+  const points = values.map((value, at) => [scale.x(at), scale.y(value ?? 0)]);
+  pen.strokeStyle = pen.fillStyle = colour(canvas, name);
+  if (stacked) {
+    const below = floor.map((value, at) => [scale.x(at), scale.y(value)]).toReversed();
+    pen.beginPath();
+    [...points, ...below].forEach(([x, y]) => pen.lineTo(x, y));
+    pen.fill();
+    return;
+  }
+  pen.lineWidth = 1.5;
+  pen.setLineDash(dash);
+  stroke(pen, points.length === 1 ? [points[0], [points[0][0] + 3, points[0][1]]] : points);
+  pen.setLineDash([]);
+  pen.lineWidth = 1;
+}
+
+function stroke(pen, points) {
+  pen.beginPath();
+  points.forEach(([x, y]) => pen.lineTo(x, y));
+  pen.stroke();
+}

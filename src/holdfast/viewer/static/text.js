@@ -1,0 +1,74 @@
+// Stored texts and values: cut by the server, shown whole on request.
+
+import { h } from "./elements.js";
+import { get } from "./api.js";
+import { bytes, count } from "./figures.js";
+
+const FENCE = /^```[^\n]*\n([\s\S]*?)^```\s*$/m;
+
+// What the server sends for a text: the text, or the beginning of a long one.
+export function plainText(value) {
+  if (value === null || value === undefined) return "";
+  if (typeof value === "string") return value;
+  if (isCut(value)) return value.text;
+  return JSON.stringify(value, null, 2);
+}
+
+export function isCut(value) {
+  return value !== null && typeof value === "object" && value.cut === true;
+}
+
+// A text with its code fences set apart. `part` says where the server has the whole.
+export function textBlock(value, part = null) {
+  const block = h("div", { class: "text" }, paragraphs(plainText(value)));
+  if (isCut(value)) block.append(wholeButton(block, value, part));
+  return block;
+}
+
+function wholeButton(block, value, part) {
+  const label = `${count(value.length)} characters`;
+  if (part === null) return h("p", { class: "muted" }, `The first part of ${label}.`);
+  const show = async (event) => {
+    event.target.disabled = true;
+    const found = await get("part", part).catch((error) => error);
+    const failed = found instanceof Error;
+    block.replaceChildren(...paragraphs(failed ? found.message : plainText(found.text)));
+  };
+  return h("button", { type: "button", onclick: show }, `Show all ${label}`);
+}
+
+function paragraphs(text) {
+  const found = FENCE.exec(text);
+  if (!found) return text ? [h("span", {}, text)] : [];
+  const before = text.slice(0, found.index);
+  const after = text.slice(found.index + found[0].length);
+  return [
+    ...(before ? [h("span", {}, before)] : []),
+    h("pre", {}, h("code", {}, found[1])),
+    ...paragraphs(after.replace(/^\n/, "")),
+  ];
+}
+
+// A value on one line, as JSON; a cut text ends with how long it is.
+export function valueText(value) {
+  if (value === undefined) return "";
+  if (isCut(value)) return `${JSON.stringify(value.text)} (${count(value.length)} characters)`;
+  if (isBody(value)) return bodyText(value);
+  return JSON.stringify(value);
+}
+
+// A value in full, with line breaks.
+export function valueBlock(value) {
+  if (isBody(value)) return h("p", {}, bodyText(value));
+  return h("pre", { class: "value" }, h("code", {}, plainText(value)));
+}
+
+// An attachment or a large value of which the server sends only what it is.
+export function isBody(value) {
+  return value !== null && typeof value === "object" && typeof value.bytes === "number"
+    && typeof value.kind === "string";
+}
+
+export function bodyText({ kind, media, bytes: size }) {
+  return [kind, media, bytes(size)].filter(Boolean).join(" ");
+}
