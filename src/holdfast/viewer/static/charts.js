@@ -71,13 +71,19 @@ function stepsOf({ steps }, { series }) {
   return steps ?? series[0].values.map((_, at) => at + 1);
 }
 
-// A new size, and a change of the theme, draw anew.
+// A new size and another theme draw anew, until the canvas has left the page.
 function watch(canvas, draw) {
-  new ResizeObserver(draw).observe(canvas);
-  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const left = new AbortController();
+  const sizes = new ResizeObserver(() => (canvas.isConnected ? draw() : left.abort()));
   const theme = new MutationObserver(draw);
-  theme.observe(document.documentElement, { attributes: true });
-  dark.addEventListener("change", draw);
+  sizes.observe(canvas);
+  theme.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  dark.addEventListener("change", draw, { signal: left.signal });
+  left.signal.addEventListener("abort", () => {
+    sizes.disconnect();
+    theme.disconnect();
+  });
 }
 
 function pointed(canvas, draw, found, tell) {

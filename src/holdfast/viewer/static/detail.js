@@ -12,7 +12,7 @@ import { problem } from "./problem.js";
 import { newestOnly } from "./request.js";
 import { placeIn, restore } from "./scrolling.js";
 import { effect } from "./signals.js";
-import { base, changed, checkpoint, tab, thread } from "./state.js";
+import { base, changed, checkpoint, message, pane, tab, thread } from "./state.js";
 import { stepBar } from "./stepbar.js";
 import { treeTab } from "./tree.js";
 
@@ -35,7 +35,14 @@ export function detailPane() {
     tabIndex: 0,
   });
   keepShowing(panel);
+  effect(() => void (message.value !== null && showFound()));
   return h("section", { class: "detail", "aria-label": "Detail" }, stepBar(), tabList(panel), panel);
+}
+
+// A search found a message.
+function showFound() {
+  tab.value = "chat";
+  pane.value = "detail";
 }
 
 function opened(id) {
@@ -61,6 +68,7 @@ function mark(buttons, panel, id) {
     const isOpen = button.id === `tab-${id}`;
     button.setAttribute("aria-selected", isOpen);
     button.tabIndex = isOpen ? 0 : -1;
+    if (isOpen) button.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
   panel.setAttribute("aria-labelledby", `tab-${id}`);
 }

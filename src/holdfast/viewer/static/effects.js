@@ -86,7 +86,7 @@ function actions(effect, thread) {
     "div",
     { class: "actions" },
     checkpoint
-      ? h("button", { type: "button", onclick: () => select(checkpoint) }, "Go to its checkpoint")
+      ? h("button", { type: "button", onclick: () => select(checkpoint) }, "Show its step")
       : null,
     resolvable
       ? h("button", { type: "button", onclick: () => resolveDialog(effect, thread) }, "Resolve …")

@@ -9,11 +9,17 @@ export function plot(canvas, { series, stacked = false, label, first, last }) {
   const pen = prepared(canvas);
   const room = { width: canvas.clientWidth, height: canvas.clientHeight };
   const layers = stacked ? piled(series) : series.map((one) => ({ ...one, floor: null }));
-  const top = Math.max(1e-9, ...layers.flatMap(({ values }) => values.map((v) => v ?? 0)));
+  const top = roundedUp(Math.max(1e-9, ...layers.flatMap(({ values }) => values.map((v) => v ?? 0))));
   const scale = scaleOf(room, layers[0]?.values.length ?? 0, top);
   drawGrid(pen, canvas, scale, { top, label, first, last });
   for (const layer of layers.toReversed()) drawLayer(pen, canvas, scale, layer, stacked);
   return scale;
+}
+
+// The next number that divides well into the lines of the grid.
+function roundedUp(number) {
+  const unit = 10 ** Math.floor(Math.log10(number));
+  return [1, 2, 4, 6, 8, 10].find((times) => times * unit >= number) * unit;
 }
 
 function prepared(canvas) {
@@ -47,15 +53,18 @@ function scaleOf({ width, height }, length, top) {
   };
 }
 
-export function colour(element, name) {
-  return getComputedStyle(element).getPropertyValue(name).trim() || "gray";
+// A variable of the page as a colour. A property resolves `light-dark()`, reading the
+// variable does not.
+function colour(element, name) {
+  element.style.setProperty("outline-color", `var(${name})`);
+  return getComputedStyle(element).outlineColor;
 }
 
 function drawGrid(pen, canvas, scale, { top, label, first, last }) {
   const style = getComputedStyle(canvas);
   pen.font = `11px ${style.fontFamily}`;
   pen.fillStyle = style.color;
-  pen.strokeStyle = colour(canvas, "--line");
+  pen.strokeStyle = colour(canvas, "--rule");
   pen.textAlign = "right";
   pen.textBaseline = "middle";
   for (let line = 0; line <= LINES; line += 1) {

@@ -18,7 +18,8 @@ export function isCut(value) {
   return value !== null && typeof value === "object" && value.cut === true;
 }
 
-// A text with its code fences set apart. `part` says where the server has the whole.
+// A text with its code fences set apart. `part` says where the server has the whole of
+// one that was cut.
 export function textBlock(value, part = null) {
   const block = h("div", { class: "text" }, paragraphs(plainText(value)));
   if (isCut(value)) block.append(wholeButton(block, value, part));
@@ -69,6 +70,6 @@ export function isBody(value) {
     && typeof value.kind === "string";
 }
 
-export function bodyText({ kind, media, bytes: size }) {
-  return [kind, media, bytes(size)].filter(Boolean).join(" ");
+export function bodyText({ kind, bytes: size }) {
+  return `${kind} ${bytes(size)}`;
 }
