@@ -57,7 +57,13 @@ function transcript(page, checkpoint) {
   const first = firstOf(page);
   const end = first + page.messages.length;
   queueMicrotask(() => reveal(list, checkpoint));
-  return h("div", {}, earlierButton(list, first, checkpoint), list, laterButton(list, end, page.total, checkpoint));
+  return h(
+    "div",
+    {},
+    earlierButton(list, first, checkpoint),
+    list,
+    laterButton(list, end, page.total, checkpoint),
+  );
 }
 
 function messageElements({ messages }, checkpoint) {
@@ -167,7 +173,9 @@ function callBody(call) {
     h("h4", {}, "Arguments"),
     textBlock(pretty(call.arguments)),
     h("h4", {}, "Result"),
-    call.status === "open" ? h("p", { class: "muted" }, "No result is stored.") : textBlock(pretty(call.result)),
+    call.status === "open"
+      ? h("p", { class: "muted" }, "No result is stored.")
+      : textBlock(pretty(call.result)),
     call.id ? h("p", { class: "muted" }, `call ${call.id}`) : null,
   ];
 }
@@ -188,10 +196,20 @@ function pretty(value) {
 function partElement(part, checkpoint) {
   const { kind, path } = part;
   if (kind === "thinking") {
-    return fold(`thinking:${path}`, h("span", { class: "muted" }, "thinking"), () => textBlock(part.text));
+    return fold(`thinking:${path}`, h("span", { class: "muted" }, "thinking"), () =>
+      textBlock(part.text),
+    );
   }
-  if (kind === "other") return fold(`part:${path}`, h("span", { class: "muted" }, "other part"), () => valueBlock(part.value));
-  if (!part.bytes) return h("p", { class: "muted attachment" }, [kind, part.name, part.url].filter(Boolean).join(" "));
+  if (kind === "other")
+    return fold(`part:${path}`, h("span", { class: "muted" }, "other part"), () =>
+      valueBlock(part.value),
+    );
+  if (!part.bytes)
+    return h(
+      "p",
+      { class: "muted attachment" },
+      [kind, part.name, part.url].filter(Boolean).join(" "),
+    );
   return attachment(part, checkpoint);
 }
 
@@ -199,7 +217,9 @@ function attachment(part, checkpoint) {
   const box = h("div", { class: "attachment" });
   const show = async (event) => {
     event.target.disabled = true;
-    const found = await get("part", { checkpoint, path: part.path }).catch((error) => error);
+    const found = await get("part", { checkpoint, path: part.path }).catch(
+      (error) => error,
+    );
     fill(box, found instanceof Error ? found.message : bodyElement(found, part));
   };
   const label = [part.name, `${bodyText(part)} — show`].filter(Boolean).join(" ");
@@ -210,7 +230,10 @@ function attachment(part, checkpoint) {
 function bodyElement({ base64, text }, part) {
   const { media } = part;
   if (base64 && PICTURES.test(media ?? "")) {
-    return h("img", { src: `data:${media};base64,${base64}`, alt: `${part.name ?? ""} ${bodyText(part)}` });
+    return h("img", {
+      src: `data:${media};base64,${base64}`,
+      alt: `${part.name ?? ""} ${bodyText(part)}`,
+    });
   }
   return h("pre", {}, h("code", {}, text ?? base64 ?? ""));
 }

@@ -48,9 +48,13 @@ export function commandLine(text) {
   );
 }
 
-// An argument as a POSIX shell reads it back.
-export function quoted(argument) {
-  const text = String(argument);
+// A command line of Holdfast, as a POSIX shell reads it back.
+export function shellLine(...words) {
+  return ["holdfast", ...words.map(quoted)].join(" ");
+}
+
+function quoted(word) {
+  const text = String(word);
   if (/^[\w@%+=:,./-]+$/.test(text)) return text;
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

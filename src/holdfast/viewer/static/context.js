@@ -14,8 +14,19 @@ export const contextTab = {
   title: "Context",
   load: ({ checkpoint }, signal) => get("context", { checkpoint }, { signal }),
   show: (found, { checkpoint }) => {
-    if (!found.items.length) return h("p", { class: "empty" }, "No messages: the model saw nothing of this state.");
-    return h("div", {}, bar(found), legend(found), found.items.map((one, at) => item(one, at, checkpoint)));
+    if (!found.items.length)
+      return h(
+        "p",
+        { class: "empty" },
+        "No messages: the model saw nothing of this state.",
+      );
+    return h(
+      "div",
+      {},
+      bar(found),
+      legend(found),
+      found.items.map((one, at) => item(one, at, checkpoint)),
+    );
   },
 };
 
@@ -49,7 +60,12 @@ function legend({ items, tokens }) {
     "ul",
     { class: "legend" },
     byRole(items).map(([role, sum]) =>
-      h("li", { class: `role-${role}` }, `${role} ${count(sum)} `, h("span", { class: "muted" }, share(sum))),
+      h(
+        "li",
+        { class: `role-${role}` },
+        `${role} ${count(sum)} `,
+        h("span", { class: "muted" }, share(sum)),
+      ),
     ),
   );
 }

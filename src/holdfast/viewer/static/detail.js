@@ -36,7 +36,13 @@ export function detailPane() {
   });
   keepShowing(panel);
   effect(() => void (message.value !== null && showFound()));
-  return h("section", { class: "detail", "aria-label": "Detail" }, stepBar(), tabList(panel), panel);
+  return h(
+    "section",
+    { class: "detail", "aria-label": "Detail" },
+    stepBar(),
+    tabList(panel),
+    panel,
+  );
 }
 
 // A search found a message.
@@ -55,12 +61,27 @@ function tabList(panel) {
   const buttons = TABS.map(({ id, title }) =>
     h(
       "button",
-      { type: "button", role: "tab", id: `tab-${id}`, "aria-controls": panel.id, onclick: () => (tab.value = id) },
+      {
+        type: "button",
+        role: "tab",
+        id: `tab-${id}`,
+        "aria-controls": panel.id,
+        onclick: () => (tab.value = id),
+      },
       title,
     ),
   );
   effect(() => mark(buttons, panel, opened(tab.value).id));
-  return h("div", { class: "tabs", role: "tablist", "aria-label": "Views of the checkpoint", onkeydown: (event) => move(event, buttons) }, buttons);
+  return h(
+    "div",
+    {
+      class: "tabs",
+      role: "tablist",
+      "aria-label": "Views of the checkpoint",
+      onkeydown: (event) => move(event, buttons),
+    },
+    buttons,
+  );
 }
 
 function mark(buttons, panel, id) {
@@ -94,19 +115,29 @@ function keepShowing(panel) {
   const replace = (now, ...content) => {
     if (shown) places.set(shown.id, placeIn(panel));
     fill(panel, content);
-    restore(panel, places.get(now.id) ?? { scrollTop: 0, atEnd: now.toEnd ?? false, anchor: null });
+    restore(
+      panel,
+      places.get(now.id) ?? { scrollTop: 0, atEnd: now.toEnd ?? false, anchor: null },
+    );
     shown = now;
   };
   const show = async () => {
     const now = opened(tab.value);
-    const wanted = { thread: thread.value, checkpoint: checkpoint.value, base: base.value };
+    const wanted = {
+      thread: thread.value,
+      checkpoint: checkpoint.value,
+      base: base.value,
+    };
     if (now.isLive) changed.value; // read, so that a change of the thread loads again
     panel.setAttribute("aria-busy", "true");
     try {
       const content = await latest((signal) => loaded(now, wanted, signal));
       if (content !== undefined) replace(now, content);
     } catch (error) {
-      replace(now, problem(error, () => show()));
+      replace(
+        now,
+        problem(error, () => show()),
+      );
     }
     panel.removeAttribute("aria-busy");
   };

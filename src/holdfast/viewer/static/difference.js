@@ -30,8 +30,19 @@ export const differenceTab = {
 // --- what is compared -----------------------------------------------------------------
 
 function heading({ about, other, first, same }, base) {
-  if (first) return h("p", { class: "empty" }, "The first checkpoint has nothing before it. Set a base ◆ on another checkpoint to compare.");
-  if (same) return h("p", { class: "empty" }, "This checkpoint is the base ◆. Select another one.", parentButton());
+  if (first)
+    return h(
+      "p",
+      { class: "empty" },
+      "The first checkpoint has nothing before it. Set a base ◆ on another checkpoint to compare.",
+    );
+  if (same)
+    return h(
+      "p",
+      { class: "empty" },
+      "This checkpoint is the base ◆. Select another one.",
+      parentButton(),
+    );
   return h(
     "div",
     { class: "toolbar" },
@@ -58,11 +69,19 @@ function swapButton(about, other) {
     setBase(about.id);
     select(other.id);
   };
-  return h("button", { type: "button", onclick: swap, title: "Compare in the other direction" }, "⇄ Swap");
+  return h(
+    "button",
+    { type: "button", onclick: swap, title: "Compare in the other direction" },
+    "⇄ Swap",
+  );
 }
 
 function parentButton() {
-  return h("button", { type: "button", onclick: () => setBase(null) }, "Compare with parent");
+  return h(
+    "button",
+    { type: "button", onclick: () => setBase(null) },
+    "Compare with parent",
+  );
 }
 
 // --- what changed ---------------------------------------------------------------------
@@ -99,7 +118,16 @@ function messageSection(messages) {
   return h(
     "section",
     { class: "changes" },
-    h("h3", {}, "messages ", h("span", { class: "muted" }, `${plural(shared, "message")} shared, −${removed.length}, +${added.length}`)),
+    h(
+      "h3",
+      {},
+      "messages ",
+      h(
+        "span",
+        { class: "muted" },
+        `${plural(shared, "message")} shared, −${removed.length}, +${added.length}`,
+      ),
+    ),
     pairs(removed, added).map(([old, now]) => messageChange(old, now)),
   );
 }
@@ -120,7 +148,13 @@ function messageChange(old, now) {
   const op = old && now ? "changed" : old ? "removed" : "added";
   const one = now ?? old;
   const name = `[${one.position}] ${one.role ?? ""}`;
-  return changeRow(op, name, old && plainText(old.text), now && plainText(now.text), null);
+  return changeRow(
+    op,
+    name,
+    old && plainText(old.text),
+    now && plainText(now.text),
+    null,
+  );
 }
 
 function valueSections(changes) {
@@ -136,8 +170,15 @@ function valueSections(changes) {
 
 function valueChange({ op, path, old, new: now }) {
   const text = pathText(path);
-  const shown = (value) => (typeof value === "string" || isCut(value) ? plainText(value) : valueText(value));
-  return changeRow(op, text, op === "added" ? null : shown(old), op === "removed" ? null : shown(now), text);
+  const shown = (value) =>
+    typeof value === "string" || isCut(value) ? plainText(value) : valueText(value);
+  return changeRow(
+    op,
+    text,
+    op === "added" ? null : shown(old),
+    op === "removed" ? null : shown(now),
+    text,
+  );
 }
 
 function changeRow(op, name, old, now, path) {

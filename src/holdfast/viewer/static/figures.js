@@ -5,7 +5,10 @@ const brief = new Intl.NumberFormat("en", {
   notation: "compact",
   maximumFractionDigits: 1,
 });
-const day = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
+const day = new Intl.DateTimeFormat("en-GB", {
+  dateStyle: "medium",
+  timeStyle: "medium",
+});
 const UNITS = ["B", "kB", "MB", "GB", "TB"];
 
 export function count(number) {

@@ -46,7 +46,8 @@ function facts(about) {
 }
 
 function fact([name, value]) {
-  const isNothing = value === null || value === undefined || value === "" || value.length === 0;
+  const isNothing =
+    value === null || value === undefined || value === "" || value.length === 0;
   return isNothing ? null : h("div", {}, h("dt", {}, name), h("dd", {}, value));
 }
 
@@ -55,7 +56,11 @@ function copied(text, what) {
 }
 
 function jump(id) {
-  return h("div", {}, link(id, () => select(id)));
+  return h(
+    "div",
+    {},
+    link(id, () => select(id)),
+  );
 }
 
 // The threads that build on this checkpoint, and where each was forked off.
@@ -65,7 +70,12 @@ function lineage(found) {
       "div",
       {},
       link(thread, () => openThread(thread, head)),
-      origin ? [" forked from ", link(origin.thread, () => openThread(origin.thread, origin.checkpoint))] : null,
+      origin
+        ? [
+            " forked from ",
+            link(origin.thread, () => openThread(origin.thread, origin.checkpoint)),
+          ]
+        : null,
     ),
   );
 }

@@ -8,11 +8,16 @@ const LINES = 4;
 export function plot(canvas, { series, stacked = false, label, first, last }) {
   const pen = prepared(canvas);
   const room = { width: canvas.clientWidth, height: canvas.clientHeight };
-  const layers = stacked ? piled(series) : series.map((one) => ({ ...one, floor: null }));
-  const top = roundedUp(Math.max(1e-9, ...layers.flatMap(({ values }) => values.map((v) => v ?? 0))));
+  const layers = stacked
+    ? piled(series)
+    : series.map((one) => ({ ...one, floor: null }));
+  const top = roundedUp(
+    Math.max(1e-9, ...layers.flatMap(({ values }) => values.map((v) => v ?? 0))),
+  );
   const scale = scaleOf(room, layers[0]?.values.length ?? 0, top);
   drawGrid(pen, canvas, scale, { top, label, first, last });
-  for (const layer of layers.toReversed()) drawLayer(pen, canvas, scale, layer, stacked);
+  for (const layer of layers.toReversed())
+    drawLayer(pen, canvas, scale, layer, stacked);
   return scale;
 }
 
@@ -42,7 +47,10 @@ function piled(series) {
 }
 
 function scaleOf({ width, height }, length, top) {
-  const inner = { width: width - MARGIN.left - MARGIN.right, height: height - MARGIN.top - MARGIN.bottom };
+  const inner = {
+    width: width - MARGIN.left - MARGIN.right,
+    height: height - MARGIN.top - MARGIN.bottom,
+  };
   const step = inner.width / Math.max(length - 1, 1);
   return {
     width,
@@ -70,7 +78,10 @@ function drawGrid(pen, canvas, scale, { top, label, first, last }) {
   for (let line = 0; line <= LINES; line += 1) {
     const value = (top * line) / LINES;
     const y = Math.round(scale.y(value)) + 0.5;
-    stroke(pen, [[MARGIN.left, y], [scale.width - MARGIN.right, y]]);
+    stroke(pen, [
+      [MARGIN.left, y],
+      [scale.width - MARGIN.right, y],
+    ]);
     if (line % 2 === 0) pen.fillText(label(value), MARGIN.left - 6, y);
   }
   pen.textBaseline = "bottom";
@@ -79,7 +90,13 @@ function drawGrid(pen, canvas, scale, { top, label, first, last }) {
   pen.fillText(first, MARGIN.left, scale.height - 2);
 }
 
-function drawLayer(pen, canvas, scale, { values, floor, colour: name, dash = [] }, stacked) {
+function drawLayer(
+  pen,
+  canvas,
+  scale,
+  { values, floor, colour: name, dash = [] },
+  stacked,
+) {
   const points = values.map((value, at) => [scale.x(at), scale.y(value ?? 0)]);
   pen.strokeStyle = pen.fillStyle = colour(canvas, name);
   if (stacked) {
@@ -91,7 +108,10 @@ function drawLayer(pen, canvas, scale, { values, floor, colour: name, dash = [] 
   }
   pen.lineWidth = 1.5;
   pen.setLineDash(dash);
-  stroke(pen, points.length === 1 ? [points[0], [points[0][0] + 3, points[0][1]]] : points);
+  stroke(
+    pen,
+    points.length === 1 ? [points[0], [points[0][0] + 3, points[0][1]]] : points,
+  );
   pen.setLineDash([]);
   pen.lineWidth = 1;
 }

@@ -33,7 +33,9 @@ function wholeButton(block, value, part) {
     event.target.disabled = true;
     const found = await get("part", part).catch((error) => error);
     const failed = found instanceof Error;
-    block.replaceChildren(...paragraphs(failed ? found.message : plainText(found.text)));
+    block.replaceChildren(
+      ...paragraphs(failed ? found.message : plainText(found.text)),
+    );
   };
   return h("button", { type: "button", onclick: show }, `Show all ${label}`);
 }
@@ -53,7 +55,8 @@ function paragraphs(text) {
 // A value on one line, as JSON; a cut text ends with how long it is.
 export function valueText(value) {
   if (value === undefined) return "";
-  if (isCut(value)) return `${JSON.stringify(value.text)} (${count(value.length)} characters)`;
+  if (isCut(value))
+    return `${JSON.stringify(value.text)} (${count(value.length)} characters)`;
   if (isBody(value)) return bodyText(value);
   return JSON.stringify(value);
 }
@@ -66,8 +69,12 @@ export function valueBlock(value) {
 
 // An attachment or a large value of which the server sends only what it is.
 export function isBody(value) {
-  return value !== null && typeof value === "object" && typeof value.bytes === "number"
-    && typeof value.kind === "string";
+  return (
+    value !== null &&
+    typeof value === "object" &&
+    typeof value.bytes === "number" &&
+    typeof value.kind === "string"
+  );
 }
 
 export function bodyText({ kind, bytes: size }) {

@@ -1,11 +1,17 @@
 // The state as a tree that is loaded as it is opened, and who set each value.
 
-import { get } from "./api.js";
+import { exported, get } from "./api.js";
 import { copyButton } from "./command.js";
 import { fill, h } from "./elements.js";
 import { bytes, count, moment, plural } from "./figures.js";
+import { forkDialog } from "./fork.js";
 import { isCut, textBlock } from "./text.js";
-import { open as openThread, select, thread as openedThread } from "./state.js";
+import {
+  open as openThread,
+  select,
+  settings,
+  thread as openedThread,
+} from "./state.js";
 
 const PAGE = 100;
 const OPEN_LEVELS = 2;
@@ -23,7 +29,9 @@ export const treeTab = {
   title: "State",
   load: async ({ checkpoint }, signal) => {
     const root = await get("state", { checkpoint }, { signal });
-    await Promise.all(reopened(root.value).map((node) => grow(node, checkpoint, signal)));
+    await Promise.all(
+      reopened(root.value).map((node) => grow(node, checkpoint, signal)),
+    );
     return root.value;
   },
   show: (root, { checkpoint }) => tree(root, checkpoint),
@@ -83,12 +91,15 @@ function childItems(node, checkpoint, level) {
 function item(node, checkpoint, level) {
   const name = h("span", { class: "key" }, String(node.key));
   const row = [name, value(node, checkpoint), tools(node)];
-  const content = isBranch(node) ? branch(node, row, checkpoint, level) : h("div", { class: "leaf" }, row);
+  const content = isBranch(node)
+    ? branch(node, row, checkpoint, level)
+    : h("div", { class: "leaf" }, row);
   return h("li", { "data-anchor": node.path, "data-text": textOf(node) }, content);
 }
 
 function branch(node, row, checkpoint, level) {
-  const isOpen = opened.get(node.path) ?? (level < OPEN_LEVELS && Boolean(node.children));
+  const isOpen =
+    opened.get(node.path) ?? (level < OPEN_LEVELS && Boolean(node.children));
   const list = h("ul", { class: "tree" });
   const details = h("details", { open: isOpen }, h("summary", {}, row), list);
   const show = async () => {
@@ -126,7 +137,11 @@ function textOf(node) {
 function value(node, checkpoint) {
   const button = h(
     "button",
-    { type: "button", class: `value type-${kindOf(node)}`, title: "Which checkpoint set this?" },
+    {
+      type: "button",
+      class: `value type-${kindOf(node)}`,
+      title: "Which checkpoint set this?",
+    },
     previewOf(node),
   );
   button.addEventListener("click", (event) => {
@@ -153,7 +168,12 @@ function sizeOf(node) {
 
 function tools(node) {
   const size = sizeOf(node);
-  return h("span", { class: "end" }, h("span", { class: "muted" }, size), copyButton(node.path, "path"));
+  return h(
+    "span",
+    { class: "end" },
+    h("span", { class: "muted" }, size),
+    copyButton(node.path, "path"),
+  );
 }
 
 // --- who set it -----------------------------------------------------------------------
@@ -161,19 +181,45 @@ function tools(node) {
 async function toggleBlame(line, path, checkpoint) {
   const shown = line.querySelector(":scope > .blame");
   if (shown) return shown.remove();
-  const box = h("p", { class: "blame", role: "status" }, "Looking for the checkpoint …");
+  const box = h(
+    "p",
+    { class: "blame", role: "status" },
+    "Looking for the checkpoint …",
+  );
   line.append(box);
   const found = await get("blame", { checkpoint, path }).catch((error) => error);
-  return fill(box, found instanceof Error ? found.message : blameText(found));
+  return fill(
+    box,
+    found instanceof Error
+      ? found.message
+      : blameText(found, editButton(path, checkpoint)),
+  );
 }
 
-function blameText({ checkpoint, step, at, thread, kind }) {
-  const go = () => (thread === openedThread.value ? select(checkpoint) : openThread(thread, checkpoint));
+function blameText({ checkpoint, step, at, thread, kind }, editing) {
+  const go = () =>
+    thread === openedThread.value ? select(checkpoint) : openThread(thread, checkpoint);
   return [
     "Set by ",
-    h("button", { type: "button", class: "link", onclick: go }, `step ${step} of ${thread}`),
+    h(
+      "button",
+      { type: "button", class: "link", onclick: go },
+      `step ${step} of ${thread}`,
+    ),
     ` (${kind}), ${moment(at)}.`,
+    editing,
   ];
+}
+
+function editButton(path, id) {
+  if (!settings.write || exported) return null;
+  const edit = async () =>
+    forkDialog(await get("checkpoint", { id }), { edit: true, path });
+  return h(
+    "button",
+    { type: "button", class: "quiet", onclick: edit },
+    "Edit and fork",
+  );
 }
 
 // --- the filter -----------------------------------------------------------------------
