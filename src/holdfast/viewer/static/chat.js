@@ -5,7 +5,7 @@ import { fill, h } from "./elements.js";
 import { count, moment, plural } from "./figures.js";
 import { fold } from "./folds.js";
 import { message } from "./state.js";
-import { bodyText, textBlock, valueBlock, valueText } from "./text.js";
+import { bodyText, textBlock, valueText } from "./text.js";
 
 const PAGE = 100;
 const PICTURES = /^image\/(png|jpeg|gif|webp)$/;
@@ -123,9 +123,9 @@ function messageElement(said, checkpoint) {
       name ? h("span", { class: "muted" }, name) : null,
       h("span", { class: "muted end" }, facts(said)),
     ),
-    textBlock(said.text, { checkpoint, path: said.path }),
-    said.parts.map((part) => partElement(part, checkpoint)),
-    said.calls.map((call) => callCard(call, said)),
+    textBlock(said.text, { checkpoint, position }),
+    said.parts.map((part, at) => partElement(part, { checkpoint, position, part: at })),
+    said.calls.map((call) => callCard(call, position, checkpoint)),
   );
 }
 
@@ -142,7 +142,7 @@ function facts({ position, tokens, at }) {
 
 // --- tool calls -----------------------------------------------------------------------
 
-function callCard(call, said) {
+function callCard(call, asked, checkpoint) {
   const state = STATES[call.status] ? call.status : "open";
   const title = [
     h("span", { class: "glyph", "aria-hidden": "true" }, STATES[state]),
@@ -150,8 +150,9 @@ function callCard(call, said) {
     h("span", { class: "once" }, brief(call.arguments)),
     h("span", { class: "once muted" }, outcome(call, state)),
   ];
-  const key = `call:${said.position}:${call.id ?? call.name}`;
-  const card = fold(key, title, () => callBody(call), { kind: `call is-${state}` });
+  const key = `call:${asked}:${call.id ?? call.name}`;
+  const kind = `call is-${state}`;
+  const card = fold(key, title, () => callBody(call, asked, checkpoint), { kind });
   card.dataset.result = call.position ?? "";
   return card;
 }
@@ -168,14 +169,17 @@ function brief(value) {
   return `${line.slice(0, LONGEST_SUMMARY)} …`;
 }
 
-function callBody(call) {
+function callBody(call, asked, checkpoint) {
+  const given = { checkpoint, position: asked, call: call.id };
+  const result =
+    call.position === null ? null : { checkpoint, position: call.position };
   return [
     h("h4", {}, "Arguments"),
-    textBlock(pretty(call.arguments)),
+    textBlock(pretty(call.arguments), given),
     h("h4", {}, "Result"),
     call.status === "open"
       ? h("p", { class: "muted" }, "No result is stored.")
-      : textBlock(pretty(call.result)),
+      : textBlock(pretty(call.result), result),
     call.id ? h("p", { class: "muted" }, `call ${call.id}`) : null,
   ];
 }
@@ -193,33 +197,23 @@ function pretty(value) {
 
 // --- attachments ----------------------------------------------------------------------
 
-function partElement(part, checkpoint) {
-  const { kind, path } = part;
-  if (kind === "thinking") {
-    return fold(`thinking:${path}`, h("span", { class: "muted" }, "thinking"), () =>
-      textBlock(part.text),
-    );
+function partElement(part, where) {
+  if (part.kind === "thinking") {
+    const title = h("span", { class: "muted" }, "thinking");
+    return fold(`thinking:${part.path}`, title, () => textBlock(part.text, where));
   }
-  if (kind === "other")
-    return fold(`part:${path}`, h("span", { class: "muted" }, "other part"), () =>
-      valueBlock(part.value),
-    );
-  if (!part.bytes)
-    return h(
-      "p",
-      { class: "muted attachment" },
-      [kind, part.name, part.url].filter(Boolean).join(" "),
-    );
-  return attachment(part, checkpoint);
+  if (!part.bytes) {
+    const about = [part.kind, part.name, part.url].filter(Boolean).join(" ");
+    return h("p", { class: "muted" }, about);
+  }
+  return attachment(part, where);
 }
 
-function attachment(part, checkpoint) {
+function attachment(part, where) {
   const box = h("div", { class: "attachment" });
   const show = async (event) => {
     event.target.disabled = true;
-    const found = await get("part", { checkpoint, path: part.path }).catch(
-      (error) => error,
-    );
+    const found = await get("part", where).catch((error) => error);
     fill(box, found instanceof Error ? found.message : bodyElement(found, part));
   };
   const label = [part.name, `${bodyText(part)} — show`].filter(Boolean).join(" ");
