@@ -20,7 +20,7 @@ SECTIONS = {
         "stats", "verify", "salvage", "seal", "key", "prune", "compact", "backup",
         "export", "import", "doctor", "selftest", "bench",
     ),
-    "Connect": ("mcp", "completion"),
+    "Connect": ("serve", "mcp", "completion"),
 }  # fmt: skip
 NAMES = tuple(name for names in SECTIONS.values() for name in names)
 

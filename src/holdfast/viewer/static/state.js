@@ -20,6 +20,7 @@ export const tab = signal("chat"); // the open tab of the detail pane
 export const place = signal(null); // the row of the selected checkpoint in the log
 export const follow = signal(false); // whether the newest checkpoint is selected as it comes
 export const changed = signal(0); // counts the changes of the open thread
+export const message = signal(null); // the position of the message that a search found
 export const pane = signal("threads"); // the pane that a narrow window shows
 export const status = signal(null); // the last notice: { text, at }
 
@@ -27,12 +28,13 @@ export const status = signal(null); // the last notice: { text, at }
 export function select(id, row = null) {
   batch(() => {
     checkpoint.value = id;
+    message.value = null;
     if (row !== null || place.peek()?.id !== id) place.value = row;
   });
 }
 
-// Opens a thread, at a checkpoint or at its head.
-export function open(id, at = null) {
+// Opens a thread, at a checkpoint or at its head; `position` is that of a message in it.
+export function open(id, at = null, position = null) {
   batch(() => {
     if (thread.peek() !== id) {
       base.value = null;
@@ -41,6 +43,7 @@ export function open(id, at = null) {
     }
     thread.value = id;
     select(at);
+    message.value = position;
     if (pane.peek() === "threads") pane.value = "graph";
   });
 }

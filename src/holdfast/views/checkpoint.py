@@ -1,0 +1,80 @@
+"""Everything about one checkpoint but its state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from holdfast._engine.context import Context
+from holdfast._engine.threads import family
+from holdfast._engine.threads.lineage import is_ancestor
+from holdfast._engine.threads.listing import get
+from holdfast._port import Saves
+from holdfast._values.records import Checkpoint, ThreadRecord
+from holdfast.views.commands import checkpoint_commands
+from holdfast.views.growth import growth_of, value_sizes
+from holdfast.views.rows import heads_of, row_maker
+from holdfast.views.showing import Showing
+
+# Of a checkpoint that many forks begin at, so many of the newer ones are looked at.
+MOST_NEWER = 1_000
+MOST_MEMBERS = 100
+
+
+class CheckpointQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which checkpoint, by its id or a unique beginning of it."""
+
+    id: str
+
+
+async def checkpoint_document(
+    context: Context, query: CheckpointQuery, showing: Showing
+) -> dict[str, Any]:
+    """A checkpoint with its lineage, its sizes and the commands that use it."""
+    checkpoint = await get(context, query.id)
+    record = await context.find_thread(checkpoint.thread)
+    members = list(await family.family(context, record.id)) if record else []
+    maker = await row_maker(context, [checkpoint], heads_of(members), showing)
+    parent = maker.parents.get(checkpoint.parent or "")
+    growth = growth_of(checkpoint, parent)
+    return {
+        **maker.row(checkpoint),
+        "digest": checkpoint.digest,
+        "children": await _children(context, checkpoint),
+        "metadata": showing.value(checkpoint.metadata),
+        "usage": showing.value(checkpoint.metadata.get("usage")),
+        "traceparent": checkpoint.traceparent,
+        "lineage": await _lineage(context, checkpoint, members),
+        "changed": showing.line(", ".join(growth.changed)),
+        "values": {
+            showing.line(n): size for n, size in value_sizes(checkpoint).items()
+        },
+        "commands": checkpoint_commands(checkpoint),
+    }
+
+
+async def _children(context: Context, checkpoint: Checkpoint) -> list[str]:
+    """The checkpoints that were saved right after it, oldest first."""
+    newer = Saves(
+        family=checkpoint.family,
+        after=checkpoint.seq,
+        oldest_first=True,
+        limit=MOST_NEWER,
+    )
+    found = await context.backend.scan(newer)
+    return [other.id for other in found if other.parent == checkpoint.id]
+
+
+async def _lineage(
+    context: Context, checkpoint: Checkpoint, members: list[ThreadRecord]
+) -> list[dict[str, Any]]:
+    """The threads whose heads build on the checkpoint, and where each was forked."""
+    found: list[dict[str, Any]] = []
+    for thread in members[:MOST_MEMBERS]:
+        head, origin = thread.head, thread.forked_from
+        if head is None or not await is_ancestor(context, checkpoint, of=head):
+            continue
+        about = origin._asdict() if origin else None
+        found.append({"thread": thread.id, "head": head.id, "forked_from": about})
+    return found
