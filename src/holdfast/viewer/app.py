@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Collection, Mapping
+from typing import Any
 
 import msgspec
 import orjson
@@ -16,16 +16,14 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from holdfast._api.store import AsyncStore
-from holdfast.errors import HoldfastError, Unstorable
+from holdfast.errors import Unstorable
 from holdfast.http.check import RequestCheck
-from holdfast.viewer.failures import failed, unknown
+from holdfast.viewer.failures import Endpoint, told, unknown
 from holdfast.viewer.headers import API, AllowedRequests, WithHeaders, refuse
 from holdfast.viewer.page import PageFiles
 from holdfast.viewer.prefix import UnderPrefix, as_base
 from holdfast.viewer.reading import READINGS, Reading, answer, query_of
 from holdfast.views.showing import Redact, Showing
-
-Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 LEAST_TOKEN = 16
 PATH = API + "1/"
@@ -95,16 +93,12 @@ class Viewer:
             Route("/favicon.ico", files.icon),
             *self._readings(),
         ]
-        problems: Mapping[Any, Any] = {
-            HTTPException: unknown,
-            HoldfastError: failed,
-            Exception: failed,
-        }
+        problems: Mapping[Any, Any] = {HTTPException: unknown}
         return Starlette(routes=routes, exception_handlers=problems)
 
     def _readings(self) -> list[Route]:
         return [
-            Route(PATH + name, self._endpoint(name, reading), methods=["GET"])
+            Route(PATH + name, told(self._endpoint(name, reading)), methods=["GET"])
             for name, reading in READINGS.items()
         ]
 

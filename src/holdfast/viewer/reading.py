@@ -10,10 +10,18 @@ import msgspec
 from holdfast._engine.context import Context
 from holdfast.views import (
     cards,
+    charts,
     chat,
     checkpoint,
+    comparison,
+    effect_list,
+    finding,
     line,
     log,
+    minimap,
+    model_context,
+    parts,
+    rewind,
     state_tree,
     store,
 )
@@ -41,12 +49,25 @@ READINGS: Mapping[str, Reading] = {
     "checkpoint": Reading(checkpoint.CheckpointQuery, checkpoint.checkpoint_document),
     "messages": Reading(chat.ChatQuery, chat.messages_document),
     "state": Reading(state_tree.TreeQuery, state_tree.state_document),
+    "part": Reading(parts.PartQuery, parts.part_document),
+    "minimap": Reading(minimap.MinimapQuery, minimap.minimap_document),
+    "diff": Reading(comparison.DiffQuery, comparison.diff_document),
+    "compare": Reading(comparison.CompareQuery, comparison.compare_document),
+    "context": Reading(model_context.ContextQuery, model_context.context_document),
+    "effects": Reading(effect_list.EffectsQuery, effect_list.effects_document),
+    "blame": Reading(finding.BlameQuery, finding.blame_document),
+    "search": Reading(finding.FindQuery, finding.search_document),
+    "charts": Reading(charts.ChartsQuery, charts.charts_document),
+    "rewind": Reading(rewind.RewindQuery, rewind.rewind_document),
+    "files": Reading(parts.FilesQuery, parts.files_document),
 }
 
 
 def query_of(reading: Reading, given: Mapping[str, list[str]]) -> msgspec.Struct:
     """The query that the parameters of an address mean; `ValidationError` if none."""
-    fields = {field.name: field for field in msgspec.structs.fields(reading.query)}
+    fields = {
+        field.encode_name: field for field in msgspec.structs.fields(reading.query)
+    }
     unknown = given.keys() - fields.keys()
     if unknown:
         known = ", ".join(fields) or "none"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -20,6 +20,7 @@ from holdfast._messages.parts import (
 from holdfast._messages.transcript import (
     TranscriptCall,
     answers_of,
+    as_text,
     calls_of,
     fields_of,
     kind_of,
@@ -33,6 +34,8 @@ from holdfast.views.showing import PageSize, Position, Showing
 from holdfast.views.state_tree import pointer
 from holdfast.views.state_values import Transcript, reader_of
 
+# How many messages after a page are looked at for the results of its calls.
+LOOK_AHEAD = 50
 _CALL_BLOCKS = frozenset({"tool_use", "tool_result"})
 
 
@@ -49,7 +52,7 @@ class ChatQuery(msgspec.Struct, frozen=True, kw_only=True):
 
     checkpoint: str
     first: Position | None = None
-    limit: PageSize = 50
+    limit: PageSize = 100
 
 
 async def messages_document(
@@ -57,14 +60,15 @@ async def messages_document(
 ) -> dict[str, Any]:
     """The messages of a checkpoint, from ``first`` on."""
     reader = await reader_of(context, query.checkpoint)
-    chat = Chat(await reader.transcript(), showing)
-    total = len(chat.transcript.messages)
+    transcript = await reader.transcript()
+    total = len(transcript.messages)
     last = max(total - query.limit, 0)
-    first = last if query.first is None else min(max(query.first, 0), total)
+    first = last if query.first is None else min(query.first, total)
     end = min(first + query.limit, total)
+    chat = Chat(transcript, showing, range(first, end))
     return {
         "checkpoint": reader.checkpoint.id,
-        "path": chat.transcript.path,
+        "path": transcript.path,
         "total": total,
         "first": first,
         "messages": [chat.message(position) for position in range(first, end)],
@@ -73,15 +77,18 @@ async def messages_document(
 
 
 class Chat:
-    """The messages of one checkpoint, with the answers to all calls."""
+    """Some messages of one checkpoint, with the answers to their calls."""
 
-    def __init__(self, transcript: Transcript, showing: Showing) -> None:
+    def __init__(self, transcript: Transcript, showing: Showing, where: range) -> None:
         self.transcript, self.showing = transcript, showing
-        self._answers = _all_answers(transcript.messages)
+        # Results stand soon after their calls.
+        end = min(where.stop + LOOK_AHEAD, len(transcript.messages))
+        self._messages = {n: transcript.messages[n] for n in range(where.start, end)}
+        self._answers = _all_answers(self._messages)
 
     def message(self, position: int) -> dict[str, Any]:
         """One message."""
-        message = self.transcript.messages[position]
+        message = self._messages[position]
         fields = fields_of(message)
         name, at = fields.get("name"), fields.get("timestamp", fields.get("at"))
         calls = calls_of(message, position)
@@ -120,19 +127,19 @@ class Chat:
 
     def _parts(self, message: object, position: int) -> Iterable[dict[str, Any]]:
         here = f"{self.transcript.path}/{position}"
-        for path, part in parts_in(message):
-            shown = self._part(part)
-            if shown is not None:
-                yield {**shown, "path": here + path}
+        for path, part in shown_parts(parts_in(message)):
+            yield {**self._part(part), "path": here + path}
 
-    def _part(self, part: Part) -> dict[str, Any] | None:
+    def _part(self, part: Part) -> dict[str, Any]:
         if isinstance(part, Media):
             return media_document(part, self.showing)
         if isinstance(part, Thought):
-            return {"kind": "thinking", "text": self.showing.text(part.text)}
-        if isinstance(part, Other) and kind_of(fields_of(part.source)):
-            return {"kind": "other", "value": self.showing.value(part.source)}
-        return None
+            shown = self.showing.text(part.text)
+            size = len(part.text.encode(errors="replace"))
+            return {"kind": "thinking", "media": "", "bytes": size, "text": shown}
+        source = part.source
+        size = len(as_text(source))
+        return {"kind": kind_of(fields_of(source)), "media": "", "bytes": size}
 
 
 def media_document(part: Media, showing: Showing) -> dict[str, Any]:
@@ -140,7 +147,7 @@ def media_document(part: Media, showing: Showing) -> dict[str, Any]:
     return {
         "kind": part.kind,
         "media": part.mime_type,
-        "bytes": len(part.base64.rstrip("=")) * 3 // 4 if part.base64 else None,
+        "bytes": len(part.base64.rstrip("=")) * 3 // 4,
         "name": showing.line(part.name),
         "url": showing.line(part.url, 2_000) if part.url else None,
     }
@@ -159,16 +166,24 @@ def parts_in(message: object) -> Iterable[tuple[str, Part]]:
         yield from (("", part) for part in contents_of(message))
 
 
+def shown_parts(parts: Iterable[tuple[str, Part]]) -> Iterable[tuple[str, Part]]:
+    """Those that are shown beside the text of a message."""
+    for path, part in parts:
+        is_other = isinstance(part, Other) and kind_of(fields_of(part.source))
+        if isinstance(part, Media | Thought) or is_other:
+            yield path, part
+
+
 def _own_result(message: object, id_: str) -> dict[str, object]:
     calls = map(fields_of, parts_of(fields_of(message).get("tool_calls")))
     return next((dict(call) for call in calls if call.get("id") == id_), {})
 
 
-def _all_answers(messages: Sequence[object]) -> dict[tuple[str, int], Answer]:
+def _all_answers(messages: Mapping[int, object]) -> dict[tuple[str, int], Answer]:
     """By the id of a call and the position of its message; ids may be used again."""
     found: dict[tuple[str, int], Answer] = {}
     waiting: dict[str, int] = {}
-    for position, message in enumerate(messages):
+    for position, message in messages.items():
         for id_ in answers_of(message):
             asked = waiting.pop(id_, None)
             if asked is not None:

@@ -8,10 +8,9 @@ import msgspec
 
 from holdfast._engine.context import Context
 from holdfast._engine.threads import family
-from holdfast._engine.threads.lineage import is_ancestor
 from holdfast._engine.threads.listing import get
-from holdfast._port import Saves
-from holdfast._values.records import Checkpoint, ThreadRecord
+from holdfast._port import CheckpointKey, Saves
+from holdfast._values.records import Checkpoint
 from holdfast.views.commands import checkpoint_commands
 from holdfast.views.growth import growth_of, value_sizes
 from holdfast.views.rows import heads_of, row_maker
@@ -19,7 +18,7 @@ from holdfast.views.showing import Showing
 
 # Of a checkpoint that many forks begin at, so many of the newer ones are looked at.
 MOST_NEWER = 1_000
-MOST_MEMBERS = 100
+MOST_FORKS = 20
 
 
 class CheckpointQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,7 +44,7 @@ async def checkpoint_document(
         "metadata": showing.value(checkpoint.metadata),
         "usage": showing.value(checkpoint.metadata.get("usage")),
         "traceparent": checkpoint.traceparent,
-        "lineage": await _lineage(context, checkpoint, members),
+        "lineage": await _lineage(context, checkpoint),
         "changed": showing.line(", ".join(growth.changed)),
         "values": {
             showing.line(n): size for n, size in value_sizes(checkpoint).items()
@@ -54,7 +53,7 @@ async def checkpoint_document(
     }
 
 
-async def _children(context: Context, checkpoint: Checkpoint) -> list[str]:
+async def _children(context: Context, checkpoint: Checkpoint) -> list[dict[str, Any]]:
     """The checkpoints that were saved right after it, oldest first."""
     newer = Saves(
         family=checkpoint.family,
@@ -63,18 +62,23 @@ async def _children(context: Context, checkpoint: Checkpoint) -> list[str]:
         limit=MOST_NEWER,
     )
     found = await context.backend.scan(newer)
-    return [other.id for other in found if other.parent == checkpoint.id]
+    return [
+        {"id": other.id, "step": other.step, "thread": other.thread}
+        for other in found
+        if other.parent == checkpoint.id
+    ]
 
 
-async def _lineage(
-    context: Context, checkpoint: Checkpoint, members: list[ThreadRecord]
-) -> list[dict[str, Any]]:
-    """The threads whose heads build on the checkpoint, and where each was forked."""
+async def _lineage(context: Context, checkpoint: Checkpoint) -> list[dict[str, Any]]:
+    """Where its thread was forked off, from the nearest fork to the first."""
     found: list[dict[str, Any]] = []
-    for thread in members[:MOST_MEMBERS]:
-        head, origin = thread.head, thread.forked_from
-        if head is None or not await is_ancestor(context, checkpoint, of=head):
-            continue
-        about = origin._asdict() if origin else None
-        found.append({"thread": thread.id, "head": head.id, "forked_from": about})
+    name = checkpoint.thread
+    while len(found) < MOST_FORKS:
+        record = await context.find_thread(name)
+        if record is None or record.forked_from is None:
+            break
+        name, id_ = record.forked_from
+        [origin] = await context.backend.read([CheckpointKey(record.family, id_)])
+        step = origin.step if origin else None
+        found.append({"thread": name, "checkpoint": id_, "step": step})
     return found

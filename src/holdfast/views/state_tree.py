@@ -11,18 +11,27 @@ import msgspec
 
 from holdfast._engine.context import Context
 from holdfast._values.paths import parse_path
-from holdfast._values.rope import Rope
 from holdfast.diff import excerpt
 from holdfast.views.growth import size_of
 from holdfast.views.showing import PageSize, Position, Showing
-from holdfast.views.state_values import StateReader, reader_of
+from holdfast.views.state_values import LazyList, StateReader, decoded, reader_of
 
-# What a listing of all values reads at most; of larger values it only has the size.
+# What a listing of all values opens at most; larger values stay closed.
 LARGEST_READ = 256 << 10
 MOST_READ = 2 << 20
 # A list or mapping that is opened with its parent shows no more than these.
 MOST_INNER = 20
-_NAMES = {dict: "object", str: "text", bool: "boolean", type(None): "null"}
+_NAMES = {
+    dict: "object",
+    list: "array",
+    LazyList: "array",
+    str: "text",
+    bool: "boolean",
+    type(None): "null",
+}
+
+
+_CONTAINERS = (dict, list, tuple, set, frozenset, LazyList)
 
 
 class TreeQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,12 +87,14 @@ async def _root(
 
 
 async def _closed(reader: StateReader, name: str) -> dict[str, Any]:
-    """A value that is too large to be read for a listing."""
-    value = reader.stored[name]
-    assert isinstance(value, Rope)
-    start = b"[" if value.is_list else (await reader.beginning(value))[:1]
-    kind = {b"[": "list", b"{": "object", b'"': "text"}.get(start, "value")
-    return {"type": kind, "size": None, "preview": "", "closed": True}
+    """A value that is too large to be opened with its parent."""
+    text = await reader.text(name)
+    if text[:1] == b"[":
+        return {"type": "array", "size": len(LazyList(text)), "preview": ""}
+    if text[:1] == b"{":
+        found = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+        return {"type": "object", "size": len(found), "preview": ""}
+    return {"type": "text", "size": len(text), "preview": ""}
 
 
 def inner(query: TreeQuery) -> TreeQuery:
@@ -125,13 +136,14 @@ class TreeNodes(msgspec.Struct, frozen=True):
         if isinstance(value, str):
             return self.showing.line(value)
         if self.showing.redact is None or not is_container(value):
+            value = decoded(value)
             return self.showing.line(excerpt(value))
         return ""  # the texts in it would have to be redacted one by one
 
 
 def is_container(value: object) -> bool:
     """Whether a value has children."""
-    return isinstance(value, Mapping | list | tuple | set | frozenset)
+    return isinstance(value, _CONTAINERS)
 
 
 def pointer(parts: Sequence[object]) -> str:
@@ -158,7 +170,7 @@ def _children(value: object, query: TreeQuery) -> Iterator[tuple[object, object]
 
 
 def _size(value: object) -> int | None:
-    sized = isinstance(value, Mapping | list | tuple | set | frozenset | str | bytes)
+    sized = isinstance(value, (*_CONTAINERS, str, bytes))
     return len(cast("Sequence[object]", value)) if sized else None
 
 
