@@ -34,10 +34,16 @@ export const chartsTab = {
 
 function charts(found) {
   return [
-    { title: "Tokens", label: compact, series: [line("tokens", found.tokens, 0)] },
-    { title: "Cost", label: cost, series: [line("cost", found.cost, 0)] },
+    {
+      title: "Tokens",
+      bars: true,
+      label: compact,
+      series: [line("tokens", found.tokens, 0)],
+    },
+    { title: "Cost", bars: true, label: cost, series: [line("cost", found.cost, 0)] },
     {
       title: "Duration of steps",
+      bars: true,
       label: duration,
       series: [line("duration", found.took_ms, 0)],
     },

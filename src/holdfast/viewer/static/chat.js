@@ -5,7 +5,7 @@ import { fill, h } from "./elements.js";
 import { count, moment, plural } from "./figures.js";
 import { fold } from "./folds.js";
 import { message } from "./state.js";
-import { bodyText, textBlock, valueText } from "./text.js";
+import { bodyText, roleClass, textBlock, valueText } from "./text.js";
 
 const PAGE = 100;
 const PICTURES = /^image\/(png|jpeg|gif|webp)$/;
@@ -114,7 +114,7 @@ function messageElement(said, checkpoint) {
   const { position, role, name } = said;
   return h(
     "article",
-    { class: `message role-${safe(role)}`, "data-anchor": position },
+    { class: `message role-${roleClass(role)}`, "data-anchor": position },
     h(
       "header",
       {},
@@ -127,11 +127,6 @@ function messageElement(said, checkpoint) {
     said.parts.map((part, at) => partElement(part, { checkpoint, position, part: at })),
     said.calls.map((call) => callCard(call, position, checkpoint)),
   );
-}
-
-// A role is stored text: only letters of it become part of a class.
-function safe(role) {
-  return String(role ?? "").replace(/[^a-z]/g, "");
 }
 
 // What stands beside the role.

@@ -6,7 +6,7 @@ import { plural } from "./figures.js";
 import { fold } from "./folds.js";
 import { signal } from "./signals.js";
 import { base as baseSignal, open as openThread } from "./state.js";
-import { plainText, textBlock } from "./text.js";
+import { roleClass, saidText, textBlock } from "./text.js";
 
 const MOST = 8;
 const FIRST = 4; // how many branches are compared before the reader chooses
@@ -167,23 +167,16 @@ function row({ cells }) {
   );
 }
 
-function message({ position, role, text, calls = [] }) {
+function message(said) {
   return h(
     "div",
-    { class: "message" },
+    { class: `message role-${roleClass(said.role)}` },
     h(
       "header",
       {},
-      h("strong", {}, role),
-      h("span", { class: "muted end" }, `[${position}]`),
+      h("strong", {}, said.role),
+      h("span", { class: "muted end" }, `[${said.position}]`),
     ),
-    textBlock(text),
-    calls.map((call) =>
-      h(
-        "p",
-        { class: "muted" },
-        `⚙ ${call.name ?? call} ${call.arguments === undefined ? "" : plainText(call.arguments)}`,
-      ),
-    ),
+    textBlock(saidText(said)),
   );
 }

@@ -74,7 +74,7 @@ function item({ role, text, tokens, position }, at, checkpoint) {
   const line = plainText(text).replace(/\s+/g, " ").slice(0, LONGEST_SUMMARY);
   const title = [
     h("strong", {}, role),
-    h("span", { class: "once" }, line),
+    h("span", { class: "once" }, line || "no text"),
     h("span", { class: "muted end" }, `${count(tokens ?? 0)} tok`),
   ];
   const part = { checkpoint, position: position ?? at };

@@ -8,6 +8,7 @@ import { differenceTab } from "./difference.js";
 import { effectsTab } from "./effects.js";
 import { fill, h } from "./elements.js";
 import { metaTab } from "./meta.js";
+import { card, failure } from "./opened.js";
 import { problem } from "./problem.js";
 import { newestOnly } from "./request.js";
 import { placeIn, restore } from "./scrolling.js";
@@ -150,9 +151,17 @@ function keepShowing(panel) {
 }
 
 async function loaded(now, wanted, signal) {
-  if (wanted.checkpoint === null) {
-    return h("p", { class: "empty" }, "Select a checkpoint to see it here.");
-  }
+  if (wanted.checkpoint === null) return nothing();
   const found = await now.load(wanted, signal);
   return signal.aborted ? undefined : now.show(found, wanted);
+}
+
+// A thread that was just opened gets its head selected soon; until then the old stays.
+function nothing() {
+  const isEmpty = card.value !== null && card.value.head === null;
+  if (thread.value !== null && !isEmpty && failure.value === null) return undefined;
+  const text = isEmpty
+    ? "This thread has no checkpoint yet."
+    : "Select a checkpoint to see it here.";
+  return h("p", { class: "empty" }, text);
 }

@@ -65,7 +65,9 @@ function titleOf(about) {
     about.label ? h("span", { class: "chip label" }, about.label) : null,
     (about.tags ?? []).map((name) => h("span", { class: "chip" }, `#${name}`)),
     h("span", { class: "muted end" }, facts.filter(Boolean).join(" · ")),
-    about.changed ? h("p", { class: "muted changed" }, about.changed) : null,
+    about.changed
+      ? h("p", { class: "muted changed" }, `changed: ${about.changed}`)
+      : null,
   ];
 }
 

@@ -52,6 +52,19 @@ function paragraphs(text) {
   ];
 }
 
+// A role is stored text: only letters of it become part of the name of a class.
+export function roleClass(role) {
+  return String(role ?? "").replace(/[^a-z]/g, "") || "other";
+}
+
+// What a message says, with the calls it makes.
+export function saidText({ text, calls = [] }) {
+  const made = calls.map(
+    ({ name, arguments: given }) => `⚙ ${name} ${valueText(given)}`,
+  );
+  return [plainText(text), ...made].filter(Boolean).join("\n");
+}
+
 // A value on one line, as JSON; a cut text ends with how long it is.
 export function valueText(value) {
   if (value === undefined) return "";
