@@ -15,7 +15,9 @@ SECTIONS = {
         "log", "show", "diff", "threads", "effects", "journal", "reflog", "search",
         "blame", "bisect",
     ),
-    "Change": ("fork", "rewind", "restore", "undo", "redo", "tag", "label"),
+    "Change": (
+        "fork", "rewind", "restore", "undo", "redo", "tag", "label", "resolve",
+    ),
     "Keep": (
         "stats", "verify", "salvage", "seal", "key", "prune", "compact", "backup",
         "export", "import", "doctor", "selftest", "bench",

@@ -20,9 +20,11 @@ from holdfast.errors import Unstorable
 from holdfast.http.check import RequestCheck
 from holdfast.viewer.failures import Endpoint, told, unknown
 from holdfast.viewer.headers import API, AllowedRequests, WithHeaders, refuse
+from holdfast.viewer.live import LiveFeed
 from holdfast.viewer.page import PageFiles
 from holdfast.viewer.prefix import UnderPrefix, as_base
 from holdfast.viewer.reading import READINGS, Reading, answer, query_of
+from holdfast.viewer.steering import STEERINGS, Steering
 from holdfast.views.showing import Redact, Showing
 
 LEAST_TOKEN = 16
@@ -91,7 +93,9 @@ class Viewer:
             Route("/app.css", files.joined),
             Route("/static/{name}", files.single),
             Route("/favicon.ico", files.icon),
+            Route(PATH + "live", told(LiveFeed(self.store).endpoint)),
             *self._readings(),
+            *(self._steerings() if self.options.write else ()),
         ]
         problems: Mapping[Any, Any] = {HTTPException: unknown}
         return Starlette(routes=routes, exception_handlers=problems)
@@ -112,6 +116,20 @@ class Viewer:
             return JSON(answer(name, {**document, **more}))
 
         return read
+
+    def _steerings(self) -> list[Route]:
+        return [
+            Route(PATH + name, told(self._change(name, steering)), methods=["POST"])
+            for name, steering in STEERINGS.items()
+        ]
+
+    def _change(self, name: str, steering: Steering) -> Endpoint:
+        async def change(request: Request) -> Response:
+            body = msgspec.json.decode(await request.body(), type=steering.body)
+            document = await steering.change(self.store, body, self.showing)
+            return JSON(answer(name, document))
+
+        return change
 
     def _about(self) -> dict[str, Any]:
         """What only the server knows about the store."""
