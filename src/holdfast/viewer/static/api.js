@@ -1,8 +1,8 @@
 // Asks the server. In an exported file there is no server: the answers stand in the page.
 
 import { settings } from "./state.js";
+import { token } from "./tokens.js";
 
-const KEY = "holdfast-token";
 const TIMEOUT_MS = 60_000;
 
 // What these routes answer about a checkpoint never changes.
@@ -18,18 +18,6 @@ export class ApiError extends Error {
     this.code = code ?? "unknown";
     this.hint = hint ?? "";
   }
-}
-
-// Moves the token out of the address, so that it is in no history and no copied link.
-export function takeToken() {
-  const found = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (found === null) return;
-  setToken(found);
-  history.replaceState(history.state, "", location.pathname + location.search);
-}
-
-export function setToken(token) {
-  sessionStorage.setItem(KEY, token);
 }
 
 // The answers that an exported file holds.
@@ -85,8 +73,7 @@ async function request(asked, options) {
 }
 
 async function send(asked, options) {
-  const token = sessionStorage.getItem(KEY) ?? "";
-  const headers = { ...options.headers, Authorization: `Bearer ${token}` };
+  const headers = { ...options.headers, Authorization: `Bearer ${token()}` };
   const response = await reach(settings.base + "api/1/" + asked, { ...options, headers });
   if (response.ok) return response;
   const told = await response.json().catch(() => ({}));

@@ -1,7 +1,7 @@
 // Puts the page together.
 
 import { readAddress, watchAddress } from "./address.js";
-import { exported, get, takeToken } from "./api.js";
+import { exported, get } from "./api.js";
 import { detailPane } from "./detail.js";
 import { fill, h } from "./elements.js";
 import { bytes, plural } from "./figures.js";
@@ -15,6 +15,7 @@ import { effect } from "./signals.js";
 import { pane, settings, status, thread } from "./state.js";
 import { readTheme, theme, turnTheme } from "./themes.js";
 import { threadsPane } from "./threads.js";
+import { takeToken } from "./tokens.js";
 
 const PANES = { threads: "Threads", graph: "History", detail: "Detail" };
 const CONNECTIONS = {
@@ -25,8 +26,8 @@ const CONNECTIONS = {
 };
 const NOTICE_MS = 8000;
 
-function start() {
-  if (!exported) takeToken();
+async function start() {
+  if (!exported) await takeToken();
   readTheme();
   readAddress();
   const app = document.getElementById("app");

@@ -12,26 +12,29 @@ export function threadCard(card, isOpen) {
   return h(
     "div",
     { class: "card", "aria-selected": String(isOpen), title: card.id },
-    h(
-      "span",
-      { class: `card-state ${card.state}` },
-      h("span", { class: "glyph", "aria-hidden": "true" }, GLYPHS[card.state] ?? "·"),
-      h("span", { class: "card-word" }, card.state),
-    ),
-    h(
-      "span",
-      { class: "card-title" },
-      card.title || card.id,
-      card.forked_from ? h("span", { class: "muted", title: origin(card) }, " ⑂") : null,
-    ),
-    h("span", { class: "card-text muted" }, lastText(card)),
-    h("span", { class: "card-people muted" }, people(card)),
-    figure("steps", count(card.steps), card.steps === 1 ? "step" : "steps"),
-    figure("tokens", card.tokens ? compact(card.tokens) : "", "tok"),
-    figure("cost", card.cost ? cost(card.cost) : "", ""),
-    figure("size", bytes(card.size ?? 0), ""),
-    figure("forks", card.forks ? count(card.forks) : "", card.forks === 1 ? "fork" : "forks"),
+    h("span", { class: "card-title" }, h("span", {}, card.title || card.id), name(card)),
     h("span", { class: "card-age muted", title: String(card.updated_at) }, age(card.updated_at)),
+    h("span", { class: "card-text muted" }, lastText(card)),
+    h(
+      "span",
+      { class: "card-figures" },
+      stateMark(card.state),
+      figure("steps", count(card.steps), card.steps === 1 ? "step" : "steps"),
+      figure("tokens", card.tokens ? compact(card.tokens) : "", "tok"),
+      figure("cost", card.cost ? cost(card.cost) : "", ""),
+      figure("size", bytes(card.size ?? 0), ""),
+      figure("forks", card.forks ? count(card.forks) : "", card.forks === 1 ? "fork" : "forks"),
+    ),
+    h("span", { class: "card-people muted" }, people(card)),
+  );
+}
+
+function stateMark(state) {
+  return h(
+    "span",
+    { class: `card-state ${state}` },
+    h("span", { class: "glyph", "aria-hidden": "true" }, GLYPHS[state] ?? "·"),
+    state,
   );
 }
 
@@ -54,8 +57,15 @@ function figure(name, text, unit) {
   );
 }
 
+// Forks have the title of what they are forked from.
+function name(card) {
+  const mark = card.forked_from ? "↳ " : "";
+  if (!mark && (!card.title || card.title === card.id)) return null;
+  return h("span", { class: "card-id muted", title: origin(card) }, mark + card.id);
+}
+
 function origin({ forked_from: from }) {
-  return `forked from ${from.thread ?? from}`;
+  return from ? `forked from ${from.thread}` : "";
 }
 
 function people(card) {

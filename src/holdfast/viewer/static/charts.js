@@ -9,7 +9,14 @@ import { plot } from "./plot.js";
 import { select } from "./state.js";
 
 const BUCKETS = 200;
-const COLOURS = ["--chart-1", "--chart-2", "--chart-3", "--chart-4", "--chart-5", "--chart-6"];
+const COLOURS = [
+  "--chart-1",
+  "--chart-2",
+  "--chart-3",
+  "--chart-4",
+  "--chart-5",
+  "--chart-6",
+];
 const MOST_VALUES = COLOURS.length;
 
 export const chartsTab = {
@@ -17,20 +24,43 @@ export const chartsTab = {
   title: "Charts",
   load: ({ thread, checkpoint }, signal) =>
     get("charts", { thread, tip: checkpoint, buckets: BUCKETS }, { signal }),
-  show: (found) => h("div", { class: "charts" }, charts(found).map((one) => chart(one, found))),
+  show: (found) =>
+    h(
+      "div",
+      { class: "charts" },
+      charts(found).map((one) => chart(one, found)),
+    ),
 };
 
 function charts(found) {
   return [
-    { title: "Tokens", label: compact, series: [line("tokens", found.tokens, 0)] },
-    { title: "Cost", label: cost, series: [line("cost", found.cost, 0)] },
-    { title: "Duration of steps", label: duration, series: [line("duration", found.took_ms, 0)] },
+    {
+      title: "Tokens",
+      bars: true,
+      label: compact,
+      series: [line("tokens", found.tokens, 0)],
+    },
+    { title: "Cost", bars: true, label: cost, series: [line("cost", found.cost, 0)] },
+    {
+      title: "Duration of steps",
+      bars: true,
+      label: duration,
+      series: [line("duration", found.took_ms, 0)],
+    },
     {
       title: "Size of the state and what each step stored",
       label: bytes,
-      series: [line("logical", found.logical, 0), { ...line("stored", found.stored, 1), dash: [4, 3] }],
+      series: [
+        line("logical", found.logical, 0),
+        { ...line("stored", found.stored, 1), dash: [4, 3] },
+      ],
     },
-    { title: "Which values grow", label: bytes, stacked: true, series: grown(found.values ?? {}) },
+    {
+      title: "Which values grow",
+      label: bytes,
+      stacked: true,
+      series: grown(found.values ?? {}),
+    },
   ].filter(({ series }) => series.some(({ values }) => values.some((value) => value)));
 }
 
@@ -42,25 +72,41 @@ function line(name, values, at) {
 function grown(values) {
   const size = ([, sizes]) => sizes.at(-1) ?? 0;
   const sorted = Object.entries(values).sort((a, b) => size(b) - size(a));
-  const shown = sorted.slice(0, sorted.length > MOST_VALUES ? MOST_VALUES - 1 : MOST_VALUES);
+  const shown = sorted.slice(
+    0,
+    sorted.length > MOST_VALUES ? MOST_VALUES - 1 : MOST_VALUES,
+  );
   const rest = sorted.slice(shown.length).map(([, sizes]) => sizes);
   const named = shown.map(([name, sizes], at) => line(name, sizes, at));
   if (!rest.length) return named;
-  const sum = rest[0].map((_, at) => rest.reduce((all, sizes) => all + (sizes[at] ?? 0), 0));
+  const sum = rest[0].map((_, at) =>
+    rest.reduce((all, sizes) => all + (sizes[at] ?? 0), 0),
+  );
   return [...named, line("others", sum, MOST_VALUES - 1)];
 }
 
 function chart(about, found) {
   const steps = stepsOf(found, about);
   const canvas = h("canvas", { role: "img", "aria-label": summary(about, steps) });
-  const told = h("p", { class: "muted reading" }, reading(about, steps, steps.length - 1));
-  const draw = () => canvas.clientWidth && plot(canvas, { ...about, first: `step ${steps[0]}`, last: `step ${steps.at(-1)}` });
+  const told = h(
+    "p",
+    { class: "muted reading" },
+    reading(about, steps, steps.length - 1),
+  );
+  const draw = () =>
+    canvas.clientWidth &&
+    plot(canvas, { ...about, first: `step ${steps[0]}`, last: `step ${steps.at(-1)}` });
   watch(canvas, draw);
   pointed(canvas, draw, found, (at) => (told.textContent = reading(about, steps, at)));
   return h(
     "figure",
     { "data-anchor": about.title },
-    h("figcaption", {}, about.title, about.series.length > 1 ? legend(about.series) : null),
+    h(
+      "figcaption",
+      {},
+      about.title,
+      about.series.length > 1 ? legend(about.series) : null,
+    ),
     canvas,
     told,
     fold(`table:${about.title}`, "Table", () => table(about, steps)),
@@ -71,13 +117,19 @@ function stepsOf({ steps }, { series }) {
   return steps ?? series[0].values.map((_, at) => at + 1);
 }
 
-// A new size, and a change of the theme, draw anew.
+// A new size and another theme draw anew, until the canvas has left the page.
 function watch(canvas, draw) {
-  new ResizeObserver(draw).observe(canvas);
-  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const left = new AbortController();
+  const sizes = new ResizeObserver(() => (canvas.isConnected ? draw() : left.abort()));
   const theme = new MutationObserver(draw);
-  theme.observe(document.documentElement, { attributes: true });
-  dark.addEventListener("change", draw);
+  sizes.observe(canvas);
+  theme.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  dark.addEventListener("change", draw, { signal: left.signal });
+  left.signal.addEventListener("abort", () => {
+    sizes.disconnect();
+    theme.disconnect();
+  });
 }
 
 function pointed(canvas, draw, found, tell) {
@@ -96,7 +148,9 @@ function legend(series) {
   return h(
     "ul",
     { class: "legend" },
-    series.map(({ name, colour }) => h("li", { style: { "--swatch": `var(${colour})` } }, name)),
+    series.map(({ name, colour }) =>
+      h("li", { style: { "--swatch": `var(${colour})` } }, name),
+    ),
   );
 }
 
@@ -114,9 +168,23 @@ function summary({ title, series, label }, steps) {
 }
 
 function table({ series, label }, steps) {
-  const head = h("tr", {}, h("th", { scope: "col" }, "Step"), series.map(({ name }) => h("th", { scope: "col" }, name)));
-  const rows = steps.map((step, at) =>
-    h("tr", {}, h("th", { scope: "row" }, step), series.map(({ values }) => h("td", {}, label(values[at] ?? 0)))),
+  const head = h(
+    "tr",
+    {},
+    h("th", { scope: "col" }, "Step"),
+    series.map(({ name }) => h("th", { scope: "col" }, name)),
   );
-  return h("div", { class: "scroll", tabIndex: 0 }, h("table", {}, h("thead", {}, head), h("tbody", {}, rows)));
+  const rows = steps.map((step, at) =>
+    h(
+      "tr",
+      {},
+      h("th", { scope: "row" }, step),
+      series.map(({ values }) => h("td", {}, label(values[at] ?? 0))),
+    ),
+  );
+  return h(
+    "div",
+    { class: "scroll", tabIndex: 0 },
+    h("table", {}, h("thead", {}, head), h("tbody", {}, rows)),
+  );
 }

@@ -1,22 +1,20 @@
 // The transcript of a checkpoint, with each tool call and its result on one card.
 
 import { get } from "./api.js";
-import { h } from "./elements.js";
-import { bytes, count, moment, plural } from "./figures.js";
+import { fill, h } from "./elements.js";
+import { count, moment, plural } from "./figures.js";
 import { fold } from "./folds.js";
-import { signal } from "./signals.js";
-import { bodyText, plainText, textBlock, valueText } from "./text.js";
+import { message } from "./state.js";
+import { bodyText, roleClass, textBlock, valueText } from "./text.js";
 
 const PAGE = 100;
+const PICTURES = /^image\/(png|jpeg|gif|webp)$/;
 const LONGEST_SUMMARY = 120;
 const ROLES = { user: "◆", assistant: "●", tool: "⚙", system: "§", developer: "§" };
 const STATES = { done: "✓", failed: "✖", open: "?" };
 
-// The message that was asked for, `{ position }`: the chat scrolls there once.
-export const wanted = signal(null);
-
-let revealed = null; // the last one that it scrolled to
 let reach = { thread: null, first: Infinity }; // how far back the reader went
+let revealed = null; // the message that a search found and that was scrolled to
 
 // Without numbers the server gives the last page, which an exported file has, too.
 export const chatTab = {
@@ -24,7 +22,7 @@ export const chatTab = {
   title: "Chat",
   toEnd: true,
   load: async ({ thread, checkpoint }, signal) => {
-    const first = firstWanted(thread, wanted.value);
+    const first = firstWanted(thread, message.value);
     const page = await get("messages", { checkpoint }, { signal });
     if (first >= firstOf(page)) return page;
     return withEarlier(checkpoint, page, first, signal);
@@ -32,9 +30,9 @@ export const chatTab = {
   show: (page, { checkpoint }) => transcript(page, checkpoint),
 };
 
-function firstWanted(thread, target) {
+function firstWanted(thread, position) {
   if (reach.thread !== thread) reach = { thread, first: Infinity };
-  if (target !== revealed) reach.first = Math.min(reach.first, target.position);
+  if (position !== null) reach.first = Math.min(reach.first, position);
   return reach.first;
 }
 
@@ -42,11 +40,12 @@ function firstOf({ messages, total }) {
   return messages.length > 0 ? messages[0].position : total;
 }
 
+// All messages from the wanted one on; if those are many, a page that begins there.
 async function withEarlier(checkpoint, page, first, signal) {
-  const limit = Math.min(firstOf(page) - first, PAGE * 10);
+  const missing = firstOf(page) - first;
+  const limit = Math.min(missing, PAGE);
   const earlier = await get("messages", { checkpoint, first, limit }, { signal });
-  const reaches = firstOf(page) - first === earlier.messages.length;
-  if (!reaches) return earlier;
+  if (missing > PAGE) return earlier;
   return { ...page, messages: [...earlier.messages, ...page.messages] };
 }
 
@@ -55,10 +54,16 @@ function transcript(page, checkpoint) {
     return h("p", { class: "empty" }, "The state of this checkpoint has no messages.");
   }
   const list = h("div", { class: "transcript" }, messageElements(page, checkpoint));
-  const earlier = earlierButton(list, page, checkpoint);
-  const pane = h("div", {}, earlier, list);
-  queueMicrotask(() => reveal(list));
-  return pane;
+  const first = firstOf(page);
+  const end = first + page.messages.length;
+  queueMicrotask(() => reveal(list, checkpoint));
+  return h(
+    "div",
+    {},
+    earlierButton(list, first, checkpoint),
+    list,
+    laterButton(list, end, page.total, checkpoint),
+  );
 }
 
 function messageElements({ messages }, checkpoint) {
@@ -68,49 +73,63 @@ function messageElements({ messages }, checkpoint) {
     .map((one) => messageElement(one, checkpoint));
 }
 
-function earlierButton(list, page, checkpoint) {
-  let first = firstOf(page);
-  if (first === 0) return null;
-  const label = () => `${plural(first, "earlier message")} — show ${Math.min(first, PAGE)}`;
-  const button = h("button", { type: "button", class: "earlier" }, label());
+function earlierButton(list, begin, checkpoint) {
+  let first = begin;
+  return pageButton(list, checkpoint, {
+    left: () => first,
+    word: "earlier message",
+    next: (limit) => (reach.first = first -= limit),
+    add: (elements) => list.prepend(...elements),
+  });
+}
+
+function laterButton(list, end, total, checkpoint) {
+  let following = end;
+  return pageButton(list, checkpoint, {
+    left: () => total - following,
+    word: "later message",
+    next: (limit) => (following += limit) - limit,
+    add: (elements) => list.append(...elements),
+  });
+}
+
+// `left()` messages are not shown; `next(limit)` is the first of those that come now.
+function pageButton(list, checkpoint, { left, word, next, add }) {
+  if (left() === 0) return null;
+  const label = () => `${plural(left(), word)} — show ${Math.min(left(), PAGE)}`;
+  const button = h("button", { type: "button", class: "page" }, label());
   button.addEventListener("click", async () => {
     button.disabled = true;
-    const limit = Math.min(first, PAGE);
-    first -= limit;
-    reach.first = first;
-    const found = await get("messages", { checkpoint, first, limit });
-    list.prepend(...messageElements(found, checkpoint));
+    const limit = Math.min(left(), PAGE);
+    const found = await get("messages", { checkpoint, first: next(limit), limit });
+    add(messageElements(found, checkpoint));
     button.textContent = label();
     button.disabled = false;
-    button.hidden = first === 0;
+    button.hidden = left() === 0;
   });
   return button;
 }
 
-function messageElement(message, checkpoint) {
-  const { position, role, name } = message;
+function messageElement(said, checkpoint) {
+  const { position, role, name } = said;
   return h(
     "article",
-    { class: `message role-${safe(role)}`, "data-anchor": position },
+    { class: `message role-${roleClass(role)}`, "data-anchor": position },
     h(
       "header",
       {},
       h("span", { class: "glyph", "aria-hidden": "true" }, ROLES[role] ?? "○"),
       h("strong", {}, role || "message"),
       name ? h("span", { class: "muted" }, name) : null,
-      h("span", { class: "muted end" }, facts(message)),
+      h("span", { class: "muted end" }, facts(said)),
     ),
-    textBlock(message.text, { checkpoint, position }),
-    (message.parts ?? []).map((part, at) => partElement(part, at, message, checkpoint)),
-    message.calls.map((call) => callCard(call, position, checkpoint)),
+    textBlock(said.text, { checkpoint, position }),
+    said.parts.map((part, at) => partElement(part, { checkpoint, position, part: at })),
+    said.calls.map((call) => callCard(call, position, checkpoint)),
   );
 }
 
-// A role is stored text: only letters of it become part of a class.
-function safe(role) {
-  return String(role ?? "").replace(/[^a-z]/g, "");
-}
-
+// What stands beside the role.
 function facts({ position, tokens, at }) {
   const known = [`[${position}]`, tokens ? `${count(tokens)} tok` : "", moment(at)];
   return known.filter(Boolean).join("  ");
@@ -119,27 +138,21 @@ function facts({ position, tokens, at }) {
 // --- tool calls -----------------------------------------------------------------------
 
 function callCard(call, asked, checkpoint) {
-  const state = stateOf(call);
+  const state = STATES[call.status] ? call.status : "open";
   const title = [
     h("span", { class: "glyph", "aria-hidden": "true" }, STATES[state]),
     h("strong", {}, call.name),
     h("span", { class: "once" }, brief(call.arguments)),
-    h("span", { class: "once muted" }, resultBrief(call, state)),
+    h("span", { class: "once muted" }, outcome(call, state)),
   ];
-  const key = `call:${call.id ?? `${asked}:${call.name}`}`;
-  const card = fold(key, title, () => callBody(call, asked, checkpoint), {
-    kind: `call is-${state}`,
-  });
+  const key = `call:${asked}:${call.id ?? call.name}`;
+  const kind = `call is-${state}`;
+  const card = fold(key, title, () => callBody(call, asked, checkpoint), { kind });
   card.dataset.result = call.position ?? "";
   return card;
 }
 
-function stateOf({ status, result }) {
-  if (["failed", "error"].includes(status)) return "failed";
-  return result === undefined || result === null ? "open" : "done";
-}
-
-function resultBrief(call, state) {
+function outcome(call, state) {
   if (state === "open") return "→ no result yet";
   return `→ ${state === "failed" ? "failed: " : ""}${brief(call.result)}`;
 }
@@ -152,13 +165,14 @@ function brief(value) {
 }
 
 function callBody(call, asked, checkpoint) {
-  const part = { checkpoint, position: asked, call: call.id };
-  const result = { checkpoint, position: call.position };
+  const given = { checkpoint, position: asked, call: call.id };
+  const result =
+    call.position === null ? null : { checkpoint, position: call.position };
   return [
     h("h4", {}, "Arguments"),
-    textBlock(pretty(call.arguments), part),
+    textBlock(pretty(call.arguments), given),
     h("h4", {}, "Result"),
-    call.result === undefined || call.result === null
+    call.status === "open"
       ? h("p", { class: "muted" }, "No result is stored.")
       : textBlock(pretty(call.result), result),
     call.id ? h("p", { class: "muted" }, `call ${call.id}`) : null,
@@ -178,33 +192,48 @@ function pretty(value) {
 
 // --- attachments ----------------------------------------------------------------------
 
-function partElement(part, at, { position }, checkpoint) {
-  if (part.kind === "text") return textBlock(part.text, { checkpoint, position, part: at });
+function partElement(part, where) {
+  if (part.kind === "thinking") {
+    const title = h("span", { class: "muted" }, "thinking");
+    return fold(`thinking:${part.path}`, title, () => textBlock(part.text, where));
+  }
+  if (!part.bytes) {
+    const about = [part.kind, part.name, part.url].filter(Boolean).join(" ");
+    return h("p", { class: "muted" }, about);
+  }
+  return attachment(part, where);
+}
+
+function attachment(part, where) {
   const box = h("div", { class: "attachment" });
   const show = async (event) => {
     event.target.disabled = true;
-    const found = await get("part", { checkpoint, position, part: at }).catch((e) => e);
-    box.replaceChildren(found instanceof Error ? found.message : bodyElement(found));
+    const found = await get("part", where).catch((error) => error);
+    fill(box, found instanceof Error ? found.message : bodyElement(found, part));
   };
-  const label = `${bodyText(part)} — show`;
+  const label = [part.name, `${bodyText(part)} — show`].filter(Boolean).join(" ");
   box.append(h("button", { type: "button", onclick: show }, label));
   return box;
 }
 
-function bodyElement({ media, base64, text, bytes: size }) {
-  if (base64 && /^image\/(png|jpeg|gif|webp)$/.test(media ?? "")) {
-    return h("img", { src: `data:${media};base64,${base64}`, alt: `${media} ${bytes(size ?? 0)}` });
+function bodyElement({ base64, text }, part) {
+  const { media } = part;
+  if (base64 && PICTURES.test(media ?? "")) {
+    return h("img", {
+      src: `data:${media};base64,${base64}`,
+      alt: `${part.name ?? ""} ${bodyText(part)}`,
+    });
   }
-  return h("pre", {}, h("code", {}, plainText(text ?? base64 ?? "")));
+  return h("pre", {}, h("code", {}, text ?? base64 ?? ""));
 }
 
 // --- the message that was asked for ---------------------------------------------------
 
-function reveal(list) {
-  const target = wanted.peek();
-  if (target === revealed) return;
-  revealed = target;
-  const { position } = target;
+function reveal(list, checkpoint) {
+  const position = message.peek();
+  const found = `${checkpoint} ${position}`;
+  if (position === null || revealed === found) return;
+  revealed = found;
   const card = list.querySelector(`[data-result="${Number(position)}"]`);
   const shown = list.querySelector(`[data-anchor="${Number(position)}"]`) ?? card;
   if (shown === null) return;

@@ -1,6 +1,6 @@
 // Commands and other texts to copy: each button of the viewer has its command line.
 
-import { h } from "./elements.js";
+import { h, svg } from "./elements.js";
 import { notify } from "./state.js";
 
 // Where the page may not use the clipboard, the text is shown to be copied by hand.
@@ -23,7 +23,18 @@ export function copyButton(text, what) {
       "aria-label": `Copy ${what}`,
       onclick: () => copy(text, what),
     },
-    "⧉",
+    sheets(),
+  );
+}
+
+// Two sheets of paper. Few fonts have a character for it.
+function sheets() {
+  const pen = { fill: "none", stroke: "currentColor", "stroke-width": 1.2 };
+  return svg(
+    "svg",
+    { viewBox: "0 0 12 12", "aria-hidden": "true" },
+    svg("path", { ...pen, d: "M8.5 3.5v-3h-8v8h3" }),
+    svg("path", { ...pen, d: "M3.5 3.5h8v8h-8z" }),
   );
 }
 
@@ -37,9 +48,13 @@ export function commandLine(text) {
   );
 }
 
-// An argument as a POSIX shell reads it back.
-export function quoted(argument) {
-  const text = String(argument);
+// A command line of Holdfast, as a POSIX shell reads it back.
+export function shellLine(...words) {
+  return ["holdfast", ...words.map(quoted)].join(" ");
+}
+
+function quoted(word) {
+  const text = String(word);
   if (/^[\w@%+=:,./-]+$/.test(text)) return text;
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -6,7 +6,7 @@ import { plural } from "./figures.js";
 import { fold } from "./folds.js";
 import { signal } from "./signals.js";
 import { base as baseSignal, open as openThread } from "./state.js";
-import { plainText, textBlock } from "./text.js";
+import { roleClass, saidText, textBlock } from "./text.js";
 
 const MOST = 8;
 const FIRST = 4; // how many branches are compared before the reader chooses
@@ -21,7 +21,10 @@ export const compareTab = {
     const { family } = await get("thread", { thread }, { signal });
     const points = pointsOf(family, thread, checkpoint, base);
     const ids = mine ?? points.slice(0, FIRST).map(({ id }) => id);
-    const at = points.map(({ id }) => id).filter((id) => ids.includes(id)).slice(0, MOST);
+    const at = points
+      .map(({ id }) => id)
+      .filter((id) => ids.includes(id))
+      .slice(0, MOST);
     const found = at.length > 1 ? await get("compare", { at }, { signal }) : null;
     return { points, at, found };
   },
@@ -41,7 +44,10 @@ function pointsOf(family, thread, checkpoint, base) {
 }
 
 function nothing(points) {
-  const hint = points.length > 1 ? "Choose at least two branches." : "This thread has no fork. Set a base ◆ on another checkpoint, or fork it.";
+  const hint =
+    points.length > 1
+      ? "Choose at least two branches."
+      : "This thread has no fork. Set a base ◆ on another checkpoint, or fork it.";
   return h("p", { class: "empty" }, hint);
 }
 
@@ -53,24 +59,52 @@ function chooser(points, at, thread) {
       const ids = checked ? at.filter((one) => one !== id) : [...at, id];
       chosen.value = { thread, ids };
     };
-    return h("label", {}, h("input", { type: "checkbox", checked, disabled: full && !checked, onchange: toggle }), " ", name);
+    return h(
+      "label",
+      {},
+      h("input", {
+        type: "checkbox",
+        checked,
+        disabled: full && !checked,
+        onchange: toggle,
+      }),
+      " ",
+      name,
+    );
   };
-  return h("fieldset", { class: "chooser" }, h("legend", {}, `Branches (at most ${MOST})`), points.map(box));
+  return h(
+    "fieldset",
+    { class: "chooser" },
+    h("legend", {}, `Branches (at most ${MOST})`),
+    points.map(box),
+  );
 }
 
 // --- the columns ----------------------------------------------------------------------
 
 function table({ columns, rows, parts_at: partsAt }) {
   const head = h("tr", {}, columns.map(columnHead));
-  const body = runs(rows).map((run) => (run.same ? sharedRow(run, columns.length) : run.rows.map(row)));
-  const told = partsAt === null || partsAt === undefined
-    ? "The branches have the same messages."
-    : `The branches part after ${plural(shared(rows), "shared message")}.`;
+  const body = runs(rows).map((run) =>
+    run.same ? sharedRow(run, columns.length) : run.rows.map(row),
+  );
+  const told =
+    partsAt === null || partsAt === undefined
+      ? "The branches have the same messages."
+      : `The branches part after ${plural(shared(rows), "shared message")}.`;
   return h(
     "div",
     {},
     h("p", { class: "counts", role: "status" }, told),
-    h("div", { class: "scroll", tabIndex: 0 }, h("table", { class: "compare", style: { "--columns": columns.length } }, h("thead", {}, head), h("tbody", {}, body))),
+    h(
+      "div",
+      { class: "scroll", tabIndex: 0 },
+      h(
+        "table",
+        { class: "compare", style: { "--columns": columns.length } },
+        h("thead", {}, head),
+        h("tbody", {}, body),
+      ),
+    ),
   );
 }
 
@@ -82,7 +116,17 @@ function columnHead({ thread, checkpoint, title, step }) {
     { scope: "col" },
     h("button", { type: "button", class: "link", onclick: go }, title ?? thread),
     h("span", { class: "muted" }, step === undefined ? "" : ` step ${step}`),
-    h("button", { type: "button", class: "quiet", title: "Set as base", "aria-label": `Set ${title ?? thread} as base`, onclick: compare }, "◆"),
+    h(
+      "button",
+      {
+        type: "button",
+        class: "quiet",
+        title: "Set as base",
+        "aria-label": `Set ${title ?? thread} as base`,
+        onclick: compare,
+      },
+      "◆",
+    ),
   );
 }
 
@@ -106,19 +150,33 @@ function sharedRow(run, width) {
   const first = run.rows[0].cells.find(Boolean)?.position ?? 0;
   const title = `${plural(run.rows.length, "message")} in all of them`;
   const body = () => run.rows.map(({ cells }) => message(cells.find(Boolean)));
-  return h("tr", { class: "same" }, h("td", { colSpan: width }, fold(`same:${first}`, title, body)));
+  return h(
+    "tr",
+    { class: "same" },
+    h("td", { colSpan: width }, fold(`same:${first}`, title, body)),
+  );
 }
 
 function row({ cells }) {
-  return h("tr", {}, cells.map((cell) => h("td", {}, cell ? message(cell) : h("span", { class: "muted" }, "—"))));
+  return h(
+    "tr",
+    {},
+    cells.map((cell) =>
+      h("td", {}, cell ? message(cell) : h("span", { class: "muted" }, "—")),
+    ),
+  );
 }
 
-function message({ position, role, text, calls = [] }) {
+function message(said) {
   return h(
     "div",
-    { class: "message" },
-    h("header", {}, h("strong", {}, role), h("span", { class: "muted end" }, `[${position}]`)),
-    textBlock(text),
-    calls.map((call) => h("p", { class: "muted" }, `⚙ ${call.name ?? call} ${call.arguments === undefined ? "" : plainText(call.arguments)}`)),
+    { class: `message role-${roleClass(said.role)}` },
+    h(
+      "header",
+      {},
+      h("strong", {}, said.role),
+      h("span", { class: "muted end" }, `[${said.position}]`),
+    ),
+    textBlock(saidText(said)),
   );
 }

@@ -14,8 +14,19 @@ export const contextTab = {
   title: "Context",
   load: ({ checkpoint }, signal) => get("context", { checkpoint }, { signal }),
   show: (found, { checkpoint }) => {
-    if (!found.items.length) return h("p", { class: "empty" }, "No messages: the model saw nothing of this state.");
-    return h("div", {}, bar(found), legend(found), found.items.map((one, at) => item(one, at, checkpoint)));
+    if (!found.items.length)
+      return h(
+        "p",
+        { class: "empty" },
+        "No messages: the model saw nothing of this state.",
+      );
+    return h(
+      "div",
+      {},
+      bar(found),
+      legend(found),
+      found.items.map((one, at) => item(one, at, checkpoint)),
+    );
   },
 };
 
@@ -49,7 +60,12 @@ function legend({ items, tokens }) {
     "ul",
     { class: "legend" },
     byRole(items).map(([role, sum]) =>
-      h("li", { class: `role-${role}` }, `${role} ${count(sum)} `, h("span", { class: "muted" }, share(sum))),
+      h(
+        "li",
+        { class: `role-${role}` },
+        `${role} ${count(sum)} `,
+        h("span", { class: "muted" }, share(sum)),
+      ),
     ),
   );
 }
@@ -58,7 +74,7 @@ function item({ role, text, tokens, position }, at, checkpoint) {
   const line = plainText(text).replace(/\s+/g, " ").slice(0, LONGEST_SUMMARY);
   const title = [
     h("strong", {}, role),
-    h("span", { class: "once" }, line),
+    h("span", { class: "once" }, line || "no text"),
     h("span", { class: "muted end" }, `${count(tokens ?? 0)} tok`),
   ];
   const part = { checkpoint, position: position ?? at };

@@ -8,11 +8,12 @@ import { differenceTab } from "./difference.js";
 import { effectsTab } from "./effects.js";
 import { fill, h } from "./elements.js";
 import { metaTab } from "./meta.js";
+import { card, failure } from "./opened.js";
 import { problem } from "./problem.js";
 import { newestOnly } from "./request.js";
 import { placeIn, restore } from "./scrolling.js";
 import { effect } from "./signals.js";
-import { base, changed, checkpoint, tab, thread } from "./state.js";
+import { base, changed, checkpoint, message, pane, tab, thread } from "./state.js";
 import { stepBar } from "./stepbar.js";
 import { treeTab } from "./tree.js";
 
@@ -35,7 +36,20 @@ export function detailPane() {
     tabIndex: 0,
   });
   keepShowing(panel);
-  return h("section", { class: "detail", "aria-label": "Detail" }, stepBar(), tabList(panel), panel);
+  effect(() => void (message.value !== null && showFound()));
+  return h(
+    "section",
+    { class: "detail", "aria-label": "Detail" },
+    stepBar(),
+    tabList(panel),
+    panel,
+  );
+}
+
+// A search found a message.
+function showFound() {
+  tab.value = "chat";
+  pane.value = "detail";
 }
 
 function opened(id) {
@@ -48,12 +62,27 @@ function tabList(panel) {
   const buttons = TABS.map(({ id, title }) =>
     h(
       "button",
-      { type: "button", role: "tab", id: `tab-${id}`, "aria-controls": panel.id, onclick: () => (tab.value = id) },
+      {
+        type: "button",
+        role: "tab",
+        id: `tab-${id}`,
+        "aria-controls": panel.id,
+        onclick: () => (tab.value = id),
+      },
       title,
     ),
   );
   effect(() => mark(buttons, panel, opened(tab.value).id));
-  return h("div", { class: "tabs", role: "tablist", "aria-label": "Views of the checkpoint", onkeydown: (event) => move(event, buttons) }, buttons);
+  return h(
+    "div",
+    {
+      class: "tabs",
+      role: "tablist",
+      "aria-label": "Views of the checkpoint",
+      onkeydown: (event) => move(event, buttons),
+    },
+    buttons,
+  );
 }
 
 function mark(buttons, panel, id) {
@@ -61,6 +90,7 @@ function mark(buttons, panel, id) {
     const isOpen = button.id === `tab-${id}`;
     button.setAttribute("aria-selected", isOpen);
     button.tabIndex = isOpen ? 0 : -1;
+    if (isOpen) button.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
   panel.setAttribute("aria-labelledby", `tab-${id}`);
 }
@@ -86,19 +116,29 @@ function keepShowing(panel) {
   const replace = (now, ...content) => {
     if (shown) places.set(shown.id, placeIn(panel));
     fill(panel, content);
-    restore(panel, places.get(now.id) ?? { scrollTop: 0, atEnd: now.toEnd ?? false, anchor: null });
+    restore(
+      panel,
+      places.get(now.id) ?? { scrollTop: 0, atEnd: now.toEnd ?? false, anchor: null },
+    );
     shown = now;
   };
   const show = async () => {
     const now = opened(tab.value);
-    const wanted = { thread: thread.value, checkpoint: checkpoint.value, base: base.value };
+    const wanted = {
+      thread: thread.value,
+      checkpoint: checkpoint.value,
+      base: base.value,
+    };
     if (now.isLive) changed.value; // read, so that a change of the thread loads again
     panel.setAttribute("aria-busy", "true");
     try {
       const content = await latest((signal) => loaded(now, wanted, signal));
       if (content !== undefined) replace(now, content);
     } catch (error) {
-      replace(now, problem(error, () => show()));
+      replace(
+        now,
+        problem(error, () => show()),
+      );
     }
     panel.removeAttribute("aria-busy");
   };
@@ -111,9 +151,17 @@ function keepShowing(panel) {
 }
 
 async function loaded(now, wanted, signal) {
-  if (wanted.checkpoint === null) {
-    return h("p", { class: "empty" }, "Select a checkpoint to see it here.");
-  }
+  if (wanted.checkpoint === null) return nothing();
   const found = await now.load(wanted, signal);
   return signal.aborted ? undefined : now.show(found, wanted);
+}
+
+// A thread that was just opened gets its head selected soon; until then the old stays.
+function nothing() {
+  const isEmpty = card.value !== null && card.value.head === null;
+  if (thread.value !== null && !isEmpty && failure.value === null) return undefined;
+  const text = isEmpty
+    ? "This thread has no checkpoint yet."
+    : "Select a checkpoint to see it here.";
+  return h("p", { class: "empty" }, text);
 }

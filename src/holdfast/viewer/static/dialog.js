@@ -8,7 +8,7 @@ import { changed, notify, open as openThread } from "./state.js";
 const CONFLICT = 409;
 
 // `content`: the fields. `command()`: the command line of what the fields say now.
-// `send()`: sends them and gives the answer; it may throw a `FieldError`. `done(answer)`
+// `send()`: sends them and gives the answer. `done(answer)`
 // runs after success. `thread` is opened at its head if somebody else was faster.
 export function steerDialog({ title, action, content, command, send, done, thread }) {
   const trouble = h("div", { class: "trouble", role: "alert" });
@@ -26,7 +26,11 @@ export function steerDialog({ title, action, content, command, send, done, threa
     }
     submit.disabled = false;
   };
-  const cancel = h("button", { type: "button", onclick: () => dialog.close() }, "Cancel");
+  const cancel = h(
+    "button",
+    { type: "button", onclick: () => dialog.close() },
+    "Cancel",
+  );
   const form = h(
     "form",
     { onsubmit: sent, oninput: refresh },
@@ -36,7 +40,11 @@ export function steerDialog({ title, action, content, command, send, done, threa
     trouble,
     h("div", { class: "actions" }, cancel, submit),
   );
-  const dialog = h("dialog", { class: "steer", "aria-labelledby": "dialog-title" }, form);
+  const dialog = h(
+    "dialog",
+    { class: "steer", "aria-labelledby": "dialog-title" },
+    form,
+  );
   dialog.addEventListener("close", () => dialog.remove());
   dialog.addEventListener("keydown", (event) => event.stopPropagation());
   refresh();
@@ -45,8 +53,16 @@ export function steerDialog({ title, action, content, command, send, done, threa
   return { dialog, refresh };
 }
 
-// What the reader typed cannot be sent.
-export class FieldError extends Error {}
+// The value that a field holds as JSON.
+export function parsed(text, what) {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Error(
+      `${what} is not JSON: ${error.message}. Texts need quotation marks.`,
+    );
+  }
+}
 
 function finish(dialog, answer, done) {
   dialog.close();
@@ -58,7 +74,9 @@ function finish(dialog, answer, done) {
 function troubleOf(error, thread, dialog) {
   const isConflict = error instanceof ApiError && error.status === CONFLICT;
   return [
-    isConflict ? h("p", { class: "bad" }, "✖ Somebody else was faster; nothing was changed.") : null,
+    isConflict
+      ? h("p", { class: "bad" }, "✖ Somebody else was faster; nothing was changed.")
+      : null,
     h("p", { class: "bad" }, isConflict ? error.message : `✖ ${error.message}`),
     error.hint ? h("p", { class: "muted" }, error.hint) : null,
     isConflict ? lookButton(thread, dialog) : null,
@@ -75,5 +93,11 @@ function lookButton(thread, dialog) {
 }
 
 export function field(label, input, hint = null) {
-  return h("label", { class: "field" }, h("span", {}, label), input, hint ? h("small", { class: "muted" }, hint) : null);
+  return h(
+    "label",
+    { class: "field" },
+    h("span", {}, label),
+    input,
+    hint ? h("small", { class: "muted" }, hint) : null,
+  );
 }

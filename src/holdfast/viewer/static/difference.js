@@ -1,13 +1,13 @@
 // What differs between the base ◆ and the selected checkpoint, value by value.
 
 import { get } from "./api.js";
-import { commandLine, copyButton } from "./command.js";
+import { commandLine, copyButton, shellLine } from "./command.js";
 import { h } from "./elements.js";
 import { plural } from "./figures.js";
 import { fold } from "./folds.js";
 import { select, setBase } from "./state.js";
 import { textDifference } from "./textdiff.js";
-import { isCut, plainText, valueText } from "./text.js";
+import { isCut, plainText, saidText, valueText } from "./text.js";
 
 const GLYPHS = { added: "+", removed: "−", changed: "~" };
 const LONG = 60; // texts above this are compared word by word
@@ -30,8 +30,19 @@ export const differenceTab = {
 // --- what is compared -----------------------------------------------------------------
 
 function heading({ about, other, first, same }, base) {
-  if (first) return h("p", { class: "empty" }, "The first checkpoint has nothing before it. Set a base ◆ on another checkpoint to compare.");
-  if (same) return h("p", { class: "empty" }, "This checkpoint is the base ◆. Select another one.", parentButton());
+  if (first)
+    return h(
+      "p",
+      { class: "empty" },
+      "The first checkpoint has nothing before it. Set a base ◆ on another checkpoint to compare.",
+    );
+  if (same)
+    return h(
+      "p",
+      { class: "empty" },
+      "This checkpoint is the base ◆. Select another one.",
+      parentButton(),
+    );
   return h(
     "div",
     { class: "toolbar" },
@@ -58,16 +69,24 @@ function swapButton(about, other) {
     setBase(about.id);
     select(other.id);
   };
-  return h("button", { type: "button", onclick: swap, title: "Compare in the other direction" }, "⇄ Swap");
+  return h(
+    "button",
+    { type: "button", onclick: swap, title: "Compare in the other direction" },
+    "⇄ Swap",
+  );
 }
 
 function parentButton() {
-  return h("button", { type: "button", onclick: () => setBase(null) }, "Compare with parent");
+  return h(
+    "button",
+    { type: "button", onclick: () => setBase(null) },
+    "Compare with parent",
+  );
 }
 
 // --- what changed ---------------------------------------------------------------------
 
-function body({ about, found }) {
+function body({ found }) {
   if (!found) return null;
   const values = found.changes.filter((change) => !isMessage(change, found));
   return [
@@ -75,16 +94,17 @@ function body({ about, found }) {
     messageSection(found.messages),
     valueSections(values),
     found.cut ? h("p", { class: "muted" }, "More changed than is shown here.") : null,
-    about.commands?.diff ? commandLine(about.commands.diff) : null,
+    commandLine(shellLine("diff", found.from, found.to)),
   ];
 }
 
-function countsText({ counts, ancestor }) {
-  const text = Object.entries(counts)
+function countsText({ counts, ancestor, from }) {
+  const told = Object.entries(counts)
     .filter(([, number]) => number > 0)
-    .map(([op, number]) => `${number} ${op}`)
-    .join(", ");
-  return `${text || "No difference"}${ancestor ? ` · common ancestor: step ${ancestor.step ?? ancestor}` : ""}`;
+    .map(([op, number]) => `${number} ${op}`);
+  const parting =
+    ancestor && ancestor.id !== from ? ` · common ancestor: step ${ancestor.step}` : "";
+  return (told.join(", ") || "No difference") + parting;
 }
 
 // Messages have a section of their own, so their changes are not told twice.
@@ -99,9 +119,23 @@ function messageSection(messages) {
   return h(
     "section",
     { class: "changes" },
-    h("h3", {}, "messages ", h("span", { class: "muted" }, `${plural(shared, "message")} shared, −${removed.length}, +${added.length}`)),
+    h(
+      "h3",
+      {},
+      "messages ",
+      h("span", { class: "muted" }, tally(shared, removed.length, added.length)),
+    ),
     pairs(removed, added).map(([old, now]) => messageChange(old, now)),
   );
+}
+
+function tally(shared, removed, added) {
+  const told = [
+    `${plural(shared, "message")} shared`,
+    removed ? `−${removed}` : "",
+    added ? `+${added}` : "",
+  ];
+  return told.filter(Boolean).join(", ");
 }
 
 // A removed and an added message at one position are one change of a message.
@@ -120,7 +154,7 @@ function messageChange(old, now) {
   const op = old && now ? "changed" : old ? "removed" : "added";
   const one = now ?? old;
   const name = `[${one.position}] ${one.role ?? ""}`;
-  return changeRow(op, name, old && plainText(old.text), now && plainText(now.text), null);
+  return changeRow(op, name, old && saidText(old), now && saidText(now), null);
 }
 
 function valueSections(changes) {
@@ -136,8 +170,15 @@ function valueSections(changes) {
 
 function valueChange({ op, path, old, new: now }) {
   const text = pathText(path);
-  const shown = (value) => (typeof value === "string" || isCut(value) ? plainText(value) : valueText(value));
-  return changeRow(op, text, op === "added" ? null : shown(old), op === "removed" ? null : shown(now), text);
+  const shown = (value) =>
+    typeof value === "string" || isCut(value) ? plainText(value) : valueText(value);
+  return changeRow(
+    op,
+    text,
+    op === "added" ? null : shown(old),
+    op === "removed" ? null : shown(now),
+    text,
+  );
 }
 
 function changeRow(op, name, old, now, path) {

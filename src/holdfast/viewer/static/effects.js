@@ -10,10 +10,22 @@ import { resolveDialog } from "./steer.js";
 import { plainText, textBlock, valueText } from "./text.js";
 
 const STATUSES = {
-  unknown: ["?", "Unknown", "It began and its end is not recorded. It may have happened."],
-  left_behind: ["⤺", "Left behind", "It happened, and the state does not show it: the thread was rewound, or another fork made it."],
+  unknown: [
+    "?",
+    "Unknown",
+    "It began and its end is not recorded. It may have happened.",
+  ],
+  left_behind: [
+    "⤺",
+    "Left behind",
+    "It happened, and the state does not show it: the thread was rewound, or another fork made it.",
+  ],
   failed: ["✖", "Failed", "It ended with an error."],
-  repeated: ["↻", "Repeated", "It used the result of an equal call that was left behind."],
+  repeated: [
+    "↻",
+    "Repeated",
+    "It used the result of an equal call that was left behind.",
+  ],
   happened: ["✓", "Happened", "It ended, and its result is stored."],
   undone: ["↶", "Undone", "It happened and was undone."],
 };
@@ -26,8 +38,13 @@ export const effectsTab = {
   load: ({ thread, checkpoint }, signal) =>
     get("effects", { thread, at: checkpoint }, { signal }),
   show: ({ effects }, { thread }) => {
-    if (!effects.length) return h("p", { class: "empty" }, "No tool call is recorded on this line.");
-    return h("div", {}, Object.keys(STATUSES).map((status) => group(status, effects, thread)));
+    if (!effects.length)
+      return h("p", { class: "empty" }, "No tool call is recorded on this line.");
+    return h(
+      "div",
+      {},
+      Object.keys(STATUSES).map((status) => group(status, effects, thread)),
+    );
   },
 };
 
@@ -38,7 +55,13 @@ function group(status, effects, thread) {
   return h(
     "section",
     { class: `effects is-${status}` },
-    h("h3", {}, h("span", { class: "glyph", "aria-hidden": "true" }, glyph), `${title} `, h("span", { class: "muted" }, plural(found.length, "call"))),
+    h(
+      "h3",
+      {},
+      h("span", { class: "glyph", "aria-hidden": "true" }, glyph),
+      `${title} `,
+      h("span", { class: "muted" }, plural(found.length, "call")),
+    ),
     h("p", { class: "muted" }, meaning),
     found.map((effect) => card(effect, glyph, thread)),
   );
@@ -74,7 +97,9 @@ function details({ arguments: given, result, error, call, attempt, at }) {
     h("h4", {}, "Arguments"),
     textBlock(plainText(given)),
     h("h4", {}, error ? "Error" : "Result"),
-    error || result !== null ? textBlock(plainText(error ?? result)) : h("p", { class: "muted" }, "Nothing is recorded."),
+    error || result !== null
+      ? textBlock(plainText(error ?? result))
+      : h("p", { class: "muted" }, "Nothing is recorded."),
     h("p", { class: "muted" }, `call ${call}, attempt ${attempt}, began ${moment(at)}`),
   ];
 }
@@ -86,10 +111,18 @@ function actions(effect, thread) {
     "div",
     { class: "actions" },
     checkpoint
-      ? h("button", { type: "button", onclick: () => select(checkpoint) }, "Go to its checkpoint")
+      ? h(
+          "button",
+          { type: "button", onclick: () => select(checkpoint) },
+          "Show its step",
+        )
       : null,
     resolvable
-      ? h("button", { type: "button", onclick: () => resolveDialog(effect, thread) }, "Resolve …")
+      ? h(
+          "button",
+          { type: "button", onclick: () => resolveDialog(effect, thread) },
+          "Resolve …",
+        )
       : null,
     Object.values(commands ?? {}).map((text) => copyButton(text, "command")),
   );

@@ -5,7 +5,10 @@ const brief = new Intl.NumberFormat("en", {
   notation: "compact",
   maximumFractionDigits: 1,
 });
-const day = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "medium" });
+const day = new Intl.DateTimeFormat("en-GB", {
+  dateStyle: "medium",
+  timeStyle: "medium",
+});
 const UNITS = ["B", "kB", "MB", "GB", "TB"];
 
 export function count(number) {
@@ -37,8 +40,8 @@ export function cost(dollars) {
 export function duration(milliseconds) {
   if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`;
   if (milliseconds < 60_000) return `${(milliseconds / 1000).toFixed(1)} s`;
-  const minutes = Math.floor(milliseconds / 60_000);
-  return `${minutes} min ${Math.round((milliseconds % 60_000) / 1000)} s`;
+  if (milliseconds < 3_600_000) return `${(milliseconds / 60_000).toFixed(1)} min`;
+  return `${(milliseconds / 3_600_000).toFixed(1)} h`;
 }
 
 // A time of the store; one beyond the calendar is a number of microseconds and stays it.

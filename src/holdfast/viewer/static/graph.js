@@ -9,7 +9,7 @@ import { minimap } from "./minimap.js";
 import { card, failure, loadCard } from "./opened.js";
 import { problem } from "./problem.js";
 import { newestOnly } from "./request.js";
-import { virtualRows } from "./rows.js";
+import { rem, virtualRows } from "./rows.js";
 import { folded } from "./runs.js";
 import { effect, signal } from "./signals.js";
 import { base, changed, checkpoint, pane, place, select, thread } from "./state.js";
@@ -17,7 +17,7 @@ import { emptyRow, runRow, stepRow } from "./steps.js";
 
 const ROW = 1.75; // rem
 const MOST_FOLDED = 5000; // folding has to see every row
-const SCOPES = { family: "whole family", line: "this line", all: "with rewound steps" };
+const SCOPES = { family: "family", line: "this line", all: "rewound too" };
 
 export function graphPane() {
   const scope = signal("family");
@@ -45,6 +45,7 @@ export function graphPane() {
       const end = entry(last);
       log.peek()?.ensure(entry(first).first, end.first + end.count - 1).catch(showProblem);
       map.show(entry(first).first, end.first + end.count);
+      if (lanesWidth(inSight(log.peek())) !== view.width) queueMicrotask(draw);
     },
   });
   list.element.id = "graph";
@@ -90,12 +91,13 @@ export function graphPane() {
     const rows = log.peek();
     if (rows === null) return;
     entries = foldedEntries(rows, folds.peek(), unfolded.peek());
+    list.resize(length());
     view = {
       thread: thread.peek(),
       selected: checkpoint.peek(),
       base: base.peek(),
       width: lanesWidth(inSight(rows)),
-      height: ROW * parseFloat(getComputedStyle(document.documentElement).fontSize),
+      height: ROW * rem(),
     };
     list.refresh(length());
     map.draw(rows, rows.indexOf(view.selected));
@@ -165,17 +167,17 @@ function foldedEntries(log, folds, unfolded) {
 function rendered(log, { first, count: steps, tool }, view) {
   const row = log?.row(first);
   if (row === undefined) return emptyRow();
-  const step = { row, line: lineLane(log, first) };
+  const step = { row, line: lineAbove(log, first) };
   return steps > 1 ? runRow({ ...step, count: steps, tool }, view) : stepRow(step, view);
 }
 
-// The lane in which the open thread's line passes this row: that of the next newer row
-// on the line. Looking far up would cost more than the colour is worth.
-function lineLane(log, first) {
-  for (let index = first; index >= Math.max(0, first - 200); index -= 1) {
-    const row = log.row(index);
+// The lane in which the open thread's line comes down to this row: that of the next
+// newer row on the line. Looking far up would cost more than the colour is worth.
+function lineAbove(log, index) {
+  for (let above = index - 1; above >= Math.max(0, index - 200); above -= 1) {
+    const row = log.row(above);
     if (row === undefined) return undefined;
-    if (row.on_line) return row.parent === null && index !== first ? undefined : row.lane;
+    if (row.on_line) return row.parent === null ? undefined : row.lane;
   }
   return undefined;
 }
@@ -190,8 +192,13 @@ function heading(scope, folds, log) {
   );
   const fold = h(
     "button",
-    { type: "button", class: "quiet", onclick: () => (folds.value = !folds.value) },
-    "Fold tool steps",
+    {
+      type: "button",
+      class: "quiet",
+      title: "Show runs of tool steps as one row",
+      onclick: () => (folds.value = !folds.value),
+    },
+    "Fold tools",
   );
   effect(() => fold.setAttribute("aria-pressed", folds.value));
   effect(() => {
@@ -201,14 +208,14 @@ function heading(scope, folds, log) {
     fill(title, opened ? opened.title || opened.id : "");
     fill(about, opened ? summary(opened, log.peek(), others) : "");
   });
-  return h("header", { class: "pane-head" }, h("div", {}, title, about), choice, fold);
+  return h("header", { class: "pane-head" }, title, about, choice, fold);
 }
 
 function summary(opened, log, others) {
   const from = opened.forked_from;
   return [
     log?.total ? plural(log.total, "checkpoint") : null,
-    others ? `${count(others)} ${others === 1 ? "fork" : "forks"} in the family` : null,
+    others ? `${count(others)} ${others === 1 ? "fork" : "forks"}` : null,
     from ? `forked from ${from.thread ?? from}` : null,
   ].filter(Boolean).join(" · ");
 }

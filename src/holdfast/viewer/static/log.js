@@ -63,7 +63,8 @@ export class Log {
   // Loads the page that has this checkpoint; gives its index.
   async find(id, signal) {
     if (this.indexOf(id) < 0 && this.#scope !== "all") {
-      this.#place(await this.#ask({ at: id }, signal));
+      const page = await this.#ask({ at: id }, signal);
+      this.#place(page, page.position);
       this.version.value += 1;
     }
     for (let page = 0; this.indexOf(id) < 0 && page < MOST_PAGES; page += 1) {
@@ -82,8 +83,10 @@ export class Log {
 
   async #fetch(index, signal) {
     const cursor = this.#cursors.get(index);
-    if (cursor !== undefined) this.#place(await this.#ask({ cursor }, signal), index);
-    else this.#place(await this.#ask({ at: this.#idNear(index) }, signal));
+    const at = cursor === undefined ? this.#idNear(index) : undefined;
+    if (cursor === undefined && at === undefined) return;
+    const page = await this.#ask({ cursor, at }, signal);
+    this.#place(page, cursor === undefined ? page.position : index);
     this.version.value += 1;
   }
 
@@ -92,8 +95,10 @@ export class Log {
     return get("log", params, { signal });
   }
 
+  // The log is readable without its minimap.
   #minimap(signal) {
-    return get("minimap", { thread: this.#thread, buckets: BUCKETS }, { signal });
+    const params = { thread: this.#thread, buckets: BUCKETS };
+    return get("minimap", params, { signal }).catch(() => ({ buckets: [] }));
   }
 
   #clear() {
@@ -104,7 +109,7 @@ export class Log {
 
   // Nothing counts a log with rewound steps: then there are as many rows as are known,
   // and one more if there is another page.
-  #place({ rows, next, total, position }, index = position) {
+  #place({ rows, next, total }, index) {
     if (this.#rows.size > MOST_ROWS) this.#clear();
     rows.forEach((row, offset) => {
       this.#rows.set(index + offset, row);

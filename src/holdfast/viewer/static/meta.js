@@ -30,12 +30,12 @@ function facts(about) {
     ["Thread", copied(about.thread, "thread")],
     ["Step", count(about.step)],
     ["Kind", about.kind],
-    ["Saved", moment(about.at ?? about.saved_at)],
+    ["Saved", moment(about.at)],
     ["Label", about.label],
     ["Tags", (about.tags ?? []).join(", ")],
     ["Parent", about.parent ? jump(about.parent) : "none: the first checkpoint"],
-    ["Children", (about.children ?? []).map((one) => [jump(one), " "])],
-    ["Lineage", lineage(about.lineage)],
+    ["Children", about.children.map(jump)],
+    ["Leads to", lineage(about.lineage)],
     ["Tokens", about.tokens ? count(about.tokens) : null],
     ["Cost", about.cost ? cost(about.cost) : null],
     ["Took", about.took_ms ? duration(about.took_ms) : null],
@@ -46,7 +46,8 @@ function facts(about) {
 }
 
 function fact([name, value]) {
-  const isNothing = value === null || value === undefined || value === "" || value.length === 0;
+  const isNothing =
+    value === null || value === undefined || value === "" || value.length === 0;
   return isNothing ? null : h("div", {}, h("dt", {}, name), h("dd", {}, value));
 }
 
@@ -54,21 +55,33 @@ function copied(text, what) {
   return text ? [h("code", {}, text), copyButton(text, what)] : null;
 }
 
-function jump(one) {
-  const id = one.id ?? one;
-  const name = one.step === undefined ? id : `step ${one.step} of ${one.thread}`;
-  return h("button", { type: "button", class: "link", onclick: () => select(id) }, name);
+function jump(id) {
+  return h(
+    "div",
+    {},
+    link(id, () => select(id)),
+  );
 }
 
-// Where the thread was forked off, from the nearest fork to the first.
+// The threads that build on this checkpoint, and where each was forked off.
 function lineage(found) {
-  if (!found || found.length === 0) return null;
-  if (typeof found === "string") return found;
-  return found.map(({ thread, checkpoint, step }) => {
-    const go = () => openThread(thread, checkpoint);
-    const name = `forked from ${thread} at step ${step}`;
-    return h("div", {}, h("button", { type: "button", class: "link", onclick: go }, name));
-  });
+  return (found ?? []).map(({ thread, head, forked_from: origin }) =>
+    h(
+      "div",
+      {},
+      link(thread, () => openThread(thread, head)),
+      origin
+        ? [
+            " forked from ",
+            link(origin.thread, () => openThread(origin.thread, origin.checkpoint)),
+          ]
+        : null,
+    ),
+  );
+}
+
+function link(name, go) {
+  return h("button", { type: "button", class: "link", onclick: go }, name);
 }
 
 function sizes({ size, stored }) {

@@ -1,11 +1,12 @@
 // What went wrong, what to do, and a button that tries again.
 
 import { h } from "./elements.js";
-import { ApiError, setToken } from "./api.js";
+import { ApiError } from "./api.js";
+import { setToken } from "./tokens.js";
 
 export function problem(error, retry) {
   const known = error instanceof ApiError;
-  if (known && error.status === 401) return tokenForm(retry);
+  if (known && error.status === 401) return tokenForm();
   return h(
     "div",
     { class: "problem", role: "alert" },
@@ -15,7 +16,7 @@ export function problem(error, retry) {
   );
 }
 
-function tokenForm(retry) {
+function tokenForm() {
   const input = h("input", {
     type: "password",
     autocomplete: "off",
@@ -26,7 +27,7 @@ function tokenForm(retry) {
   const submit = (event) => {
     event.preventDefault();
     setToken(input.value.trim().replace(/^.*#token=/, ""));
-    retry();
+    location.reload();
   };
   return h(
     "form",

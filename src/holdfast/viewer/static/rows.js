@@ -6,8 +6,13 @@ import { h } from "./elements.js";
 const MOST = 60;
 const SPARE = 8; // rows beyond each edge
 
+export function rem() {
+  return parseFloat(getComputedStyle(document.documentElement).fontSize);
+}
+
 // `render(index)` gives the element of a row; `chosen(index)` is called on a click or
-// Enter; `seen(first, last)` when other rows come in sight. `rowHeight()` is in rem.
+// Enter; `seen(first, last)` when other rows come in sight. `rowHeight(width)`
+// is in rem, as the width of the list is.
 export function virtualRows({ label, rowHeight, render, chosen, seen = () => {} }) {
   const space = h("div", { class: "rows-space", role: "presentation" });
   const list = h(
@@ -19,8 +24,7 @@ export function virtualRows({ label, rowHeight, render, chosen, seen = () => {} 
   let count = 0;
   let active = -1;
 
-  const pixels = () =>
-    rowHeight() * parseFloat(getComputedStyle(document.documentElement).fontSize);
+  const pixels = () => rowHeight(list.clientWidth / rem()) * rem();
 
   const range = () => {
     const height = pixels();
@@ -69,11 +73,15 @@ export function virtualRows({ label, rowHeight, render, chosen, seen = () => {} 
     else list.removeAttribute("aria-activedescendant");
   };
 
-  const refresh = (newCount) => {
+  const resize = (newCount) => {
     count = newCount;
     active = Math.min(active, count - 1);
     list.hidden = count === 0;
     space.style.setProperty("height", `${count * pixels()}px`);
+  };
+
+  const refresh = (newCount) => {
+    resize(newCount);
     update(true);
   };
 
@@ -128,5 +136,5 @@ export function virtualRows({ label, rowHeight, render, chosen, seen = () => {} 
     return refresh(count);
   }).observe(list);
 
-  return { element: list, refresh, reveal, activate, range, get active() { return active; } };
+  return { element: list, resize, refresh, reveal, activate, range };
 }

@@ -6,11 +6,13 @@ const NEAR = 24;
 // What to restore after the replacement.
 export function placeIn(element) {
   const { scrollTop, scrollHeight, clientHeight } = element;
-  const atEnd = scrollHeight > clientHeight && scrollTop + clientHeight >= scrollHeight - NEAR;
+  const atEnd =
+    scrollHeight > clientHeight && scrollTop + clientHeight >= scrollHeight - NEAR;
   const top = element.getBoundingClientRect().top;
   for (const one of element.querySelectorAll("[data-anchor]")) {
     const box = one.getBoundingClientRect();
-    if (box.bottom > top) return { scrollTop, atEnd, anchor: one.dataset.anchor, above: box.top - top };
+    if (box.bottom > top)
+      return { scrollTop, atEnd, anchor: one.dataset.anchor, above: box.top - top };
   }
   return { scrollTop, atEnd, anchor: null, above: 0 };
 }

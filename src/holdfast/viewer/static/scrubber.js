@@ -1,6 +1,6 @@
 // The scrubber: the path from the root to the tip, through the selected checkpoint.
 
-import { fill, h } from "./elements.js";
+import { fill, h, svg } from "./elements.js";
 import { count } from "./figures.js";
 import { Line } from "./line.js";
 import { card } from "./opened.js";
@@ -43,11 +43,11 @@ export function scrubber() {
   return h(
     "div",
     { class: "scrubber", role: "group", "aria-label": "Time travel" },
-    move("⏮", "First step", () => toEnd(0)),
-    move("◀", "Step back", () => step(-1)),
+    move("M4 3v10M13 3L7 8l6 5z", "First step", () => toEnd(0)),
+    move("M11 3L5 8l6 5z", "Step back", () => step(-1)),
     h("div", { class: "track" }, bars.element, range),
-    move("▶", "Step forward", () => step(1)),
-    move("⏭", "Last step", () => toEnd(1)),
+    move("M5 3l6 5-6 5z", "Step forward", () => step(1)),
+    move("M12 3v10M3 3l6 5-6 5z", "Last step", () => toEnd(1)),
     text,
     followButton(),
     backButton(),
@@ -124,8 +124,9 @@ function said() {
   return `${count(at + 1)} of ${count(line.value.length)}${about}`;
 }
 
-function move(glyph, name, onclick) {
-  return h("button", { type: "button", class: "quiet", title: name, "aria-label": name, onclick }, glyph);
+function move(d, name, onclick) {
+  const icon = svg("svg", { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" }, svg("path", { d }));
+  return h("button", { type: "button", class: "quiet", title: name, "aria-label": name, onclick }, icon);
 }
 
 function followButton() {

@@ -4,10 +4,19 @@ import { exported, get, stream } from "./api.js";
 import { copy } from "./command.js";
 import { fill, h } from "./elements.js";
 import { cost, count, moment } from "./figures.js";
+import { forkDialog } from "./fork.js";
 import { newestOnly } from "./request.js";
 import { effect } from "./signals.js";
-import { base, changed, checkpoint, notify, setBase, settings, thread } from "./state.js";
-import { forkDialog, labelDialog, rewindDialog, tagDialog } from "./steer.js";
+import {
+  base,
+  changed,
+  checkpoint,
+  notify,
+  setBase,
+  settings,
+  thread,
+} from "./state.js";
+import { labelDialog, rewindDialog, tagDialog } from "./steer.js";
 
 export function stepBar() {
   const title = h("div", { class: "step-title" });
@@ -56,7 +65,9 @@ function titleOf(about) {
     about.label ? h("span", { class: "chip label" }, about.label) : null,
     (about.tags ?? []).map((name) => h("span", { class: "chip" }, `#${name}`)),
     h("span", { class: "muted end" }, facts.filter(Boolean).join(" · ")),
-    about.changed ? h("p", { class: "muted changed" }, about.changed) : null,
+    about.changed
+      ? h("p", { class: "muted changed" }, `changed: ${about.changed}`)
+      : null,
   ];
 }
 
@@ -81,7 +92,11 @@ function buttonsOf(about) {
 
 // Each button has its command in its tip; the dialog shows it in full.
 function button(name, command, act) {
-  return h("button", { type: "button", class: "quiet", title: command || name, onclick: act }, name);
+  return h(
+    "button",
+    { type: "button", class: "quiet", title: command || name, onclick: act },
+    name,
+  );
 }
 
 function baseButton({ id }) {

@@ -3,7 +3,7 @@
 import { h, svg } from "./elements.js";
 import { compact, cost, count, duration } from "./figures.js";
 import { lanesPicture } from "./lanes.js";
-import { clock } from "./times.js";
+import { day, time } from "./times.js";
 
 // `view`: { thread, selected, base, width, height } of the whole graph.
 export function stepRow({ row, line }, view) {
@@ -19,7 +19,7 @@ export function stepRow({ row, line }, view) {
       title: row.id,
     },
     lanesPicture({ row, line, ...view, mark: (x, y) => mark(row, x, y, selected, isBase) }),
-    h("span", { class: "step-time muted" }, clock(row.at)),
+    h("span", { class: "step-time muted" }, h("span", { class: "step-day" }, day(row.at)), time(row.at)),
     h("span", { class: "step-kind" }, row.error ? errorMark() : null, kindOf(row)),
     h("span", { class: "step-text" }, chips(row, view, isBase), textOf(row)),
     h("span", { class: "step-figures muted" }, figures(row)),
@@ -67,7 +67,8 @@ function kindOf(row) {
 function textOf(row) {
   const said = typeof row.text === "string" ? row.text : (row.text?.text ?? "");
   if (!row.tool) return said;
-  return [h("span", { class: "mono step-tool" }, row.tool), said ? ` ${said}` : ""];
+  const rest = said.startsWith(`${row.tool}(`) ? said.slice(row.tool.length) : ` ${said}`;
+  return [h("span", { class: "mono step-tool" }, row.tool), rest];
 }
 
 function chips(row, { thread }, isBase) {
@@ -82,10 +83,9 @@ function chips(row, { thread }, isBase) {
 }
 
 function figures(row) {
-  const parts = [
-    row.tokens ? `${compact(row.tokens)} tok` : null,
-    row.cost ? cost(row.cost) : null,
-    row.took_ms ? duration(row.took_ms) : null,
+  return [
+    h("span", { class: "step-tokens" }, row.tokens ? `${compact(row.tokens)} tok` : ""),
+    h("span", { class: "step-cost" }, row.cost ? cost(row.cost) : ""),
+    h("span", { class: "step-took" }, row.took_ms ? duration(row.took_ms) : ""),
   ];
-  return parts.filter(Boolean).join("  ");
 }

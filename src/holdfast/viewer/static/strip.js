@@ -3,6 +3,9 @@
 import { h } from "./elements.js";
 import { inTheme } from "./themes.js";
 
+const THUMB = 16; // pixels
+const WIDEST = 8;
+
 export function strip() {
   const element = h("canvas", { class: "strip", "aria-hidden": "true" });
   let shown = null;
@@ -30,17 +33,20 @@ export function strip() {
   };
 }
 
-// Several steps may share a pixel: the largest of them is drawn.
+// A bar stands over the place of the slider's thumb. Several steps may share one: then
+// the largest is drawn.
 function bars(pen, line, at, { width, height, style }) {
   const columns = Math.max(1, Math.min(line.length, Math.floor(width / 2)));
-  const most = Math.max(1, ...values(line, columns).map((one) => one.tokens));
-  const each = width / columns;
-  values(line, columns).forEach(({ tokens, error, last }, column) => {
-    const tall = tokens ? Math.max(2, (tokens / most) * (height - 2)) : 1;
+  const shown = values(line, columns);
+  const most = Math.max(1, ...shown.map((one) => one.tokens));
+  const apart = columns > 1 ? (width - THUMB) / (columns - 1) : 0;
+  const wide = Math.max(1, Math.min(WIDEST, apart - 1));
+  shown.forEach(({ tokens, error, last }, column) => {
+    const tall = tokens ? Math.max(2, (tokens / most) * height) : 1;
     pen.fillStyle = last <= at ? style.borderBottomColor : style.color;
     if (error) pen.fillStyle = style.borderTopColor;
-    const wide = each > 4 ? each - 1 : each;
-    pen.fillRect(column * each, height - (error ? Math.max(tall, 6) : tall), wide, height);
+    const x = THUMB / 2 + column * apart - wide / 2;
+    pen.fillRect(x, height - (error ? Math.max(tall, 6) : tall), wide, height);
   });
 }
 

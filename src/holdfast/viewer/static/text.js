@@ -18,7 +18,8 @@ export function isCut(value) {
   return value !== null && typeof value === "object" && value.cut === true;
 }
 
-// A text with its code fences set apart. `part` says where the server has the whole.
+// A text with its code fences set apart. `part` says where the server has the whole of
+// one that was cut.
 export function textBlock(value, part = null) {
   const block = h("div", { class: "text" }, paragraphs(plainText(value)));
   if (isCut(value)) block.append(wholeButton(block, value, part));
@@ -32,7 +33,9 @@ function wholeButton(block, value, part) {
     event.target.disabled = true;
     const found = await get("part", part).catch((error) => error);
     const failed = found instanceof Error;
-    block.replaceChildren(...paragraphs(failed ? found.message : plainText(found.text)));
+    block.replaceChildren(
+      ...paragraphs(failed ? found.message : plainText(found.text)),
+    );
   };
   return h("button", { type: "button", onclick: show }, `Show all ${label}`);
 }
@@ -49,10 +52,24 @@ function paragraphs(text) {
   ];
 }
 
+// A role is stored text: only letters of it become part of the name of a class.
+export function roleClass(role) {
+  return String(role ?? "").replace(/[^a-z]/g, "") || "other";
+}
+
+// What a message says, with the calls it makes.
+export function saidText({ text, calls = [] }) {
+  const made = calls.map(
+    ({ name, arguments: given }) => `⚙ ${name} ${valueText(given)}`,
+  );
+  return [plainText(text), ...made].filter(Boolean).join("\n");
+}
+
 // A value on one line, as JSON; a cut text ends with how long it is.
 export function valueText(value) {
   if (value === undefined) return "";
-  if (isCut(value)) return `${JSON.stringify(value.text)} (${count(value.length)} characters)`;
+  if (isCut(value))
+    return `${JSON.stringify(value.text)} (${count(value.length)} characters)`;
   if (isBody(value)) return bodyText(value);
   return JSON.stringify(value);
 }
@@ -65,10 +82,14 @@ export function valueBlock(value) {
 
 // An attachment or a large value of which the server sends only what it is.
 export function isBody(value) {
-  return value !== null && typeof value === "object" && typeof value.bytes === "number"
-    && typeof value.kind === "string";
+  return (
+    value !== null &&
+    typeof value === "object" &&
+    typeof value.bytes === "number" &&
+    typeof value.kind === "string"
+  );
 }
 
-export function bodyText({ kind, media, bytes: size }) {
-  return [kind, media, bytes(size)].filter(Boolean).join(" ");
+export function bodyText({ kind, bytes: size }) {
+  return `${kind} ${bytes(size)}`;
 }

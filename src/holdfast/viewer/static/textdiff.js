@@ -8,7 +8,10 @@ export function textDifference(old, now) {
   const b = words(now);
   const head = sharedStart(a, b);
   const tail = sharedStart(a.slice(head).reverse(), b.slice(head).reverse());
-  const middle = between(a.slice(head, a.length - tail), b.slice(head, b.length - tail));
+  const middle = between(
+    a.slice(head, a.length - tail),
+    b.slice(head, b.length - tail),
+  );
   const runs = [
     ...a.slice(0, head).map((text) => ({ op: "same", text })),
     ...middle,
@@ -37,7 +40,10 @@ function between(a, b) {
 
 // The length of the longest common subsequence of each pair of ends.
 function lengths(a, b) {
-  const table = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
+  const table = Array.from(
+    { length: a.length + 1 },
+    () => new Uint16Array(b.length + 1),
+  );
   for (let i = a.length - 1; i >= 0; i -= 1) {
     for (let j = b.length - 1; j >= 0; j -= 1) {
       table[i][j] =

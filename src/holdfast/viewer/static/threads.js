@@ -29,7 +29,7 @@ export function threadsPane() {
 
   const list = virtualRows({
     label: "Threads",
-    rowHeight: () => (list.element.clientWidth >= WIDE * rem() ? 3.25 : 4.5),
+    rowHeight: (width) => (width >= WIDE ? 3.25 : 4.5),
     render: (index) => {
       const entry = entries[index];
       return entry.card ? threadCard(entry.card, isOpen(entry)) : hitCard(entry.hit, isOpen(entry));
@@ -96,10 +96,6 @@ export function threadsPane() {
     list.element,
     message,
   );
-}
-
-function rem() {
-  return parseFloat(getComputedStyle(document.documentElement).fontSize);
 }
 
 // As many rows as there were, so that a change does not throw the reader back.

@@ -18,10 +18,18 @@ export function age(at, now = Date.now()) {
   return `${Math.floor(seconds / size)} ${unit}`;
 }
 
-// The time of the day; with the day, if that is not today.
-export function clock(at, now = new Date()) {
-  if (typeof at !== "string") return String(at ?? "");
+// The time of the day.
+export function time(at) {
+  return typeof at === "string" ? clockOf.format(new Date(at)) : String(at ?? "");
+}
+
+// The day, if that is not today.
+export function day(at, now = new Date()) {
+  if (typeof at !== "string") return "";
   const then = new Date(at);
-  if (then.toDateString() === now.toDateString()) return clockOf.format(then);
-  return `${dayOf.format(then)}, ${clockOf.format(then).slice(0, 5)}`;
+  return then.toDateString() === now.toDateString() ? "" : dayOf.format(then);
+}
+
+export function clock(at) {
+  return `${day(at)} ${time(at)}`.trim();
 }

@@ -1,14 +1,25 @@
 // The state as a tree that is loaded as it is opened, and who set each value.
 
-import { get } from "./api.js";
+import { exported, get } from "./api.js";
 import { copyButton } from "./command.js";
 import { fill, h } from "./elements.js";
 import { bytes, count, moment, plural } from "./figures.js";
-import { open as openThread, select, thread as openedThread } from "./state.js";
+import { forkDialog } from "./fork.js";
+import { isCut, textBlock } from "./text.js";
+import {
+  open as openThread,
+  select,
+  settings,
+  thread as openedThread,
+} from "./state.js";
 
 const PAGE = 100;
 const OPEN_LEVELS = 2;
 const MOST_REOPENED = 20; // branches that are loaded again for the next checkpoint
+
+const LONG = 200; // characters of a text that fit its line
+const LARGE = 10_000; // bytes from which on they say more than a number of items
+const TYPES = new Set(["text", "number", "boolean", "null", "object", "list"]);
 
 const opened = new Map(); // path → whether the reader opened or closed it
 let filter = "";
@@ -18,7 +29,9 @@ export const treeTab = {
   title: "State",
   load: async ({ checkpoint }, signal) => {
     const root = await get("state", { checkpoint }, { signal });
-    await Promise.all(reopened(root.value).map((node) => grow(node, checkpoint, signal)));
+    await Promise.all(
+      reopened(root.value).map((node) => grow(node, checkpoint, signal)),
+    );
     return root.value;
   },
   show: (root, { checkpoint }) => tree(root, checkpoint),
@@ -28,7 +41,7 @@ export const treeTab = {
 // before the new tree replaces the old one, so that nothing jumps.
 function reopened(node) {
   const below = (node.children ?? []).flatMap((child) => {
-    if (isBranch(child) && !child.children && opened.get(child.path)) return [child];
+    if (isContainer(child) && !child.children && opened.get(child.path)) return [child];
     return reopened(child);
   });
   return below.slice(0, MOST_REOPENED);
@@ -38,12 +51,20 @@ async function grow(node, checkpoint, signal, offset = 0) {
   const asked = { checkpoint, path: node.path, depth: 1, limit: PAGE, offset };
   const { value } = await get("state", asked, { signal });
   if ((node.children?.length ?? 0) !== offset) return; // two clicks, one answer
+  if (!value.children) node.text = value.value;
   node.children = [...(node.children ?? []), ...(value.children ?? [])];
   node.next = value.next;
 }
 
+// A node has children, or is closed: it was too large to be read for the listing. A long
+// text opens, too.
 function isBranch(node) {
-  return node.children !== undefined || (node.size > 0 && /^(object|array)$/.test(node.type));
+  if (isContainer(node)) return node.size !== 0;
+  return isCut(node.value) || (node.value?.length ?? 0) > LONG;
+}
+
+function isContainer(node) {
+  return !("value" in node);
 }
 
 function tree(root, checkpoint) {
@@ -60,25 +81,29 @@ function tree(root, checkpoint) {
 }
 
 function childItems(node, checkpoint, level) {
-  if (!node.children?.length) return [h("li", { class: "muted" }, node.preview ?? "empty")];
+  const text = node.text ?? node.value;
+  if (text) return [h("li", {}, textBlock(text, { checkpoint, path: node.path }))];
+  if (!node.children.length) return [h("li", { class: "muted" }, "empty")];
   const items = node.children.map((child) => item(child, checkpoint, level));
   return node.next ? [...items, moreItem(node, checkpoint, level)] : items;
 }
 
 function item(node, checkpoint, level) {
-  const row = [nameOf(node), value(node, checkpoint), tools(node)];
-  if (!isBranch(node)) {
-    return h("li", { "data-anchor": node.path, "data-text": textOf(node) }, h("div", { class: "leaf" }, row));
-  }
-  return h("li", { "data-anchor": node.path, "data-text": textOf(node) }, branch(node, row, checkpoint, level));
+  const name = h("span", { class: "key" }, String(node.key));
+  const row = [name, value(node, checkpoint), tools(node)];
+  const content = isBranch(node)
+    ? branch(node, row, checkpoint, level)
+    : h("div", { class: "leaf" }, row);
+  return h("li", { "data-anchor": node.path, "data-text": textOf(node) }, content);
 }
 
 function branch(node, row, checkpoint, level) {
-  const isOpen = opened.get(node.path) ?? level < OPEN_LEVELS;
+  const isOpen =
+    opened.get(node.path) ?? (level < OPEN_LEVELS && Boolean(node.children));
   const list = h("ul", { class: "tree" });
   const details = h("details", { open: isOpen }, h("summary", {}, row), list);
   const show = async () => {
-    if (!node.children) await grow(node, checkpoint);
+    if (isContainer(node) && !node.children) await grow(node, checkpoint);
     fill(list, childItems(node, checkpoint, level + 1));
   };
   if (isOpen) show();
@@ -92,7 +117,7 @@ function branch(node, row, checkpoint, level) {
 
 function moreItem(node, checkpoint, level) {
   const known = node.children.length;
-  const label = `${count(known)} of ${count(node.size)} shown — show more`;
+  const label = `${count(known)} of ${count(node.size)} — show more`;
   const button = h("button", { type: "button" }, label);
   const line = h("li", {}, button);
   button.addEventListener("click", async () => {
@@ -103,10 +128,7 @@ function moreItem(node, checkpoint, level) {
   return line;
 }
 
-function nameOf(node) {
-  return h("span", { class: "key" }, String(node.key));
-}
-
+// What the filter looks at.
 function textOf(node) {
   return `${node.key} ${node.preview ?? ""}`.toLowerCase();
 }
@@ -115,8 +137,12 @@ function textOf(node) {
 function value(node, checkpoint) {
   const button = h(
     "button",
-    { type: "button", class: `value type-${node.type}`, title: "Which checkpoint set this?" },
-    node.preview ?? "",
+    {
+      type: "button",
+      class: `value type-${kindOf(node)}`,
+      title: "Which checkpoint set this?",
+    },
+    previewOf(node),
   );
   button.addEventListener("click", (event) => {
     event.preventDefault();
@@ -125,9 +151,29 @@ function value(node, checkpoint) {
   return button;
 }
 
+function kindOf({ type }) {
+  return TYPES.has(type) ? type : "other";
+}
+
+function previewOf(node) {
+  if (isContainer(node)) return node.preview || node.type;
+  return node.type === "text" ? `"${node.preview}"` : node.preview;
+}
+
+function sizeOf(node) {
+  if (node.bytes > LARGE) return bytes(node.bytes);
+  if (isContainer(node)) return node.size === null ? "" : plural(node.size, "item");
+  return node.size > LONG ? plural(node.size, "character") : "";
+}
+
 function tools(node) {
-  const size = isBranch(node) ? plural(node.size, "item") : node.size > 100 ? bytes(node.size) : "";
-  return h("span", { class: "end" }, h("span", { class: "muted" }, size), copyButton(node.path, "path"));
+  const size = sizeOf(node);
+  return h(
+    "span",
+    { class: "end" },
+    h("span", { class: "muted" }, size),
+    copyButton(node.path, "path"),
+  );
 }
 
 // --- who set it -----------------------------------------------------------------------
@@ -135,19 +181,45 @@ function tools(node) {
 async function toggleBlame(line, path, checkpoint) {
   const shown = line.querySelector(":scope > .blame");
   if (shown) return shown.remove();
-  const box = h("p", { class: "blame", role: "status" }, "Looking for the checkpoint …");
+  const box = h(
+    "p",
+    { class: "blame", role: "status" },
+    "Looking for the checkpoint …",
+  );
   line.append(box);
   const found = await get("blame", { checkpoint, path }).catch((error) => error);
-  return fill(box, found instanceof Error ? found.message : blameText(found));
+  return fill(
+    box,
+    found instanceof Error
+      ? found.message
+      : blameText(found, editButton(path, checkpoint)),
+  );
 }
 
-function blameText({ checkpoint, step, at, thread, kind }) {
-  const go = () => (thread === openedThread.value ? select(checkpoint) : openThread(thread, checkpoint));
+function blameText({ checkpoint, step, at, thread, kind }, editing) {
+  const go = () =>
+    thread === openedThread.value ? select(checkpoint) : openThread(thread, checkpoint);
   return [
     "Set by ",
-    h("button", { type: "button", class: "link", onclick: go }, `step ${step} of ${thread}`),
+    h(
+      "button",
+      { type: "button", class: "link", onclick: go },
+      `step ${step} of ${thread}`,
+    ),
     ` (${kind}), ${moment(at)}.`,
+    editing,
   ];
+}
+
+function editButton(path, id) {
+  if (!settings.write || exported) return null;
+  const edit = async () =>
+    forkDialog(await get("checkpoint", { id }), { edit: true, path });
+  return h(
+    "button",
+    { type: "button", class: "quiet", onclick: edit },
+    "Edit and fork",
+  );
 }
 
 // --- the filter -----------------------------------------------------------------------
