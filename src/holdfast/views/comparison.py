@@ -132,7 +132,8 @@ async def common_ancestor(
     while one.seq != other.seq:
         if one.step < other.step or (one.step == other.step and one.seq < other.seq):
             one, other = other, one
-        line = Ancestors(start=one, skip=1, limit=CHUNK, down_to_step=other.step)
+        lowest = min(other.step, one.step - 1)
+        line = Ancestors(start=one, skip=1, limit=CHUNK, down_to_step=lowest)
         page = list(await context.backend.scan(line))
         if not page:
             return None

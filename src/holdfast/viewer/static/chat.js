@@ -1,6 +1,7 @@
 // The transcript of a checkpoint, with each tool call and its result on one card.
 
 import { get } from "./api.js";
+import { busyButton } from "./busy.js";
 import { fill, h } from "./elements.js";
 import { count, moment, plural } from "./figures.js";
 import { fold } from "./folds.js";
@@ -75,7 +76,7 @@ function messageElements({ messages }, checkpoint) {
 
 function earlierButton(list, begin, checkpoint) {
   let first = begin;
-  return pageButton(list, checkpoint, {
+  return pageButton(checkpoint, {
     left: () => first,
     word: "earlier message",
     next: (limit) => (reach.first = first -= limit),
@@ -85,7 +86,7 @@ function earlierButton(list, begin, checkpoint) {
 
 function laterButton(list, end, total, checkpoint) {
   let following = end;
-  return pageButton(list, checkpoint, {
+  return pageButton(checkpoint, {
     left: () => total - following,
     word: "later message",
     next: (limit) => (following += limit) - limit,
@@ -94,20 +95,17 @@ function laterButton(list, end, total, checkpoint) {
 }
 
 // `left()` messages are not shown; `next(limit)` is the first of those that come now.
-function pageButton(list, checkpoint, { left, word, next, add }) {
+function pageButton(checkpoint, { left, word, next, add }) {
   if (left() === 0) return null;
   const label = () => `${plural(left(), word)} — show ${Math.min(left(), PAGE)}`;
-  const button = h("button", { type: "button", class: "page" }, label());
-  button.addEventListener("click", async () => {
-    button.disabled = true;
+  const show = async (button) => {
     const limit = Math.min(left(), PAGE);
     const found = await get("messages", { checkpoint, first: next(limit), limit });
     add(messageElements(found, checkpoint));
     button.textContent = label();
-    button.disabled = false;
     button.hidden = left() === 0;
-  });
-  return button;
+  };
+  return busyButton(label(), show, { class: "page" });
 }
 
 function messageElement(said, checkpoint) {
@@ -206,13 +204,9 @@ function partElement(part, where) {
 
 function attachment(part, where) {
   const box = h("div", { class: "attachment" });
-  const show = async (event) => {
-    event.target.disabled = true;
-    const found = await get("part", where).catch((error) => error);
-    fill(box, found instanceof Error ? found.message : bodyElement(found, part));
-  };
   const label = [part.name, `${bodyText(part)} — show`].filter(Boolean).join(" ");
-  box.append(h("button", { type: "button", onclick: show }, label));
+  const show = async () => fill(box, bodyElement(await get("part", where), part));
+  box.append(busyButton(label, show));
   return box;
 }
 

@@ -120,7 +120,7 @@ function actions(effect, thread) {
     resolvable
       ? h(
           "button",
-          { type: "button", onclick: () => resolveDialog(effect, thread) },
+          { type: "button", onclick: () => resolveDialog(effect) },
           "Resolve …",
         )
       : null,

@@ -4,84 +4,84 @@ import { get, post } from "./api.js";
 import { shellLine } from "./command.js";
 import { field, parsed, steerDialog } from "./dialog.js";
 import { h } from "./elements.js";
+import { bytes } from "./figures.js";
 import { open as openThread } from "./state.js";
 
-export async function forkDialog(about, { edit = false, path = "" } = {}) {
+const LARGEST = 1_000_000; // bytes of a state that one wants to edit as a whole
+const MEANING =
+  "A new thread begins here. Nothing is copied, and the thread it comes from stays as it is.";
+
+export function forkDialog(about, { edit = false, path = null } = {}) {
   const name = h("input", {
     required: true,
     autocomplete: "off",
-    value: freeName(about),
+    value: `${about.thread}-from-${about.step}`,
   });
   const edits = edit ? editFields(about, path) : null;
-  const values = () => (edits ? edits.values() : {});
   const { refresh } = steerDialog({
     title: edit
       ? `Edit the state of step ${about.step} and fork`
       : `Fork from step ${about.step}`,
     action: "Fork",
     thread: about.thread,
-    content: [
-      h(
-        "p",
-        { class: "muted" },
-        "A new thread begins here. Nothing is copied and the thread it comes from stays as it is.",
-      ),
-      field("Name of the new thread", name),
-      edits?.element ?? null,
-    ],
-    command: () =>
-      shellLine("fork", about.id, name.value, ...(edits?.arguments() ?? [])),
-    send: () =>
-      post("fork", {
-        from: about.id,
-        thread: name.value,
-        ...(edits ? { set: values() } : {}),
-      }),
-    done: () => openThread(name.value),
+    content: [h("p", { class: "muted" }, MEANING), field("Name", name), edits?.element],
+    command: () => shellLine("fork", about.id, name.value, ...(edits?.options() ?? [])),
+    send: () => {
+      const changes = edits?.changes() ?? {};
+      return post("fork", { from: about.id, thread: name.value, ...changes });
+    },
+    done: ({ thread }) => openThread(thread),
   });
-  edits?.start(refresh);
+  edits?.load().then(refresh);
 }
 
-function freeName({ thread, step }) {
-  return `${thread}-from-${step}`;
-}
-
-// One value of the state, chosen by its path, as JSON.
+// One value of the state, chosen by its path, or the whole state, as JSON.
 function editFields(about, path) {
-  const where = h("input", {
-    required: true,
-    value: path,
-    placeholder: "plan.cursor",
-    autocomplete: "off",
-  });
-  const text = h("textarea", { rows: 8, spellcheck: false, required: true });
+  const where = h("input", { value: path ?? "", autocomplete: "off" });
+  const text = h("textarea", { rows: 10, spellcheck: false, required: true });
   const told = h("small", { class: "muted", role: "status" });
-  const fetched = async () => {
-    const found = await get("part", { checkpoint: about.id, path: where.value }).catch(
-      () => null,
-    );
-    if (found) text.value = JSON.stringify(found.value, null, 2);
-    told.textContent = found
-      ? ""
-      : "The state has nothing there yet: the fork adds it.";
+  const load = async () => {
+    const isWhole = where.value === "";
+    if (isWhole && about.size > LARGEST) {
+      told.textContent = `The state has ${bytes(about.size)}: give the path of a value.`;
+      return;
+    }
+    const asked = { checkpoint: about.id, path: where.value };
+    const found = await get("part", asked).catch((error) => error);
+    const isFound = !(found instanceof Error);
+    if (isFound) text.value = JSON.stringify(found.value, null, 2);
+    told.textContent = isFound ? "" : `${found.message}. The fork will add this value.`;
   };
-  text.addEventListener("input", () => (told.textContent = problemOf(text.value)));
+  where.addEventListener("change", load);
+  text.addEventListener("input", () => (told.textContent = verdict(text.value)));
   return {
+    load,
     element: [
-      field("Value of the state (a path)", where),
-      field("New value, as JSON", text),
+      field(
+        "Path of the value, such as /plan/cursor; empty for the whole state",
+        where,
+      ),
+      field("Value as JSON", text),
       told,
     ],
-    values: () => ({ [where.value]: parsed(text.value, "The value") }),
-    arguments: () => (where.value ? ["--set", `${where.value}=${text.value}`] : []),
-    start: async (refresh) => {
-      where.addEventListener("change", () => fetched().then(refresh));
-      if (path) await fetched().then(refresh);
+    changes: () => {
+      const value = parsed(text.value, "The value");
+      return where.value === "" ? { state: value } : { set: { [where.value]: value } };
     },
+    options: () =>
+      where.value === "" ? [] : [`--set=${where.value}=${compact(text.value)}`],
   };
 }
 
-function problemOf(text) {
+function compact(text) {
+  try {
+    return JSON.stringify(JSON.parse(text));
+  } catch {
+    return text;
+  }
+}
+
+function verdict(text) {
   try {
     JSON.parse(text);
     return "Valid JSON.";

@@ -8,6 +8,14 @@ import { plural } from "./figures.js";
 import { open as openThread } from "./state.js";
 import { valueText } from "./text.js";
 
+const ADVICE =
+  "The call began and its end is not recorded. Look into the system it acts on, then record what is true.";
+
+// A checkpoint as the command line names it within its thread.
+function named({ thread, id }) {
+  return `${thread}@${id}`;
+}
+
 // --- label and tags -------------------------------------------------------------------
 
 export function labelDialog(about) {
@@ -17,7 +25,7 @@ export function labelDialog(about) {
     action: "Save",
     thread: about.thread,
     content: field("Label", name, "A name for this checkpoint. Empty removes it."),
-    command: () => shellLine("label", about.id, name.value || "--delete"),
+    command: () => shellLine("label", named(about), name.value || "--delete"),
     send: () =>
       post("label", {
         checkpoint: about.id,
@@ -28,34 +36,34 @@ export function labelDialog(about) {
 }
 
 export function tagDialog(about) {
-  const before = about.tags ?? [];
-  const names = h("input", { value: before.join(", "), autocomplete: "off" });
-  const changes = () => {
-    const now = names.value
-      .split(",")
-      .map((one) => one.trim())
-      .filter(Boolean);
-    return {
-      add: now.filter((one) => !before.includes(one)),
-      remove: before.filter((one) => !now.includes(one)),
-    };
-  };
-  const command = () => {
-    const { add, remove } = changes();
-    const lines = [
-      remove.length ? shellLine("tag", about.id, "--delete", ...remove) : "",
-      add.length || !remove.length ? shellLine("tag", about.id, ...add) : "",
-    ];
-    return lines.filter(Boolean).join(" && ");
-  };
+  const boxes = about.tags.map((name) =>
+    h("input", { type: "checkbox", checked: true, value: name }),
+  );
+  const added = h("input", { autocomplete: "off" });
+  const changes = () => ({
+    add: added.value.trim() ? [added.value.trim()] : [],
+    remove: boxes.filter((box) => !box.checked).map((box) => box.value),
+  });
   steerDialog({
     title: `Tags of step ${about.step}`,
     action: "Save",
     thread: about.thread,
-    content: field("Tags, with commas between", names),
-    command,
+    content: [
+      boxes.map((box) => h("label", { class: "check" }, box, ` ${box.value}`)),
+      field("Another tag", added),
+    ],
+    command: () => tagCommand(about, changes()),
     send: () => post("tag", { checkpoint: about.id, ...changes() }),
   });
+}
+
+function tagCommand(about, { add, remove }) {
+  const words = ["tag", named(about)];
+  const lines = [
+    remove.length ? shellLine(...words, "--delete", ...remove) : "",
+    add.length || !remove.length ? shellLine(...words, ...add) : "",
+  ];
+  return lines.filter(Boolean).join(" && ");
 }
 
 // --- rewind ---------------------------------------------------------------------------
@@ -67,7 +75,7 @@ export async function rewindDialog(about, thread) {
     action: "Rewind",
     thread,
     content: previewOf(preview),
-    command: () => shellLine("rewind", `${thread}@${about.step}`),
+    command: () => shellLine("rewind", `${thread}@${about.id}`, "--yes"),
     send: () => post("rewind", { thread, to: about.id, expect: preview.from.id }),
     done: () => openThread(thread, about.id),
   });
@@ -136,7 +144,8 @@ function effectText({ tool, arguments: given }) {
 
 // --- resolve an interrupted call ------------------------------------------------------
 
-export function resolveDialog(effect, thread) {
+export function resolveDialog(effect) {
+  const { tool, call, thread } = effect;
   const ended = h(
     "select",
     {},
@@ -144,24 +153,21 @@ export function resolveDialog(effect, thread) {
     h("option", { value: "error" }, "It failed"),
   );
   const text = h("textarea", { rows: 4, spellcheck: false });
+  const said = () => text.value || (ended.value === "error" ? "" : "null");
   const outcome = () =>
     ended.value === "error"
-      ? { error: text.value }
-      : { result: parsed(text.value || "null", "The result") };
+      ? { error: said() }
+      : { result: parsed(said(), "The result") };
   steerDialog({
-    title: `Resolve the call of ${effect.tool}`,
+    title: `Resolve the call of ${tool}`,
     action: "Record",
     thread,
     content: [
-      h(
-        "p",
-        { class: "muted" },
-        "The call began and its end is not recorded. Look into the system it acts on, then record what is true.",
-      ),
+      h("p", { class: "muted" }, ADVICE),
       field("What became of it", ended),
-      field("Result as JSON, or the error", text),
+      field("Its result as JSON, or its error as text", text),
     ],
-    command: () => effect.commands?.resolve ?? shellLine("effects", thread),
-    send: () => post("resolve", { thread, call: effect.call, ...outcome() }),
+    command: () => shellLine("resolve", thread, call, `--${ended.value}`, said()),
+    send: () => post("resolve", { thread, call, ...outcome() }),
   });
 }

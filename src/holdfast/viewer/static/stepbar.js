@@ -1,6 +1,7 @@
 // The head of the detail pane: which step is selected and what can be done with it.
 
 import { exported, get, stream } from "./api.js";
+import { busyButton } from "./busy.js";
 import { copy } from "./command.js";
 import { fill, h } from "./elements.js";
 import { cost, count, moment } from "./figures.js";
@@ -92,11 +93,7 @@ function buttonsOf(about) {
 
 // Each button has its command in its tip; the dialog shows it in full.
 function button(name, command, act) {
-  return h(
-    "button",
-    { type: "button", class: "quiet", title: command || name, onclick: act },
-    name,
-  );
+  return busyButton(name, act, { class: "quiet", title: command || name });
 }
 
 function baseButton({ id }) {
@@ -123,14 +120,10 @@ function permalink(id) {
 }
 
 async function download(id) {
-  try {
-    const file = await new Response(await stream("export", { thread: id })).blob();
-    const url = URL.createObjectURL(file);
-    const name = `${id.replace(/[^\w.-]+/g, "-")}.html`;
-    h("a", { href: url, download: name }).click();
-    setTimeout(() => URL.revokeObjectURL(url), 10_000);
-    notify(`Saved ${name}.`);
-  } catch (error) {
-    notify(`${error.message} ${error.hint ?? ""}`);
-  }
+  const file = await new Response(await stream("export", { thread: id })).blob();
+  const url = URL.createObjectURL(file);
+  const name = `${id.replace(/[^\w.-]+/g, "-")}.html`;
+  h("a", { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+  notify(`Saved ${name}.`);
 }

@@ -1,7 +1,8 @@
 // Stored texts and values: cut by the server, shown whole on request.
 
-import { h } from "./elements.js";
 import { get } from "./api.js";
+import { busyButton } from "./busy.js";
+import { fill, h } from "./elements.js";
 import { bytes, count } from "./figures.js";
 
 const FENCE = /^```[^\n]*\n([\s\S]*?)^```\s*$/m;
@@ -29,15 +30,11 @@ export function textBlock(value, part = null) {
 function wholeButton(block, value, part) {
   const label = `${count(value.length)} characters`;
   if (part === null) return h("p", { class: "muted" }, `The first part of ${label}.`);
-  const show = async (event) => {
-    event.target.disabled = true;
-    const found = await get("part", part).catch((error) => error);
-    const failed = found instanceof Error;
-    block.replaceChildren(
-      ...paragraphs(failed ? found.message : plainText(found.text)),
-    );
+  const show = async () => {
+    const { text } = await get("part", part);
+    fill(block, paragraphs(text));
   };
-  return h("button", { type: "button", onclick: show }, `Show all ${label}`);
+  return busyButton(`Show all ${label}`, show);
 }
 
 function paragraphs(text) {

@@ -1,6 +1,7 @@
 // The state as a tree that is loaded as it is opened, and who set each value.
 
 import { exported, get } from "./api.js";
+import { busyButton } from "./busy.js";
 import { copyButton } from "./command.js";
 import { fill, h } from "./elements.js";
 import { bytes, count, moment, plural } from "./figures.js";
@@ -118,13 +119,12 @@ function branch(node, row, checkpoint, level) {
 function moreItem(node, checkpoint, level) {
   const known = node.children.length;
   const label = `${count(known)} of ${count(node.size)} — show more`;
-  const button = h("button", { type: "button" }, label);
-  const line = h("li", {}, button);
-  button.addEventListener("click", async () => {
-    button.disabled = true;
+  const line = h("li", {});
+  const show = async () => {
     await grow(node, checkpoint, undefined, known);
     line.replaceWith(...childItems(node, checkpoint, level).slice(known));
-  });
+  };
+  line.append(busyButton(label, show));
   return line;
 }
 
@@ -213,13 +213,10 @@ function blameText({ checkpoint, step, at, thread, kind }, editing) {
 
 function editButton(path, id) {
   if (!settings.write || exported) return null;
-  const edit = async () =>
+  const edit = async () => {
     forkDialog(await get("checkpoint", { id }), { edit: true, path });
-  return h(
-    "button",
-    { type: "button", class: "quiet", onclick: edit },
-    "Edit and fork",
-  );
+  };
+  return busyButton("Edit and fork", edit, { class: "quiet" });
 }
 
 // --- the filter -----------------------------------------------------------------------
