@@ -26,7 +26,7 @@ def assert_accessible(page: Page) -> None:
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", WIDTHS)
-def test_axe_finds_nothing(
+def test_axe_finds_nothing_in_the_frame(
     new_page: Callable[..., Page], viewer: Served, width: str, theme: str
 ):
     page = new_page(width=width, theme=theme)
@@ -38,6 +38,16 @@ def test_axe_finds_nothing(
     scrubber_says(page, "8 of 8")
     page.keyboard.press("b")
     assert_accessible(page)
+
+
+@pytest.mark.parametrize(("width", "theme"), [("wide", "light"), ("narrow", "dark")])
+def test_axe_finds_nothing_in_the_tabs_and_the_keys(
+    new_page: Callable[..., Page], viewer: Served, width: str, theme: str
+):
+    page = new_page(width=width, theme=theme)
+    page.goto(viewer.page(t=MAIN))
+    scrubber_says(page, "8 of 8")
+
     page.keyboard.press("?")
     assert_accessible(page)
     page.keyboard.press("Escape")
@@ -83,8 +93,11 @@ def test_nothing_is_cut_off_at_twice_the_size(
 
 def test_the_first_picture_is_light(page: Page, viewer: Served):
     answers: list[Response] = []
-    page.on("response", lambda answer: answers.append(answer))
 
+    def count(answer: Response) -> None:
+        answers.append(answer)
+
+    page.on("response", count)
     page.goto(viewer.page())
     expect(options(page, "Threads")).to_have_count(6)
 
