@@ -66,9 +66,12 @@ def complaints() -> Iterator[list[str]]:
 
 @pytest.fixture
 def new_context(
-    browser: Browser, complaints: list[str]
+    request: pytest.FixtureRequest, browser: Browser, complaints: list[str]
 ) -> Iterator[Callable[..., BrowserContext]]:
     """Makes windows: ``width``, ``theme`` and other options of Playwright."""
+    # A server that ends before its windows would make them complain.
+    if "writable" in request.fixturenames:
+        request.getfixturevalue("writable")
     contexts: list[BrowserContext] = []
 
     def make(

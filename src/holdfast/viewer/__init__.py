@@ -11,6 +11,14 @@ for _module in ("starlette", "uvicorn", "jinja2"):
     import_extra(_module, "the viewer", "serve")
 
 from holdfast.viewer.app import ViewerOptions, app  # noqa: E402 - see above
+from holdfast.viewer.export import export_html, notebook_html  # noqa: E402
 from holdfast.viewer.serving import ListenOptions, serve_viewer  # noqa: E402
 
-__all__ = ["ListenOptions", "ViewerOptions", "app", "serve_viewer"]
+__all__ = [
+    "ListenOptions",
+    "ViewerOptions",
+    "app",
+    "export_html",
+    "notebook_html",
+    "serve_viewer",
+]

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp
 from holdfast._api.store import AsyncStore
 from holdfast.errors import Unstorable
 from holdfast.http.check import RequestCheck
+from holdfast.viewer.export import export_html
 from holdfast.viewer.failures import Endpoint, told, unknown
 from holdfast.viewer.headers import API, AllowedRequests, WithHeaders, refuse
 from holdfast.viewer.live import LiveFeed
@@ -94,6 +95,7 @@ class Viewer:
             Route("/static/{name}", files.single),
             Route("/favicon.ico", files.icon),
             Route(PATH + "live", told(LiveFeed(self.store).endpoint)),
+            Route(PATH + "export", told(self._export)),
             *self._readings(),
             *(self._steerings() if self.options.write else ()),
         ]
@@ -116,6 +118,14 @@ class Viewer:
             return JSON(answer(name, {**document, **more}))
 
         return read
+
+    async def _export(self, request: Request) -> Response:
+        threads = request.query_params.getlist("thread")
+        if not threads:
+            raise Unstorable("thread", "is missing; name one or several")
+        text = await self.store.runner.run(export_html, threads, self.options.redact)
+        headers = {"content-disposition": 'attachment; filename="threads.html"'}
+        return Response(text, media_type="text/html", headers=headers)
 
     def _steerings(self) -> list[Route]:
         return [

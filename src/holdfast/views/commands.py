@@ -25,6 +25,7 @@ def checkpoint_commands(checkpoint: Checkpoint) -> dict[str, str]:
         "fork": command("fork", id_, f"{thread}-fork"),
         "rewind": command("rewind", in_thread(thread, id_)),
         "label": command("label", in_thread(thread, id_), "LABEL"),
+        "export": command("export", "--html", "thread.html", thread),
         "tag": command("tag", in_thread(thread, id_), "TAG"),
     }
 

@@ -79,6 +79,3 @@ class Showing(msgspec.Struct, frozen=True):
             items = cast("dict[str, Any]", value).items()
             return {self.redact(key): self.redacted(item) for key, item in items}
         return value
-
-
-EVERYTHING = Showing()

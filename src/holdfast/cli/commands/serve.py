@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import signal
 from collections.abc import Callable
 from ipaddress import ip_address
@@ -16,6 +15,7 @@ from holdfast.cli import _command
 from holdfast.cli._given_key import given_key
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._options import flag, option
+from holdfast.cli._redaction import redactor
 from holdfast.cli._store_address import must_exist, without_password
 from holdfast.errors import Unsupported
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 LOOPBACK = "127.0.0.1"
 # 192 bits.
 TOKEN_BYTES = 24
-REDACTED = "[redacted]"
 EXPOSED = (
     "warning: {} can be reached from other machines, and nothing is encrypted; put a"
     " proxy with TLS in front of it, or use a tunnel to 127.0.0.1"
@@ -97,19 +96,6 @@ def command(cli: Invocation, **given: object) -> None:
 
     if asyncio.run(_serve(cli, asked, redact)) == signal.SIGINT:
         raise KeyboardInterrupt
-
-
-def redactor(patterns: tuple[str, ...]) -> Callable[[str], str] | None:
-    """A function that hides what matches one of some patterns."""
-    if not patterns:
-        return None
-    try:
-        for pattern in patterns:
-            re.compile(pattern)
-    except re.error as error:
-        raise click.UsageError(f"--redact: {error}") from error
-    found = re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
-    return lambda text: found.sub(REDACTED, text)
 
 
 async def _serve(

@@ -7,9 +7,10 @@ import { fill, h } from "./elements.js";
 import { bytes, plural } from "./figures.js";
 import { graphPane } from "./graph.js";
 import { closeThread, showKeys, watchKeys } from "./keyboard.js";
-import { connection, listen } from "./live.js";
+import { connection, lastChange, listen } from "./live.js";
 import { watch } from "./opened.js";
 import { problem } from "./problem.js";
+import { throttled } from "./request.js";
 import { scrubber } from "./scrubber.js";
 import { effect } from "./signals.js";
 import { pane, settings, status, thread } from "./state.js";
@@ -22,9 +23,11 @@ const CONNECTIONS = {
   connecting: "connecting",
   live: "live",
   lost: "not connected",
+  unreadable: "store cannot be read",
   exported: "exported file",
 };
 const NOTICE_MS = 8000;
+const FACTS_MS = 5000;
 
 async function start() {
   if (!exported) await takeToken();
@@ -65,7 +68,8 @@ function storeFacts() {
       fill(element, error.status === 401 ? "" : problem(error, load));
     }
   };
-  load();
+  const reload = throttled(FACTS_MS, load);
+  effect(() => void (lastChange.value ? reload() : load()));
   return element;
 }
 

@@ -42,8 +42,9 @@ export function graphPane() {
     render: (index) => rendered(log.peek(), entry(index), view),
     chosen: (index) => choose(entry(index)),
     seen: (first, last) => {
+      if (log.peek() === null) return;
       const end = entry(last);
-      log.peek()?.ensure(entry(first).first, end.first + end.count - 1).catch(showProblem);
+      log.peek().ensure(entry(first).first, end.first + end.count - 1).catch(showProblem);
       map.show(entry(first).first, end.first + end.count);
       if (lanesWidth(inSight(log.peek())) !== view.width) queueMicrotask(draw);
     },
@@ -75,6 +76,7 @@ export function graphPane() {
       stay(length() - before);
       fill(message);
       loaded.value = asked;
+      if (place.peek()?.id !== checkpoint.peek()) reveal();
     } catch (error) {
       showProblem(error);
     }
@@ -89,7 +91,7 @@ export function graphPane() {
 
   const draw = () => {
     const rows = log.peek();
-    if (rows === null) return;
+    if (rows === null) return list.refresh(0);
     entries = foldedEntries(rows, folds.peek(), unfolded.peek());
     list.resize(length());
     view = {
@@ -116,7 +118,7 @@ export function graphPane() {
     const at = await latestFind((abort) => rows.find(id, abort)).catch(() => -1);
     if (at === undefined || checkpoint.peek() !== id) return;
     if (at < 0) return outside(id);
-    place.value = rows.row(at);
+    place.value = rows.row(rows.indexOf(id)) ?? null;
     list.activate(indexOfRow(rows.indexOf(id)));
   };
 
