@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from datetime import timedelta
 from typing import Any
@@ -14,7 +15,9 @@ THREAD = "conversation:payday"
 NOTES = "notes"
 TALK = "talk"
 DRAFT = "We write to tell you that the refund for your order was denied by our desk."
-REVISED = "We write to tell you that the refund for your parcel was granted by our shop."
+REVISED = (
+    "We write to tell you that the refund for your parcel was granted by our shop."
+)
 HOSTILE = (
     "<img src=x onerror=\"document.title='broken'\">"
     "<script>document.title='broken'</script>"
@@ -97,10 +100,8 @@ class _Payday:
 
         self._asks(call, to, amount)
         self.run.save()
-        try:
+        with contextlib.suppress(Killed):
             self.run.call(call, killed)
-        except Killed:
-            pass
 
 
 def _notes(store: holdfast.Store) -> None:
