@@ -10,7 +10,7 @@ from payday import HOSTILE, NOTES, TALK, THREAD, open_payday
 from playwright.sync_api import Locator, Page, expect
 from served import Served, served
 
-TABS = ("chat", "state", "diff", "meta", "context", "effects", "charts", "compare")
+TABS = ("chat", "state", "diff", "meta", "context", "charts", "compare", "effects")
 
 
 @pytest.fixture(scope="module")
