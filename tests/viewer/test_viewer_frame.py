@@ -5,20 +5,9 @@ from __future__ import annotations
 import re
 
 from playwright.sync_api import Page, expect
-from served import Served
 from story import LONG, MAIN
-
-
-def options(page: Page, label: str):
-    return page.get_by_role("listbox", name=label).get_by_role("option")
-
-
-def selected(page: Page):
-    return page.locator("#graph [aria-selected=true]")
-
-
-def scrubber_says(page: Page, text: str) -> None:
-    expect(page.locator(".scrubber-text")).to_contain_text(text)
+from viewer_server import Served
+from windows import options, scrubber_says, selected
 
 
 def test_the_first_screen_says_what_is_going_on(page: Page, viewer: Served):

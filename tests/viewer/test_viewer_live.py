@@ -7,9 +7,9 @@ import shutil
 from pathlib import Path
 
 from playwright.sync_api import Page, Route, expect
-from served import Served, served
 from story import MAIN
-from test_viewer_frame import options, scrubber_says, selected
+from viewer_server import Served, served
+from windows import options, scrubber_says, selected
 
 import holdfast
 

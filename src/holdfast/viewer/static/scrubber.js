@@ -41,8 +41,8 @@ export function scrubber() {
     else batch(() => ((line.value = null), (position.value = -1)));
   });
   return h(
-    "div",
-    { class: "scrubber", role: "group", "aria-label": "Time travel" },
+    "section",
+    { class: "scrubber", "aria-label": "Time travel" },
     move("M4 3v10M13 3L7 8l6 5z", "First step", () => toEnd(0)),
     move("M11 3L5 8l6 5z", "Step back", () => step(-1)),
     h("div", { class: "track" }, bars.element, range),
