@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from payday import THREAD, open_payday
 from playwright.sync_api import Locator, Page, expect
-from served import Served, served
 from story import MAIN
+from viewer_server import Served, served
 
 import holdfast
 

@@ -22,7 +22,7 @@ const MOST_ROUNDS = 6; // how deep they are followed
 
 const LONG = 200; // characters of a text that fit its line
 const LARGE = 10_000; // bytes from which on they say more than a number of items
-const TYPES = new Set(["text", "number", "boolean", "null", "object", "list"]);
+const TYPES = new Set(["text", "number", "boolean", "null", "object", "array"]);
 
 const opened = new Map(); // path → whether the reader opened or closed it
 const seen = new Map(); // path → how many children the reader saw
@@ -195,11 +195,7 @@ function tools(node, checkpoint) {
 async function toggleBlame(line, path, checkpoint) {
   const shown = line.querySelector(":scope > .blame");
   if (shown) return shown.remove();
-  const box = h(
-    "p",
-    { class: "blame", role: "status" },
-    "Looking for the checkpoint …",
-  );
+  const box = h("p", { class: "blame", role: "status" }, "Looking for the checkpoint");
   line.append(box);
   const found = await get("blame", { checkpoint, path }).catch((error) => error);
   return fill(
