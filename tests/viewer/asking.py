@@ -14,6 +14,7 @@ import msgspec
 
 import holdfast
 from holdfast.viewer import ListenOptions, ViewerOptions, serve_viewer
+from holdfast.viewer.condition import open_without_key
 
 TOKEN = "the-token-of-the-tests-of-requests"
 
@@ -70,8 +71,22 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 @contextlib.contextmanager
-def asked(path, *, write=False, **options) -> Iterator[Asked]:
+def asked(path, *, write=False, opening=None, **options) -> Iterator[Asked]:
     """Serve the store at a path while the block runs."""
+    with serving(path, write=write, opening=opening, **options) as url:
+        where = urlsplit(url)
+        yield Asked(where.hostname, where.port)
+
+
+async def opened(path, given, viewer):
+    if viewer.sizes_only:
+        return await open_without_key(path, busy_timeout=1)
+    return await holdfast.open_async(path, **given)
+
+
+@contextlib.contextmanager
+def serving(path, *, write=False, opening=None, socket=None, **options):
+    """Serve a store; gives the address of the page."""
     found: list[str] = []
     ready = threading.Event()
     ending: list[tuple[asyncio.AbstractEventLoop, asyncio.Task]] = []
@@ -82,8 +97,10 @@ def asked(path, *, write=False, **options) -> Iterator[Asked]:
 
     async def serve():
         viewer = ViewerOptions(token=TOKEN, address=path, write=write, **options)
-        async with holdfast.open_async(path, read_only=not write) as store:
-            serving = serve_viewer(store, ListenOptions(), viewer, ready=announce)
+        given = {"read_only": not write, **(opening or {})}
+        async with await opened(path, given, viewer) as store:
+            listen = ListenOptions(socket=socket)
+            serving = serve_viewer(store, listen, viewer, ready=announce)
             task = asyncio.ensure_future(serving)
             ending.append((asyncio.get_running_loop(), task))
             with contextlib.suppress(asyncio.CancelledError):
@@ -92,9 +109,8 @@ def asked(path, *, write=False, **options) -> Iterator[Asked]:
     thread = threading.Thread(target=asyncio.run, args=(serve(),), daemon=True)
     thread.start()
     assert ready.wait(20)
-    where = urlsplit(found[0])
     try:
-        yield Asked(where.hostname, where.port)
+        yield found[0]
     finally:
         loop, task = ending[0]
         loop.call_soon_threadsafe(task.cancel)

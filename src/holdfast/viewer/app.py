@@ -18,6 +18,7 @@ from starlette.types import ASGIApp
 from holdfast._api.store import AsyncStore
 from holdfast.errors import Unstorable
 from holdfast.http.check import RequestCheck
+from holdfast.viewer.condition import StoreFile, without_key
 from holdfast.viewer.export import export_html
 from holdfast.viewer.failures import Endpoint, told, unknown
 from holdfast.viewer.headers import API, AllowedRequests, WithHeaders, refuse
@@ -37,7 +38,8 @@ class ViewerOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     ``address`` is the store's, as the page shows it. ``hosts`` and ``origins`` are
     allowed besides the server's own. Changes need ``write``. ``redact`` gets each text
-    before it is shown and gives it back without what must stay secret.
+    before it is shown and gives it back without what must stay secret. Of an encrypted
+    store that was opened without its key, only sizes are shown: ``sizes_only``.
     """
 
     token: str
@@ -47,6 +49,7 @@ class ViewerOptions(msgspec.Struct, frozen=True, kw_only=True):
     origins: Collection[str] = ()
     write: bool = False
     redact: Redact | None = None
+    sizes_only: bool = False
 
 
 class JSON(Response):
@@ -83,6 +86,8 @@ class Viewer:
     def __init__(self, store: AsyncStore, options: ViewerOptions) -> None:
         self.store, self.options = store, options
         self.showing = Showing(options.redact)
+        self._feed = LiveFeed(store)
+        self._file = StoreFile(options.address)
 
     def application(self) -> ASGIApp:
         """The routes, without the checks of requests."""
@@ -94,13 +99,15 @@ class Viewer:
             Route("/app.css", files.joined),
             Route("/static/{name}", files.single),
             Route("/favicon.ico", files.icon),
-            Route(PATH + "live", told(LiveFeed(self.store).endpoint)),
+            Route(PATH + "live", told(self._live)),
             Route(PATH + "export", told(self._export)),
             *self._readings(),
             *(self._steerings() if self.options.write else ()),
         ]
         problems: Mapping[Any, Any] = {HTTPException: unknown}
-        return Starlette(routes=routes, exception_handlers=problems)
+        made = Starlette(routes=routes, exception_handlers=problems)
+        made.router.redirect_slashes = False
+        return made
 
     def _readings(self) -> list[Route]:
         return [
@@ -110,6 +117,7 @@ class Viewer:
 
     def _endpoint(self, name: str, reading: Reading) -> Endpoint:
         async def read(request: Request) -> Response:
+            self._check(name)
             given = request.query_params
             texts = {key: given.getlist(key) for key in given}
             query = query_of(reading, texts)
@@ -119,7 +127,18 @@ class Viewer:
 
         return read
 
+    def _check(self, name: str = "") -> None:
+        """Raise if the store cannot be read."""
+        self._file.check()
+        if self.options.sizes_only and name != "store":
+            raise without_key()
+
+    async def _live(self, request: Request) -> Response:
+        self._check()
+        return await self._feed.endpoint(request)
+
     async def _export(self, request: Request) -> Response:
+        self._check()
         threads = request.query_params.getlist("thread")
         if not threads:
             raise Unstorable("thread", "is missing; name one or several")
@@ -149,4 +168,5 @@ class Viewer:
             "address": self.options.address,
             "backend": backend,
             "write": self.options.write,
+            **({"encrypted": True, "key": False} if self.options.sizes_only else {}),
         }

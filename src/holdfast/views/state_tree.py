@@ -68,7 +68,7 @@ async def _root(
     names = list(reader.stored)[query.offset : query.offset + query.limit]
     for name in names:
         size = size_of(reader.stored[name])
-        path = pointer((name,))
+        path = pointer((showing.whole(name),))
         if size > min(left, LARGEST_READ):
             child = await _closed(reader, name)
         else:
@@ -128,7 +128,8 @@ class TreeNodes(msgspec.Struct, frozen=True):
     def _child(
         self, key: object, item: object, path: str, query: TreeQuery
     ) -> dict[str, Any]:
-        here = path + pointer((str(key),))
+        # Where a key is redacted its path is too: then the node cannot be opened.
+        here = path + pointer((self.showing.whole(str(key)),))
         shown = key if isinstance(key, int) else self.showing.line(str(key))
         return {"key": shown, "path": here, **self.node(item, here, inner(query))}
 

@@ -102,13 +102,22 @@ async def _serve(
     cli: Invocation, asked: ServeOptions, redact: Callable[[str], str] | None
 ) -> int | None:
     from holdfast.viewer import serve_viewer  # noqa: PLC0415
+    from holdfast.viewer.condition import KEY_NEEDED, open_without_key  # noqa: PLC0415
 
     listen, options = _settings(cli, asked, redact)
 
     def ready(url: str) -> None:
         _announce(cli, asked, url)
 
-    async with _opening(cli, write=asked.write) as store:
+    try:
+        store = await _opening(cli, write=asked.write)
+    except Unsupported as error:
+        if error.code != KEY_NEEDED:
+            raise
+        cli.out.note(f"warning: {error}")
+        store = await open_without_key(cli.address, busy_timeout=cli.options.wait)
+        options = msgspec.structs.replace(options, sizes_only=True, write=False)
+    async with store:
         return await serve_viewer(store, listen, options, ready=ready)
 
 
