@@ -16,7 +16,7 @@ import { base, changed, checkpoint, pane, place, select, thread } from "./state.
 import { emptyRow, runRow, stepRow } from "./steps.js";
 
 const ROW = 1.75; // rem
-const MOST_FOLDED = 5000; // folding has to see every row
+const MOST_FOLDED = 1000; // folding has to load every row
 const SCOPES = { family: "family", line: "this line", all: "rewound too" };
 
 export function graphPane() {
@@ -197,12 +197,18 @@ function heading(scope, folds, log) {
     {
       type: "button",
       class: "quiet",
-      title: "Show runs of tool steps as one row",
       onclick: () => (folds.value = !folds.value),
     },
     "Fold tools",
   );
-  effect(() => fold.setAttribute("aria-pressed", folds.value));
+  effect(() => {
+    log.value?.version.value;
+    fold.disabled = (log.value?.total ?? 0) > MOST_FOLDED;
+    fold.setAttribute("aria-pressed", folds.value && !fold.disabled);
+    fold.title = fold.disabled
+      ? `Only histories of up to ${count(MOST_FOLDED)} checkpoints are folded`
+      : "Show runs of tool steps as one row";
+  });
   effect(() => {
     const opened = card.value;
     log.value?.version.value;

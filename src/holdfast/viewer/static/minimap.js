@@ -12,7 +12,7 @@ export function minimap(go) {
   const paint = () => {
     const scale = devicePixelRatio;
     const [width, height] = [element.clientWidth, element.clientHeight];
-    element.hidden = drawn.buckets.length === 0;
+    element.hidden = drawn.buckets.length === 0 || drawn.last - drawn.first >= drawn.total;
     if (width === 0 || height === 0) return;
     element.width = width * scale;
     element.height = height * scale;
