@@ -117,9 +117,13 @@ function branch(node, row, checkpoint, level) {
   const list = h("ul", { class: "tree" });
   const details = h("details", { open: isOpen }, h("summary", {}, row), list);
   const show = async () => {
-    if (isContainer(node) && !node.children) await grow(node, checkpoint);
-    seen.set(node.path, node.children?.length ?? 0);
-    fill(list, childItems(node, checkpoint, level + 1));
+    try {
+      if (isContainer(node) && !node.children) await grow(node, checkpoint);
+      seen.set(node.path, node.children?.length ?? 0);
+      fill(list, childItems(node, checkpoint, level + 1));
+    } catch (error) {
+      fill(list, h("li", { class: "muted" }, error.message));
+    }
   };
   if (isOpen) show();
   details.addEventListener("toggle", () => {
@@ -170,8 +174,13 @@ function kindOf({ type }) {
 }
 
 function previewOf(node) {
-  if (isContainer(node)) return node.preview || node.type;
+  if (isContainer(node)) return node.preview || outline(node);
   return node.type === "text" ? `"${node.preview}"` : node.preview;
+}
+
+function outline({ type, children }) {
+  if (type !== "object" || !children) return type;
+  return `{${children.map(({ key }) => key).join(", ")}}`;
 }
 
 function sizeOf(node) {
