@@ -9,10 +9,21 @@ from pathlib import Path
 import pytest
 from payday import THREAD, open_payday
 from playwright.sync_api import Locator, Page, expect
-from served import Served, served
 from story import MAIN
+from viewer_server import Served, served
 
 import holdfast
+
+# What a tab has in an exported file.
+TEXTS = {
+    "State": "vars",
+    "Diff": "1 added",
+    "Meta": "sha256:",
+    "Context": "tokens",
+    "Effects": "No tool call",
+    "Charts": "Which values grow",
+    "Compare": "5 shared messages",
+}
 
 
 @pytest.fixture
@@ -212,14 +223,26 @@ def test_of_two_people_the_slower_is_told_and_changes_nothing(
     complaints.clear()
 
 
-def test_the_export_button_saves_one_file(
+def test_the_export_button_saves_a_file_with_the_same_tabs(
     new_page: Callable[..., Page], viewer: Served, tmp_path: Path
 ):
     page = new_page(accept_downloads=True)
-    page.goto(viewer.page(t=MAIN))
+    page.goto(viewer.page(t="fix-policy"))
     with page.expect_download() as download:
         press(page, "Export")
-
-    assert download.value.suggested_filename == f"{MAIN}.html"
+    assert download.value.suggested_filename == "fix-policy.html"
     download.value.save_as(tmp_path / "thread.html")
-    assert "Refund denied" in (tmp_path / "thread.html").read_text("utf-8")
+
+    page.goto((tmp_path / "thread.html").as_uri())
+    page.get_by_role("option").filter(has_text="fix-policy").first.click()
+    panel = page.get_by_role("tabpanel")
+    expect(panel).to_contain_text("Refund approved: $129.00.")
+    for name, text in TEXTS.items():
+        page.get_by_role("tab", name=name).click()
+        expect(panel).to_contain_text(text)
+        expect(panel.get_by_role("alert")).to_have_count(0)
+    page.get_by_role("tab", name="State").click()
+    panel.locator('li[data-anchor="/vars/attempts"] button.value').click()
+    expect(panel).to_contain_text("This file does not contain that.")
+    buttons = page.locator(".step-bar").get_by_role("button")
+    expect(buttons).to_have_text(["◆ Base", "Copy link"])

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from payday import HOSTILE, NOTES, TALK, THREAD, open_payday
 from playwright.sync_api import Locator, Page, expect
-from served import Served, served
+from viewer_server import Served, served
 
 TABS = ("chat", "state", "diff", "meta", "context", "charts", "compare", "effects")
 

@@ -22,7 +22,7 @@ const MOST_ROUNDS = 6; // how deep they are followed
 
 const LONG = 200; // characters of a text that fit its line
 const LARGE = 10_000; // bytes from which on they say more than a number of items
-const TYPES = new Set(["text", "number", "boolean", "null", "object", "list"]);
+const TYPES = new Set(["text", "number", "boolean", "null", "object", "array"]);
 
 const opened = new Map(); // path → whether the reader opened or closed it
 const seen = new Map(); // path → how many children the reader saw
@@ -117,9 +117,13 @@ function branch(node, row, checkpoint, level) {
   const list = h("ul", { class: "tree" });
   const details = h("details", { open: isOpen }, h("summary", {}, row), list);
   const show = async () => {
-    if (isContainer(node) && !node.children) await grow(node, checkpoint);
-    seen.set(node.path, node.children?.length ?? 0);
-    fill(list, childItems(node, checkpoint, level + 1));
+    try {
+      if (isContainer(node) && !node.children) await grow(node, checkpoint);
+      seen.set(node.path, node.children?.length ?? 0);
+      fill(list, childItems(node, checkpoint, level + 1));
+    } catch (error) {
+      fill(list, h("li", { class: "muted" }, error.message));
+    }
   };
   if (isOpen) show();
   details.addEventListener("toggle", () => {
@@ -170,8 +174,13 @@ function kindOf({ type }) {
 }
 
 function previewOf(node) {
-  if (isContainer(node)) return node.preview || node.type;
+  if (isContainer(node)) return node.preview || outline(node);
   return node.type === "text" ? `"${node.preview}"` : node.preview;
+}
+
+function outline({ type, children }) {
+  if (type !== "object" || !children) return type;
+  return `{${children.map(({ key }) => key).join(", ")}}`;
 }
 
 function sizeOf(node) {
@@ -195,11 +204,7 @@ function tools(node, checkpoint) {
 async function toggleBlame(line, path, checkpoint) {
   const shown = line.querySelector(":scope > .blame");
   if (shown) return shown.remove();
-  const box = h(
-    "p",
-    { class: "blame", role: "status" },
-    "Looking for the checkpoint …",
-  );
+  const box = h("p", { class: "blame", role: "status" }, "Looking for the checkpoint");
   line.append(box);
   const found = await get("blame", { checkpoint, path }).catch((error) => error);
   return fill(
