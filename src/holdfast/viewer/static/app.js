@@ -13,7 +13,7 @@ import { problem } from "./problem.js";
 import { throttled } from "./request.js";
 import { scrubber } from "./scrubber.js";
 import { effect } from "./signals.js";
-import { pane, settings, status, thread } from "./state.js";
+import { open, pane, settings, status, thread } from "./state.js";
 import { readTheme, theme, turnTheme } from "./themes.js";
 import { threadsPane } from "./threads.js";
 import { takeToken } from "./tokens.js";
@@ -41,6 +41,13 @@ async function start() {
   watchAddress();
   watchKeys();
   listen();
+  if (exported && thread.peek() === null) openOnly();
+}
+
+// A file of one thread begins with it.
+async function openOnly() {
+  const { threads } = await get("threads", { limit: 50 });
+  if (threads.length === 1) open(threads[0].id);
 }
 
 function main() {

@@ -1,7 +1,7 @@
 // The rows of a thread's log, newest first. Pages are loaded as they are needed, from
 // the top or from any place in the middle; a row is found by its index or by its id.
 
-import { get } from "./api.js";
+import { exported, get } from "./api.js";
 import { newestOnly } from "./request.js";
 import { signal } from "./signals.js";
 
@@ -66,7 +66,7 @@ export class Log {
 
   // Loads the page that has this checkpoint; gives its index.
   async find(id, signal) {
-    if (this.indexOf(id) < 0 && this.#scope !== "all") {
+    if (this.indexOf(id) < 0 && this.#scope !== "all" && !exported) {
       await this.#fetchAt(id, signal);
       this.version.value += 1;
     }
@@ -86,10 +86,10 @@ export class Log {
 
   async #fetch(index, signal) {
     const cursor = this.#cursors.get(index);
-    const near = this.#idNear(index);
+    const near = exported ? undefined : this.#idNear(index);
     if (cursor !== undefined) this.#place(await this.#ask({ cursor }, signal), index);
     else if (near !== undefined) await this.#fetchAt(near, signal);
-    else await this.#seek(index, signal);
+    else await (exported ? this.#readTo(index) : this.#seek(index, signal));
     if (this.row(index)) this.version.value += 1;
   }
 
@@ -97,6 +97,13 @@ export class Log {
     const page = await this.#ask({ at }, signal);
     this.#place(page, page.position);
     return page;
+  }
+
+  // An exported file has the pages in their order only.
+  async #readTo(index) {
+    while (!this.row(index) && this.#cursors.has(this.#rows.size)) {
+      await this.#fetch(this.#rows.size);
+    }
   }
 
   // Without a minimap: a step on the thread's line is guessed, and guessed better with

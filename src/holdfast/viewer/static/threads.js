@@ -1,6 +1,6 @@
 // The threads pane: what is going on in the store, newest first; or what a search finds.
 
-import { get } from "./api.js";
+import { exported, get } from "./api.js";
 import { hitCard, STATES, threadCard } from "./cards.js";
 import { fill, h } from "./elements.js";
 import { lastChange, reconnects } from "./live.js";
@@ -148,7 +148,7 @@ function filterForm() {
   const owner = h("input", { placeholder: "owner", "aria-label": "Owner", autocomplete: "off" });
   const element = h(
     "form",
-    { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() },
+    { class: "filters", role: "search", hidden: exported, onsubmit: (event) => event.preventDefault() },
     search,
     h("div", { class: "filters-more" }, state, agent, owner),
   );
