@@ -11,7 +11,7 @@ import { problem } from "./problem.js";
 import { newestOnly } from "./request.js";
 import { rem, virtualRows } from "./rows.js";
 import { folded } from "./runs.js";
-import { effect, signal } from "./signals.js";
+import { computed, effect, signal } from "./signals.js";
 import { base, changed, checkpoint, pane, place, select, thread } from "./state.js";
 import { emptyRow, runRow, stepRow } from "./steps.js";
 
@@ -24,6 +24,7 @@ export function graphPane() {
   const folds = signal(true);
   const log = signal(null);
   const loaded = signal(null); // the log whose first page is there
+  const openedId = computed(() => card.value?.id ?? null);
   const unfolded = signal(new Set());
   const latest = newestOnly();
   const latestFind = newestOnly();
@@ -129,8 +130,8 @@ export function graphPane() {
   };
 
   effect(() => {
-    const opened = card.value?.id;
-    log.value = opened === undefined ? null : new Log(opened, scope.value);
+    const opened = openedId.value;
+    log.value = opened === null ? null : new Log(opened, scope.value, card.peek().steps);
     unfolded.value = new Set();
     load();
   });
