@@ -85,6 +85,7 @@ function tree(root, checkpoint) {
   const list = h("ul", { class: "tree" }, childItems(root, checkpoint, 1));
   const box = h("input", {
     type: "search",
+    id: "state-filter",
     value: filter,
     placeholder: "Filter names and values",
     "aria-label": "Filter names and values",
