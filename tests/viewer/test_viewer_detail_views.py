@@ -67,7 +67,7 @@ def test_pictures_and_long_texts_come_when_they_are_asked_for(
 
     page.get_by_role("tab", name="State").click()
     long = tree_row(page, "/long")
-    long.locator("summary").click()
+    long.locator(".toggle").click()
     long.get_by_role("button", name=re.compile("Show all")).click()
     expect(long.locator(".text")).to_contain_text("<script>")
 
@@ -129,8 +129,8 @@ def test_the_state_is_a_tree_whose_values_say_who_set_them(
     expect(tree_row(page, "/deep/one")).to_be_visible()
     expect(tree_row(page, "/deep/one/two")).to_have_count(0)
 
-    tree_row(page, "/deep/one").locator("summary").first.click()
-    tree_row(page, "/deep/one/two").locator("summary").first.click()
+    tree_row(page, "/deep/one").locator(".toggle").first.click()
+    tree_row(page, "/deep/one/two").locator(".toggle").first.click()
     deepest = tree_row(page, "/deep/one/two/three")
     expect(deepest).to_be_visible()
     deepest.get_by_role("button", name="Copy path").first.click()
@@ -138,6 +138,10 @@ def test_the_state_is_a_tree_whose_values_say_who_set_them(
 
     page.get_by_label("Filter").fill("three")
     expect(deepest).to_be_visible()
+    expect(tree_row(page, "/attempts")).to_be_hidden()
+    page.get_by_role("button", name="one step back").dispatch_event("click")
+    step(page, 2)
+    expect(page.get_by_label("Filter")).to_be_focused()
     expect(tree_row(page, "/attempts")).to_be_hidden()
     page.get_by_label("Filter").fill("")
 

@@ -85,6 +85,7 @@ function tree(root, checkpoint) {
   const list = h("ul", { class: "tree" }, childItems(root, checkpoint, 1));
   const box = h("input", {
     type: "search",
+    id: "state-filter",
     value: filter,
     placeholder: "Filter names and values",
     "aria-label": "Filter names and values",
@@ -104,34 +105,40 @@ function childItems(node, checkpoint, level) {
 
 function item(node, checkpoint, level) {
   const name = h("span", { class: "key" }, String(node.key));
-  const row = [name, value(node, checkpoint), tools(node, checkpoint)];
   const content = isBranch(node)
-    ? branch(node, row, checkpoint, level)
-    : h("div", { class: "leaf" }, row);
+    ? branch(node, name, checkpoint, level)
+    : h("div", { class: "leaf" }, name, value(node, checkpoint), tools(node));
   return h("li", { "data-anchor": node.path, "data-text": textOf(node) }, content);
 }
 
-function branch(node, row, checkpoint, level) {
-  const isOpen =
-    opened.get(node.path) ?? (level < OPEN_LEVELS && Boolean(node.children));
+// A row that opens on a click. It is no `details`: its row has more buttons, which must
+// not stand inside another one.
+function branch(node, name, checkpoint, level) {
   const list = h("ul", { class: "tree" });
-  const details = h("details", { open: isOpen }, h("summary", {}, row), list);
-  const show = async () => {
-    try {
-      if (isContainer(node) && !node.children) await grow(node, checkpoint);
-      seen.set(node.path, node.children?.length ?? 0);
-      fill(list, childItems(node, checkpoint, level + 1));
-    } catch (error) {
-      fill(list, h("li", { class: "muted" }, error.message));
-    }
+  const preview = h("span", { class: `value type-${kindOf(node)}` }, previewOf(node));
+  const toggle = h("button", { type: "button", class: "toggle" }, name, preview);
+  const show = (open) => {
+    toggle.setAttribute("aria-expanded", open);
+    list.hidden = !open;
+    if (open && !list.childElementCount) fillBranch(list, node, checkpoint, level);
   };
-  if (isOpen) show();
-  details.addEventListener("toggle", () => {
-    if (details.open === (opened.get(node.path) ?? isOpen)) return;
-    opened.set(node.path, details.open);
-    if (details.open && !list.childElementCount) show();
+  toggle.addEventListener("click", () => {
+    opened.set(node.path, list.hidden);
+    show(list.hidden);
   });
-  return details;
+  show(opened.get(node.path) ?? (level < OPEN_LEVELS && Boolean(node.children)));
+  const who = blameButton(node.path, checkpoint, "who", "quiet who");
+  return [h("div", { class: "branch" }, toggle, tools(node, who)), list];
+}
+
+async function fillBranch(list, node, checkpoint, level) {
+  try {
+    if (isContainer(node) && !node.children) await grow(node, checkpoint);
+    seen.set(node.path, node.children?.length ?? 0);
+    fill(list, childItems(node, checkpoint, level + 1));
+  } catch (error) {
+    fill(list, h("li", { class: "muted" }, error.message));
+  }
 }
 
 function moreItem(node, checkpoint, level) {
@@ -152,11 +159,9 @@ function textOf(node) {
   return `${node.key} ${node.preview ?? ""}`.toLowerCase();
 }
 
-// A click on a value asks who set it; the answer stands below the value. A branch opens
-// on a click, so it has a button of its own for that.
+// A click on a value asks who set it; the answer stands below the value.
 function value(node, checkpoint) {
   const kind = `value type-${kindOf(node)}`;
-  if (isBranch(node)) return h("span", { class: kind }, previewOf(node));
   return blameButton(node.path, checkpoint, previewOf(node), kind);
 }
 
@@ -189,12 +194,12 @@ function sizeOf(node) {
   return node.size > LONG ? plural(node.size, "character") : "";
 }
 
-function tools(node, checkpoint) {
+function tools(node, more = null) {
   return h(
     "span",
     { class: "end" },
     h("span", { class: "muted" }, sizeOf(node)),
-    isBranch(node) ? blameButton(node.path, checkpoint, "who", "quiet who") : null,
+    more,
     copyButton(node.path, "path"),
   );
 }
