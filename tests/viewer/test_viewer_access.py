@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from pictures import compare
+from pictures import compare, keep_for_docs
 from playwright.sync_api import Page, Response, expect
 from story import MAIN
 from viewer_server import Served
@@ -118,6 +118,8 @@ def test_the_page_looks_as_it_did(
     expect(page.locator(".connection")).to_contain_text("live")
 
     compare(page, f"thread-{width}-{theme}")
+    if (width, theme) in [("wide", "light"), ("narrow", "dark")]:
+        keep_for_docs(page, f"viewer-thread-{width}")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -130,3 +132,5 @@ def test_the_first_screen_looks_as_it_did(
     expect(page.locator(".connection")).to_contain_text("live")
 
     compare(page, f"threads-wide-{theme}")
+    if theme == "dark":
+        keep_for_docs(page, "viewer-threads")
