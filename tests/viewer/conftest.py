@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
-from served import Served, served
 from story import MORNING, open_story
+from viewer_server import Served, served
+from windows import WIDTHS
 
 from holdfast.testing import FakeClock
 
@@ -17,7 +18,6 @@ LATER = MORNING + 30 * 60 * 1_000_000
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 # Root has no other way to start Chromium.
 ARGUMENTS = ["--no-sandbox", "--font-render-hinting=none", "--disable-lcd-text"]
-WIDTHS = {"narrow": 360, "middle": 800, "wide": 1400}
 
 
 @pytest.fixture(scope="module")
@@ -66,9 +66,12 @@ def complaints() -> Iterator[list[str]]:
 
 @pytest.fixture
 def new_context(
-    browser: Browser, complaints: list[str]
+    request: pytest.FixtureRequest, browser: Browser, complaints: list[str]
 ) -> Iterator[Callable[..., BrowserContext]]:
     """Makes windows: ``width``, ``theme`` and other options of Playwright."""
+    # A server that ends before its windows would make them complain.
+    if "writable" in request.fixturenames:
+        request.getfixturevalue("writable")
     contexts: list[BrowserContext] = []
 
     def make(

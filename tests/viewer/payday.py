@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from datetime import timedelta
 from typing import Any
@@ -11,6 +12,12 @@ from holdfast.testing import FakeClock, ids
 
 EVENING = 1_794_765_600_000_000  # 2026-11-15 18:00 UTC
 THREAD = "conversation:payday"
+NOTES = "notes"
+TALK = "talk"
+DRAFT = "We write to tell you that the refund for your order was denied by our desk."
+REVISED = (
+    "We write to tell you that the refund for your parcel was granted by our shop."
+)
 HOSTILE = (
     "<img src=x onerror=\"document.title='broken'\">"
     "<script>document.title='broken'</script>"
@@ -41,6 +48,8 @@ def open_payday(path: str) -> None:
         payday.pays("again", "cem", 300)
         payday.pays("fourth", HOSTILE, 400)
         payday.is_killed("fifth", "dee", 500)
+        _notes(store)
+        _talk(store)
         _hostile(store)
 
 
@@ -91,10 +100,31 @@ class _Payday:
 
         self._asks(call, to, amount)
         self.run.save()
-        try:
+        with contextlib.suppress(Killed):
             self.run.call(call, killed)
-        except Killed:
-            pass
+
+
+def _notes(store: holdfast.Store) -> None:
+    """Values of every size, and a long text of which three words change."""
+    notes = store.thread(NOTES)
+    state = {
+        "draft": DRAFT,
+        "items": [f"item {n}" for n in range(150)],
+        "deep": {"one": {"two": {"three": [1, 2.5, True, None]}}},
+        "attempts": 1,
+    }
+    notes.save(state, kind="input", label="first")
+    notes.save({**state, "attempts": 2}, kind="edit")
+    notes.save({**state, "attempts": 2, "draft": REVISED}, kind="edit")
+
+
+def _talk(store: holdfast.Store) -> None:
+    """More messages than a page of the chat has."""
+    talk = store.thread(TALK)
+    said = [{"role": "user", "content": f"message number {n}"} for n in range(300)]
+    said[20]["content"] += " has the word xylophone"
+    talk.save({"messages": said})
+    talk.append(messages=[{"role": "assistant", "content": "the last one"}])
 
 
 def _hostile(store: holdfast.Store) -> None:

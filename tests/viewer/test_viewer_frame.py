@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from playwright.sync_api import Page, expect
-from served import Served
 from story import LONG, MAIN
-
-
-def options(page: Page, label: str):
-    return page.get_by_role("listbox", name=label).get_by_role("option")
-
-
-def selected(page: Page):
-    return page.locator("#graph [aria-selected=true]")
-
-
-def scrubber_says(page: Page, text: str) -> None:
-    expect(page.locator(".scrubber-text")).to_contain_text(text)
+from viewer_server import TOKEN, Served
+from windows import options, scrubber_says, selected
 
 
 def test_the_first_screen_says_what_is_going_on(page: Page, viewer: Served):
@@ -191,3 +181,24 @@ def test_everything_can_be_reached_with_keys_alone(page: Page, viewer: Served):
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     page.keyboard.press("a")
     expect(page.locator("#app")).to_have_attribute("data-view", "home")
+
+
+def test_an_exported_file_shows_the_same_without_a_server(
+    page: Page, viewer: Served, tmp_path: Path
+):
+    asked = f"{viewer.origin}/api/1/export?thread={MAIN}"
+    headers = {"authorization": f"Bearer {TOKEN}"}
+    answer = page.request.get(asked, headers=headers)
+    file = tmp_path / "thread.html"
+    file.write_bytes(answer.body())
+
+    page.goto(file.as_uri())
+
+    scrubber_says(page, "8 of 8")
+    expect(page.locator(".connection")).to_contain_text("exported file")
+    expect(options(page, "Checkpoints")).to_have_count(14)
+    page.keyboard.press("Home")
+    expect(selected(page)).to_contain_text("Be kind.")
+    expect(page.get_by_role("tabpanel")).to_contain_text("Be kind.")
+    options(page, "Checkpoints").filter(has_text="#golden").click()
+    expect(page.get_by_role("tabpanel")).to_contain_text("Refund approved")

@@ -7,12 +7,13 @@ import { fill, h } from "./elements.js";
 import { bytes, plural } from "./figures.js";
 import { graphPane } from "./graph.js";
 import { closeThread, showKeys, watchKeys } from "./keyboard.js";
-import { connection, listen } from "./live.js";
+import { connection, lastChange, listen } from "./live.js";
 import { watch } from "./opened.js";
 import { problem } from "./problem.js";
+import { throttled } from "./request.js";
 import { scrubber } from "./scrubber.js";
 import { effect } from "./signals.js";
-import { pane, settings, status, thread } from "./state.js";
+import { open, pane, settings, status, thread } from "./state.js";
 import { readTheme, theme, turnTheme } from "./themes.js";
 import { threadsPane } from "./threads.js";
 import { takeToken } from "./tokens.js";
@@ -22,9 +23,11 @@ const CONNECTIONS = {
   connecting: "connecting",
   live: "live",
   lost: "not connected",
+  unreadable: "store cannot be read",
   exported: "exported file",
 };
 const NOTICE_MS = 8000;
+const FACTS_MS = 5000;
 
 async function start() {
   if (!exported) await takeToken();
@@ -38,6 +41,13 @@ async function start() {
   watchAddress();
   watchKeys();
   listen();
+  if (exported && thread.peek() === null) openOnly();
+}
+
+// A file of one thread begins with it.
+async function openOnly() {
+  const { threads } = await get("threads", { limit: 50 });
+  if (threads.length === 1) open(threads[0].id);
 }
 
 function main() {
@@ -65,7 +75,8 @@ function storeFacts() {
       fill(element, error.status === 401 ? "" : problem(error, load));
     }
   };
-  load();
+  const reload = throttled(FACTS_MS, load);
+  effect(() => void (lastChange.value ? reload() : load()));
   return element;
 }
 

@@ -24,8 +24,8 @@ export function threadCard(card, isOpen) {
       figure("cost", card.cost ? cost(card.cost) : "", ""),
       figure("size", bytes(card.size ?? 0), ""),
       figure("forks", card.forks ? count(card.forks) : "", card.forks === 1 ? "fork" : "forks"),
+      h("span", { class: "card-people muted" }, people(card)),
     ),
-    h("span", { class: "card-people muted" }, people(card)),
   );
 }
 
@@ -61,7 +61,7 @@ function figure(name, text, unit) {
 function name(card) {
   const mark = card.forked_from ? "↳ " : "";
   if (!mark && (!card.title || card.title === card.id)) return null;
-  return h("span", { class: "card-id muted", title: origin(card) }, mark + card.id);
+  return h("span", { class: mark ? "card-id fork muted" : "card-id muted", title: origin(card) }, mark + card.id);
 }
 
 function origin({ forked_from: from }) {

@@ -6,11 +6,10 @@ import { fill, h } from "./elements.js";
 import { count, moment, plural } from "./figures.js";
 import { fold } from "./folds.js";
 import { message } from "./state.js";
-import { bodyText, roleClass, textBlock, valueText } from "./text.js";
+import { bodyText, brief, roleClass, textBlock } from "./text.js";
 
 const PAGE = 100;
 const PICTURES = /^image\/(png|jpeg|gif|webp)$/;
-const LONGEST_SUMMARY = 120;
 const ROLES = { user: "◆", assistant: "●", tool: "⚙", system: "§", developer: "§" };
 const STATES = { done: "✓", failed: "✖", open: "?" };
 
@@ -153,13 +152,6 @@ function callCard(call, asked, checkpoint) {
 function outcome(call, state) {
   if (state === "open") return "→ no result yet";
   return `→ ${state === "failed" ? "failed: " : ""}${brief(call.result)}`;
-}
-
-function brief(value) {
-  const text = typeof value === "string" ? value : valueText(value);
-  const line = text.replace(/\s+/g, " ");
-  if (line.length <= LONGEST_SUMMARY) return line;
-  return `${line.slice(0, LONGEST_SUMMARY)} …`;
 }
 
 function callBody(call, asked, checkpoint) {

@@ -4,9 +4,8 @@ import { get } from "./api.js";
 import { h } from "./elements.js";
 import { count } from "./figures.js";
 import { fold } from "./folds.js";
-import { plainText, textBlock } from "./text.js";
+import { brief, plainText, textBlock } from "./text.js";
 
-const LONGEST_SUMMARY = 100;
 const KNOWN = new Set(["system", "user", "assistant", "tool"]);
 
 export const contextTab = {
@@ -71,10 +70,9 @@ function legend({ items, tokens }) {
 }
 
 function item({ role, text, tokens, position }, at, checkpoint) {
-  const line = plainText(text).replace(/\s+/g, " ").slice(0, LONGEST_SUMMARY);
   const title = [
     h("strong", {}, role),
-    h("span", { class: "once" }, line || "no text"),
+    h("span", { class: "once" }, brief(plainText(text)) || "no text"),
     h("span", { class: "muted end" }, `${count(tokens ?? 0)} tok`),
   ];
   const part = { checkpoint, position: position ?? at };

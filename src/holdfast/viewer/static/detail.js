@@ -11,7 +11,7 @@ import { metaTab } from "./meta.js";
 import { card, failure } from "./opened.js";
 import { problem } from "./problem.js";
 import { newestOnly } from "./request.js";
-import { placeIn, restore } from "./scrolling.js";
+import { focusIn, placeIn, restore } from "./scrolling.js";
 import { effect } from "./signals.js";
 import { base, changed, checkpoint, message, pane, tab, thread } from "./state.js";
 import { stepBar } from "./stepbar.js";
@@ -115,7 +115,9 @@ function keepShowing(panel) {
   let shown = null; // the tab whose content is in the panel
   const replace = (now, ...content) => {
     if (shown) places.set(shown.id, placeIn(panel));
+    const focused = focusIn(panel);
     fill(panel, content);
+    focused();
     restore(
       panel,
       places.get(now.id) ?? { scrollTop: 0, atEnd: now.toEnd ?? false, anchor: null },

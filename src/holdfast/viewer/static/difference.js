@@ -3,13 +3,14 @@
 import { get } from "./api.js";
 import { commandLine, copyButton, shellLine } from "./command.js";
 import { h } from "./elements.js";
-import { plural } from "./figures.js";
+import { count, plural } from "./figures.js";
 import { fold } from "./folds.js";
 import { select, setBase } from "./state.js";
 import { textDifference } from "./textdiff.js";
 import { isCut, plainText, saidText, valueText } from "./text.js";
 
 const GLYPHS = { added: "+", removed: "−", changed: "~" };
+const LONGEST_OPEN = 2000; // longer texts are folded
 const LONG = 60; // texts above this are compared word by word
 
 export const differenceTab = {
@@ -47,7 +48,7 @@ function heading({ about, other, first, same }, base) {
     "div",
     { class: "toolbar" },
     stepButton(other, base === null ? "parent" : "◆ base"),
-    h("span", { "aria-label": "to" }, "→"),
+    h("span", { "aria-hidden": "true" }, "→"),
     stepButton(about, "selected"),
     base === null ? null : swapButton(about, other),
     base === null ? null : parentButton(),
@@ -170,28 +171,33 @@ function valueSections(changes) {
 
 function valueChange({ op, path, old, new: now }) {
   const text = pathText(path);
+  const isPart = isCut(old) || isCut(now);
   const shown = (value) =>
     typeof value === "string" || isCut(value) ? plainText(value) : valueText(value);
-  return changeRow(
+  const row = changeRow(
     op,
     text,
     op === "added" ? null : shown(old),
     op === "removed" ? null : shown(now),
     text,
   );
+  if (isPart) row.append(h("p", { class: "muted" }, "Only the beginning is compared."));
+  return row;
 }
 
 function changeRow(op, name, old, now, path) {
   const row = h(
     "div",
     { class: `change op-${op}`, "data-anchor": `${op} ${name}` },
-    h("span", { class: "glyph", "aria-label": op }, GLYPHS[op] ?? "~"),
+    h("span", { class: "glyph", "aria-hidden": "true" }, GLYPHS[op]),
+    h("span", { class: "visually-hidden" }, op),
     h("span", { class: "key" }, name),
     path ? copyButton(path, "path") : null,
   );
-  const text = differing(op, old, now);
-  const long = (old?.length ?? 0) + (now?.length ?? 0) > 2000;
-  row.append(long ? fold(`diff:${name}`, "long text", () => text) : text);
+  const length = (old?.length ?? 0) + (now?.length ?? 0);
+  const title = `${count(length)} characters`;
+  const text = () => differing(op, old, now);
+  row.append(length > LONGEST_OPEN ? fold(`diff:${name}`, title, text) : text());
   return row;
 }
 

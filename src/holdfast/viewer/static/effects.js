@@ -1,13 +1,13 @@
 // The tool calls on the line of the selected checkpoint and what became of them.
 
 import { get } from "./api.js";
-import { copyButton } from "./command.js";
+import { commandLine } from "./command.js";
 import { h } from "./elements.js";
 import { moment, plural } from "./figures.js";
 import { fold } from "./folds.js";
 import { select, settings } from "./state.js";
 import { resolveDialog } from "./steer.js";
-import { plainText, textBlock, valueText } from "./text.js";
+import { brief, plainText, textBlock } from "./text.js";
 
 const STATUSES = {
   unknown: [
@@ -29,7 +29,6 @@ const STATUSES = {
   happened: ["✓", "Happened", "It ended, and its result is stored."],
   undone: ["↶", "Undone", "It happened and was undone."],
 };
-const LONGEST_SUMMARY = 100;
 
 export const effectsTab = {
   id: "effects",
@@ -37,18 +36,18 @@ export const effectsTab = {
   isLive: true,
   load: ({ thread, checkpoint }, signal) =>
     get("effects", { thread, at: checkpoint }, { signal }),
-  show: ({ effects }, { thread }) => {
+  show: ({ effects }) => {
     if (!effects.length)
       return h("p", { class: "empty" }, "No tool call is recorded on this line.");
     return h(
       "div",
       {},
-      Object.keys(STATUSES).map((status) => group(status, effects, thread)),
+      Object.keys(STATUSES).map((status) => group(status, effects)),
     );
   },
 };
 
-function group(status, effects, thread) {
+function group(status, effects) {
   const found = effects.filter((one) => one.status === status);
   if (!found.length) return null;
   const [glyph, title, meaning] = STATUSES[status];
@@ -63,11 +62,11 @@ function group(status, effects, thread) {
       h("span", { class: "muted" }, plural(found.length, "call")),
     ),
     h("p", { class: "muted" }, meaning),
-    found.map((effect) => card(effect, glyph, thread)),
+    found.map((effect) => card(effect, glyph)),
   );
 }
 
-function card(effect, glyph, thread) {
+function card(effect, glyph) {
   const title = [
     h("span", { class: "glyph", "aria-hidden": "true" }, glyph),
     h("strong", {}, effect.tool),
@@ -77,8 +76,7 @@ function card(effect, glyph, thread) {
   const key = `effect:${effect.call}:${effect.attempt}:${effect.status}`;
   const element = fold(key, title, () => details(effect));
   element.dataset.anchor = key;
-  const buttons = actions(effect, thread);
-  return h("div", { class: "effect" }, element, buttons);
+  return h("div", { class: "effect" }, element, actions(effect));
 }
 
 function outcome({ error, result }) {
@@ -86,13 +84,7 @@ function outcome({ error, result }) {
   return result === null || result === undefined ? "" : `→ ${brief(result)}`;
 }
 
-function brief(value) {
-  const text = typeof value === "string" ? value : valueText(value);
-  const line = text.replace(/\s+/g, " ");
-  return line.length > LONGEST_SUMMARY ? `${line.slice(0, LONGEST_SUMMARY)} …` : line;
-}
-
-function details({ arguments: given, result, error, call, attempt, at }) {
+function details({ arguments: given, result, error, call, attempt, at, commands }) {
   return [
     h("h4", {}, "Arguments"),
     textBlock(plainText(given)),
@@ -100,30 +92,23 @@ function details({ arguments: given, result, error, call, attempt, at }) {
     error || result !== null
       ? textBlock(plainText(error ?? result))
       : h("p", { class: "muted" }, "Nothing is recorded."),
+    Object.values(commands).map(commandLine),
     h("p", { class: "muted" }, `call ${call}, attempt ${attempt}, began ${moment(at)}`),
   ];
 }
 
-function actions(effect, thread) {
-  const { checkpoint, status, commands } = effect;
+function actions(effect) {
+  const { checkpoint, status } = effect;
+  const go = () => select(checkpoint);
   const resolvable = settings.write && status === "unknown";
   return h(
     "div",
     { class: "actions" },
-    checkpoint
-      ? h(
-          "button",
-          { type: "button", onclick: () => select(checkpoint) },
-          "Show its step",
-        )
-      : null,
-    resolvable
-      ? h(
-          "button",
-          { type: "button", onclick: () => resolveDialog(effect) },
-          "Resolve …",
-        )
-      : null,
-    Object.values(commands ?? {}).map((text) => copyButton(text, "command")),
+    checkpoint ? quiet("Show its step", go) : null,
+    resolvable ? quiet("Resolve", () => resolveDialog(effect)) : null,
   );
+}
+
+function quiet(label, act) {
+  return h("button", { type: "button", class: "quiet", onclick: act }, label);
 }

@@ -11,12 +11,12 @@ import { problem } from "./problem.js";
 import { newestOnly } from "./request.js";
 import { rem, virtualRows } from "./rows.js";
 import { folded } from "./runs.js";
-import { effect, signal } from "./signals.js";
+import { computed, effect, signal } from "./signals.js";
 import { base, changed, checkpoint, pane, place, select, thread } from "./state.js";
 import { emptyRow, runRow, stepRow } from "./steps.js";
 
 const ROW = 1.75; // rem
-const MOST_FOLDED = 5000; // folding has to see every row
+const MOST_FOLDED = 1000; // folding has to load every row
 const SCOPES = { family: "family", line: "this line", all: "rewound too" };
 
 export function graphPane() {
@@ -24,6 +24,7 @@ export function graphPane() {
   const folds = signal(true);
   const log = signal(null);
   const loaded = signal(null); // the log whose first page is there
+  const openedId = computed(() => card.value?.id ?? null);
   const unfolded = signal(new Set());
   const latest = newestOnly();
   const latestFind = newestOnly();
@@ -42,8 +43,9 @@ export function graphPane() {
     render: (index) => rendered(log.peek(), entry(index), view),
     chosen: (index) => choose(entry(index)),
     seen: (first, last) => {
+      if (log.peek() === null) return;
       const end = entry(last);
-      log.peek()?.ensure(entry(first).first, end.first + end.count - 1).catch(showProblem);
+      log.peek().ensure(entry(first).first, end.first + end.count - 1).catch(showProblem);
       map.show(entry(first).first, end.first + end.count);
       if (lanesWidth(inSight(log.peek())) !== view.width) queueMicrotask(draw);
     },
@@ -75,6 +77,7 @@ export function graphPane() {
       stay(length() - before);
       fill(message);
       loaded.value = asked;
+      if (place.peek()?.id !== checkpoint.peek()) reveal();
     } catch (error) {
       showProblem(error);
     }
@@ -89,7 +92,7 @@ export function graphPane() {
 
   const draw = () => {
     const rows = log.peek();
-    if (rows === null) return;
+    if (rows === null) return list.refresh(0);
     entries = foldedEntries(rows, folds.peek(), unfolded.peek());
     list.resize(length());
     view = {
@@ -116,7 +119,7 @@ export function graphPane() {
     const at = await latestFind((abort) => rows.find(id, abort)).catch(() => -1);
     if (at === undefined || checkpoint.peek() !== id) return;
     if (at < 0) return outside(id);
-    place.value = rows.row(at);
+    place.value = rows.row(rows.indexOf(id)) ?? null;
     list.activate(indexOfRow(rows.indexOf(id)));
   };
 
@@ -127,8 +130,8 @@ export function graphPane() {
   };
 
   effect(() => {
-    const opened = card.value?.id;
-    log.value = opened === undefined ? null : new Log(opened, scope.value);
+    const opened = openedId.value;
+    log.value = opened === null ? null : new Log(opened, scope.value, card.peek().steps);
     unfolded.value = new Set();
     load();
   });
@@ -195,12 +198,18 @@ function heading(scope, folds, log) {
     {
       type: "button",
       class: "quiet",
-      title: "Show runs of tool steps as one row",
       onclick: () => (folds.value = !folds.value),
     },
     "Fold tools",
   );
-  effect(() => fold.setAttribute("aria-pressed", folds.value));
+  effect(() => {
+    log.value?.version.value;
+    fold.disabled = (log.value?.total ?? 0) > MOST_FOLDED;
+    fold.setAttribute("aria-pressed", folds.value && !fold.disabled);
+    fold.title = fold.disabled
+      ? `Only histories of up to ${count(MOST_FOLDED)} checkpoints are folded`
+      : "Show runs of tool steps as one row";
+  });
   effect(() => {
     const opened = card.value;
     log.value?.version.value;

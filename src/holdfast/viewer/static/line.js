@@ -20,14 +20,15 @@ export class Line {
 
   // The item at a position, loaded if need be.
   async at(position, signal) {
-    if (!this.items[position]) await this.#load(Math.floor(position / BLOCK) * BLOCK, signal);
+    if (!this.items[position]) await this.#load(blockOf(position), signal);
     return this.items[position];
   }
 
   // The position of a checkpoint of which the step is known; -1 if it is not on the line.
-  // Steps grow along a line, so the block that has it is found by halving.
+  // Steps are counted from 1, and where a prune removed some they still grow along the
+  // line: then the block that has it is found by halving.
   async find(id, step, signal) {
-    await this.#load(0, signal);
+    await this.#load(blockOf(step - 1), signal);
     let [low, high] = [0, this.length - 1];
     while (low <= high && this.positionOf(id) < 0) {
       const middle = Math.floor((low + high) / 2);
@@ -48,4 +49,8 @@ export class Line {
       this.#positions.set(item.id, first + offset);
     });
   }
+}
+
+function blockOf(position) {
+  return Math.max(0, Math.floor(position / BLOCK) * BLOCK);
 }

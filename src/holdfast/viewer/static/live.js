@@ -6,7 +6,7 @@ import { signal } from "./signals.js";
 
 const LONGEST_PAUSE_MS = 15_000;
 
-export const connection = signal(exported ? "exported" : "connecting"); // then "live", "lost"
+export const connection = signal(exported ? "exported" : "connecting"); // then "live", "lost", "unreadable"
 export const reconnects = signal(0); // changes may have been missed before each
 export const lastChange = signal(null); // { thread, kind, checkpoint, at, seq }
 
@@ -16,13 +16,10 @@ export async function listen() {
   let after = null;
   for (let failures = 0; ; failures += 1) {
     try {
-      const body = await stream("live", { after });
-      if (connection.peek() === "lost") reconnects.value += 1;
-      connection.value = "live";
-      failures = 0;
-      for await (const event of events(body)) {
-        after = event.id;
-        lastChange.value = event;
+      for await (const event of events(await stream("live", { after }))) {
+        failures = 0;
+        after = event.id ?? after;
+        take(event);
       }
     } catch (error) {
       if (error.status === 401) return void (connection.value = "lost");
@@ -30,6 +27,15 @@ export async function listen() {
     connection.value = "lost";
     await pause(Math.min(LONGEST_PAUSE_MS, 250 * 2 ** failures));
   }
+}
+
+// The server also says that it is alive, and that it cannot read the store.
+function take(event) {
+  if (event.event === "problem") return void (connection.value = "unreadable");
+  const wasLost = connection.peek() === "lost" || connection.peek() === "unreadable";
+  connection.value = "live";
+  if (event.event === "change") lastChange.value = { ...JSON.parse(event.data), id: event.id };
+  if (wasLost) reconnects.value += 1;
 }
 
 function pause(milliseconds) {
@@ -44,20 +50,16 @@ async function* events(body) {
     if (done) return;
     const blocks = (rest + value.replaceAll("\r\n", "\n")).split("\n\n");
     rest = blocks.pop();
-    for (const block of blocks) {
-      const event = parsed(block);
-      if (event !== null) yield event;
-    }
+    for (const block of blocks) yield parsed(block);
   }
 }
 
-// One event; null for a heartbeat.
+// The fields of one event; a comment has none.
 function parsed(block) {
   const fields = {};
   for (const line of block.split("\n")) {
     const [, name, value] = /^([a-z]+): ?(.*)$/.exec(line) ?? [];
-    if (name) fields[name] = name === "data" && fields.data ? `${fields.data}\n${value}` : value;
+    if (name) fields[name] = value;
   }
-  if (fields.event !== "change" || fields.data === undefined) return null;
-  return { ...JSON.parse(fields.data), id: fields.id };
+  return fields;
 }

@@ -1,13 +1,16 @@
 // The rows of a thread's log, newest first. Pages are loaded as they are needed, from
 // the top or from any place in the middle; a row is found by its index or by its id.
 
-import { get } from "./api.js";
+import { exported, get } from "./api.js";
 import { newestOnly } from "./request.js";
 import { signal } from "./signals.js";
 
 const PAGE = 200;
 const BUCKETS = 2000;
 const MOST_ROWS = 8000;
+const GUESSES = 5;
+const ABOVE = 20; // rows that the server shows above the one it was asked for
+const REST = 10; // a minimap is asked for in at most one tenth of the time
 const MOST_PAGES = 50; // that are read to find a row of a log that cannot be counted
 
 export class Log {
@@ -16,14 +19,18 @@ export class Log {
   version = signal(0); // counts what was loaded
   #thread;
   #scope;
+  #steps;
   #latest = newestOnly();
   #rows = new Map(); // index → row
   #indexes = new Map(); // id → index
+  #minimapRests = 0; // until this time
   #cursors = new Map(); // index → the cursor of the page that begins there
 
-  constructor(thread, scope) {
+  // `steps`: how long the thread's own line is.
+  constructor(thread, scope, steps) {
     this.#thread = thread;
     this.#scope = scope;
+    this.#steps = steps;
   }
 
   row(index) {
@@ -41,14 +48,11 @@ export class Log {
 
   // Begins, or begins again after a change: lanes of old rows may have changed with it.
   async load(signal) {
-    const [page, minimap] = await Promise.all([
-      this.#ask({}, signal),
-      this.#scope === "family" ? this.#minimap(signal) : { buckets: [] },
-    ]);
+    const page = await this.#ask({}, signal);
     this.#clear();
-    this.buckets = minimap.buckets;
     this.#place(page, 0);
     this.version.value += 1;
+    if (this.#scope === "family") this.#loadMinimap();
   }
 
   // Loads what is missing of these rows.
@@ -62,9 +66,8 @@ export class Log {
 
   // Loads the page that has this checkpoint; gives its index.
   async find(id, signal) {
-    if (this.indexOf(id) < 0 && this.#scope !== "all") {
-      const page = await this.#ask({ at: id }, signal);
-      this.#place(page, page.position);
+    if (this.indexOf(id) < 0 && this.#scope !== "all" && !exported) {
+      await this.#fetchAt(id, signal);
       this.version.value += 1;
     }
     for (let page = 0; this.indexOf(id) < 0 && page < MOST_PAGES; page += 1) {
@@ -83,11 +86,36 @@ export class Log {
 
   async #fetch(index, signal) {
     const cursor = this.#cursors.get(index);
-    const at = cursor === undefined ? this.#idNear(index) : undefined;
-    if (cursor === undefined && at === undefined) return;
-    const page = await this.#ask({ cursor, at }, signal);
-    this.#place(page, cursor === undefined ? page.position : index);
-    this.version.value += 1;
+    const near = exported ? undefined : this.#idNear(index);
+    if (cursor !== undefined) this.#place(await this.#ask({ cursor }, signal), index);
+    else if (near !== undefined) await this.#fetchAt(near, signal);
+    else await (exported ? this.#readTo(index) : this.#seek(index, signal));
+    if (this.row(index)) this.version.value += 1;
+  }
+
+  async #fetchAt(at, signal) {
+    const page = await this.#ask({ at }, signal);
+    this.#place(page, page.position);
+    return page;
+  }
+
+  // An exported file has the pages in their order only.
+  async #readTo(index) {
+    while (!this.row(index) && this.#cursors.has(this.#rows.size)) {
+      await this.#fetch(this.#rows.size);
+    }
+  }
+
+  // Without a minimap: a step on the thread's line is guessed, and guessed better with
+  // what the answer says about its place in the log.
+  async #seek(index, signal) {
+    const scale = this.#steps / this.total;
+    let back = Math.round(index * scale);
+    for (let guess = 0; guess < GUESSES && !this.row(index); guess += 1) {
+      const { position } = await this.#fetchAt(`@~${back}`, signal);
+      const better = back + Math.round((index - position - ABOVE) * scale);
+      back = Math.max(0, Math.min(this.#steps - 1, better));
+    }
   }
 
   #ask(where, signal) {
@@ -95,10 +123,17 @@ export class Log {
     return get("log", params, { signal });
   }
 
-  // The log is readable without its minimap.
-  #minimap(signal) {
+  // The server reads the whole log for it: it comes when it comes, and not more often
+  // than the server can bear. The log is readable without it.
+  async #loadMinimap() {
+    const began = Date.now();
+    if (began < this.#minimapRests) return;
+    this.#minimapRests = Infinity;
     const params = { thread: this.#thread, buckets: BUCKETS };
-    return get("minimap", params, { signal }).catch(() => ({ buckets: [] }));
+    const { buckets } = await get("minimap", params).catch(() => ({ buckets: this.buckets }));
+    this.#minimapRests = Date.now() + REST * (Date.now() - began);
+    this.buckets = buckets;
+    this.version.value += 1;
   }
 
   #clear() {
@@ -120,10 +155,11 @@ export class Log {
     this.total = total ?? Math.max(this.total, end + (next === null ? 0 : 1));
   }
 
-  // A checkpoint whose page has the row, as a reference.
+  // A checkpoint whose page has the row, as a reference. Newer rows than the buckets
+  // know stand on top.
   #idNear(index) {
     if (this.#scope === "line") return `@~${index}`;
-    let end = 0;
+    let end = this.total - this.buckets.reduce((sum, bucket) => sum + bucket.count, 0);
     for (const bucket of this.buckets) {
       end += bucket.count;
       if (index < end) return bucket.first;

@@ -33,9 +33,14 @@ function facts(about) {
     ["Saved", moment(about.at)],
     ["Label", about.label],
     ["Tags", (about.tags ?? []).join(", ")],
-    ["Parent", about.parent ? jump(about.parent) : "none: the first checkpoint"],
-    ["Children", about.children.map(jump)],
-    ["Leads to", lineage(about.lineage)],
+    [
+      "Parent",
+      about.parent
+        ? link(about.parent, () => select(about.parent))
+        : "none: the first checkpoint",
+    ],
+    ["Children", about.children.map(child)],
+    ["Forked from", about.lineage.map(origin)],
     ["Tokens", about.tokens ? count(about.tokens) : null],
     ["Cost", about.cost ? cost(about.cost) : null],
     ["Took", about.took_ms ? duration(about.took_ms) : null],
@@ -55,28 +60,21 @@ function copied(text, what) {
   return text ? [h("code", {}, text), copyButton(text, what)] : null;
 }
 
-function jump(id) {
+function child({ id, step, thread }) {
   return h(
     "div",
     {},
-    link(id, () => select(id)),
+    link(`step ${step} of ${thread}`, () => select(id)),
   );
 }
 
-// The threads that build on this checkpoint, and where each was forked off.
-function lineage(found) {
-  return (found ?? []).map(({ thread, head, forked_from: origin }) =>
-    h(
-      "div",
-      {},
-      link(thread, () => openThread(thread, head)),
-      origin
-        ? [
-            " forked from ",
-            link(origin.thread, () => openThread(origin.thread, origin.checkpoint)),
-          ]
-        : null,
-    ),
+// Where the thread was forked off, from the nearest fork to the first.
+function origin({ thread, checkpoint, step }) {
+  const at = step === null ? "a checkpoint that was removed" : `step ${step}`;
+  return h(
+    "div",
+    {},
+    link(`${thread} at ${at}`, () => openThread(thread, checkpoint)),
   );
 }
 

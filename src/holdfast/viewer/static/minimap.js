@@ -12,7 +12,7 @@ export function minimap(go) {
   const paint = () => {
     const scale = devicePixelRatio;
     const [width, height] = [element.clientWidth, element.clientHeight];
-    element.hidden = drawn.buckets.length === 0;
+    element.hidden = drawn.buckets.length === 0 || drawn.last - drawn.first >= drawn.total;
     if (width === 0 || height === 0) return;
     element.width = width * scale;
     element.height = height * scale;
@@ -65,7 +65,7 @@ function picture(pen, { buckets, total, selected, first, last }, look) {
   const most = Math.max(1, ...buckets.map((bucket) => bucket.lanes));
   pen.fillStyle = look.sight;
   pen.fillRect(0, y(first), look.width, Math.max(6, y(last) - y(first)));
-  let index = 0;
+  let index = total - buckets.reduce((sum, bucket) => sum + bucket.count, 0);
   for (const bucket of buckets) {
     const height = Math.max(1, y(bucket.count) - (y(bucket.count) > 3 ? 1 : 0));
     pen.fillStyle = bucket.heads ? look.accent : look.plain;

@@ -38,32 +38,38 @@ function concerns(change) {
 
 export async function loadCard() {
   const id = thread.peek();
+  const isFirst = card.peek() === null;
   try {
-    const found = await latest((abort) => get("thread", { thread: id }, { signal: abort }));
-    if (found !== undefined) await show(found, card.peek() === null);
+    const found = await latest(async (abort) => {
+      const opened = await get("thread", { thread: id }, { signal: abort });
+      return { opened, isForeign: isFirst && (await isForeign(opened, abort)) };
+    });
+    if (found !== undefined) show(found, isFirst);
   } catch (error) {
     failure.value = error;
   }
 }
 
-async function show(found, isFirst) {
+function show({ opened, isForeign: wrong }, isFirst) {
+  const id = checkpoint.peek();
+  if (wrong) notify(`Checkpoint ${id} is not in this thread; this is its newest one.`);
   batch(() => {
     failure.value = null;
-    card.value = found;
+    card.value = opened;
     if (!isFirst) changed.value = told = changed.peek() + 1;
-    const goes = checkpoint.peek() === null || (follow.peek() && !isFirst);
-    if (goes) select(found.head);
+    if (wrong || id === null || (follow.peek() && !isFirst)) select(opened.head);
   });
-  if (isFirst) await check(found);
 }
 
 // A link may name a checkpoint of another thread, or one that was removed since.
-async function check(found) {
+async function isForeign(opened, abort) {
   const id = checkpoint.peek();
-  if (id === null || id === found.head) return;
-  const row = await get("checkpoint", { id }).catch((error) => error);
-  if (checkpoint.peek() !== id || thread.peek() !== found.id) return;
-  if (row instanceof Error ? row.status !== 404 : family.peek().has(row.thread)) return;
-  notify(`Checkpoint ${id} is not in this thread; this is its newest one.`);
-  select(found.head);
+  if (id === null || id === opened.head) return false;
+  try {
+    const row = await get("checkpoint", { id }, { signal: abort });
+    return !opened.family.some((member) => member.id === row.thread);
+  } catch (error) {
+    if (error.status === 404) return true;
+    throw error;
+  }
 }

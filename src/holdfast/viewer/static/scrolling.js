@@ -1,4 +1,4 @@
-// Keeps the reader's place when the content of a scrolled element is replaced: what was
+// Keeps the reader's place and focus when the content of a scrolled element is replaced: what was
 // on top stays on top, and a reader at the end stays at the end.
 
 const NEAR = 24;
@@ -29,4 +29,17 @@ function toAnchor(element, { anchor, above }) {
   const top = element.getBoundingClientRect().top;
   element.scrollTop += found.getBoundingClientRect().top - top - above;
   return true;
+}
+
+// Gives a function that puts the focus back: on the element with the same id, or on the
+// replaced element itself.
+export function focusIn(element) {
+  const focused = document.activeElement;
+  if (focused === element || !element.contains(focused)) return () => {};
+  const { id, selectionStart, selectionEnd } = focused;
+  return () => {
+    const same = id ? document.getElementById(id) : null;
+    (same ?? element).focus({ preventScroll: true });
+    same?.setSelectionRange?.(selectionStart, selectionEnd);
+  };
 }

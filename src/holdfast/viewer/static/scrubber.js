@@ -1,5 +1,6 @@
 // The scrubber: the path from the root to the tip, through the selected checkpoint.
 
+import { exported } from "./api.js";
 import { fill, h, svg } from "./elements.js";
 import { count } from "./figures.js";
 import { Line } from "./line.js";
@@ -41,8 +42,8 @@ export function scrubber() {
     else batch(() => ((line.value = null), (position.value = -1)));
   });
   return h(
-    "div",
-    { class: "scrubber", role: "group", "aria-label": "Time travel" },
+    "section",
+    { class: "scrubber", "aria-label": "Time travel" },
     move("M4 3v10M13 3L7 8l6 5z", "First step", () => toEnd(0)),
     move("M11 3L5 8l6 5z", "Step back", () => step(-1)),
     h("div", { class: "track" }, bars.element, range),
@@ -94,6 +95,7 @@ async function findLine() {
   if (id === null || row?.id !== id) return;
   const found = await latestLine((abort) => lineThrough(id, row, opened, abort));
   if (found === undefined) return;
+  if (found === null) return void (position.value = -1);
   found.version = version;
   batch(() => ((line.value = found), (position.value = found.positionOf(id))));
 }
@@ -105,7 +107,7 @@ async function lineThrough(id, row, opened, abort) {
     const at = await tried.find(id, row.step, abort).catch(missing);
     if (at >= 0) return tried;
   }
-  return undefined;
+  return null;
 }
 
 // The thread that saved a checkpoint may be deleted.
@@ -137,6 +139,7 @@ function followButton() {
   );
   effect(() => button.setAttribute("aria-pressed", follow.value));
   effect(() => void (button.disabled = thread.value === null));
+  button.hidden = exported;
   return button;
 }
 

@@ -6,8 +6,9 @@ import { copy } from "./command.js";
 import { fill, h } from "./elements.js";
 import { cost, count, moment } from "./figures.js";
 import { forkDialog } from "./fork.js";
+import { card } from "./opened.js";
 import { newestOnly } from "./request.js";
-import { effect } from "./signals.js";
+import { effect, signal } from "./signals.js";
 import {
   base,
   changed,
@@ -19,34 +20,42 @@ import {
 } from "./state.js";
 import { labelDialog, rewindDialog, tagDialog } from "./steer.js";
 
+// The buttons stay the same elements, so that a live change takes nobody's focus.
 export function stepBar() {
+  const about = signal(null); // the document of the selected checkpoint
+  const trouble = signal("");
   const title = h("div", { class: "step-title" });
-  const actions = h("div", { class: "actions" });
+  keepLoading(about, trouble);
+  effect(() => void fill(title, titleOrTrouble(about.value, trouble.value)));
+  return h(
+    "header",
+    { class: "step-bar" },
+    title,
+    h("div", { class: "actions" }, buttonsFor(about)),
+  );
+}
+
+function keepLoading(about, trouble) {
   const latest = newestOnly();
+  const load = async (id) => {
+    try {
+      const found = await latest((signal) => get("checkpoint", { id }, { signal }));
+      if (found !== undefined) about.value = found;
+    } catch (error) {
+      trouble.value = error.message;
+      about.value = null;
+    }
+  };
   effect(() => {
     const id = checkpoint.value;
     changed.value; // read: labels, tags and heads change
-    base.value; // read: the button of the base shows whether it is this one
-    show(latest, id, title, actions);
+    if (id !== null) load(id);
+    else if (thread.value === null || card.value?.head === null) about.value = null;
   });
-  return h("header", { class: "step-bar" }, title, actions);
 }
 
-async function show(latest, id, title, actions) {
-  if (id === null) return clear(title, actions, "No checkpoint selected");
-  try {
-    const about = await latest((signal) => get("checkpoint", { id }, { signal }));
-    if (about === undefined) return;
-    fill(title, titleOf(about));
-    fill(actions, buttonsOf(about));
-  } catch (error) {
-    clear(title, actions, error.message);
-  }
-}
-
-function clear(title, actions, text) {
-  fill(title, h("h2", {}, text));
-  fill(actions);
+function titleOrTrouble(about, trouble) {
+  return about ? titleOf(about) : h("h2", {}, trouble || "No checkpoint selected");
 }
 
 function titleOf(about) {
@@ -59,7 +68,7 @@ function titleOf(about) {
     h(
       "h2",
       {},
-      about.error ? h("span", { class: "bad", "aria-label": "failed" }, "✖ ") : null,
+      about.error ? h("span", { class: "bad" }, "✖ failed ") : null,
       `Step ${count(about.step)}`,
       h("span", { class: "muted" }, ` ${about.kind}`),
     ),
@@ -74,41 +83,50 @@ function titleOf(about) {
 
 // --- what can be done -----------------------------------------------------------------
 
-function buttonsOf(about) {
-  const { commands = {} } = about;
-  const steering = [
-    button("Fork", commands.fork, () => forkDialog(about)),
-    button("Edit and fork", commands.fork, () => forkDialog(about, { edit: true })),
-    button("Label", commands.label, () => labelDialog(about)),
-    button("Tag", commands.tag, () => tagDialog(about)),
-    button("Rewind", commands.rewind, () => rewindDialog(about, thread.value)),
+function buttonsFor(about) {
+  const button = (name, command, act) => commandButton(about, name, command, act);
+  const steering = () => [
+    button("Fork", "fork", (one) => forkDialog(one)),
+    button("Edit and fork", "fork", (one) => forkDialog(one, { edit: true })),
+    button("Label", "label", (one) => labelDialog(one)),
+    button("Tag", "tag", (one) => tagDialog(one)),
+    button("Rewind", "rewind", (one) => rewindDialog(one, thread.value)),
   ];
   return [
     baseButton(about),
-    settings.write && !exported ? steering : null,
-    button("Copy link", "", () => copy(permalink(about.id), "link")),
-    exported ? null : button("Export", commands.export, () => download(thread.value)),
+    settings.write && !exported ? steering() : null,
+    button("Copy link", "show", ({ id }) => copy(permalink(id), "link")),
+    exported ? null : button("Export", "export", () => download(thread.value)),
   ];
 }
 
 // Each button has its command in its tip; the dialog shows it in full.
-function button(name, command, act) {
-  return busyButton(name, act, { class: "quiet", title: command || name });
+function commandButton(about, name, command, act) {
+  const button = busyButton(name, () => act(about.value), { class: "quiet" });
+  effect(() => {
+    button.disabled = about.value === null;
+    button.title = about.value?.commands[command] ?? name;
+  });
+  return button;
 }
 
-function baseButton({ id }) {
-  const isBase = base.value === id;
-  return h(
+function baseButton(about) {
+  const isBase = () => about.value !== null && base.value === about.value.id;
+  const button = h(
     "button",
     {
       type: "button",
       class: "quiet",
-      "aria-pressed": String(isBase),
       title: "Differences and comparisons start from the base",
-      onclick: () => setBase(isBase ? null : id),
+      onclick: () => setBase(isBase() ? null : about.value.id),
     },
     "◆ Base",
   );
+  effect(() => {
+    button.disabled = about.value === null;
+    button.setAttribute("aria-pressed", isBase());
+  });
+  return button;
 }
 
 function permalink(id) {

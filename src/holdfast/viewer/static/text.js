@@ -5,6 +5,7 @@ import { busyButton } from "./busy.js";
 import { fill, h } from "./elements.js";
 import { bytes, count } from "./figures.js";
 
+const LONGEST_LINE = 200;
 const FENCE = /^```[^\n]*\n([\s\S]*?)^```\s*$/m;
 
 // What the server sends for a text: the text, or the beginning of a long one.
@@ -69,6 +70,12 @@ export function valueText(value) {
     return `${JSON.stringify(value.text)} (${count(value.length)} characters)`;
   if (isBody(value)) return bodyText(value);
   return JSON.stringify(value);
+}
+
+// The beginning of a value, for a line that CSS shortens to its width.
+export function brief(value) {
+  const text = typeof value === "string" ? value : valueText(value);
+  return text.slice(0, LONGEST_LINE).replace(/\s+/g, " ");
 }
 
 // A value in full, with line breaks.

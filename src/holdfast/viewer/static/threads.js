@@ -1,6 +1,6 @@
 // The threads pane: what is going on in the store, newest first; or what a search finds.
 
-import { get } from "./api.js";
+import { exported, get } from "./api.js";
 import { hitCard, STATES, threadCard } from "./cards.js";
 import { fill, h } from "./elements.js";
 import { lastChange, reconnects } from "./live.js";
@@ -8,7 +8,7 @@ import { problem } from "./problem.js";
 import { newestOnly, throttled } from "./request.js";
 import { virtualRows } from "./rows.js";
 import { effect } from "./signals.js";
-import { checkpoint, open, thread } from "./state.js";
+import { checkpoint, message as position, open, thread } from "./state.js";
 import { jump } from "./visits.js";
 
 const PAGE = 50;
@@ -25,7 +25,9 @@ export function threadsPane() {
   let loading = false;
 
   const isOpen = ({ card, hit }) =>
-    card ? card.id === thread.peek() : hit.checkpoint === checkpoint.peek();
+    card
+      ? card.id === thread.peek()
+      : hit.checkpoint === checkpoint.peek() && hit.position === position.peek();
 
   const list = virtualRows({
     label: "Threads",
@@ -82,7 +84,7 @@ export function threadsPane() {
   effect(() => void (lastChange.value && live()));
   effect(() => void (reconnects.value && live()));
   effect(() => {
-    thread.value, checkpoint.value;
+    thread.value, checkpoint.value, position.value;
     list.refresh(entries.length);
   });
   filters.element.addEventListener("change", load);
@@ -146,7 +148,7 @@ function filterForm() {
   const owner = h("input", { placeholder: "owner", "aria-label": "Owner", autocomplete: "off" });
   const element = h(
     "form",
-    { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() },
+    { class: "filters", role: "search", hidden: exported, onsubmit: (event) => event.preventDefault() },
     search,
     h("div", { class: "filters-more" }, state, agent, owner),
   );

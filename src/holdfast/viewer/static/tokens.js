@@ -2,7 +2,7 @@
 // not send, and is kept for this tab. A new tab asks the open ones.
 
 const KEY = "holdfast-token";
-const WAIT_MS = 250;
+const WAIT_MS = 1000;
 
 export function token() {
   return sessionStorage.getItem(KEY) ?? "";

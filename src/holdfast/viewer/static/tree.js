@@ -16,13 +16,16 @@ import {
 
 const PAGE = 100;
 const OPEN_LEVELS = 2;
+const MOST = 500; // children that one answer may have
 const MOST_REOPENED = 20; // branches that are loaded again for the next checkpoint
+const MOST_ROUNDS = 6; // how deep they are followed
 
 const LONG = 200; // characters of a text that fit its line
 const LARGE = 10_000; // bytes from which on they say more than a number of items
-const TYPES = new Set(["text", "number", "boolean", "null", "object", "list"]);
+const TYPES = new Set(["text", "number", "boolean", "null", "object", "array"]);
 
 const opened = new Map(); // path → whether the reader opened or closed it
+const seen = new Map(); // path → how many children the reader saw
 let filter = "";
 
 export const treeTab = {
@@ -30,26 +33,36 @@ export const treeTab = {
   title: "State",
   load: async ({ checkpoint }, signal) => {
     const root = await get("state", { checkpoint }, { signal });
-    await Promise.all(
-      reopened(root.value).map((node) => grow(node, checkpoint, signal)),
-    );
+    for (let round = 0; round < MOST_ROUNDS; round += 1) {
+      const missing = unseen(root.value).slice(0, MOST_REOPENED);
+      if (!missing.length) break;
+      await Promise.all(missing.map((node) => grow(node, checkpoint, signal)));
+    }
     return root.value;
   },
   show: (root, { checkpoint }) => tree(root, checkpoint),
 };
 
-// Branches that the reader opened below what the first answer has. They are loaded
-// before the new tree replaces the old one, so that nothing jumps.
-function reopened(node) {
-  const below = (node.children ?? []).flatMap((child) => {
-    if (isContainer(child) && !child.children && opened.get(child.path)) return [child];
-    return reopened(child);
-  });
-  return below.slice(0, MOST_REOPENED);
+// What the reader opened beyond the first answer. It is loaded before the new tree
+// replaces the old one, so that nothing jumps.
+function unseen(node) {
+  const known = node.children?.length ?? 0;
+  const isShort = known < (seen.get(node.path) ?? 0) && (!node.children || node.next);
+  const below = (node.children ?? []).filter(isContainer).flatMap(unseen);
+  return isShort && opened.get(node.path) !== false ? [node, ...below] : below;
 }
 
-async function grow(node, checkpoint, signal, offset = 0) {
-  const asked = { checkpoint, path: node.path, depth: 1, limit: PAGE, offset };
+// More children of a node: those that the reader saw before, or the next page.
+async function grow(node, checkpoint, signal) {
+  const offset = node.children?.length ?? 0;
+  const limit = Math.max(PAGE, (seen.get(node.path) ?? 0) - offset);
+  const asked = {
+    checkpoint,
+    path: node.path,
+    depth: 1,
+    limit: Math.min(limit, MOST),
+    offset,
+  };
   const { value } = await get("state", asked, { signal });
   if ((node.children?.length ?? 0) !== offset) return; // two clicks, one answer
   if (!value.children) node.text = value.value;
@@ -72,6 +85,7 @@ function tree(root, checkpoint) {
   const list = h("ul", { class: "tree" }, childItems(root, checkpoint, 1));
   const box = h("input", {
     type: "search",
+    id: "state-filter",
     value: filter,
     placeholder: "Filter names and values",
     "aria-label": "Filter names and values",
@@ -91,29 +105,40 @@ function childItems(node, checkpoint, level) {
 
 function item(node, checkpoint, level) {
   const name = h("span", { class: "key" }, String(node.key));
-  const row = [name, value(node, checkpoint), tools(node)];
   const content = isBranch(node)
-    ? branch(node, row, checkpoint, level)
-    : h("div", { class: "leaf" }, row);
+    ? branch(node, name, checkpoint, level)
+    : h("div", { class: "leaf" }, name, value(node, checkpoint), tools(node));
   return h("li", { "data-anchor": node.path, "data-text": textOf(node) }, content);
 }
 
-function branch(node, row, checkpoint, level) {
-  const isOpen =
-    opened.get(node.path) ?? (level < OPEN_LEVELS && Boolean(node.children));
+// A row that opens on a click. It is no `details`: its row has more buttons, which must
+// not stand inside another one.
+function branch(node, name, checkpoint, level) {
   const list = h("ul", { class: "tree" });
-  const details = h("details", { open: isOpen }, h("summary", {}, row), list);
-  const show = async () => {
-    if (isContainer(node) && !node.children) await grow(node, checkpoint);
-    fill(list, childItems(node, checkpoint, level + 1));
+  const preview = h("span", { class: `value type-${kindOf(node)}` }, previewOf(node));
+  const toggle = h("button", { type: "button", class: "toggle" }, name, preview);
+  const show = (open) => {
+    toggle.setAttribute("aria-expanded", open);
+    list.hidden = !open;
+    if (open && !list.childElementCount) fillBranch(list, node, checkpoint, level);
   };
-  if (isOpen) show();
-  details.addEventListener("toggle", () => {
-    if (details.open === (opened.get(node.path) ?? isOpen)) return;
-    opened.set(node.path, details.open);
-    if (details.open && !list.childElementCount) show();
+  toggle.addEventListener("click", () => {
+    opened.set(node.path, list.hidden);
+    show(list.hidden);
   });
-  return details;
+  show(opened.get(node.path) ?? (level < OPEN_LEVELS && Boolean(node.children)));
+  const who = blameButton(node.path, checkpoint, "who", "quiet who");
+  return [h("div", { class: "branch" }, toggle, tools(node, who)), list];
+}
+
+async function fillBranch(list, node, checkpoint, level) {
+  try {
+    if (isContainer(node) && !node.children) await grow(node, checkpoint);
+    seen.set(node.path, node.children?.length ?? 0);
+    fill(list, childItems(node, checkpoint, level + 1));
+  } catch (error) {
+    fill(list, h("li", { class: "muted" }, error.message));
+  }
 }
 
 function moreItem(node, checkpoint, level) {
@@ -121,7 +146,8 @@ function moreItem(node, checkpoint, level) {
   const label = `${count(known)} of ${count(node.size)} — show more`;
   const line = h("li", {});
   const show = async () => {
-    await grow(node, checkpoint, undefined, known);
+    await grow(node, checkpoint);
+    seen.set(node.path, node.children.length);
     line.replaceWith(...childItems(node, checkpoint, level).slice(known));
   };
   line.append(busyButton(label, show));
@@ -135,19 +161,16 @@ function textOf(node) {
 
 // A click on a value asks who set it; the answer stands below the value.
 function value(node, checkpoint) {
-  const button = h(
-    "button",
-    {
-      type: "button",
-      class: `value type-${kindOf(node)}`,
-      title: "Which checkpoint set this?",
-    },
-    previewOf(node),
+  const kind = `value type-${kindOf(node)}`;
+  return blameButton(node.path, checkpoint, previewOf(node), kind);
+}
+
+function blameButton(path, checkpoint, label, kind) {
+  const title = "Which checkpoint set this?";
+  const button = h("button", { type: "button", class: kind, title }, label);
+  button.addEventListener("click", () =>
+    toggleBlame(button.closest("li"), path, checkpoint),
   );
-  button.addEventListener("click", (event) => {
-    event.preventDefault();
-    toggleBlame(button.closest("li"), node.path, checkpoint);
-  });
   return button;
 }
 
@@ -156,8 +179,13 @@ function kindOf({ type }) {
 }
 
 function previewOf(node) {
-  if (isContainer(node)) return node.preview || node.type;
+  if (isContainer(node)) return node.preview || outline(node);
   return node.type === "text" ? `"${node.preview}"` : node.preview;
+}
+
+function outline({ type, children }) {
+  if (type !== "object" || !children) return type;
+  return `{${children.map(({ key }) => key).join(", ")}}`;
 }
 
 function sizeOf(node) {
@@ -166,12 +194,12 @@ function sizeOf(node) {
   return node.size > LONG ? plural(node.size, "character") : "";
 }
 
-function tools(node) {
-  const size = sizeOf(node);
+function tools(node, more = null) {
   return h(
     "span",
     { class: "end" },
-    h("span", { class: "muted" }, size),
+    h("span", { class: "muted" }, sizeOf(node)),
+    more,
     copyButton(node.path, "path"),
   );
 }
@@ -181,11 +209,7 @@ function tools(node) {
 async function toggleBlame(line, path, checkpoint) {
   const shown = line.querySelector(":scope > .blame");
   if (shown) return shown.remove();
-  const box = h(
-    "p",
-    { class: "blame", role: "status" },
-    "Looking for the checkpoint …",
-  );
+  const box = h("p", { class: "blame", role: "status" }, "Looking for the checkpoint");
   line.append(box);
   const found = await get("blame", { checkpoint, path }).catch((error) => error);
   return fill(

@@ -33,9 +33,11 @@ class Served:
 
 
 @contextmanager
-def served(path: str, *, write: bool = False, **options: Any) -> Iterator[Served]:
+def served(
+    path: str, *, port: int = 0, write: bool = False, **options: Any
+) -> Iterator[Served]:
     """Serve the store at ``path`` until the block ends."""
-    with bound("127.0.0.1", 0) as listener:
+    with bound("127.0.0.1", port) as listener:
         origin = f"http://127.0.0.1:{listener.getsockname()[1]}"
         started: list[SignalFreeServer] = []
         ready = threading.Event()
