@@ -139,7 +139,7 @@ def test_the_state_is_a_tree_whose_values_say_who_set_them(
     page.get_by_label("Filter").fill("three")
     expect(deepest).to_be_visible()
     expect(tree_row(page, "/attempts")).to_be_hidden()
-    page.get_by_role("button", name="one step back").dispatch_event("click")
+    page.get_by_role("button", name="Step back").dispatch_event("click")
     step(page, 2)
     expect(page.get_by_label("Filter")).to_be_focused()
     expect(tree_row(page, "/attempts")).to_be_hidden()

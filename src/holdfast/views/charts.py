@@ -16,7 +16,7 @@ from holdfast.views.showing import Showing
 from holdfast.views.usage import step_spent, took_ms
 
 # A longer line is looked at from its tip on, so far.
-MOST_STEPS = 20_000
+MOST_STEPS = 4_000
 CHUNK = 1_000
 MOST_VALUES = 20
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import msgspec
 
 from holdfast._values.manifest import Manifest, Value, decode_manifest
@@ -23,8 +25,8 @@ def growth_of(checkpoint: Checkpoint, parent: Checkpoint | None) -> Growth:
     Of a value that was appended to, the growth counts. Of one that was edited, the
     share of its new segments counts, because the manifests do not have their sizes.
     """
-    before = decode_manifest(parent) if parent else Manifest(is_mapping=True)
-    after = decode_manifest(checkpoint)
+    before = manifest_of(parent) if parent else Manifest(is_mapping=True)
+    after = manifest_of(checkpoint)
     names = [*after.values, *(n for n in before.values if n not in after.values)]
     changed = [n for n in names if not _same(after.values.get(n), before.values.get(n))]
     added = sum(_added(after.values.get(n), before.values.get(n)) for n in changed)
@@ -33,7 +35,13 @@ def growth_of(checkpoint: Checkpoint, parent: Checkpoint | None) -> Growth:
 
 def value_sizes(checkpoint: Checkpoint) -> dict[str, int]:
     """The bytes of each value as JSON."""
-    return {n: size_of(v) for n, v in decode_manifest(checkpoint).values.items()}
+    return {n: size_of(v) for n, v in manifest_of(checkpoint).values.items()}
+
+
+@lru_cache(maxsize=16)
+def manifest_of(checkpoint: Checkpoint) -> Manifest:
+    """The manifest of a checkpoint; along a line each is needed several times."""
+    return decode_manifest(checkpoint)
 
 
 def size_of(value: Value) -> int:

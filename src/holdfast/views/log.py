@@ -101,8 +101,10 @@ async def _begin(context: Context, record: ThreadRecord, query: LogQuery) -> Log
     if query.at is None or head is None:
         return LogPlace(line=mark_of(head.id) if head else None)
     target = await lineage.resolve_in(context, record, query.at)
+    if query.scope == "line":
+        return LogPlace(target.seq + 1, mark_of(target.id))
     newest = await _above(context, target) if query.scope == "family" else target
-    return LogPlace(newest.seq + 1, await _line_mark(context, head, newest))
+    return LogPlace(newest.seq + 1, await _line_mark(context, record, newest))
 
 
 async def _above(context: Context, target: Checkpoint) -> Checkpoint:
@@ -113,14 +115,42 @@ async def _above(context: Context, target: Checkpoint) -> Checkpoint:
 
 
 async def _line_mark(
-    context: Context, head: Checkpoint, newest: Checkpoint
+    context: Context, record: ThreadRecord, newest: Checkpoint
 ) -> str | None:
     """The mark of the first checkpoint on a head's line that is not newer."""
-    line = Ancestors(start=head, from_step=newest.step + ABOVE, limit=None)
-    for checkpoint in await context.backend.scan(line):
-        if checkpoint.seq <= newest.seq:
-            return mark_of(checkpoint.id)
+    head, thread = record.head, record
+    while head is not None:
+        found = await _saved_by(context, thread, newest.seq)
+        if found is not None:
+            if await lineage.is_ancestor(context, found, of=head):
+                return mark_of(found.id)
+            return await _walked(context, head, newest)
+        if thread.forked_from is None:
+            return None
+        # The page begins before the fork did: the line goes on in another thread.
+        thread = await context.get_thread(thread.forked_from.thread)
     return None
+
+
+async def _walked(context: Context, head: Checkpoint, newest: Checkpoint) -> str | None:
+    """As `_line_mark`, where what the thread saved last by then was rewound."""
+    skip = 0
+    while page := await context.backend.scan(
+        Ancestors(start=head, skip=skip, limit=CHUNK)
+    ):
+        for checkpoint in page:
+            if checkpoint.seq <= newest.seq:
+                return mark_of(checkpoint.id)
+        head, skip = page[-1], 1
+    return None
+
+
+async def _saved_by(
+    context: Context, thread: ThreadRecord, seq: int
+) -> Checkpoint | None:
+    """The newest checkpoint that a thread saved up to a number."""
+    saves = Saves(family=thread.family, thread=thread.id, before=seq + 1, limit=1)
+    return next(iter(await context.backend.scan(saves)), None)
 
 
 async def _page(

@@ -25,7 +25,9 @@ export function forkDialog(about, { edit = false, path = null } = {}) {
     action: "Fork",
     thread: about.thread,
     content: [h("p", { class: "muted" }, MEANING), field("Name", name), edits?.element],
-    command: () => shellLine("fork", about.id, name.value, ...(edits?.options() ?? [])),
+    command: () =>
+      shellLine("fork", about.id, name.value, ...(edits?.options() ?? [])) +
+      (edits?.note() ?? ""),
     send: () => {
       const changes = edits?.changes() ?? {};
       return post("fork", { from: about.id, thread: name.value, ...changes });
@@ -68,6 +70,8 @@ function editFields(about, path) {
       const value = parsed(text.value, "The value");
       return where.value === "" ? { state: value } : { set: { [where.value]: value } };
     },
+    // The command line has no option for a whole state.
+    note: () => (where.value === "" ? "  # and save the state with thread.save()" : ""),
     options: () =>
       where.value === "" ? [] : [`--set=${where.value}=${compact(text.value)}`],
   };

@@ -208,16 +208,16 @@ function tools(node, more = null) {
 
 async function toggleBlame(line, path, checkpoint) {
   const shown = line.querySelector(":scope > .blame");
-  if (shown) return shown.remove();
+  if (shown) return void shown.remove();
   const box = h("p", { class: "blame", role: "status" }, "Looking for the checkpoint");
-  line.append(box);
-  const found = await get("blame", { checkpoint, path }).catch((error) => error);
-  return fill(
-    box,
-    found instanceof Error
-      ? found.message
-      : blameText(found, editButton(path, checkpoint)),
-  );
+  line.firstElementChild.after(box);
+  try {
+    const found = await get("blame", { checkpoint, path });
+    fill(box, blameText(found, editButton(path, checkpoint)));
+  } catch (error) {
+    fill(box, error.message);
+  }
+  box.scrollIntoView({ block: "nearest" });
 }
 
 function blameText({ checkpoint, step, at, thread, kind }, editing) {
