@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from payday import THREAD, open_payday
 from playwright.sync_api import Locator, Page, expect
 from story import MAIN
@@ -155,6 +156,7 @@ def test_a_rewind_is_shown_first_with_the_effects_it_leaves_behind(
     expect(dialog).to_contain_text("The head goes back by 5 steps.")
     expect(dialog).to_contain_text("would be left behind")
     expect(dialog).to_contain_text('pay {"to":"ann","amount":100}')
+    assert Axe().run(page).response["violations"] == []
     page.keyboard.press("Escape")
     with holdfast.open(paid.path) as store:
         assert store.thread(THREAD).step == 6
