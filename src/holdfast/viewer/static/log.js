@@ -8,8 +8,7 @@ import { signal } from "./signals.js";
 const PAGE = 200;
 const BUCKETS = 2000;
 const MOST_ROWS = 8000;
-const GUESSES = 5;
-const ABOVE = 20; // rows that the server shows above the one it was asked for
+const GUESSES = 8;
 const REST = 10; // a minimap is asked for in at most one tenth of the time
 const MOST_PAGES = 50; // that are read to find a row of a log that cannot be counted
 
@@ -23,6 +22,7 @@ export class Log {
   #latest = newestOnly();
   #rows = new Map(); // index → row
   #indexes = new Map(); // id → index
+  #sampled = true;
   #minimapRests = 0; // until this time
   #cursors = new Map(); // index → the cursor of the page that begins there
 
@@ -106,15 +106,25 @@ export class Log {
     }
   }
 
-  // Without a minimap: a step on the thread's line is guessed, and guessed better with
-  // what the answer says about its place in the log.
+  // Where nothing tells which checkpoint has an index: a step of the thread's own line is
+  // guessed, and each answer says where that step stands. Rows of other threads between
+  // two steps are read page by page.
   async #seek(index, signal) {
-    const scale = this.#steps / this.total;
-    let back = Math.round(index * scale);
-    for (let guess = 0; guess < GUESSES && !this.row(index); guess += 1) {
-      const { position } = await this.#fetchAt(`@~${back}`, signal);
-      const better = back + Math.round((index - position - ABOVE) * scale);
-      back = Math.max(0, Math.min(this.#steps - 1, better));
+    let low = { back: 0, index: 0 };
+    let high = { back: this.#steps, index: this.total };
+    for (let guess = 0; guess < GUESSES && high.back - low.back > 1; guess += 1) {
+      const part = (index - low.index) / Math.max(1, high.index - low.index);
+      const back = between(low.back, low.back + part * (high.back - low.back), high.back);
+      const page = await this.#fetchAt(`@~${back}`, signal);
+      if (this.row(index)) return;
+      if (page.position < index) low = { back, index: page.position + page.rows.length };
+      else high = { back, index: page.position };
+    }
+    for (let page = 0; page < GUESSES && this.#cursors.has(low.index); page += 1) {
+      if (this.row(index)) return;
+      const answer = await this.#ask({ cursor: this.#cursors.get(low.index) }, signal);
+      this.#place(answer, low.index);
+      low.index += answer.rows.length;
     }
   }
 
@@ -130,9 +140,11 @@ export class Log {
     if (began < this.#minimapRests) return;
     this.#minimapRests = Infinity;
     const params = { thread: this.#thread, buckets: BUCKETS };
-    const { buckets } = await get("minimap", params).catch(() => ({ buckets: this.buckets }));
+    const found = await get("minimap", params).catch(() => null);
     this.#minimapRests = Date.now() + REST * (Date.now() - began);
-    this.buckets = buckets;
+    if (found === null) return;
+    this.buckets = found.buckets;
+    this.#sampled = found.sampled;
     this.version.value += 1;
   }
 
@@ -156,9 +168,10 @@ export class Log {
   }
 
   // A checkpoint whose page has the row, as a reference. Newer rows than the buckets
-  // know stand on top.
+  // know stand on top; the buckets of a very long log are only about right.
   #idNear(index) {
     if (this.#scope === "line") return `@~${index}`;
+    if (this.#sampled) return undefined;
     let end = this.total - this.buckets.reduce((sum, bucket) => sum + bucket.count, 0);
     for (const bucket of this.buckets) {
       end += bucket.count;
@@ -166,4 +179,9 @@ export class Log {
     }
     return undefined;
   }
+}
+
+// A whole number between two others.
+function between(low, number, high) {
+  return Math.max(low + 1, Math.min(high - 1, Math.round(number)));
 }
