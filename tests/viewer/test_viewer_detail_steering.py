@@ -198,6 +198,7 @@ def test_of_two_people_the_slower_is_told_and_changes_nothing(
     page.keyboard.press("ArrowLeft")
     at_step(page, 7, 8)
     dialog = press(page, "Rewind")
+    expect(dialog).to_contain_text("The head goes back by 1 step.")
     with holdfast.open(writable.path) as store:
         newest = store.thread(MAIN).append(messages=[{"role": "user", "content": "Hi"}])
     dialog.get_by_role("button", name="Rewind").click()
@@ -209,6 +210,7 @@ def test_of_two_people_the_slower_is_told_and_changes_nothing(
     at_step(page, 9, 9)
 
     dialog = press(page, "Label")
+    expect(dialog).to_be_visible()
     with holdfast.open(writable.path) as store:
         store.thread(MAIN).label("mine", newest)
     dialog.get_by_label("Label").fill("yours")
