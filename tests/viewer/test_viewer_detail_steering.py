@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from payday import THREAD, open_payday
 from playwright.sync_api import Locator, Page, expect
 from story import MAIN
@@ -155,6 +156,7 @@ def test_a_rewind_is_shown_first_with_the_effects_it_leaves_behind(
     expect(dialog).to_contain_text("The head goes back by 5 steps.")
     expect(dialog).to_contain_text("would be left behind")
     expect(dialog).to_contain_text('pay {"to":"ann","amount":100}')
+    assert Axe().run(page).response["violations"] == []
     page.keyboard.press("Escape")
     with holdfast.open(paid.path) as store:
         assert store.thread(THREAD).step == 6
@@ -196,6 +198,7 @@ def test_of_two_people_the_slower_is_told_and_changes_nothing(
     page.keyboard.press("ArrowLeft")
     at_step(page, 7, 8)
     dialog = press(page, "Rewind")
+    expect(dialog).to_contain_text("The head goes back by 1 step.")
     with holdfast.open(writable.path) as store:
         newest = store.thread(MAIN).append(messages=[{"role": "user", "content": "Hi"}])
     dialog.get_by_role("button", name="Rewind").click()
@@ -207,6 +210,7 @@ def test_of_two_people_the_slower_is_told_and_changes_nothing(
     at_step(page, 9, 9)
 
     dialog = press(page, "Label")
+    expect(dialog).to_be_visible()
     with holdfast.open(writable.path) as store:
         store.thread(MAIN).label("mine", newest)
     dialog.get_by_label("Label").fill("yours")

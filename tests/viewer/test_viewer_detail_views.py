@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from payday import HOSTILE, NOTES, TALK, THREAD, open_payday
 from playwright.sync_api import Locator, Page, expect
 from viewer_server import Served, served
@@ -223,6 +224,7 @@ def test_effects_are_sorted_by_what_became_of_them(page: Page, payday: Served):
     failed = panel(page).locator(".is-failed")
     failed.locator("summary").click()
     expect(failed).to_contain_text("the card was declined")
+    assert Axe().run(page).response["violations"] == []
     expect(page.get_by_role("button", name="Resolve")).to_have_count(0)
     failed.get_by_role("button", name="Show its step").click()
     step(page, 3)

@@ -57,6 +57,12 @@ def test_two_hundred_stored_payloads_are_shown_as_text(page: Page, hostile: Serv
     page.on("dialog", lambda dialog: opened.append(dialog.message))
     page.goto(hostile.page())
     expect(options(page, "Threads").first).to_contain_text("all of them")
+    page.keyboard.press("t")
+    for known in (50, 100, 150, 200, 201):
+        last = options(page, "Threads").last
+        expect(last).to_have_attribute("aria-setsize", str(known))
+        page.keyboard.press("End")
+    expect(options(page, "Threads").last).to_have_attribute("aria-posinset", "201")
     scroll_through(page, "threads")
     assert_inert(page)
 

@@ -13,7 +13,16 @@ import { problem } from "./problem.js";
 import { newestOnly } from "./request.js";
 import { focusIn, placeIn, restore } from "./scrolling.js";
 import { effect } from "./signals.js";
-import { base, changed, checkpoint, message, pane, tab, thread } from "./state.js";
+import {
+  base,
+  changed,
+  checkpoint,
+  message,
+  pane,
+  select,
+  tab,
+  thread,
+} from "./state.js";
 import { stepBar } from "./stepbar.js";
 import { treeTab } from "./tree.js";
 
@@ -37,6 +46,7 @@ export function detailPane() {
   });
   keepShowing(panel);
   effect(() => void (message.value !== null && showFound()));
+  effect(selectHead);
   return h(
     "section",
     { class: "detail", "aria-label": "Detail" },
@@ -44,6 +54,12 @@ export function detailPane() {
     tabList(panel),
     panel,
   );
+}
+
+// A thread that is opened again is at its head.
+function selectHead() {
+  const isKnown = card.value !== null && card.value.id === thread.value;
+  if (isKnown && checkpoint.value === null && card.value.head) select(card.value.head);
 }
 
 // A search found a message.

@@ -8,8 +8,8 @@ import { signal } from "./signals.js";
 const PAGE = 200;
 const BUCKETS = 2000;
 const MOST_ROWS = 8000;
-const GUESSES = 5;
-const ABOVE = 20; // rows that the server shows above the one it was asked for
+const NEAR = 5 * PAGE; // rows that are read on to rather than jumped to
+const GUESSES = 8;
 const REST = 10; // a minimap is asked for in at most one tenth of the time
 const MOST_PAGES = 50; // that are read to find a row of a log that cannot be counted
 
@@ -67,7 +67,7 @@ export class Log {
   // Loads the page that has this checkpoint; gives its index.
   async find(id, signal) {
     if (this.indexOf(id) < 0 && this.#scope !== "all" && !exported) {
-      await this.#fetchAt(id, signal);
+      await (this.#scope === "line" ? this.#fetchAt(id, signal) : this.#locate(id, signal));
       this.version.value += 1;
     }
     for (let page = 0; this.indexOf(id) < 0 && page < MOST_PAGES; page += 1) {
@@ -85,12 +85,20 @@ export class Log {
   }
 
   async #fetch(index, signal) {
-    const cursor = this.#cursors.get(index);
-    const near = exported ? undefined : this.#idNear(index);
-    if (cursor !== undefined) this.#place(await this.#ask({ cursor }, signal), index);
-    else if (near !== undefined) await this.#fetchAt(near, signal);
-    else await (exported ? this.#readTo(index) : this.#seek(index, signal));
+    const isNear = index - this.#cursorAbove(index) < NEAR;
+    if (exported || isNear) await this.#readOn(index, signal); // with the lanes of above
+    else if (this.#scope === "line") await this.#fetchAt(`@~${index}`, signal);
+    else await this.#seek(index, signal);
     if (this.row(index)) this.version.value += 1;
+  }
+
+  // A thread knows the places of its own checkpoints only, in the log of the family.
+  async #locate(id, signal) {
+    const { thread } = await get("checkpoint", { id }, { signal });
+    if (thread === this.#thread) return void (await this.#fetchAt(id, signal));
+    const params = { thread, scope: this.#scope, limit: PAGE, at: id };
+    const { rows, position } = await get("log", params, { signal });
+    await this.#fetch(position + rows.findIndex((row) => row.id === id), signal);
   }
 
   async #fetchAt(at, signal) {
@@ -99,23 +107,36 @@ export class Log {
     return page;
   }
 
-  // An exported file has the pages in their order only.
-  async #readTo(index) {
-    while (!this.row(index) && this.#cursors.has(this.#rows.size)) {
-      await this.#fetch(this.#rows.size);
+  // Where nothing tells which checkpoint has an index: a step of the thread's own line is
+  // guessed, and each answer says where that step stands. Rows of other threads between
+  // two steps are read page by page.
+  async #seek(index, signal) {
+    let low = { back: 0, index: 0 };
+    let high = { back: this.#steps, index: this.total };
+    for (let guess = 0; guess < GUESSES && high.back - low.back > 1; guess += 1) {
+      const part = (index - low.index) / Math.max(1, high.index - low.index);
+      const back = between(low.back, low.back + part * (high.back - low.back), high.back);
+      const page = await this.#fetchAt(`@~${back}`, signal);
+      if (this.row(index)) return;
+      if (page.position < index) low = { back, index: page.position + page.rows.length };
+      else high = { back, index: page.position };
+    }
+    await this.#readOn(index, signal);
+  }
+
+  // Page after page, from the last known place above.
+  async #readOn(index, signal) {
+    for (let page = 0; page < MOST_PAGES && !this.row(index); page += 1) {
+      const begin = this.#cursorAbove(index);
+      if (begin < 0) return;
+      this.#place(await this.#ask({ cursor: this.#cursors.get(begin) }, signal), begin);
     }
   }
 
-  // Without a minimap: a step on the thread's line is guessed, and guessed better with
-  // what the answer says about its place in the log.
-  async #seek(index, signal) {
-    const scale = this.#steps / this.total;
-    let back = Math.round(index * scale);
-    for (let guess = 0; guess < GUESSES && !this.row(index); guess += 1) {
-      const { position } = await this.#fetchAt(`@~${back}`, signal);
-      const better = back + Math.round((index - position - ABOVE) * scale);
-      back = Math.max(0, Math.min(this.#steps - 1, better));
-    }
+  // The last index above from where a page can be asked for; below zero without one.
+  #cursorAbove(index) {
+    const known = [...this.#cursors.keys()].filter((begin) => begin <= index && !this.row(begin));
+    return Math.max(-Infinity, ...known);
   }
 
   #ask(where, signal) {
@@ -130,9 +151,10 @@ export class Log {
     if (began < this.#minimapRests) return;
     this.#minimapRests = Infinity;
     const params = { thread: this.#thread, buckets: BUCKETS };
-    const { buckets } = await get("minimap", params).catch(() => ({ buckets: this.buckets }));
+    const found = await get("minimap", params).catch(() => null);
     this.#minimapRests = Date.now() + REST * (Date.now() - began);
-    this.buckets = buckets;
+    if (found === null) return;
+    this.buckets = found.buckets;
     this.version.value += 1;
   }
 
@@ -154,16 +176,9 @@ export class Log {
     if (next !== null) this.#cursors.set(end, next);
     this.total = total ?? Math.max(this.total, end + (next === null ? 0 : 1));
   }
+}
 
-  // A checkpoint whose page has the row, as a reference. Newer rows than the buckets
-  // know stand on top.
-  #idNear(index) {
-    if (this.#scope === "line") return `@~${index}`;
-    let end = this.total - this.buckets.reduce((sum, bucket) => sum + bucket.count, 0);
-    for (const bucket of this.buckets) {
-      end += bucket.count;
-      if (index < end) return bucket.first;
-    }
-    return undefined;
-  }
+// A whole number between two others.
+function between(low, number, high) {
+  return Math.max(low + 1, Math.min(high - 1, Math.round(number)));
 }

@@ -4,6 +4,11 @@
 import { h } from "./elements.js";
 import { inTheme } from "./themes.js";
 
+// In pixels.
+const EDGE = 6;
+const LANE = 4;
+const MARK = 6;
+
 // `go(index)` brings a row in sight. The list beside it can do all of this with keys.
 export function minimap(go) {
   const element = h("canvas", { class: "minimap", "aria-hidden": "true" });
@@ -56,24 +61,27 @@ function colours(element) {
     plain: style.color,
     bad: style.borderTopColor,
     accent: style.borderBottomColor,
-    sight: style.backgroundColor,
+    sight: style.caretColor,
   };
 }
 
+// A spine that is wider where more lanes run side by side.
 function picture(pen, { buckets, total, selected, first, last }, look) {
   const y = (index) => (index / total) * look.height;
-  const most = Math.max(1, ...buckets.map((bucket) => bucket.lanes));
+  const widest = look.width - 2 * EDGE - MARK;
   pen.fillStyle = look.sight;
   pen.fillRect(0, y(first), look.width, Math.max(6, y(last) - y(first)));
   let index = total - buckets.reduce((sum, bucket) => sum + bucket.count, 0);
   for (const bucket of buckets) {
-    const height = Math.max(1, y(bucket.count) - (y(bucket.count) > 3 ? 1 : 0));
-    pen.fillStyle = bucket.heads ? look.accent : look.plain;
-    pen.fillRect(4, y(index), 4 + (bucket.lanes / most) * (look.width - 20), height);
-    if (bucket.errors) {
-      pen.fillStyle = look.bad;
-      pen.fillRect(look.width - 9, y(index), 5, Math.max(2, height));
-    }
+    const height = y(index + bucket.count) - y(index);
+    const mark = (colour, x, wide) => {
+      pen.fillStyle = colour;
+      pen.fillRect(x, y(index), wide, Math.max(2, Math.min(4, height)));
+    };
+    pen.fillStyle = look.plain;
+    pen.fillRect(EDGE, y(index), Math.min(widest, LANE * bucket.lanes), Math.max(1, height + 0.5));
+    if (bucket.heads) mark(look.accent, EDGE, widest);
+    if (bucket.errors) mark(look.bad, look.width - EDGE - MARK, MARK);
     index += bucket.count;
   }
   if (selected < 0) return;

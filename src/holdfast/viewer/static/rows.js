@@ -57,11 +57,14 @@ export function virtualRows({ label, rowHeight, render, chosen, seen = () => {} 
         shown.delete(index);
       }
     }
-    const missing = [];
+    // In the order of the list, as screen readers read it.
+    const least = Math.min(...shown.keys());
+    const [above, below] = [[], []];
     for (let index = first; index <= last; index += 1) {
-      if (!shown.has(index)) missing.push(place(index));
+      if (!shown.has(index)) (index < least ? above : below).push(place(index));
     }
-    space.append(...missing);
+    space.prepend(...above);
+    space.append(...below);
     markActive();
     if (count > 0) seen(first, last);
   };

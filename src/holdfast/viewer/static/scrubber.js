@@ -14,6 +14,7 @@ import { canGoBack, goBack, jump } from "./visits.js";
 
 const line = signal(null);
 const position = signal(-1);
+const blocks = signal(0); // counts the blocks of the line that were loaded
 const latestLine = newestOnly();
 const latestItem = newestOnly();
 
@@ -28,6 +29,7 @@ export function scrubber() {
   const bars = strip();
   const text = h("output", { class: "scrubber-text" });
   effect(() => {
+    blocks.value;
     const length = line.value?.length ?? 0;
     range.max = Math.max(0, length - 1);
     range.valueAsNumber = Math.max(0, position.value);
@@ -80,6 +82,7 @@ async function goTo(at) {
   const known = now.items[at];
   if (known) return select(known.id);
   const item = await latestItem((abort) => now.at(at, abort)).catch((error) => notify(error.message));
+  blocks.value += 1;
   if (item && line.peek() === now) select(item.id);
 }
 

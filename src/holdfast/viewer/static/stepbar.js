@@ -105,7 +105,7 @@ function commandButton(about, name, command, act) {
   const button = busyButton(name, () => act(about.value), { class: "quiet" });
   effect(() => {
     button.disabled = about.value === null;
-    button.title = about.value?.commands[command] ?? name;
+    button.title = about.value?.commands?.[command] ?? name;
   });
   return button;
 }
