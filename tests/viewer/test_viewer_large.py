@@ -83,3 +83,15 @@ def test_a_link_into_the_middle_of_a_long_history_shows_that_place(
     slider = page.get_by_role("slider", name="Step")
     slider.fill("1233")
     expect(selected(page)).to_contain_text("said 1234")
+
+
+def test_a_link_to_a_checkpoint_of_another_thread_of_the_family_shows_that_place(
+    page: Page, large: Served
+):
+    with holdfast.open(large.path) as store:
+        middle = store.thread("long").get("@2777").id
+
+    page.goto(large.page(t="late", c=middle))
+
+    expect(selected(page)).to_contain_text("said 2777")
+    scrubber_says(page, f"2,777 of {STEPS:,}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -132,3 +133,24 @@ def test_a_page_without_token_asks_for_it(
     expect(options(page, "Threads")).to_have_count(6)
     assert all("401" in said for said in complaints)
     complaints.clear()
+
+
+def test_a_rewind_moves_the_head_and_leaves_the_steps_grey(
+    page: Page, writable: Served
+):
+    page.goto(writable.page(t=MAIN))
+    scrubber_says(page, "8 of 8")
+    rows = options(page, "Checkpoints")
+    rewound = rows.filter(has_text="Your site says 30 days!")
+    expect(rewound).to_have_class(re.compile("on-line"))
+
+    with holdfast.open(writable.path) as store:
+        store.thread(MAIN).rewind("@~2")
+
+    expect(rewound).to_have_class(re.compile("off-line"))
+    expect(rows.filter(has_text="bad-policy")).to_contain_text(MAIN)
+    which = page.get_by_label("Which checkpoints")
+    which.select_option("line")
+    expect(rows).to_have_count(6)
+    which.select_option("all")
+    expect(rows).to_have_count(8)

@@ -12,7 +12,7 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from html import escape
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote_plus
 
 import orjson
@@ -165,8 +165,8 @@ def _encoded(text: str) -> str:
     return quote_plus(text, safe="*").replace("~", "%7E")
 
 
-def _listed(value: Any) -> list[Any]:
-    return list[Any](value) if isinstance(value, list) else [value]
+def _listed(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else [value]
 
 
 def _page(answers: Mapping[str, Any]) -> str:

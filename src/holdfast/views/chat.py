@@ -18,6 +18,7 @@ from holdfast._messages.parts import (
     part_of,
 )
 from holdfast._messages.transcript import (
+    EMPTY,
     TranscriptCall,
     answers_of,
     as_text,
@@ -174,9 +175,9 @@ def shown_parts(parts: Iterable[tuple[str, Part]]) -> Iterable[tuple[str, Part]]
             yield path, part
 
 
-def _own_result(message: object, id_: str) -> dict[str, object]:
+def _own_result(message: object, id_: str) -> Mapping[str, object]:
     calls = map(fields_of, parts_of(fields_of(message).get("tool_calls")))
-    return next((dict(call) for call in calls if call.get("id") == id_), {})
+    return next((call for call in calls if call.get("id") == id_), EMPTY)
 
 
 def _all_answers(messages: Mapping[int, object]) -> dict[tuple[str, int], Answer]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -10,14 +11,14 @@ from holdfast._engine.context import Context
 from holdfast._engine.threads import family
 from holdfast._engine.threads.listing import get
 from holdfast._port import CheckpointKey, Saves
-from holdfast._values.records import Checkpoint
+from holdfast._values.records import Checkpoint, ThreadRecord
 from holdfast.views.commands import checkpoint_commands
 from holdfast.views.growth import growth_of, value_sizes
 from holdfast.views.rows import heads_of, row_maker
 from holdfast.views.showing import Showing
 
-# Of a checkpoint that many forks begin at, so many of the newer ones are looked at.
-MOST_NEWER = 1_000
+# After a rewind, the next checkpoint may come after others; so many are looked at.
+MOST_NEWER = 20
 MOST_FORKS = 20
 
 
@@ -40,7 +41,7 @@ async def checkpoint_document(
     return {
         **maker.row(checkpoint),
         "digest": checkpoint.digest,
-        "children": await _children(context, checkpoint),
+        "children": await _children(context, checkpoint, members),
         "metadata": showing.value(checkpoint.metadata),
         "usage": showing.value(checkpoint.metadata.get("usage")),
         "traceparent": checkpoint.traceparent,
@@ -53,15 +54,25 @@ async def checkpoint_document(
     }
 
 
-async def _children(context: Context, checkpoint: Checkpoint) -> list[dict[str, Any]]:
-    """The checkpoints that were saved right after it, oldest first."""
-    newer = Saves(
-        family=checkpoint.family,
-        after=checkpoint.seq,
-        oldest_first=True,
-        limit=MOST_NEWER,
-    )
-    found = await context.backend.scan(newer)
+async def _children(
+    context: Context, checkpoint: Checkpoint, members: Sequence[ThreadRecord]
+) -> list[dict[str, Any]]:
+    """The checkpoints that were saved right after it: in its thread, and in forks."""
+    forks = [
+        thread.id
+        for thread in members
+        if thread.forked_from and thread.forked_from.checkpoint == checkpoint.id
+    ]
+    found: list[Checkpoint] = []
+    for thread in [checkpoint.thread, *forks[:MOST_FORKS]]:
+        newer = Saves(
+            family=checkpoint.family,
+            thread=thread,
+            after=checkpoint.seq,
+            oldest_first=True,
+            limit=MOST_NEWER,
+        )
+        found += await context.backend.scan(newer)
     return [
         {"id": other.id, "step": other.step, "thread": other.thread}
         for other in found

@@ -34,13 +34,13 @@ async def effects_document(
     """Those on the line, oldest first, then those that it left behind."""
     own = await ledger.effects(context, query.thread, query.at)
     behind = await ledger.effects(context, query.thread, query.at, left_behind=True)
-    found = [
+    found: list[tuple[Effect, Outcome]] = [
         *((effect, _outcome(effect)) for effect in own),
         *((effect, _behind(effect)) for effect in behind),
     ]
     return {
         "thread": query.thread,
-        "effects": [shown_effect(*pair, showing) for pair in found[:MOST]],
+        "effects": [shown_effect(effect, end, showing) for effect, end in found[:MOST]],
         "cut": len(found) > MOST,
     }
 

@@ -74,7 +74,8 @@ class Showing(msgspec.Struct, frozen=True):
         if isinstance(value, str):
             return self.redact(value)
         if isinstance(value, list):
-            return [self.redacted(item) for item in value]
+            listed = cast("list[object]", value)
+            return [self.redacted(item) for item in listed]
         if isinstance(value, dict):
             items = cast("dict[str, Any]", value).items()
             return {self.redact(key): self.redacted(item) for key, item in items}

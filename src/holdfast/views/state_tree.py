@@ -21,7 +21,7 @@ LARGEST_READ = 256 << 10
 MOST_READ = 2 << 20
 # A list or mapping that is opened with its parent shows no more than these.
 MOST_INNER = 20
-_NAMES = {
+_NAMES: dict[type, str] = {
     dict: "object",
     list: "array",
     LazyList: "array",

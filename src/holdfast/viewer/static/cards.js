@@ -60,8 +60,9 @@ function figure(name, text, unit) {
 // Forks have the title of what they are forked from.
 function name(card) {
   const mark = card.forked_from ? "↳ " : "";
-  if (!mark && (!card.title || card.title === card.id)) return null;
-  return h("span", { class: mark ? "card-id fork muted" : "card-id muted", title: origin(card) }, mark + card.id);
+  const id = !card.title || card.title === card.id ? "" : card.id;
+  if (!mark && !id) return null;
+  return h("span", { class: mark ? "card-id fork muted" : "card-id muted", title: origin(card) }, mark + id);
 }
 
 function origin({ forked_from: from }) {

@@ -77,7 +77,9 @@ export function graphPane() {
       stay(length() - before);
       fill(message);
       loaded.value = asked;
-      if (place.peek()?.id !== checkpoint.peek()) reveal();
+      const row = asked.row(asked.indexOf(checkpoint.peek()));
+      if (row) place.value = row;
+      else if (place.peek()?.id !== checkpoint.peek()) reveal();
     } catch (error) {
       showProblem(error);
     }
@@ -116,6 +118,7 @@ export function graphPane() {
     const rows = log.peek();
     const id = checkpoint.peek();
     if (rows === null || rows.total === 0 || id === null) return;
+    if (scope.peek() === "line" && place.peek()?.on_line === false) return outside(id);
     const at = await latestFind((abort) => rows.find(id, abort)).catch(() => -1);
     if (at === undefined || checkpoint.peek() !== id) return;
     if (at < 0) return outside(id);
@@ -123,7 +126,7 @@ export function graphPane() {
     list.activate(indexOfRow(rows.indexOf(id)));
   };
 
-  // With another scope the selected checkpoint may not be in the log.
+  // The selected checkpoint may not be in the log of one line.
   const outside = async (id) => {
     const row = await get("checkpoint", { id }).catch(() => null);
     if (checkpoint.peek() === id && row !== null) place.value = row;

@@ -4,7 +4,7 @@ import { svg } from "./elements.js";
 
 const WIDTH = 14;
 const EDGE = 5;
-const MOST = 10; // lanes beyond are drawn as one
+const MOST = 6; // lanes beyond are drawn as one
 
 export function lanesWidth(rows) {
   const most = Math.max(1, ...rows.map((row) => (row ? row.lanes.length : 1)));

@@ -8,6 +8,7 @@ import { signal } from "./signals.js";
 const PAGE = 200;
 const BUCKETS = 2000;
 const MOST_ROWS = 8000;
+const NEAR = 5 * PAGE; // rows that are read on to rather than jumped to
 const GUESSES = 8;
 const REST = 10; // a minimap is asked for in at most one tenth of the time
 const MOST_PAGES = 50; // that are read to find a row of a log that cannot be counted
@@ -22,7 +23,6 @@ export class Log {
   #latest = newestOnly();
   #rows = new Map(); // index → row
   #indexes = new Map(); // id → index
-  #sampled = true;
   #minimapRests = 0; // until this time
   #cursors = new Map(); // index → the cursor of the page that begins there
 
@@ -67,7 +67,7 @@ export class Log {
   // Loads the page that has this checkpoint; gives its index.
   async find(id, signal) {
     if (this.indexOf(id) < 0 && this.#scope !== "all" && !exported) {
-      await this.#fetchAt(id, signal);
+      await (this.#scope === "line" ? this.#fetchAt(id, signal) : this.#locate(id, signal));
       this.version.value += 1;
     }
     for (let page = 0; this.indexOf(id) < 0 && page < MOST_PAGES; page += 1) {
@@ -85,25 +85,26 @@ export class Log {
   }
 
   async #fetch(index, signal) {
-    const cursor = this.#cursors.get(index);
-    const near = exported ? undefined : this.#idNear(index);
-    if (cursor !== undefined) this.#place(await this.#ask({ cursor }, signal), index);
-    else if (near !== undefined) await this.#fetchAt(near, signal);
-    else await (exported ? this.#readTo(index) : this.#seek(index, signal));
+    const isNear = index - this.#cursorAbove(index) < NEAR;
+    if (exported || isNear) await this.#readOn(index, signal); // with the lanes of above
+    else if (this.#scope === "line") await this.#fetchAt(`@~${index}`, signal);
+    else await this.#seek(index, signal);
     if (this.row(index)) this.version.value += 1;
+  }
+
+  // A thread knows the places of its own checkpoints only, in the log of the family.
+  async #locate(id, signal) {
+    const { thread } = await get("checkpoint", { id }, { signal });
+    if (thread === this.#thread) return void (await this.#fetchAt(id, signal));
+    const params = { thread, scope: this.#scope, limit: PAGE, at: id };
+    const { rows, position } = await get("log", params, { signal });
+    await this.#fetch(position + rows.findIndex((row) => row.id === id), signal);
   }
 
   async #fetchAt(at, signal) {
     const page = await this.#ask({ at }, signal);
     this.#place(page, page.position);
     return page;
-  }
-
-  // An exported file has the pages in their order only.
-  async #readTo(index) {
-    while (!this.row(index) && this.#cursors.has(this.#rows.size)) {
-      await this.#fetch(this.#rows.size);
-    }
   }
 
   // Where nothing tells which checkpoint has an index: a step of the thread's own line is
@@ -120,12 +121,22 @@ export class Log {
       if (page.position < index) low = { back, index: page.position + page.rows.length };
       else high = { back, index: page.position };
     }
-    for (let page = 0; page < GUESSES && this.#cursors.has(low.index); page += 1) {
-      if (this.row(index)) return;
-      const answer = await this.#ask({ cursor: this.#cursors.get(low.index) }, signal);
-      this.#place(answer, low.index);
-      low.index += answer.rows.length;
+    await this.#readOn(index, signal);
+  }
+
+  // Page after page, from the last known place above.
+  async #readOn(index, signal) {
+    for (let page = 0; page < MOST_PAGES && !this.row(index); page += 1) {
+      const begin = this.#cursorAbove(index);
+      if (begin < 0) return;
+      this.#place(await this.#ask({ cursor: this.#cursors.get(begin) }, signal), begin);
     }
+  }
+
+  // The last index above from where a page can be asked for; below zero without one.
+  #cursorAbove(index) {
+    const known = [...this.#cursors.keys()].filter((begin) => begin <= index && !this.row(begin));
+    return Math.max(-Infinity, ...known);
   }
 
   #ask(where, signal) {
@@ -144,7 +155,6 @@ export class Log {
     this.#minimapRests = Date.now() + REST * (Date.now() - began);
     if (found === null) return;
     this.buckets = found.buckets;
-    this.#sampled = found.sampled;
     this.version.value += 1;
   }
 
@@ -165,19 +175,6 @@ export class Log {
     const end = index + rows.length;
     if (next !== null) this.#cursors.set(end, next);
     this.total = total ?? Math.max(this.total, end + (next === null ? 0 : 1));
-  }
-
-  // A checkpoint whose page has the row, as a reference. Newer rows than the buckets
-  // know stand on top; the buckets of a very long log are only about right.
-  #idNear(index) {
-    if (this.#scope === "line") return `@~${index}`;
-    if (this.#sampled) return undefined;
-    let end = this.total - this.buckets.reduce((sum, bucket) => sum + bucket.count, 0);
-    for (const bucket of this.buckets) {
-      end += bucket.count;
-      if (index < end) return bucket.first;
-    }
-    return undefined;
   }
 }
 
