@@ -15,8 +15,8 @@ FEW, MANY = 100, 100_000
 STEPS = 100
 # How much longer a picture of a large store may take.
 FLAT = 2.0
-# The rows of a page.
-LISTED = 200
+# The rows of a page of the log, and the cards of one of threads.
+LISTED, CARDS = 200, 50
 
 
 def viewer(bench: Bench) -> None:
@@ -34,11 +34,16 @@ def viewer(bench: Bench) -> None:
 
 
 def _fill(path: str, count: int) -> None:
-    """Half of the checkpoints in threads of a hundred steps, half in a long one."""
+    """Half of the checkpoints in threads of a hundred steps, half in a long one.
+
+    The threads used last, which the first page has, are the same in every store.
+    """
     with holdfast.open(path, durability="normal") as store:
         threads = max(count // (2 * STEPS), 1)
         names = [f"thread-{n}" for n in range(threads)]
+        recent = [f"recent-{n}" for n in range(CARDS)]
         lengths = [*((name, STEPS) for name in names), ("long", count // 2)]
+        lengths += [(name, 1) for name in recent]
         for name, length in lengths:
             thread = store.thread(name)
             for step in range(length):
@@ -67,7 +72,7 @@ class Browser:
         But the numbers of the store: the page puts them in its head when they come.
         """
         thread = "thread-0"
-        self.ask("threads", limit=50)
+        self.ask("threads", limit=CARDS)
         head = self.ask("thread", thread=thread)["head"]
         self.log(thread)
         self.ask("minimap", thread=thread, buckets=2000)

@@ -1,6 +1,7 @@
 // A dialog that changes the store: it shows its command, sends, and tells what failed.
 
-import { ApiError } from "./api.js";
+import { ApiError, get } from "./api.js";
+import { busyButton } from "./busy.js";
 import { commandLine } from "./command.js";
 import { fill, h } from "./elements.js";
 import { changed, notify, open as openThread } from "./state.js";
@@ -84,12 +85,13 @@ function troubleOf(error, thread, dialog) {
 }
 
 function lookButton(thread, dialog) {
-  const look = () => {
+  const look = async () => {
+    const { head } = await get("thread", { thread });
     dialog.close();
     changed.value += 1;
-    openThread(thread);
+    openThread(thread, head);
   };
-  return h("button", { type: "button", onclick: look }, "Look at the newest state");
+  return busyButton("Look at the newest state", look);
 }
 
 export function field(label, input, hint = null) {
