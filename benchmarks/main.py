@@ -30,6 +30,7 @@ from benchmarks.search import search
 from benchmarks.startup import startup
 from benchmarks.states import load, save
 from benchmarks.telemetry import telemetry
+from benchmarks.viewer import viewer
 from holdfast.bench.disk import sync_time
 from holdfast.bench.units import duration
 
@@ -53,6 +54,7 @@ BENCHMARKS: dict[str, Callable[[Bench], None]] = {
     "disk": disk,
     "directory": directory,
     "search": search,
+    "viewer": viewer,
     "postgres": postgres,
     "langgraph": langgraph,
     "delta channels": delta_channels,

@@ -66,6 +66,7 @@ LEFT_OUT = [
     "port/test_writing_a_backend.py",
     "project/test_demo.py",
     "project/test_docs.py",
+    "viewer",
 ]
 collect_ignore = LEFT_OUT if QUICK else []
 HOME = os.getcwd()

@@ -29,8 +29,8 @@ LAYERS = (
     {"_engine.upkeep"},
     {"_api"},
     {"backends", "importers", "keys", "operations", "telemetry", "testing", "views"},
-    {"faults", "tools", "adapters"},
-    {"mcp", "bench", "selftest"},
+    {"faults", "tools", "adapters", "http"},
+    {"mcp", "viewer", "bench", "selftest"},
     {"cli"},
 )
 # The public modules beside the folders, by the folder whose layer they belong to.

@@ -20,7 +20,7 @@ from holdfast._port import Backend, Encrypted
 from holdfast._values.caller_key import OwnerSecrets
 from holdfast._values.keywords import refuse_unknown
 from holdfast._values.records import Progress
-from holdfast.errors import Unsupported
+from holdfast.errors import HoldfastError, Unsupported
 
 if TYPE_CHECKING:
     from holdfast._api.address import StoreAddress
@@ -41,6 +41,7 @@ _IMPORT = "holdfast.importers:import_into"
 _TELEMETRY = "holdfast.telemetry._telemetry"
 _KEYS = "holdfast.keys"
 _ENCRYPTION = "holdfast.keys._layer"
+_VIEWER = "holdfast.viewer"
 _LANGGRAPH_IMPORT = "holdfast.adapters.langgraph._import:import_into"
 
 
@@ -146,6 +147,16 @@ async def import_into(
     refuse_unknown("an import", options, ImportOptions)
     report: Report = await _load(_IMPORT)(context, path, **options)
     return report
+
+
+async def notebook_html(context: Context, thread: str) -> str | None:
+    """A thread for a cell of a notebook; ``None`` without the extra, or if it fails."""
+    try:
+        viewer = import_module(_VIEWER)
+        text: str = await viewer.notebook_html(context, thread)
+    except (ImportError, HoldfastError):
+        return None
+    return text
 
 
 async def import_from_langgraph(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, Unpack, overload
 
+from holdfast._api import plugins
 from holdfast._api.keywords import HistoryOptions, appended, history_query
 from holdfast._api.parts import AsyncThreadParts, ThreadParts
 from holdfast._api.runner import AsyncRunner, Runner
@@ -62,6 +63,10 @@ class Thread(ThreadParts):
 
     def __repr__(self) -> str:
         return f"Thread({self.id!r})"
+
+    def _repr_html_(self) -> str | None:
+        """The thread in a cell of a notebook, if the viewer is installed."""
+        return self._runner.run(plugins.notebook_html, self.id)
 
     # --- saving -----------------------------------------------------------------------
 

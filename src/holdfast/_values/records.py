@@ -112,6 +112,27 @@ class Checkpoint(msgspec.Struct, frozen=True, gc=False):
             f" size={self.size})"
         )
 
+    def _repr_html_(self) -> str:
+        """A table for a cell of a notebook; the state needs a store to be read."""
+        from html import escape  # noqa: PLC0415 - only notebooks need it
+
+        shown = {
+            "checkpoint": self.id,
+            "thread": self.thread,
+            "step": str(self.step),
+            "saved": self._shown_time(),
+            "kind": self.kind,
+            "label": self.label or "",
+            "tags": ", ".join(self.tags),
+            "size": f"{self.size:,} bytes",
+        }
+        rows = (
+            f"<tr><th>{name}</th><td>{escape(text)}</td></tr>"
+            for name, text in shown.items()
+            if text
+        )
+        return f"<table>{''.join(rows)}</table>"
+
     @property
     def metadata(self) -> dict[str, object]:
         """The ``metadata`` that was given when saving."""

@@ -15,12 +15,14 @@ SECTIONS = {
         "log", "show", "diff", "threads", "effects", "journal", "reflog", "search",
         "blame", "bisect",
     ),
-    "Change": ("fork", "rewind", "restore", "undo", "redo", "tag", "label"),
+    "Change": (
+        "fork", "rewind", "restore", "undo", "redo", "tag", "label", "resolve",
+    ),
     "Keep": (
         "stats", "verify", "salvage", "seal", "key", "prune", "erase", "compact",
         "backup", "export", "import", "doctor", "selftest", "bench",
     ),
-    "Connect": ("mcp", "completion"),
+    "Connect": ("serve", "mcp", "completion"),
 }  # fmt: skip
 NAMES = tuple(name for names in SECTIONS.values() for name in names)
 

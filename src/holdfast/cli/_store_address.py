@@ -52,7 +52,7 @@ def open_store(
         raise Unsupported(
             "this command changes the store; leave --read-only out", code="read_only"
         )
-    _must_exist(address)
+    must_exist(address)
     return holdfast.open(
         address,
         read_only=not write,
@@ -62,7 +62,7 @@ def open_store(
     )
 
 
-def _must_exist(address: str) -> None:
+def must_exist(address: str) -> None:
     """Raise unless the file or folder exists: opening it would create it."""
     scheme = _SCHEME.match(address)
     if scheme is not None and scheme[1] not in {"sqlite", "dir"}:

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
-import logging
-import socket
-from collections.abc import Callable, Collection, Generator, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 import msgspec
-import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import ASGIApp
 
 from holdfast._api.store import AsyncStore
-from holdfast.errors import HoldfastError, Unstorable
-from holdfast.mcp._auth import RequestCheck, bracketed
+from holdfast.errors import Unstorable
+from holdfast.http.check import RequestCheck, bracketed
+from holdfast.http.listening import bound, serve
 from holdfast.mcp._server import make_server
-from holdfast.mcp._shutdown import stopping
 
 PATH = "/mcp"
 LEAST_TOKEN = 16
-# Seconds that requests in progress get when the server has to stop.
-GRACE = 2
 # A request may save a whole agent.
 LARGEST_BODY = 64 << 20
-LOG = logging.getLogger("uvicorn.error")
 
 
 class Listening(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,72 +78,7 @@ async def serve_http(
     app = http_app(
         store, token=listening.token, hosts=hosts, read_only=read_only, tools=tools
     )
-    server = SignalFreeServer(
-        uvicorn.Config(
-            app,
-            lifespan="on",
-            ws="none",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=GRACE,
-        )
-    )
-    with (
-        bound(listening.host, listening.port) as listener,
-        stopping(server.end) as signals,
-    ):
-        if ready is not None:
-            port = listener.getsockname()[1]
-            ready(f"http://{bracketed(listening.host)}:{port}{PATH}")
-        await server.serve(sockets=[listener])
-    return signals[0] if signals else None
-
-
-class SignalFreeServer(uvicorn.Server):
-    """A server without signal handlers: uvicorn's would exit with the store open."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Generator[None]:
-        yield
-
-    def end(self) -> None:
-        """Stop when the requests in progress are done, or after `GRACE`."""
-        self.should_exit = True
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        # uvicorn would log every connection that it closes here as an error.
-        level = LOG.level
-        LOG.setLevel(logging.CRITICAL)
-        try:
-            await super().shutdown(sockets)
-        finally:
-            LOG.setLevel(level)
-
-
-@contextlib.contextmanager
-def bound(host: str, port: int) -> Generator[socket.socket]:
-    """A socket that listens before its address is announced to clients."""
-    try:
-        listener = _listener(host, port)
-    except (OSError, OverflowError) as error:
-        text = f"cannot listen on {bracketed(host)}:{port}: {error}; choose another"
-        raise HoldfastError(text, code="cannot_listen") from error
-    with listener:
-        yield listener
-
-
-def _listener(host: str, port: int) -> socket.socket:
-    [(family, kind, protocol, _, address), *_] = socket.getaddrinfo(
-        host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
-    )
-    # asyncio switches Nagle's delay off only if the protocol is given here.
-    listener = socket.socket(family, kind, protocol)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen()
-    except OSError:
-        listener.close()
-        raise
-    return listener
+    with bound(listening.host, listening.port) as listener:
+        port = listener.getsockname()[1]
+        url = f"http://{bracketed(listening.host)}:{port}{PATH}"
+        return await serve(app, listener, lambda: ready(url) if ready else None)

@@ -13,8 +13,8 @@ import anyio
 from mcp.server.stdio import stdio_server
 
 from holdfast._api.store import AsyncStore
+from holdfast.http.shutdown import stopping
 from holdfast.mcp._server import make_server
-from holdfast.mcp._shutdown import stopping
 
 STDIN = 0
 CHUNK = 1 << 16

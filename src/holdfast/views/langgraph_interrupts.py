@@ -13,7 +13,8 @@ from typing import Any, cast
 
 import msgspec
 
-from holdfast._api.thread import Thread
+from holdfast._engine.context import Context
+from holdfast._engine.threads.journal import recorded
 from holdfast._messages.langgraph_form import KIND, TaskEntry, task_entry
 from holdfast._values.records import ThreadRecord
 
@@ -36,7 +37,7 @@ class Waiting(msgspec.Struct, frozen=True):
     node: str = ""
 
 
-def waiting(thread: Thread, record: ThreadRecord) -> list[Waiting]:
+async def waiting(context: Context, record: ThreadRecord) -> list[Waiting]:
     """The open questions of a thread, in the order of its tasks.
 
     A subgraph's question is also one of the graph around it, which has to be resumed.
@@ -44,7 +45,8 @@ def waiting(thread: Thread, record: ThreadRecord) -> list[Waiting]:
     if record.kind != KIND or record.head is None:
         return []
     tasks: dict[str, list[tuple[str, str, Any]]] = defaultdict(list)
-    for key, value in thread.journal(checkpoint=record.head).items():
+    entries = await recorded(context, record.id, record.head)
+    for key, value in entries.items():
         entry = task_entry(key, value)
         if entry is not None:  # a caller may record there too
             tasks[entry.task] += _writes(entry)

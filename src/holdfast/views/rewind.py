@@ -7,14 +7,23 @@ from typing import Any
 import msgspec
 
 from holdfast._api.store import Store
-from holdfast._values.records import Checkpoint
-from holdfast.diff import Diff
+from holdfast._engine.context import Context
+from holdfast._engine.effects.behind import in_force
+from holdfast._engine.effects.ledger import effects
+from holdfast._engine.threads.lineage import is_ancestor, resolve_in
+from holdfast._engine.threads.load import load_any
+from holdfast._values.records import Checkpoint, ThreadRecord
+from holdfast._values.reference import HEAD
+from holdfast.diff import Diff, diff
 from holdfast.effects import Effect
+from holdfast.views.comparison import change_list
 from holdfast.views.differences import change_documents
-from holdfast.views.documents import checkpoint_document
-from holdfast.views.effects import effect_document, left_behind_by_rewind
-from holdfast.views.references import Revision, is_on_line
-from holdfast.views.waiting import NOTHING, waiting_of
+from holdfast.views.documents import checkpoint_document, iso
+from holdfast.views.effect_list import shown_effect
+from holdfast.views.effects import effect_document
+from holdfast.views.references import Revision
+from holdfast.views.showing import Showing
+from holdfast.views.waiting import NOTHING, waits_of
 
 
 class RewindPreview(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,20 +45,35 @@ class RewindPreview(msgspec.Struct, frozen=True, kw_only=True):
 
 def preview_rewind(store: Store, target: Revision) -> RewindPreview:
     """What a rewind to a target changes."""
-    thread, new = target.thread, target.checkpoint
-    record = thread.about
-    old = thread.get()
+    return store.runner.run(rewind_preview, target.thread.id, target.checkpoint)
+
+
+async def rewind_preview(
+    context: Context, thread: str, target: Checkpoint | str
+) -> RewindPreview:
+    """What a rewind of a thread changes."""
+    record = await context.get_thread(thread)
+    old = await resolve_in(context, record, HEAD)
+    new = await resolve_in(context, record, target)
     is_move = old.id != new.id
-    waiting = waiting_of(store, record) if record and is_move else NOTHING
+    waiting = (await waits_of(context, [record]))[0] if is_move else NOTHING
+    changes = diff(await load_any(context, old), await load_any(context, new))
+    on_line = await is_ancestor(context, new, of=old)
     return RewindPreview(
-        thread=thread.id,
+        thread=thread,
         old=old,
         new=new,
-        steps=old.step - new.step if is_on_line(thread, new) else None,
-        changes=thread.diff(old, new),
-        behind=left_behind_by_rewind(thread, new),
+        steps=old.step - new.step if on_line else None,
+        changes=changes,
+        behind=await _behind(context, record, new) if is_move else [],
         unsaved=waiting.unsaved,
     )
+
+
+async def _behind(
+    context: Context, record: ThreadRecord, target: Checkpoint
+) -> list[Effect]:
+    return in_force(await effects(context, record.id, since=target))
 
 
 def preview_document(preview: RewindPreview) -> dict[str, Any]:
@@ -63,4 +87,37 @@ def preview_document(preview: RewindPreview) -> dict[str, Any]:
         "unsaved_messages": preview.unsaved,
         "left_behind": [effect_document(effect) for effect in preview.behind],
         "changes": change_documents(preview.changes),
+    }
+
+
+class RewindQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """A rewind that a person thinks about."""
+
+    thread: str
+    to: str
+
+
+async def rewind_document(
+    context: Context, query: RewindQuery, showing: Showing
+) -> dict[str, Any]:
+    """The preview as a viewer shows it."""
+    found = await rewind_preview(context, query.thread, query.to)
+    return {
+        "thread": found.thread,
+        "from": _end(found.old),
+        "to": _end(found.new),
+        "steps": found.steps,
+        "unsaved_messages": found.unsaved,
+        "left_behind": [
+            shown_effect(effect, "left_behind", showing) for effect in found.behind
+        ],
+        **change_list(found.changes, showing),
+    }
+
+
+def _end(checkpoint: Checkpoint) -> dict[str, Any]:
+    return {
+        "id": checkpoint.id,
+        "step": checkpoint.step,
+        "at": iso(checkpoint.saved_at),
     }

@@ -59,16 +59,23 @@ def waiting_of(store: Store, record: ThreadRecord) -> ThreadWaits:
 
 def all_waiting(store: Store, records: Sequence[ThreadRecord]) -> list[ThreadWaits]:
     """What each of some threads waits for."""
-    found = store.runner.run(_in_journals, records)
-    return [_asked(store, *both) for both in zip(records, found, strict=True)]
+    return store.runner.run(waits_of, records)
 
 
-def _asked(
-    store: Store, record: ThreadRecord, found: ThreadWaits | None
+async def waits_of(
+    context: Context, records: Sequence[ThreadRecord]
+) -> list[ThreadWaits]:
+    """What each of some threads waits for; nothing if it was deleted meanwhile."""
+    found = await _in_journals(context, records)
+    return [await _asked(context, *both) for both in zip(records, found, strict=True)]
+
+
+async def _asked(
+    context: Context, record: ThreadRecord, found: ThreadWaits | None
 ) -> ThreadWaits:
     if found is None:
-        return NOTHING  # it was deleted since it was listed
-    asked = langgraph_interrupts.waiting(store.thread(record.id), record)
+        return NOTHING
+    asked = await langgraph_interrupts.waiting(context, record)
     return replace(found, interrupts=tuple(asked))
 
 

@@ -12,7 +12,7 @@ from .graphs import Log, asking, nested, thread
 
 def open_questions(store, name="t"):
     found = store.thread(name)
-    return waiting(found, found.about)
+    return store.runner.run(waiting, found.about)
 
 
 def test_an_interrupt_is_shown_until_it_is_answered():

@@ -8,6 +8,8 @@ from holdfast._engine.context import Context
 from holdfast._port import Saves, Threads
 from holdfast._values.records import PIN, Checkpoint, Page, ThreadRecord, checked_limit
 
+MANY = 50
+
 
 async def family(context: Context, thread: str) -> Page[ThreadRecord]:
     """The threads that share checkpoints with a thread, last used first."""
@@ -25,10 +27,11 @@ async def tree(
     every = Saves(family=record.family, before=before, limit=limit)
     if limit is None:
         return await context.backend.scan(every)
-    # The newest of a thread are found by an index, those of a family by reading all.
+    # The newest of a thread are found by an index, those of a family by sorting the
+    # numbers of all. That takes as long as asking some dozens of threads.
     members = await context.backend.scan(Threads(family=record.family, every=True))
     names = [member.id for member in members if member.kind != PIN]
-    if len({*names}) < len(names):
+    if len({*names}) < len(names) or len(names) > MANY:
         # A deleted thread whose name is in use again cannot be queried by its name.
         return await context.backend.scan(every)
     found: list[Checkpoint] = []

@@ -60,11 +60,27 @@ def _with_policy(metadata: object, policy: str | None) -> bytes:
     return encode_metadata({**fields, EFFECTS: policy} if policy else fields)
 
 
-async def rewind(context: Context, thread: str, reference: Reference) -> Checkpoint:
-    """Move the head to an earlier checkpoint; what was ahead stays reachable."""
+async def rewind(
+    context: Context, thread: str, reference: Reference, *, expect: str | None = None
+) -> Checkpoint:
+    """Move the head to an earlier checkpoint; what was ahead stays reachable.
+
+    With ``expect``, `Conflict` unless the head has this id.
+    """
     record = await context.get_thread(thread)
     target = await resolve_in(context, record, reference)
-    return await turn(context, thread, "rewind", target, record.head)
+    if expect is None:
+        return await turn(context, thread, "rewind", target, record.head)
+    if record.head is None or record.head.id != expect:
+        text = f"the head of thread {thread!r} is another by now; look at it again"
+        raise Conflict(
+            text, code="head_moved", thread=thread, expected=expect, found=record.head
+        )
+    context.cache.take(thread)
+    move = Turn("rewind", target)
+    write = Write(thread=thread, at=context.clock(), expect=record.head, turn=move)
+    await context.backend.commit([write])
+    return target
 
 
 async def turn(

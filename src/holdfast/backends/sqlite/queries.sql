@@ -251,6 +251,28 @@ cross join segment s on s.key between
         and b.value ->> 1
     and s.key + s.count > b.value ->> 0
 
+-- The index has the numbers of all checkpoints of a family; only the rows of the page
+-- are read from the table.
+-- name: family_saves_newest
+select {f.checkpoint_full}
+from (
+    select seq from checkpoint
+    where family = :family and seq > :after and seq < :before
+    order by seq desc
+    limit :limit
+) page cross join checkpoint_full f on f.seq = page.seq
+order by page.seq desc
+
+-- name: family_saves_oldest
+select {f.checkpoint_full}
+from (
+    select seq from checkpoint
+    where family = :family and seq > :after and seq < :before
+    order by seq
+    limit :limit
+) page cross join checkpoint_full f on f.seq = page.seq
+order by page.seq
+
 -- name: changes
 select c.seq, o.name, 'save' as kind, c.id as subject, c.saved_at
 from checkpoint c join thread o on o.number = c.thread

@@ -1,4 +1,4 @@
-"""`holdfast export`: a portable archive, or JSON Lines."""
+"""`holdfast export`: a portable archive, JSON Lines, or a page for a browser."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ import msgspec
 
 from holdfast._values.records import EPOCH
 from holdfast.archive import Contents
+from holdfast.archive._target import new_file
 from holdfast.cli import _command, _status
 from holdfast.cli._completion import THREAD
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._options import flag, option, since_option
+from holdfast.cli._redaction import redactor
 from holdfast.cli._text import counted
 
 STREAM = "-"
@@ -26,12 +28,14 @@ STREAM = "-"
 @option("--owner", "NAME", "Only threads of this owner, and THREADS.")
 @since_option("Only checkpoints saved since TIME.")
 @flag("--jsonl", help="Write one line of JSON for each checkpoint.")
+@flag("--html", help="Write THREADS as one page that any browser opens.")
 @flag("--messages", help="With --jsonl: write messages instead of states.")
 @flag("--heads", help="With --jsonl: write only the heads.")
 @option(
     "--redact",
-    "PATH",
-    "With --jsonl: leave out this path, such as messages.*.content.",
+    "WHAT",
+    "With --jsonl: leave out this path, such as messages.*.content. With --html: hide"
+    " what matches this regular expression.",
     multiple=True,
 )
 def command(
@@ -42,6 +46,7 @@ def command(
     owner: str | None,
     since: int | None,
     jsonl: bool,
+    html: bool,
     messages: bool,
     heads: bool,
     redact: tuple[str, ...],
@@ -53,8 +58,13 @@ def command(
     with all threads that share history with it; with `--since`, older checkpoints are
     left out, except heads. `--jsonl` is for other programs and cannot be imported;
     with `--owner` it has everything that is held about a person, the journal too.
+    `--html` is for people: the viewer with what it shows, in one file.
     """
-    _check(cli, file, jsonl=jsonl, only=messages or heads or bool(redact))
+    _check(
+        cli, file, jsonl=jsonl, only=messages or heads or (bool(redact) and not html)
+    )
+    if html:
+        return _html(cli, file, threads, redact, others=jsonl or bool(owner or since))
     common: dict[str, Any] = {
         "threads": threads or None,
         "owner": owner,
@@ -76,6 +86,27 @@ def command(
             contents = store.export_to(target, **common, progress=progress)
             document, text = _archive(contents)
     _print(cli, file, document, text)
+    return _status.OK
+
+
+def _html(
+    cli: Invocation,
+    file: str,
+    threads: tuple[str, ...],
+    redact: tuple[str, ...],
+    *,
+    others: bool,
+) -> int:
+    if others or not threads:
+        raise click.UsageError("--html takes THREADS, and no other choice of content")
+    from holdfast.viewer import export_html  # noqa: PLC0415 - an extra
+
+    with cli.reading() as store:
+        page = store.runner.run(export_html, threads, redactor(redact)).encode()
+    with new_file(sys.stdout.buffer if file == STREAM else file) as opened:
+        opened.write(page)
+    document = {"format": "html", "threads": list(threads), "bytes": len(page)}
+    _print(cli, file, document, f"{counted(len(threads), 'thread')} as a page")
     return _status.OK
 
 

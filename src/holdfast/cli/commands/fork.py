@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast, get_args
+from typing import get_args
 
 import click
 import orjson
@@ -16,7 +16,9 @@ from holdfast.cli._options import dry_run_option, option
 from holdfast.cli._resolve import locate
 from holdfast.cli.terminal.tables import Line
 from holdfast.effects import Policy
+from holdfast.errors import Unstorable
 from holdfast.views.documents import thread_document
+from holdfast.views.edits import edited
 from holdfast.views.effects import effect_document, left_behind_by_fork
 from holdfast.views.references import Revision, shown_reference
 
@@ -24,12 +26,12 @@ from holdfast.views.references import Revision, shown_reference
 def _assignments(
     ctx: click.Context, param: click.Parameter, given: tuple[str, ...]
 ) -> dict[str, object]:
-    """The value of each ``KEY=JSON``; a value that is not JSON is text."""
+    """The value of each ``PATH=JSON``; a value that is not JSON is text."""
     found: dict[str, object] = {}
     for text in given:
         key, equals, value = text.partition("=")
         if not (key and equals):
-            raise click.BadParameter(f"{text!r} is not KEY=JSON", ctx, param)
+            raise click.BadParameter(f"{text!r} is not PATH=JSON", ctx, param)
         try:
             found[key] = orjson.loads(value)
         except orjson.JSONDecodeError:
@@ -42,8 +44,8 @@ def _assignments(
 @click.argument("name")
 @option(
     "--set values",
-    "KEY=JSON",
-    "Save this value of the state as the first step of the fork; may be repeated.",
+    "PATH=JSON",
+    "Save this value at a path of the state as the first step; may be repeated.",
     multiple=True,
     callback=_assignments,
 )
@@ -70,7 +72,7 @@ def command(
     opened = cli.reading if dry_run else cli.writing
     with opened() as store:
         target = locate(store, ref)
-        state = _state(store, target, ref) if values else {}
+        state = _state(store, target, values, ref) if values else None
         origin = shown_reference(store, target.checkpoint, target.thread)
         behind = left_behind_by_fork(target.thread, target.checkpoint)
         since = f"{target.thread.id} --since {target.checkpoint.id}"
@@ -83,7 +85,7 @@ def command(
             return
         fork = target.thread.fork(name, target.checkpoint, effects=effects)
         if values:
-            fork.save(state | values)
+            fork.save(state)
         about = fork.about
         assert about is not None
     cli.out.done(
@@ -95,8 +97,10 @@ def command(
     )
 
 
-def _state(store: Store, target: Revision, ref: str) -> dict[str, object]:
-    state = store.load(target.checkpoint)
-    if not isinstance(state, dict):
-        raise click.UsageError(f"the state of {ref} is not a mapping; leave --set out")
-    return cast("dict[str, object]", state)
+def _state(
+    store: Store, target: Revision, values: dict[str, object], ref: str
+) -> object:
+    try:
+        return edited(store.load(target.checkpoint), values)
+    except Unstorable as error:
+        raise click.UsageError(f"{ref}: {error.reason}") from None

@@ -4,20 +4,21 @@ A web page in a browser on this machine can reach a server on loopback. Such a r
 has a ``Host`` that is the page's own name (DNS rebinding), or an ``Origin`` that is not
 this server.
 
-The SDK's `TransportSecuritySettings` would check less: only the path of the protocol,
-host names in one case, and origins from a fixed list, so that a page on any port of
-localhost would pass. It cannot express "any IP address", which ``--host 0.0.0.0``
-needs. So the check is made here, before the SDK's application, for every path.
+The MCP SDK's `TransportSecuritySettings` would check less: only the path of the
+protocol, host names in one case, and origins from a fixed list, so that a page on any
+port of localhost would pass. It cannot express "any IP address", which
+``--host 0.0.0.0`` needs. So the check is made here, for every path.
 """
 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import TypeAlias
 
 from starlette.datastructures import Headers
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
@@ -36,6 +37,9 @@ WRONG_ORIGIN = "403: web pages from {} may not use this server"
 UNAUTHORIZED = "401: send the token as the header 'Authorization: Bearer TOKEN'"
 NO_STORE = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 
+# Makes the answer to a refused request, of its status, a text and headers.
+Refuse: TypeAlias = Callable[[int, str, Mapping[str, str]], Response]
+
 
 class RequestCheck:
     """An application that passes only allowed requests on to another one.
@@ -43,14 +47,26 @@ class RequestCheck:
     ``hosts`` are the names of the server besides those of loopback. The address of all
     interfaces allows any IP address as ``Host``: no web page can own one as its name. A
     port in ``Host`` must be the one this server listens on. The other end of a tunnel
-    or proxy is named with its port: ``localhost:9000``.
+    or proxy is named with its port: ``localhost:9000``. ``origins`` are those of web
+    pages that may use the server besides its own. Paths that are ``public`` need no
+    token. ``refuse`` makes the answers to other requests.
     """
 
     def __init__(
-        self, app: ASGIApp, *, token: str, hosts: Collection[str] = ()
+        self,
+        app: ASGIApp,
+        *,
+        token: str,
+        hosts: Collection[str] = (),
+        origins: Collection[str] = (),
+        public: Callable[[str], bool] = lambda _path: False,
+        refuse: Refuse | None = None,
     ) -> None:
         self._app, self._token = app, token.encode()
         self._hosts = LOOPBACK.union(*map(_as_clients_write, hosts))
+        self._origins = frozenset(origin.lower() for origin in origins)
+        self._public = public
+        self._refuse = refuse or plain_refusal
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -59,16 +75,22 @@ class RequestCheck:
         refusal = self._refusal(scope) if scope["type"] == "http" else None
         await (refusal or self._app)(scope, receive, send)
 
-    def _refusal(self, scope: Scope) -> PlainTextResponse | None:
+    def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
-        host, origin = _only(headers, "host"), _only(headers, "origin")
+        host, origin = only(headers, "host"), only(headers, "origin")
         if not self._is_ours(host, _own_port(scope)):
-            return _refused(421, WRONG_HOST.format(host or "without a Host"))
-        if origin is not None and origin not in (f"http://{host}", f"https://{host}"):
-            return _refused(403, WRONG_ORIGIN.format(origin))
-        if not self._has_token(_only(headers, "authorization")):
-            return _refused(401, UNAUTHORIZED, {"www-authenticate": "Bearer"})
+            return self._refuse(421, WRONG_HOST.format(host or "without a Host"), {})
+        if origin is not None and not self._may_use(origin, host):
+            return self._refuse(403, WRONG_ORIGIN.format(origin), {})
+        if self._public(scope["path"]):
+            return None
+        if not self._has_token(only(headers, "authorization")):
+            return self._refuse(401, UNAUTHORIZED, {"www-authenticate": "Bearer"})
         return None
+
+    def _may_use(self, origin: str, host: str | None) -> bool:
+        own = (f"http://{host}", f"https://{host}")
+        return origin in own or origin.lower() in self._origins
 
     def _is_ours(self, host: str | None, own: int | None) -> bool:
         whole = (host or "").lower()
@@ -122,13 +144,12 @@ def _split(host: str) -> tuple[str, str]:
     return (name, port) if is_port else (host, "")
 
 
-def _only(headers: Headers, name: str) -> str | None:
+def only(headers: Headers, name: str) -> str | None:
     """The value of a header; of a repeated one, a text that equals nothing allowed."""
     found = headers.getlist(name)
     return ", ".join(found) if found else None
 
 
-def _refused(
-    status: int, text: str, headers: dict[str, str] | None = None
-) -> PlainTextResponse:
-    return PlainTextResponse(text, status, {**NO_STORE, **(headers or {})})
+def plain_refusal(status: int, text: str, headers: Mapping[str, str]) -> Response:
+    """A refusal for a program."""
+    return PlainTextResponse(text, status, {**NO_STORE, **headers})

@@ -1,0 +1,1 @@
+"""What the servers of Holdfast share: the check of requests, listening, stopping."""

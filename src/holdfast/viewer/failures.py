@@ -1,0 +1,78 @@
+"""What goes wrong, as a document; a browser never gets a stack trace."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from typing import TypeAlias
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from holdfast.errors import (
+    Busy,
+    Conflict,
+    Corrupt,
+    HoldfastError,
+    NotFound,
+    Unstorable,
+    Unsupported,
+)
+from holdfast.viewer.headers import TooLarge, error, refuse, too_large
+
+Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
+
+LOG = logging.getLogger("holdfast")
+
+# The first class that fits decides.
+_STATUS: tuple[tuple[type[HoldfastError], int], ...] = (
+    (NotFound, 404),
+    (Conflict, 409),
+    (Busy, 423),
+    (Unstorable, 400),
+    (Unsupported, 403),
+    (Corrupt, 500),
+)
+
+
+def told(endpoint: Endpoint) -> Endpoint:
+    """An endpoint that answers whatever happens.
+
+    Starlette's own handler for all errors would raise them again, for the log.
+    """
+
+    async def answered(request: Request) -> Response:
+        try:
+            return await endpoint(request)
+        except Exception as problem:  # noqa: BLE001 - each gets an answer
+            return failed(request, problem)
+
+    return answered
+
+
+def failed(request: Request, problem: Exception) -> Response:
+    """The answer to a request that raised."""
+    if isinstance(problem, TooLarge):
+        return too_large()
+    if isinstance(problem, msgspec.ValidationError | msgspec.DecodeError):
+        return refuse(400, str(problem))
+    if isinstance(problem, HoldfastError):
+        return _known(problem)
+    LOG.debug("%s failed", request.url.path, exc_info=problem)
+    text = f"the viewer failed on this request ({type(problem).__name__})"
+    return refuse(500, f"{text}; try again, and report it if it stays")
+
+
+def unknown(request: Request, problem: Exception) -> Response:
+    """The answer where there is no such path or method."""
+    status = getattr(problem, "status_code", 404)
+    phrase = HTTPStatus(status).phrase.lower()
+    return refuse(status, f"{request.method} {request.url.path}: {phrase}")
+
+
+def _known(problem: HoldfastError) -> Response:
+    found = (status for kind, status in _STATUS if isinstance(problem, kind))
+    message, _, hint = str(problem).partition("; ")
+    return error(next(found, 500), problem.code, message, hint)

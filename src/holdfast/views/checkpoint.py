@@ -1,0 +1,95 @@
+"""Everything about one checkpoint but its state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from holdfast._engine.context import Context
+from holdfast._engine.threads import family
+from holdfast._engine.threads.listing import get
+from holdfast._port import CheckpointKey, Saves
+from holdfast._values.records import Checkpoint, ThreadRecord
+from holdfast.views.commands import checkpoint_commands
+from holdfast.views.growth import growth_of, value_sizes
+from holdfast.views.rows import heads_of, row_maker
+from holdfast.views.showing import Showing
+
+# After a rewind, the next checkpoint may come after others; so many are looked at.
+MOST_NEWER = 20
+MOST_FORKS = 20
+
+
+class CheckpointQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which checkpoint, by its id or a unique beginning of it."""
+
+    id: str
+
+
+async def checkpoint_document(
+    context: Context, query: CheckpointQuery, showing: Showing
+) -> dict[str, Any]:
+    """A checkpoint with its lineage, its sizes and the commands that use it."""
+    checkpoint = await get(context, query.id)
+    record = await context.find_thread(checkpoint.thread)
+    members = list(await family.family(context, record.id)) if record else []
+    maker = await row_maker(context, [checkpoint], heads_of(members), showing)
+    parent = maker.parents.get(checkpoint.parent or "")
+    growth = growth_of(checkpoint, parent)
+    return {
+        **maker.row(checkpoint),
+        "digest": checkpoint.digest,
+        "children": await _children(context, checkpoint, members),
+        "metadata": showing.value(checkpoint.metadata),
+        "usage": showing.value(checkpoint.metadata.get("usage")),
+        "traceparent": checkpoint.traceparent,
+        "lineage": await _lineage(context, checkpoint),
+        "changed": showing.line(", ".join(growth.changed)),
+        "values": {
+            showing.line(n): size for n, size in value_sizes(checkpoint).items()
+        },
+        "commands": checkpoint_commands(checkpoint),
+    }
+
+
+async def _children(
+    context: Context, checkpoint: Checkpoint, members: Sequence[ThreadRecord]
+) -> list[dict[str, Any]]:
+    """The checkpoints that were saved right after it: in its thread, and in forks."""
+    forks = [
+        thread.id
+        for thread in members
+        if thread.forked_from and thread.forked_from.checkpoint == checkpoint.id
+    ]
+    found: list[Checkpoint] = []
+    for thread in [checkpoint.thread, *forks[:MOST_FORKS]]:
+        newer = Saves(
+            family=checkpoint.family,
+            thread=thread,
+            after=checkpoint.seq,
+            oldest_first=True,
+            limit=MOST_NEWER,
+        )
+        found += await context.backend.scan(newer)
+    return [
+        {"id": other.id, "step": other.step, "thread": other.thread}
+        for other in found
+        if other.parent == checkpoint.id
+    ]
+
+
+async def _lineage(context: Context, checkpoint: Checkpoint) -> list[dict[str, Any]]:
+    """Where its thread was forked off, from the nearest fork to the first."""
+    found: list[dict[str, Any]] = []
+    name = checkpoint.thread
+    while len(found) < MOST_FORKS:
+        record = await context.find_thread(name)
+        if record is None or record.forked_from is None:
+            break
+        name, id_ = record.forked_from
+        [origin] = await context.backend.read([CheckpointKey(record.family, id_)])
+        step = origin.step if origin else None
+        found.append({"thread": name, "checkpoint": id_, "step": step})
+    return found

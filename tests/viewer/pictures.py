@@ -1,0 +1,57 @@
+"""Pictures of the page, compared to stored ones; made anew with UPDATE_PICTURES=1."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+
+from PIL import Image, ImageChops, ImageFilter, ImageStat
+from playwright.sync_api import Page
+
+FOLDER = Path(__file__).parent / "pictures"
+DOCS = Path(__file__).parents[2] / "docs" / "pictures"
+UPDATE = bool(os.environ.get("UPDATE_PICTURES"))
+# Fonts differ between machines: pictures are compared small and blurred, and their
+# mean difference, of 255, has to be below this. A missing pane makes 5 and more.
+MOST = 2.5
+SMALL = (350, 200)
+DOCS_HEIGHT = 620
+
+
+def compare(page: Page, name: str) -> None:
+    """Fail if the page does not look as the stored picture of this name."""
+    page.mouse.move(0, 0)
+    shot = Image.open(io.BytesIO(page.screenshot(animations="disabled"))).convert("RGB")
+    small = _small(shot)
+    path = FOLDER / f"{name}.png"
+    if UPDATE:
+        FOLDER.mkdir(exist_ok=True)
+        small.quantize(48).save(path, optimize=True)
+    stored = Image.open(path).convert("RGB")
+    difference = ImageStat.Stat(
+        ImageChops.difference(_blurred(small), _blurred(stored))
+    )
+    far = sum(difference.mean) / 3
+    assert far < MOST, f"{name} differs by {far:.1f}; look, then UPDATE_PICTURES=1"
+
+
+def keep_for_docs(page: Page, name: str) -> None:
+    """Store a picture for the documentation, if pictures are made."""
+    if UPDATE:
+        DOCS.mkdir(exist_ok=True)
+        assert page.viewport_size is not None
+        page.set_viewport_size({**page.viewport_size, "height": DOCS_HEIGHT})
+        shot = Image.open(io.BytesIO(page.screenshot(animations="disabled")))
+        few = shot.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE)
+        few.save(DOCS / f"{name}.png", optimize=True)
+
+
+def _small(picture: Image.Image) -> Image.Image:
+    fits = picture.copy()
+    fits.thumbnail(SMALL)
+    return fits
+
+
+def _blurred(picture: Image.Image) -> Image.Image:
+    return picture.filter(ImageFilter.GaussianBlur(3))
