@@ -206,6 +206,8 @@ class EncryptionLayer(Layer):
         if adoption.threads:
             owner = family_owner(adoption.threads)
         ring = self.records.ring
+        if adoption.anew:  # its key may have been another owner's
+            self.records.families.pop(adoption.family, None)
         # The segments of an interrupted copy stay, so the salt must be the same again.
         family = Family(await ring.of_owner(owner), ring.salt(adoption.family))
         await self.backend.adopt(self._hidden_adoption(adoption, family))

@@ -36,17 +36,23 @@ class Copied(msgspec.Struct, frozen=True):
 
 
 async def copy(
-    source: Context, target: Context, progress: Progress | None = None
+    source: Context,
+    target: Context,
+    progress: Progress | None = None,
+    *,
+    update: bool = False,
 ) -> Copied:
     """Copy everything into an empty store, or finish a copy that was interrupted.
 
-    Each family is copied as it is at one moment; others may write meanwhile.
+    Each family is copied as it is at one moment; others may write meanwhile. With
+    ``update`` the families are copied again that have changed since an earlier copy,
+    and those that are gone are removed.
     """
     inspection = await source.backend.inspect()
     try:
         reader = FamilyReader(source, inspection)
         await reader.find()
-        copier = _StoreCopy(source, target, inspection, reader)
+        copier = _StoreCopy(source, target, inspection, reader, update=update)
         return await copier.run(progress or (lambda _done, _all: None))
     finally:
         await inspection.close()
@@ -61,9 +67,12 @@ class _StoreCopy:
         target: Context,
         inspection: Inspection,
         reader: FamilyReader,
+        *,
+        update: bool,
     ) -> None:
         self.source, self.target = source, target
         self.inspection, self.reader = inspection, reader
+        self.update = update
         self.taken = Taken()
         self.skipped = 0
 
@@ -73,7 +82,7 @@ class _StoreCopy:
         for batch in self.reader.batches():
             is_large = self.reader.sizes[batch[0]] > CHECKPOINTS
             families = await self.reader.read(batch, heads_only=is_large)
-            await self._refuse_others(families, there.intersection(batch))
+            there -= await self._outdated(families, there.intersection(batch))
             for family in families:
                 progress(done, total)
                 if family.family in there:
@@ -99,30 +108,44 @@ class _StoreCopy:
         return taken_of(family, checkpoints=count)
 
     async def _already_there(self) -> set[int]:
-        """The families that were copied before; refuses any that are not ours."""
+        """The families that were copied before; refuses or drops what is not ours."""
         found: set[int] = set()
+        gone: set[int] = set()
         inspection = await self.target.backend.inspect()
         try:
             async for threads in thread_portions(inspection):
                 for thread in threads:
-                    if thread.family not in self.reader.sizes:
+                    if thread.family in self.reader.sizes:
+                        found.add(thread.family)
+                    elif not self.update:
                         raise _not_empty(thread)
-                    found.add(thread.family)
+                    else:
+                        gone.add(thread.family)
         finally:
             await inspection.close()
+        for family in gone:
+            await self.target.backend.adopt(Adoption(family=family, anew=True))
         return found
 
-    async def _refuse_others(
+    async def _outdated(
         self, families: Iterable[Adoption], there: Collection[int]
-    ) -> None:
-        """Refuse families of the target that differ from ours."""
+    ) -> set[int]:
+        """The families of the target that differ from ours; refuses to replace them
+        without ``update``.
+        """
         if not there:
-            return
-        mine = {t.number: t for family in families for t in family.threads}
-        for thread in await self.target.backend.scan(FamilyThreads(tuple(there))):
-            same = mine.get(thread.number)
-            if same is None or same.id != thread.id or _head(same) != _head(thread):
-                raise _not_empty(thread)
+            return set()
+        mine = {_moment(t): t for family in families for t in family.threads}
+        theirs = await self.target.backend.scan(FamilyThreads(tuple(there)))
+        known = {_moment(thread): thread for thread in theirs}
+        differing = [
+            thread
+            for moment, thread in (mine | known).items()
+            if thread.family in there and (moment not in mine or moment not in known)
+        ]
+        if differing and not self.update:
+            raise _not_empty(differing[0])
+        return {thread.family for thread in differing}
 
     async def _copy_in_parts(self, family: Adoption) -> Taken:
         parts = FamilyCopy(self.source, self.target, self.inspection, family.family)
@@ -159,12 +182,15 @@ class _StoreCopy:
 
 def _not_empty(thread: ThreadRecord) -> Conflict:
     return Conflict(
-        f"the other store holds {thread.id!r}, which is not of this one;"
-        " copy into an empty store",
+        f"the other store holds {thread.id!r}, which is not of this one, or has changed"
+        " since it was copied; copy into an empty store, or bring an earlier copy up to"
+        " date with update=True",
         code="not_empty",
         thread=thread.id,
     )
 
 
-def _head(thread: ThreadRecord) -> str | None:
-    return thread.head.id if thread.head else None
+def _moment(thread: ThreadRecord) -> tuple[int, str, int, str | None]:
+    """What differs whenever a thread has changed."""
+    head = thread.head.id if thread.head else None
+    return thread.number, thread.id, thread.changed, head
