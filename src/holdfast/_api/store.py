@@ -312,9 +312,9 @@ class Store:
         can be repeated and continues; ``progress`` is called with how many families are
         done, of how many.
 
-        With ``update=True`` the other store is brought up to date: it holds nothing but
-        an earlier copy of this one. What has changed here since then is copied again,
-        what is gone here goes there, and so does what was saved there meanwhile.
+        With ``update=True`` an earlier copy is brought up to date: what has changed
+        here since then is copied again, and what is gone here goes there. A copy in
+        which somebody has saved meanwhile is refused.
         """
         other_context = other.runner.context
         return self.runner.run(copy.copy, other_context, progress, update=update)

@@ -186,6 +186,46 @@ def test_what_has_changed_since_is_not_taken_for_copied(change, memory):
             memory.copy_to(copy)
 
 
+def _use(copy):
+    copy.thread("chat").record("another", 1)
+
+
+def _delete(copy):
+    copy.thread("chat").delete()
+
+
+def _begin(copy):
+    copy.thread("new").save({"n": 1})
+
+
+@pytest.mark.parametrize("use", [_use, _delete, _begin])
+def test_what_somebody_did_in_a_copy_is_not_undone(use, memory):
+    memory.thread("chat").save({"n": 1})
+
+    with holdfast.open(":memory:") as copy:
+        memory.copy_to(copy)
+        use(copy)
+        before = _seen(copy)
+        memory.thread("chat").save({"n": 2})
+        memory.thread("other").save({"n": 2})
+
+        for update in (False, True):
+            with raises(holdfast.Conflict, code="not_empty"):
+                memory.copy_to(copy, update=update)
+        assert _seen(copy) == before
+
+
+def test_a_copy_of_another_store_is_not_replaced(memory):
+    memory.thread("chat").save({"n": 1})
+    with holdfast.open(":memory:") as copy, holdfast.open(":memory:") as other:
+        other.thread("chat").save({"n": 2})
+        other.copy_to(copy)
+        with raises(holdfast.Conflict, code="not_empty"):
+            memory.copy_to(copy, update=True)
+
+        assert _seen(copy) == _seen(other)
+
+
 def test_a_store_that_holds_something_else_is_not_copied_into(memory, tmp_path):
     fill(memory)
 
