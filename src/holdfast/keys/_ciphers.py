@@ -48,6 +48,11 @@ def derive(
     return HKDF(SHA256(), size, salt, info).derive(secret)
 
 
+def nonce_of(content: bytes) -> bytes:
+    """What must not come twice: the session of a stored content and its nonce."""
+    return content[_KEY_END:START]
+
+
 class ContentKey(NamedTuple):
     """The key of an owner, or of what has no owner; ``id`` stands before contents."""
 
