@@ -140,8 +140,17 @@ class EncryptionLayer(Layer):
 
     # --- writing ----------------------------------------------------------------------
 
-    @names_shown
     async def commit(self, writes: Sequence[Write]) -> list[Receipt]:
+        saves = self._writes.encode_saves(writes)
+        if saves is None:
+            return await self._commit(writes)
+        try:
+            return await self.backend.commit(saves)
+        except HoldfastError as error:
+            raise await self._errors.error(error) from error.__cause__
+
+    @names_shown
+    async def _commit(self, writes: Sequence[Write]) -> list[Receipt]:
         while True:
             encoded = await self._writes.encode(writes)
             try:
@@ -168,13 +177,19 @@ class EncryptionLayer(Layer):
         hidden: list[tuple[int, EncodedWrites]] = []
         for place, batch in enumerate(batches):
             try:
-                hidden.append((place, await self._writes.encode(batch)))
+                hidden.append((place, await self._encoded(batch)))
             except HoldfastError as error:
                 outcomes[place] = await self._errors.error(error)
         found = super().commit_each([encoded.writes for _, encoded in hidden])
         for (place, encoded), outcome in zip(hidden, found, strict=True):
             outcomes[place] = await self._outcome(batches[place], encoded, outcome)
         return [outcome for outcome in outcomes if outcome is not None]
+
+    async def _encoded(self, batch: Sequence[Write]) -> EncodedWrites:
+        saves = self._writes.encode_saves(batch)
+        if saves is None:
+            return await self._writes.encode(batch)
+        return EncodedWrites(saves, [None] * len(saves), frozenset())
 
     async def _outcome(
         self, batch: Sequence[Write], encoded: EncodedWrites, outcome: Outcome
