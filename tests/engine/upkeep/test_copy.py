@@ -123,6 +123,8 @@ def test_a_copy_is_made_by_the_awaited_door_too(tmp_path):
     with ours, theirs:
         fill(ours)
         ours.copy_to(theirs._target)  # type: ignore[attr-defined]
+        ours.thread("chat").append(messages=["after"])
+        ours.copy_to(theirs._target, update=True)  # type: ignore[attr-defined]
 
         assert everything(theirs) == everything(ours)
 

@@ -13,6 +13,7 @@ from holdfast.cli import _command
 from holdfast.cli._given_key import FILE, PASSPHRASE
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._options import flag
+from holdfast.cli._store_address import without_password
 
 ACTIONS = ("init", "check", "rotate", "rekey")
 
@@ -79,8 +80,9 @@ def _rekey(cli: Invocation, key: CallerKey, to: str | None) -> None:
         cli.progress("Encrypting") as progress,
     ):
         copied = store.copy_to(other, update=True, progress=progress)
-    document = {"action": "rekey", "to": to, "threads": copied.threads}
-    cli.out.done("key/1", document, (to, "name"), (f"  {copied.threads} threads", ""))
+    name = without_password(to)
+    document = {"action": "rekey", "to": name, "threads": copied.threads}
+    cli.out.done("key/1", document, (name, "name"), (f"  {copied.threads} threads", ""))
     cli.out.note("stop the programs, run it again, and let them open the new store")
 
 
