@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import fcntl
 import os
@@ -112,11 +113,12 @@ def _cut(task: Task, kind: str, n: int) -> list[str]:
 
 
 def _save(target: Target, name: str, tell: Tell) -> None:
-    """In a child: save, and tell of every save made."""
-    thread = target.open(name).thread("chat")
-    for n in range(1, 10_000):
-        thread.append(log=[{"n": n, "text": "x" * 200}])
-        tell(n)
+    """In a child: save until the file system is gone, and tell of every save made."""
+    with contextlib.suppress(HoldfastError):
+        thread = target.open(name).thread("chat")
+        for n in range(1, 10_000):
+            thread.append(log=[{"n": n, "text": "x" * 200}])
+            tell(n)
 
 
 def _lost(target: Target, name: str, acknowledged: int) -> list[str]:
