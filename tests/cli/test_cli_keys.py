@@ -58,6 +58,26 @@ def test_a_key_is_rotated_to_another_file_and_to_a_passphrase(run, monkeypatch):
     assert found["encryption"] == "by a key"
 
 
+def test_a_store_gets_new_keys_while_it_is_used(run, tmp_path):
+    assert run("key", "init", "new")[0] == 0
+    with holdfast.open("agents.db", key=Path("key")) as store:
+        assert run("key", "rekey", "new", "--to", "new.db")[1]["threads"] == 1
+        store.thread("chat").append(messages=["more"])
+        store.thread("other").save({"n": 1})
+    assert run("key", "rekey", "new", "--to", "new.db")[1]["threads"] == 2
+
+    with (
+        holdfast.open("agents.db", key=Path("key")) as old,
+        holdfast.open("new.db", key=Path("new")) as new,
+    ):
+        assert new.thread("chat").load() == old.thread("chat").load()
+        assert new.changes().items == old.changes().items
+        assert new.verify().ok
+    assert run("key", "rekey", "new")[0] == 2
+    with pytest.raises(holdfast.Unsupported):
+        holdfast.open("new.db", key=Path("key"))
+
+
 def test_a_seal_tells_that_an_older_file_was_put_back(run, tmp_path):
     older = (tmp_path / "agents.db").read_bytes()
     run("label", "chat", "done")

@@ -11,6 +11,7 @@ import pytest
 import holdfast
 from holdfast import Conflict, Corrupt, Message, Unstorable, Unsupported
 from holdfast._port import run
+from holdfast.backends import Layer
 from holdfast.keys import write_key_file
 from holdfast.testing import blocking, raises
 from support.programs import run_program
@@ -203,6 +204,46 @@ def test_a_thread_without_an_owner_can_be_claimed_and_stays_readable(path):
 
         assert store.thread("a").about.owner == "ann"
         assert store.thread("a").about.metadata == {"k": 1}
+
+
+class Overtaken(Layer):
+    """Lets another come first, once."""
+
+    def __init__(self, backend, other):
+        super().__init__(backend)
+        self.others = [other]
+
+    def _let_pass(self):
+        while self.others:
+            self.others.pop()()
+
+    async def commit(self, writes):
+        self._let_pass()
+        return await super().commit(writes)
+
+    def commit_each(self, batches):
+        self._let_pass()
+        return super().commit_each(batches)
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+def test_of_two_owners_who_begin_a_thread_at_once_one_has_it(awaited, url):
+    def other():
+        with holdfast.open(url, key=KEY) as store:
+            store.thread("x", owner="bob").record("first", 1)
+
+    opening = holdfast.open_async(url, key=KEY) if awaited else None
+    with blocking(opening) if opening else holdfast.open(url, key=KEY) as store:
+        keys = (store._target if awaited else store).runner.context.keys
+        keys.backend = Overtaken(keys.backend, other)
+        assert store.thread("x", owner="ann").record("second", 2) == 2
+        store.thread("x").save({"n": 1})
+        run(keys.destroy("ann"))
+
+    with holdfast.open(url, key=KEY) as store:
+        assert store.thread("x").journal() == {"first": 1, "second": 2}
+        assert store.thread("x").load() == {"n": 1}
+        assert store.thread("x").about.owner == "bob"
 
 
 # --- taking it along ------------------------------------------------------------------

@@ -15,10 +15,11 @@ import pytest
 
 import holdfast
 from holdfast import Corrupt
-from holdfast._values.records import checksum
+from holdfast._values.records import Segment, checksum
 from holdfast.backends._sql.rows import CheckpointRow, EntryRow
 from holdfast.backends.sqlite._connection import page_checksums
 from holdfast.backends.sqlite._rows import CODEC
+from holdfast.keys._records import SEGMENT_NUMBERS
 from holdfast.testing import blocking, raises
 from support.effort import THOROUGH, seed_of
 
@@ -370,3 +371,7 @@ def test_another_text_is_no_seal(whole, tmp_path):
             for text in ("x", seal[:-9], other.seal()):
                 with raises(holdfast.Unstorable):
                     store.verify(seal=text)
+
+
+def test_all_that_a_segment_says_is_bound_to_it():
+    assert {"data", *SEGMENT_NUMBERS} == set(Segment.__struct_fields__)

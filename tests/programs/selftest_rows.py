@@ -1,6 +1,6 @@
 """Runs rows of the selftest on stores that are sound or break a promise.
 
-usage: selftest_rows.py FOLDER SABOTAGE ROW:COUNT...
+usage: selftest_rows.py KIND FOLDER SABOTAGE ROW:COUNT...
 
 For each row one line of JSON: its name, the verdict, and examples of what was wrong.
 """
@@ -15,14 +15,14 @@ from support.children import report
 from support.sabotage import SABOTAGES
 
 
-def main(folder: str, sabotage: str, wanted: list[str]) -> None:
+def main(kind: str, folder: str, sabotage: str, wanted: list[str]) -> None:
     rows = {row.name: row for row in ROWS}
     jobs = []
     for text in wanted:
         name, _, count = text.partition(":")
         place = os.path.join(folder, name)
         os.mkdir(place)
-        target = SABOTAGES[sabotage]("file", place)
+        target = SABOTAGES[sabotage](kind, place)
         jobs.append(Job(rows[name], target, int(count), limit=60))
     for result in run_jobs(jobs, processes=2):
         report(
@@ -36,4 +36,4 @@ def main(folder: str, sabotage: str, wanted: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], sys.argv[3:])
+    main(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:])

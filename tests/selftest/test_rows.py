@@ -6,6 +6,7 @@ import pytest
 
 from holdfast.selftest import ROWS
 from holdfast.selftest._rivals import Operation, _digest, contradictions
+from support import servers
 from support.programs import run_program
 
 # Few trials, but of every row that can be run on a file.
@@ -24,6 +25,10 @@ FEW = {
     "fidelity": 80,
     "erasure": 1,
     "endurance": 100,
+    "foreign-tools": 3,
+    "tampering": 8,
+    "encryption": 1,
+    "network": 10,
 }
 BROKEN = {
     "dropping": {
@@ -34,17 +39,27 @@ BROKEN = {
         "clocks": 20,
         "names": 30,
         "endurance": 100,
+        "foreign-tools": 3,
     },
     "in-two": {"boundaries": 40, "disk-failures": 60},
     "altering": {"fidelity": 80},
     "oldest-first": {"clocks": 20},
     "not-synced": {"power-cuts": 30},
+    "logging": {"erasure": 1},
+    "unencrypted": {"encryption": 1},
+    "believing": {"tampering": 8, "bit-rot": 24},
+    "executing": {"code-execution": 500},
+    "unlocked": {"network": 20},
+}
+BROKEN_ON_A_SERVER = {
+    "dropping-above": {"ended-connections": 3},
+    "acknowledging": {"hung-server": 2},
 }
 
 
-def run(tmp_path, sabotage, rows):
+def run(tmp_path, sabotage, rows, kind="file"):
     wanted = [f"{name}:{count}" for name, count in rows.items()]
-    return run_program("selftest_rows", tmp_path, sabotage, *wanted)
+    return run_program("selftest_rows", kind, tmp_path, sabotage, *wanted)
 
 
 def test_a_sound_store_holds_every_promise(tmp_path):
@@ -63,6 +78,21 @@ def test_a_store_that_breaks_a_promise_is_noticed_by_each_row(sabotage, tmp_path
     # That the store itself noticed is as good; any other error is the row's own.
     raised = [text for text in examples if text.startswith("raised")]
     assert [text for text in raised if not text.startswith("raised Corrupt")] == []
+
+
+@pytest.mark.parametrize("sabotage", BROKEN_ON_A_SERVER)
+def test_so_is_one_on_a_server(sabotage, tmp_path):
+    server = servers.shared(servers.NAMES[-1])
+
+    results = run(tmp_path, sabotage, BROKEN_ON_A_SERVER[sabotage], server)
+
+    assert [r["verdict"] for r in results] == ["broken"]
+
+
+def test_every_row_has_a_store_that_it_must_notice():
+    broken = [*BROKEN.values(), *BROKEN_ON_A_SERVER.values()]
+
+    assert {name for rows in broken for name in rows} == {row.name for row in ROWS}
 
 
 def test_the_rows_have_the_numbers_of_the_scorecard():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from typing import Any
 
 from msgspec.structs import replace
@@ -10,10 +11,11 @@ from msgspec.structs import replace
 from holdfast._api.options import context_over
 from holdfast._api.store import Store
 from holdfast._port import Stored, Write
+from holdfast._values import codec
 from holdfast._values.records import UNSET, Entry, Page
 from holdfast.backends import Layer
 from holdfast.backends.sqlite import SqliteBackend
-from holdfast.errors import Conflict
+from holdfast.errors import Conflict, HoldfastError
 from holdfast.selftest import Target
 
 DROPPED = 5
@@ -95,6 +97,26 @@ class OldestFirst(Layer):
         return Page(page.items[::-1], page.cursor)
 
 
+class Acknowledging(Dropping):
+    """Acknowledges a save that failed."""
+
+    async def commit(self, writes):
+        try:
+            receipts = await self.backend.commit(writes)
+        except HoldfastError:
+            return [self._forged() for _ in writes]
+        self.last = receipts[-1]
+        return receipts
+
+    def commit_each(self, batches):
+        outcomes = self.backend.commit_each(batches)
+        self.last = next((o[-1] for o in outcomes if isinstance(o, list)), self.last)
+        return [
+            [self._forged()] if isinstance(outcome, HoldfastError) else outcome
+            for outcome in outcomes
+        ]
+
+
 class Layered(Target):
     """Stores in files, under a layer."""
 
@@ -129,6 +151,100 @@ class NotSynced(Target):
         return super().open_on(disk, path, **{**options, "durability": "normal"})
 
 
+class Topped(Target):
+    """Stores of any kind, under a layer that stands above all others."""
+
+    def open(self, name, **options):
+        context = super().open(name, **options).runner.context
+        return Store(replace(context, backend=self.over(context.backend)))
+
+    def over(self, backend):
+        raise NotImplementedError
+
+
+class DroppedAbove(Topped):
+    over = staticmethod(Dropping)
+
+
+class Acknowledged(Topped):
+    over = staticmethod(Acknowledging)
+
+
+class Logged(Topped):
+    """Stores beside which everything that is saved is written to a log."""
+
+    def over(self, backend):
+        return Logging(backend, self.path("log"))
+
+
+class Logging(Layer):
+    """Writes everything that is saved to a file."""
+
+    def __init__(self, backend, path):
+        super().__init__(backend)
+        self.path = path
+
+    def _log(self, what):
+        with open(self.path, "a") as file:
+            file.write(repr(what))
+
+    async def commit(self, writes):
+        self._log(writes)
+        return await super().commit(writes)
+
+    def commit_each(self, batches):
+        self._log(batches)
+        return super().commit_each(batches)
+
+
+class Unencrypted(Target):
+    """Stores that take a key and do not use it."""
+
+    def open(self, name, **options):
+        options.pop("key", None)
+        return super().open(name, **options)
+
+
+class BelievingStore(Store):
+    """Finds nothing wrong with anything."""
+
+    def verify(self, **options):
+        return replace(super().verify(**options), problems=())
+
+    def threads(self, **options):
+        return Page(()) if self.runner.context.keys else super().threads(**options)
+
+
+class Believing(Target):
+    def open(self, name, **options):
+        return BelievingStore(super().open(name, **options).runner.context)
+
+    def open_at(self, url, **options):
+        return BelievingStore(super().open_at(url, **options).runner.context)
+
+
+class Executing(Target):
+    """Values that run code when they are loaded."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        codec._LOADS[str]["$hf.call"] = lambda _: exec("pass")
+
+
+class Unlocked(Target):
+    """An MCP server that lets everybody in."""
+
+    def url(self, name):
+        folder = os.path.join(self.folder, "customized")
+        os.mkdir(folder)
+        with open(os.path.join(folder, "sitecustomize.py"), "w") as file:
+            file.write("from holdfast.mcp import _auth\n")
+            file.write("_auth.RequestCheck._refusal = lambda *_: None\n")
+        paths = [folder, *filter(None, [os.environ.get("PYTHONPATH")])]
+        os.environ["PYTHONPATH"] = os.pathsep.join(paths)
+        return super().url(name)
+
+
 SABOTAGES = {
     "sound": Target,
     "dropping": layered(Dropping),
@@ -136,4 +252,11 @@ SABOTAGES = {
     "altering": layered(Altering),
     "oldest-first": layered(OldestFirst),
     "not-synced": NotSynced,
+    "logging": Logged,
+    "unencrypted": Unencrypted,
+    "believing": Believing,
+    "executing": Executing,
+    "unlocked": Unlocked,
+    "dropping-above": DroppedAbove,
+    "acknowledging": Acknowledged,
 }

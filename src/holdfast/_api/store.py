@@ -352,14 +352,21 @@ class Store:
         """
         return self.runner.run(plugins.import_into, path, **options)
 
-    def copy_to(self, other: Store, *, progress: Progress | None = None) -> Copied:
+    def copy_to(
+        self, other: Store, *, update: bool = False, progress: Progress | None = None
+    ) -> Copied:
         """Copy everything into an empty store of any kind.
 
         Ids, order, digests and journal stay what they are. A copy that was interrupted
         can be repeated and continues; ``progress`` is called with how many families are
         done, of how many.
+
+        With ``update=True`` an earlier copy is brought up to date: what has changed
+        here since then is copied again, and what is gone here goes there. A copy in
+        which somebody has saved meanwhile is refused.
         """
-        return self.runner.run(copy.copy, other.runner.context, progress)
+        other_context = other.runner.context
+        return self.runner.run(copy.copy, other_context, progress, update=update)
 
     def export_to(
         self,
@@ -585,7 +592,11 @@ class AsyncStore:
         return await self.runner.run(plugins.import_into, path, **options)
 
     async def copy_to(
-        self, other: AsyncStore, *, progress: Progress | None = None
+        self,
+        other: AsyncStore,
+        *,
+        update: bool = False,
+        progress: Progress | None = None,
     ) -> Copied:
         if (
             self.runner.context.backend.blocking
@@ -595,7 +606,8 @@ class AsyncStore:
                 "one of the stores is awaited and the other is not; copy with"
                 " holdfast.open()"
             )
-        return await self.runner.run(copy.copy, other.runner.context, progress)
+        other_context = other.runner.context
+        return await self.runner.run(copy.copy, other_context, progress, update=update)
 
     async def export_to(
         self,

@@ -118,10 +118,10 @@ class Adoption(msgspec.Struct, frozen=True, kw_only=True):
 
     They may come in several parts, the threads with their entries and moves last: a
     family is there once its threads are. With ``anew`` everything is removed first that
-    an interrupted copy left of the family. ``known`` are the sequence numbers, by their
-    ids, of checkpoints that others refer to and that come in another part. A part
-    without threads has the ``owner`` that `family_owner` gives; backends need not store
-    it.
+    an interrupted or an earlier copy left of the family. ``known`` are the sequence
+    numbers, by their ids, of checkpoints that others refer to and that come in another
+    part. A part without threads has the ``owner`` that `family_owner` gives; backends
+    need not store it.
     """
 
     family: int

@@ -28,6 +28,7 @@ START = _SESSION_END + NONCE
 OVERHEAD = START + TAG
 # The random part of a nonce, behind a number that counts.
 CHANCE = 6
+COUNT = NONCE - CHANCE
 # An encrypted name follows this character and is at least an authentication tag.
 MARK = "~"
 # What our records are called before the colon of their names.
@@ -46,6 +47,11 @@ def derive(
     """A key for one purpose."""
     info = b"holdfast " + purpose.encode()
     return HKDF(SHA256(), size, salt, info).derive(secret)
+
+
+def nonce_of(content: bytes) -> bytes:
+    """What must not come twice: the session of a stored content and its nonce."""
+    return content[_KEY_END:START]
 
 
 class ContentKey(NamedTuple):
@@ -78,12 +84,14 @@ class _Session:
         self.id = os.urandom(SESSION)
         self.process = os.getpid()
         self._lock = Lock()
-        self._count = 0
+        self._last = 0
 
-    def nonce(self) -> bytes:
+    def take(self, number: int) -> int:
+        """The first of so many numbers that nobody else gets."""
         with self._lock:
-            self._count = count = self._count + 1
-        return count.to_bytes(NONCE - CHANCE, "big") + os.urandom(CHANCE)
+            first = self._last + 1
+            self._last += number
+        return first
 
 
 # Stands where no cipher is known yet.
@@ -112,13 +120,26 @@ class ContentCipher:
 
     def encode(self, content: bytes, place: bytes, key: ContentKey) -> bytes:
         """What is stored instead of a content that belongs to a place."""
+        return self.encode_each((content,), (place,), key)[0]
+
+    def encode_each(
+        self, contents: Sequence[bytes], places: Iterable[bytes], key: ContentKey
+    ) -> list[bytes]:
+        """Several contents with their places, as a save has them."""
         session = self._session
         if session.process != os.getpid():  # a fork would repeat its parent's nonces
             self._session = session = _Session()
-        nonce = session.nonce()
         head = key.id + session.id
-        cipher = self._ciphers.get(head) or self._derive(head, key)
-        return b"".join((FORM, head, nonce, cipher.encrypt(nonce, content, place)))
+        encrypt = (self._ciphers.get(head) or self._derive(head, key)).encrypt
+        # One for all: resumed twice, both machines would encrypt the same together.
+        chance = os.urandom(CHANCE)
+        number = session.take(len(contents))
+        stored: list[bytes] = []
+        for content, place in zip(contents, places, strict=True):
+            nonce = number.to_bytes(COUNT, "big") + chance
+            stored.append(FORM + head + nonce + encrypt(nonce, content, place))
+            number += 1
+        return stored
 
     def decode(self, content: bytes, place: bytes, what: str) -> bytes:
         """The content; `Corrupt` if it was not made for this place with this key."""

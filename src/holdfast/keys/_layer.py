@@ -41,7 +41,7 @@ from holdfast._values.records import (
     Segment,
     ThreadRecord,
 )
-from holdfast.errors import Corrupt, HoldfastError, Unsupported
+from holdfast.errors import Conflict, Corrupt, HoldfastError, Unsupported
 from holdfast.keys._caller_key import (
     new_store_key,
     secrets_of,
@@ -53,7 +53,7 @@ from holdfast.keys._inspection import EncryptedInspection
 from holdfast.keys._queries import hidden_query, wanted_entry
 from holdfast.keys._records import FOREIGN_HEAD, Family, Records
 from holdfast.keys._ring import KeyRing
-from holdfast.keys._writes import WriteEncoder
+from holdfast.keys._writes import EncodedWrites, WriteEncoder
 
 R = TypeVar("R")
 
@@ -152,11 +152,32 @@ class EncryptionLayer(Layer):
 
     # --- writing ----------------------------------------------------------------------
 
-    @names_shown
     async def commit(self, writes: Sequence[Write]) -> list[Receipt]:
-        hidden, families = await self._writes.encode(writes)
-        receipts = await self.backend.commit(hidden)
-        return await self._shown_receipts(receipts, families)
+        saves = self._writes.encode_saves(writes)
+        if saves is None:
+            return await self._commit(writes)
+        try:
+            return await self.backend.commit(saves)
+        except HoldfastError as error:
+            raise await self._errors.error(error) from error.__cause__
+
+    @names_shown
+    async def _commit(self, writes: Sequence[Write]) -> list[Receipt]:
+        while True:
+            encoded = await self._writes.encode(writes)
+            try:
+                receipts = await self.backend.commit(encoded.writes)
+            except Conflict:
+                if not await self._were_begun(encoded):
+                    raise
+                continue
+            return await self._shown_receipts(receipts, encoded)
+
+    async def _were_begun(self, encoded: EncodedWrites) -> bool:
+        """Whether another has begun a thread that these writes were to begin."""
+        names = [encoded.writes[place].thread for place in encoded.begun]
+        found = await self.backend.read([ThreadKey(name) for name in names])
+        return any(t is not None and t.deleted_at is None for t in found)
 
     def commit_each(self, batches: Sequence[Sequence[Write]]) -> Sequence[Outcome]:
         return run(self._commit_each(batches))
@@ -165,25 +186,36 @@ class EncryptionLayer(Layer):
         self, batches: Sequence[Sequence[Write]]
     ) -> Sequence[Outcome]:
         outcomes: list[Outcome | None] = [None] * len(batches)
-        hidden: list[tuple[int, list[Write], list[Family | None]]] = []
+        hidden: list[tuple[int, EncodedWrites]] = []
         for place, batch in enumerate(batches):
             try:
-                hidden.append((place, *await self._writes.encode(batch)))
+                hidden.append((place, await self._encoded(batch)))
             except HoldfastError as error:
                 outcomes[place] = await self._errors.error(error)
-        found = super().commit_each([writes for _, writes, _ in hidden])
-        for (place, _, families), outcome in zip(hidden, found, strict=True):
-            outcomes[place] = (
-                await self._errors.error(outcome)
-                if isinstance(outcome, HoldfastError)
-                else await self._shown_receipts(outcome, families)
-            )
+        found = super().commit_each([encoded.writes for _, encoded in hidden])
+        for (place, encoded), outcome in zip(hidden, found, strict=True):
+            outcomes[place] = await self._outcome(batches[place], encoded, outcome)
         return [outcome for outcome in outcomes if outcome is not None]
+
+    async def _encoded(self, batch: Sequence[Write]) -> EncodedWrites:
+        saves = self._writes.encode_saves(batch)
+        if saves is None:
+            return await self._writes.encode(batch)
+        return EncodedWrites(saves, [None] * len(saves), frozenset())
+
+    async def _outcome(
+        self, batch: Sequence[Write], encoded: EncodedWrites, outcome: Outcome
+    ) -> Outcome:
+        if not isinstance(outcome, HoldfastError):
+            return await self._shown_receipts(outcome, encoded)
+        if isinstance(outcome, Conflict) and await self._were_begun(encoded):
+            return (await self._commit_each([batch]))[0]
+        return await self._errors.error(outcome)
 
     @names_shown
     async def prune(self, plan: Prune) -> Pruned:
-        first, _ = await self._writes.encode(plan.first)
-        then, _ = await self._writes.encode(plan.then)
+        first = (await self._writes.encode(plan.first)).writes
+        then = (await self._writes.encode(plan.then)).writes
         names = self.records
         hidden = replace(
             plan,
@@ -218,6 +250,8 @@ class EncryptionLayer(Layer):
         if adoption.threads:
             owner = family_owner(adoption.threads)
         ring = self.records.ring
+        if adoption.anew:  # its key may have been another owner's
+            self.records.families.pop(adoption.family, None)
         # The segments of an interrupted copy stay, so the salt must be the same again.
         family = Family(await ring.of_owner(owner), ring.salt(adoption.family))
         await self.backend.adopt(self._hidden_adoption(adoption, family))
@@ -371,11 +405,14 @@ class EncryptionLayer(Layer):
         return None
 
     async def _shown_receipts(
-        self, receipts: Sequence[Receipt], families: Sequence[Family | None]
+        self, receipts: Sequence[Receipt], encoded: EncodedWrites
     ) -> list[Receipt]:
-        for receipt, family in zip(receipts, families, strict=True):
+        for receipt, family in zip(receipts, encoded.families, strict=True):
             if family is not None:
                 self.records.meet(receipt.family, family)
+        if encoded.begun:
+            numbered = enumerate(receipts)
+            receipts = [r for place, r in numbered if place not in encoded.begun]
         if not any(receipt.entries for receipt in receipts):
             return [*receipts]
         show = self.records.show_all

@@ -24,7 +24,6 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from hashlib import sha256
-from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -137,7 +136,7 @@ class Records:
     # --- segments ---------------------------------------------------------------------
 
     def hide_segment(self, segment: Segment, family: Family) -> Segment:
-        place = _pack(family.salt, *_numbers(segment))
+        place = _segment_place(segment, family.salt)
         data = self.ring.contents.encode(segment.data, place, family.key)
         return replace(segment, data=data)
 
@@ -147,7 +146,7 @@ class Records:
         salt = family.salt
         found = self.ring.contents.decode_each(
             [segment.data for segment in segments],
-            [_pack(salt, *_numbers(segment)) for segment in segments],
+            [_pack(salt, s.number, s.packing, s.count) for s in segments],
             lambda place: f"segment {segments[place].number}",
         )
         pairs = zip(segments, found, strict=True)
@@ -155,17 +154,34 @@ class Records:
 
     # --- checkpoints ------------------------------------------------------------------
 
+    def hide_save(
+        self, c: Checkpoint, segments: Sequence[Segment], family: Family
+    ) -> tuple[Checkpoint, tuple[Segment, ...]]:
+        """A checkpoint and its segments, encrypted together."""
+        salt = family.salt
+        manifest, *pieces = self.ring.contents.encode_each(
+            [_checkpoint_content(c, salt), *[s.data for s in segments]],
+            [_checkpoint_place(c), *[_segment_place(s, salt) for s in segments]],
+            family.key,
+        )
+        pairs = zip(segments, pieces, strict=True)
+        stored = tuple([replace(segment, data=data) for segment, data in pairs])
+        return self._hidden_checkpoint(c, manifest, family), stored
+
     def hide_checkpoint(self, c: Checkpoint, family: Family) -> Checkpoint:
-        metadata = c.encoded_metadata
-        head = _HEAD.pack(family.salt, _tag(c.thread), len(c.sha256), len(metadata))
-        content = b"".join((head, c.sha256, metadata, c.manifest))
-        manifest = self.ring.contents.encode(content, _checkpoint_place(c), family.key)
+        content, place = _checkpoint_content(c, family.salt), _checkpoint_place(c)
+        manifest = self.ring.contents.encode(content, place, family.key)
+        return self._hidden_checkpoint(c, manifest, family)
+
+    def _hidden_checkpoint(
+        self, c: Checkpoint, manifest: bytes, family: Family
+    ) -> Checkpoint:
         return replace(
             c,
             thread=self.hide(c.thread, "thread"),
             kind=self.hide_kind(c.kind),
             label=self.hide_any(c.label, "label"),
-            tags=tuple([self.hide(tag, "tag") for tag in c.tags]),
+            tags=tuple([self.hide(tag, "tag") for tag in c.tags]) if c.tags else (),
             sha256=b"",
             manifest=manifest,
             encoded_metadata=b"",
@@ -395,9 +411,18 @@ def _place(*parts: object) -> bytes:
 
 
 # All that a segment says beside its bytes; they are numbers.
-_SAID = [name for name in Segment.__struct_fields__ if name != "data"]
-_numbers = attrgetter(*_SAID)
-_pack = struct.Struct(f">{SALT}s{len(_SAID)}q").pack
+SEGMENT_NUMBERS = ("number", "packing", "count")
+_pack = struct.Struct(f">{SALT}s{len(SEGMENT_NUMBERS)}q").pack
+
+
+def _segment_place(segment: Segment, salt: bytes) -> bytes:
+    return _pack(salt, segment.number, segment.packing, segment.count)
+
+
+def _checkpoint_content(c: Checkpoint, salt: bytes) -> bytes:
+    metadata = c.encoded_metadata
+    head = _HEAD.pack(salt, _tag(c.thread), len(c.sha256), len(metadata))
+    return b"".join((head, c.sha256, metadata, c.manifest))
 
 
 def _checkpoint_place(c: Checkpoint, kind: str | None = None) -> bytes:

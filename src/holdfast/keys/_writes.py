@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -10,6 +11,17 @@ from holdfast._port import Backend, Details, Mark, Saves, ThreadKey, Write
 from holdfast._values.records import Checkpoint, ThreadRecord, Unset
 from holdfast.errors import Corrupt, Unsupported
 from holdfast.keys._records import Family, Records
+
+
+class EncodedWrites(NamedTuple):
+    """Writes as they are stored, and the family of each that has content.
+
+    ``begun`` are the places of writes that were added: they only begin a thread.
+    """
+
+    writes: list[Write]
+    families: list[Family | None]
+    begun: frozenset[int]
 
 
 class WriteEncoder:
@@ -22,19 +34,45 @@ class WriteEncoder:
         self.backend = backend
         self.records = records
 
-    async def encode(
-        self, writes: Sequence[Write]
-    ) -> tuple[list[Write], list[Family | None]]:
+    def encode_saves(self, writes: Sequence[Write]) -> list[Write] | None:
+        """The most frequent writes: saves on known heads, and nothing else.
+
+        They need nothing from the backend, and so none of the coroutines of `encode`.
+        ``None`` for all other writes.
+        """
+        hidden: list[Write] = []
+        records = self.records
+        for write in writes:
+            c, expect = write.checkpoint, write.expect
+            if c is None or not isinstance(expect, Checkpoint) or _has_more(write):
+                return None
+            family = records.families.get(expect.family)
+            if family is None:
+                return None
+            name = records.hide(write.thread, "thread")
+            saved, segments = records.hide_save(c, write.segments, family)
+            hidden.append(
+                replace(write, thread=name, checkpoint=saved, segments=segments)
+            )
+        return hidden
+
+    async def encode(self, writes: Sequence[Write]) -> EncodedWrites:
         begun: dict[str, Family] = {}
         hidden: list[Write] = []
         families: list[Family | None] = []
+        added: list[int] = []
         for write in writes:
             family = None
             if _has_content(write):
+                known = len(begun)
                 family = await self._family_of(write, begun)
+                if len(begun) > known and _joins(write):
+                    added.append(len(hidden))
+                    families.append(family)
+                    hidden.append(await self._hidden_write(_beginning(write), family))
             families.append(family)
             hidden.append(await self._hidden_write(write, family))
-        return hidden, families
+        return EncodedWrites(hidden, families, frozenset(added))
 
     async def _hidden_write(self, write: Write, family: Family | None) -> Write:
         hide = self.records
@@ -49,13 +87,15 @@ class WriteEncoder:
         details = write.details
         if details is not None:
             details = await self._hidden_details(write, family)
+        checkpoint, segments = write.checkpoint, write.segments
+        if checkpoint is not None:
+            checkpoint, segments = hide.hide_save(checkpoint, segments, family)
         return replace(
             write,
             thread=name,
             start=write.start and hide.hide_start(write.start, write.thread, family),
-            checkpoint=write.checkpoint
-            and hide.hide_checkpoint(write.checkpoint, family),
-            segments=tuple([hide.hide_segment(s, family) for s in write.segments]),
+            checkpoint=checkpoint,
+            segments=segments,
             marks=self._hidden_marks(write) if write.marks else (),
             details=details,
             entries=tuple([hide.hide_entry(e, family.key) for e in write.entries])
@@ -141,6 +181,26 @@ class WriteEncoder:
         if found is None:
             return None, None
         return await self.records.loaded(lambda: self.records.open_thread(found))
+
+
+def _joins(write: Write) -> bool:
+    """Whether a write that may begin a thread is also made if there is one by now.
+
+    Another has begun it then, perhaps for another owner, whose key it needs.
+    """
+    return write.start is not None and write.checkpoint is None and bool(write.entries)
+
+
+def _beginning(write: Write) -> Write:
+    """Only the beginning of a thread, refused if there is one."""
+    return Write(thread=write.thread, at=write.at, expect=None, start=write.start)
+
+
+def _has_more(write: Write) -> bool:
+    """Whether a write of a checkpoint has anything else that is to be encrypted."""
+    return bool(
+        write.start or write.entries or write.details or write.marks or write.forget
+    )
 
 
 def _has_content(write: Write) -> bool:

@@ -122,13 +122,15 @@ DAMAGES: Mapping[str, Damage] = MappingProxyType(
 class ReadOutcome:
     """What reading everything in a damaged store gave."""
 
-    def __init__(self, path: str, truth: Truth) -> None:
+    def __init__(
+        self, path: str, truth: Truth, opened: Callable[..., Store] = holdfast.open
+    ) -> None:
         self.sound: set[str] = set()
         self.wrong: list[str] = []
         self.failed: dict[str, HoldfastError] = {}
         self.problems: list[str] = []
         try:
-            store = holdfast.open(path, cache_size=0)
+            store = opened(path, cache_size=0)
         except HoldfastError as error:
             self.failed["open"] = error
             return
@@ -177,7 +179,7 @@ def bit_rot(task: Task) -> Trials:
     harmed = 0
     for number in range(task.count):
         damaged, where = _damaged(task.target, start, task.chance)
-        outcome = ReadOutcome(damaged, truth)
+        outcome = ReadOutcome(damaged, truth, task.target.open_at)
         wrong += [f"{where}: {what}" for what in _misses(outcome)]
         harmed += bool(outcome.failed)
         task.done(number + 1)

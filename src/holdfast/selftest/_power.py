@@ -13,6 +13,7 @@ from typing import TypeAlias
 import holdfast
 from holdfast import Agent, Conflict, HoldfastError, Message, NotFound, Retention, Store
 from holdfast.faults import Call, Fault, FaultyDisk, Platter
+from holdfast.selftest._file_systems import cut_file_systems
 from holdfast.selftest._kills import ignore_repairs
 from holdfast.selftest._row import Task, Trials
 from holdfast.selftest._scenario import (
@@ -31,6 +32,8 @@ from holdfast.selftest._target import Target
 CUT = 0.03
 REOPENED = 0.15
 STEPS = 10
+# With so many cuts of the simulated disk, real file systems are cut too: a tenth.
+MANY, REAL = 200, 10
 # After so many machines one begins with an empty disk.
 FRESH = 5
 
@@ -208,7 +211,10 @@ def power_cuts(task: Task) -> Trials:
         wrong += [f"cut {done}: {what}" for what in _wrong(machine, folder, seen)]
         done += 1
         task.done(done)
-    return Trials(done, wrong)
+    if done < MANY:
+        return Trials(done, wrong)
+    lost, note = cut_file_systems(task, done // REAL)
+    return Trials(done, wrong + lost, note)
 
 
 def _wrong(machine: Machine, folder: str, seen: int) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import secrets
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import cast
 
@@ -17,6 +18,9 @@ from holdfast.selftest._target import Target
 
 LATE_WRITES = 10
 KEY_SIZE = 32
+# How many nonces are counted for each store: a million in a full run.
+NONCES = 5_000
+THREADS = 4
 
 
 def _fill(store: Store, name: str, canary: str) -> None:
@@ -101,7 +105,31 @@ def encryption(task: Task) -> Trials:
         others = [key_option(secrets.token_bytes(KEY_SIZE)), OpenOptions()]
         wrong += [what for options in others for what in _opens(target, options)]
         task.done(n + 1)
-    return Trials(task.count, wrong)
+    counted = task.count * NONCES
+    if repeated := repeated_nonces(counted):
+        wrong.append(f"{repeated:,} of {counted:,} nonces came twice")
+    return Trials(task.count, wrong, f"{counted:,} nonces counted")
+
+
+def repeated_nonces(count: int) -> int:
+    """How many of so many contents, encrypted by several threads, repeat a nonce."""
+    # The package that it needs is optional.
+    from holdfast.keys._ciphers import (  # noqa: PLC0415
+        ID,
+        ContentCipher,
+        ContentKey,
+        nonce_of,
+    )
+
+    cipher, key = ContentCipher(), ContentKey(bytes(ID), secrets.token_bytes(KEY_SIZE))
+
+    def work(share: int) -> list[bytes]:
+        return [nonce_of(cipher.encode(b"", b"", key)) for _ in range(share)]
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        parts = pool.map(work, [count // THREADS] * THREADS)
+        found = [nonce for part in parts for nonce in part]
+    return len(found) - len(set(found))
 
 
 def _crash(target: Target, key: bytes, canary: str, _: Tell) -> None:

@@ -11,6 +11,8 @@ import pytest
 
 import holdfast
 from holdfast import Agent, Message
+from holdfast._engine.upkeep.copy import LATEST
+from holdfast._port import Prune, run
 from holdfast.testing import blocking, raises
 from support import databases, servers
 from support.folders import PROGRAMS
@@ -121,6 +123,8 @@ def test_a_copy_is_made_by_the_awaited_door_too(tmp_path):
     with ours, theirs:
         fill(ours)
         ours.copy_to(theirs._target)  # type: ignore[attr-defined]
+        ours.thread("chat").append(messages=["after"])
+        ours.copy_to(theirs._target, update=True)  # type: ignore[attr-defined]
 
         assert everything(theirs) == everything(ours)
 
@@ -136,6 +140,92 @@ def test_copying_again_adds_nothing(memory, tmp_path):
         assert (everything(copy), copy.stats()) == before
         assert again.segments == 0
         assert again.skipped > 0
+
+
+@pytest.mark.parametrize("key", [None, bytes(32)])
+@pytest.mark.parametrize("kind", ["file", "server", "folder"])
+def test_a_copy_is_brought_up_to_date(kind, key, memory, places):
+    fill(memory)
+    memory.thread("forgotten").save({"text": LONGER})
+    memory.thread("as it was").save({"text": LONGER})
+
+    with holdfast.open(places[kind], key=key) as copy:
+        first = memory.copy_to(copy)
+        memory.thread("chat").append(messages=["more"])
+        memory.thread("chat").label("end")
+        memory.thread("what if").record("call", {"refunded": 7})
+        memory.thread("chat").fork("another")
+        memory.thread("new").save({"text": LONGER})
+        memory.thread("forgotten").delete()
+        forgotten = Prune(at=0, forget_before=LATEST)
+        run(backend_of(memory).prune(forgotten))
+        with raises(holdfast.Conflict, code="not_empty"):
+            memory.copy_to(copy)
+        copied = memory.copy_to(copy, update=True)
+
+        assert _seen(copy) == _seen(memory)
+        assert copy.verify().ok
+        assert 0 < copied.skipped < first.threads
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda store: store.thread("chat").record("another", 1),
+        lambda store: store.thread("chat").describe(metadata={}),
+        lambda store: store.thread("chat").fork("another"),
+        lambda store: store.thread("chat").label("another"),
+    ],
+)
+def test_what_has_changed_since_is_not_taken_for_copied(change, memory):
+    memory.thread("chat").save({"n": 1})
+
+    with holdfast.open(":memory:") as copy:
+        memory.copy_to(copy)
+        change(memory)
+
+        with raises(holdfast.Conflict, code="not_empty"):
+            memory.copy_to(copy)
+
+
+def _use(copy):
+    copy.thread("chat").record("another", 1)
+
+
+def _delete(copy):
+    copy.thread("chat").delete()
+
+
+def _begin(copy):
+    copy.thread("new").save({"n": 1})
+
+
+@pytest.mark.parametrize("use", [_use, _delete, _begin])
+def test_what_somebody_did_in_a_copy_is_not_undone(use, memory):
+    memory.thread("chat").save({"n": 1})
+
+    with holdfast.open(":memory:") as copy:
+        memory.copy_to(copy)
+        use(copy)
+        before = _seen(copy)
+        memory.thread("chat").save({"n": 2})
+        memory.thread("other").save({"n": 2})
+
+        for update in (False, True):
+            with raises(holdfast.Conflict, code="not_empty"):
+                memory.copy_to(copy, update=update)
+        assert _seen(copy) == before
+
+
+def test_a_copy_of_another_store_is_not_replaced(memory):
+    memory.thread("chat").save({"n": 1})
+    with holdfast.open(":memory:") as copy, holdfast.open(":memory:") as other:
+        other.thread("chat").save({"n": 2})
+        other.copy_to(copy)
+        with raises(holdfast.Conflict, code="not_empty"):
+            memory.copy_to(copy, update=True)
+
+        assert _seen(copy) == _seen(other)
 
 
 def test_a_store_that_holds_something_else_is_not_copied_into(memory, tmp_path):
@@ -294,17 +384,17 @@ def test_a_store_with_a_damaged_record_is_not_copied(memory):
 
 def test_a_copy_has_the_ledger_and_the_grants(memory):
     bank = World()
-    run = memory.conversations.recorder("c", tools=bank.tools())
-    run.add({"role": "user", "content": "Pay."})
-    run.save(label="asked")
-    pay(run, "call-1", "a1")
-    run.save()
+    paying = memory.conversations.recorder("c", tools=bank.tools())
+    paying.add({"role": "user", "content": "Pay."})
+    paying.save(label="asked")
+    pay(paying, "call-1", "a1")
+    paying.save()
     assert memory.conversations.thread("c").consume("approval:42")
-    run.resume(at="label:asked")
+    paying.resume(at="label:asked")
 
     with holdfast.open(":memory:") as copy:
         memory.copy_to(copy)
-        run = copy.conversations.recorder("c", tools=bank.tools())
+        paying = copy.conversations.recorder("c", tools=bank.tools())
 
-        assert pay(run, "call-2", "f9") == {"receipt": "a1"}
+        assert pay(paying, "call-2", "f9") == {"receipt": "a1"}
         assert not copy.conversations.thread("c").consume("approval:42")

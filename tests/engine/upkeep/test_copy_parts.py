@@ -62,10 +62,11 @@ def _everything(store):
     }
 
 
-def _copied(source, target, most):
+def _copied(source, target, most, **options):
     dying = Dying(backend_of(target), most)
+    other = Store(replace(target.runner.context, backend=dying))
     try:
-        source.copy_to(Store(replace(target.runner.context, backend=dying)))
+        source.copy_to(other, **options)
     except Killed:
         return False
     return True
@@ -90,6 +91,28 @@ def test_a_copy_that_was_killed_anywhere_is_completed(memory):
             assert _everything(other) == _everything(memory)
             assert other.verify().problems == ()
     assert most > 8
+
+
+def test_an_update_that_was_killed_anywhere_is_completed(memory):
+    for name in ("long", "short", "gone"):
+        _used(memory.thread(name), 0)
+    before = holdfast.open(":memory:")
+    memory.copy_to(before)
+    _used(memory.thread("long"), 1)
+    memory.thread("short").record("key", 1)
+    memory.thread("gone").delete()
+
+    for most in count():
+        with holdfast.open(":memory:") as other:
+            before.copy_to(other)
+            if _copied(memory, other, most, update=True):
+                break
+            memory.copy_to(other, update=True)
+
+            assert _everything(other) == _everything(memory)
+            assert other.verify().problems == ()
+    before.close()
+    assert most > 4
 
 
 def test_a_copy_tells_what_it_holds(memory):

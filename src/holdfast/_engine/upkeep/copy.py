@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-
 import msgspec
 from msgspec.structs import replace
 
 from holdfast._engine.context import Context
 from holdfast._engine.upkeep.copy_family import CHUNK, FamilyCopy, Taken, taken_of
+from holdfast._engine.upkeep.copy_target import CopyTarget
 from holdfast._engine.upkeep.family_records import (
     CHECKPOINTS,
     FamilyReader,
-    thread_portions,
 )
-from holdfast._port import Adoption, FamilyThreads, Inspection
+from holdfast._port import Adoption, Inspection
 from holdfast._port.plans import family_owner
 from holdfast._port.removal import merged
-from holdfast._values.records import Progress, ThreadRecord
+from holdfast._values.records import Progress
 from holdfast._values.runs import divided
-from holdfast.errors import Conflict
 
 # Above every sequence number.
 LATEST = 1 << 62
@@ -36,17 +33,24 @@ class Copied(msgspec.Struct, frozen=True):
 
 
 async def copy(
-    source: Context, target: Context, progress: Progress | None = None
+    source: Context,
+    target: Context,
+    progress: Progress | None = None,
+    *,
+    update: bool = False,
 ) -> Copied:
     """Copy everything into an empty store, or finish a copy that was interrupted.
 
-    Each family is copied as it is at one moment; others may write meanwhile.
+    Each family is copied as it is at one moment; others may write meanwhile. With
+    ``update`` the families are copied again that have changed since an earlier copy,
+    and those that are gone are removed.
     """
     inspection = await source.backend.inspect()
     try:
         reader = FamilyReader(source, inspection)
         await reader.find()
-        copier = _StoreCopy(source, target, inspection, reader)
+        place = CopyTarget(target, update=update)
+        copier = _StoreCopy(source, place, inspection, reader)
         return await copier.run(progress or (lambda _done, _all: None))
     finally:
         await inspection.close()
@@ -58,7 +62,7 @@ class _StoreCopy:
     def __init__(
         self,
         source: Context,
-        target: Context,
+        target: CopyTarget,
         inspection: Inspection,
         reader: FamilyReader,
     ) -> None:
@@ -68,21 +72,20 @@ class _StoreCopy:
         self.skipped = 0
 
     async def run(self, progress: Progress) -> Copied:
-        there = await self._already_there()
+        await self.target.begin(self.reader.sizes)
         done, total = 0, len(self.reader.sizes)
         for batch in self.reader.batches():
             is_large = self.reader.sizes[batch[0]] > CHECKPOINTS
             families = await self.reader.read(batch, heads_only=is_large)
-            await self._refuse_others(families, there.intersection(batch))
+            await self.target.compare(families)
             for family in families:
                 progress(done, total)
-                if family.family in there:
+                if family.family in self.target.families:
                     self.taken += await self._skip(family)
-                elif is_large:
-                    self.taken += await self._copy_in_parts(family)
                 else:
-                    self.taken += await self._copy(family)
+                    self.taken += await self._copy(family, in_parts=is_large)
                 done += 1
+        await self.target.finish()
         progress(total, total)
         taken = self.taken
         return Copied(
@@ -98,42 +101,19 @@ class _StoreCopy:
         count = await self.inspection.count_saved(family.family, LATEST)
         return taken_of(family, checkpoints=count)
 
-    async def _already_there(self) -> set[int]:
-        """The families that were copied before; refuses any that are not ours."""
-        found: set[int] = set()
-        inspection = await self.target.backend.inspect()
-        try:
-            async for threads in thread_portions(inspection):
-                for thread in threads:
-                    if thread.family not in self.reader.sizes:
-                        raise _not_empty(thread)
-                    found.add(thread.family)
-        finally:
-            await inspection.close()
-        return found
-
-    async def _refuse_others(
-        self, families: Iterable[Adoption], there: Collection[int]
-    ) -> None:
-        """Refuse families of the target that differ from ours."""
-        if not there:
-            return
-        mine = {t.number: t for family in families for t in family.threads}
-        for thread in await self.target.backend.scan(FamilyThreads(tuple(there))):
-            same = mine.get(thread.number)
-            if same is None or same.id != thread.id or _head(same) != _head(thread):
-                raise _not_empty(thread)
-
     async def _copy_in_parts(self, family: Adoption) -> Taken:
-        parts = FamilyCopy(self.source, self.target, self.inspection, family.family)
+        parts = FamilyCopy(
+            self.source, self.target.context, self.inspection, family.family
+        )
         return await parts.run()
 
-    async def _copy(self, family: Adoption) -> Taken:
-        segments = await self._copy_segments(family)
-        if segments is None:  # others have removed some meanwhile
+    async def _copy(self, family: Adoption, *, in_parts: bool) -> Taken:
+        await self.target.touch()
+        segments = None if in_parts else await self._copy_segments(family)
+        if segments is None:  # it is large, or others have removed some meanwhile
             return await self._copy_in_parts(family)
         # Without segments, this is the first part of the family.
-        await self.target.backend.adopt(replace(family, anew=not segments))
+        await self.target.context.backend.adopt(replace(family, anew=not segments))
         return taken_of(family, len(family.checkpoints), segments)
 
     async def _copy_segments(self, family: Adoption) -> int | None:
@@ -152,19 +132,6 @@ class _StoreCopy:
                 anew=anew,
                 segments=tuple(stored),
             )
-            await self.target.backend.adopt(part)
+            await self.target.context.backend.adopt(part)
             copied += len(stored)
         return copied
-
-
-def _not_empty(thread: ThreadRecord) -> Conflict:
-    return Conflict(
-        f"the other store holds {thread.id!r}, which is not of this one;"
-        " copy into an empty store",
-        code="not_empty",
-        thread=thread.id,
-    )
-
-
-def _head(thread: ThreadRecord) -> str | None:
-    return thread.head.id if thread.head else None

@@ -24,12 +24,21 @@ PART = 4 << 20
 async def adopt(db: Statements, adoption: Adoption) -> None:
     """Insert what is not there yet, with the numbers it had."""
     if adoption.anew:
-        await db.rows("drop_segments", family=adoption.family)
-        await db.rows("drop_checkpoints", family=adoption.family)
+        await _drop(db, adoption.family)
     await _insert(db, adoption)
     await _pass_numbers(db, adoption)
     # What is new may have changed before what is indexed already.
     await _search.reset(db)
+
+
+async def _drop(db: Statements, family: int) -> None:
+    """Remove all that an earlier copy left of a family."""
+    # The threads first, as all locks of a family are taken.
+    threads = await db.rows("drop_threads", family=family)
+    for name, number in threads:
+        await db.rows("drop_name", name=name, number=number)
+    for what in ("checkpoints", "segments", "entries", "moves"):
+        await db.rows(f"drop_{what}", family=family)
 
 
 async def _insert(db: Statements, adoption: Adoption) -> None:

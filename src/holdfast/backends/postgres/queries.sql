@@ -607,6 +607,19 @@ delete from hf.segment where family = :family
 -- name: drop_checkpoints
 delete from hf.checkpoint where family = :family
 
+-- name: drop_entries
+delete from hf.journal where family = :family
+
+-- name: drop_moves
+delete from hf.move where family = :family
+
+-- name: drop_threads
+delete from hf.thread where family = :family
+returning name, number
+
+-- name: drop_name
+delete from hf.directory where name = :name and number = :number
+
 -- name: adopt_move
 insert into hf.move (family, seq, thread, kind, source, target, moved_at)
 values (:family, :seq, :thread, :kind, :source, :target, :at)

@@ -18,12 +18,19 @@ LAST_NUMBER = 0xFFFF_FFFF
 def adopt(db: apsw.Connection, adoption: Adoption) -> None:
     """Insert what is not there yet, with the numbers it had."""
     if adoption.anew:
-        first = adoption.family << 32
-        rows(db, "delete_segments", first=first, last=first | LAST_NUMBER)
-        rows(db, "delete_family_checkpoints", family=adoption.family)
+        _drop(db, adoption.family)
     _insert(db, adoption)
     # What is new may have changed before what is indexed already.
     reset_search(db)
+
+
+def _drop(db: apsw.Connection, family: int) -> None:
+    """Remove all that an earlier copy left of a family, its threads last."""
+    first = family << 32
+    rows(db, "delete_segments", first=first, last=first | LAST_NUMBER)
+    rows(db, "delete_family_checkpoints", family=family)
+    for what in ("entries", "moves", "threads"):
+        rows(db, f"drop_family_{what}", family=family)
 
 
 def _insert(db: apsw.Connection, adoption: Adoption) -> None:

@@ -536,6 +536,15 @@ select number, name from thread where number in (select value from json_each(:nu
 -- name: last_move
 select max(seq) from move
 
+-- name: drop_family_entries
+delete from journal where thread in (select number from thread where family = :family)
+
+-- name: drop_family_moves
+delete from move where thread in (select number from thread where family = :family)
+
+-- name: drop_family_threads
+delete from thread where family = :family
+
 -- name: adopt_thread
 insert or ignore into thread ({thread}) values ({:thread})
 

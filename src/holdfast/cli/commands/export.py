@@ -47,9 +47,8 @@ def command(
     since: int | None,
     jsonl: bool,
     html: bool,
-    messages: bool,
-    heads: bool,
     redact: tuple[str, ...],
+    **lines: bool,
 ) -> int:
     """Write everything, or only THREADS, to a new FILE.
 
@@ -60,9 +59,8 @@ def command(
     with `--owner` it has everything that is held about a person, the journal too.
     `--html` is for people: the viewer with what it shows, in one file.
     """
-    _check(
-        cli, file, jsonl=jsonl, only=messages or heads or (bool(redact) and not html)
-    )
+    is_of_lines = any(lines.values()) or (bool(redact) and not html)
+    _check(cli, file, jsonl=jsonl, only=is_of_lines)
     if html:
         return _html(cli, file, threads, redact, others=jsonl or bool(owner or since))
     common: dict[str, Any] = {
@@ -76,8 +74,8 @@ def command(
             count = store.export_lines(
                 target,
                 **common,
-                shown="messages" if messages else "state",
-                heads=heads,
+                shown="messages" if lines["messages"] else "state",
+                heads=lines["heads"],
                 redact=redact,
                 progress=progress,
             )
