@@ -14,6 +14,8 @@ from holdfast._api.plugins import Telemetry, find_encryption, find_telemetry
 from holdfast._engine.cache import Cache
 from holdfast._engine.context import Context
 from holdfast._engine.packing.layer import Packing
+from holdfast._engine.scopes.names import checked_scope
+from holdfast._engine.scopes.scoped import scoped
 from holdfast._engine.upkeep.prune import Housekeeping
 from holdfast._engine.upkeep.seal import check_seal
 from holdfast._port import KEYS, Backend, run
@@ -54,6 +56,7 @@ class OpenOptions(TypedDict, total=False):
     telemetry: bool | Telemetry | None
     key: CallerKey | None
     seal: str | None
+    scope: str | None
 
 
 def open_context(
@@ -100,16 +103,24 @@ def context_over(backend: Backend, options: OpenOptions) -> Context:
     )
 
 
-async def make_ready(context: Context, seal: str | None = None) -> None:
-    """Prepare the backend; refuse a store that needs a key, or is older than a seal."""
+async def make_ready(
+    context: Context, seal: str | None = None, scope: str | None = None
+) -> Context:
+    """Prepare the backend; refuse a store that needs a key, or is older than a seal.
+
+    Gives the context of the scope if there is one: the seal is then the scope's.
+    """
     try:
         await context.backend.ready()
         await _check_keys(context)
+        if scope is not None:
+            context = scoped(context, scope, is_borrowed=False)
         if seal is not None:
             await check_seal(context, seal)
     except BaseException:
         await context.backend.close()
         raise
+    return context
 
 
 async def _check_keys(context: Context) -> None:
@@ -149,8 +160,7 @@ def open_new(path: str, like: Context) -> Context:
         text = f"{path} exists; choose the name of a new file"
         raise Conflict(text, code="file_exists")
     context = open_context(path, {"key": like.keys.key if like.keys else None})
-    run(make_ready(context))
-    return context
+    return run(make_ready(context))
 
 
 def open_damaged(url: str | os.PathLike[str], key: CallerKey | None = None) -> Context:
@@ -172,6 +182,9 @@ def _check(options: OpenOptions) -> None:
         makes_sense, meaning = _MEANINGS[name]
         if not makes_sense(value):
             raise Unstorable(name, f"must be {meaning}, not {value!r}")
+    scope = options.get("scope")
+    if scope is not None:
+        checked_scope(scope)
     key = options.get("key")
     if key is not None:
         checked_key(key)
@@ -213,6 +226,7 @@ _MEANINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "key": (lambda _: True, "a key"),  # checked apart: the error must not show it
     "seal": (lambda v: v is None or isinstance(v, str), "the text of a seal"),
+    "scope": (lambda v: v is None or isinstance(v, str), "the name of a scope"),
     "clock": (callable, "callable"),
     "new_id": (callable, "callable"),
 }
