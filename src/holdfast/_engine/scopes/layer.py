@@ -43,7 +43,14 @@ from holdfast._port import (
     run,
 )
 from holdfast._port.layer import Layer
-from holdfast._values.records import Change, Checkpoint, Entry, Page, Run, Segment
+from holdfast._values.records import (
+    Change,
+    Checkpoint,
+    Page,
+    Run,
+    Segment,
+    ThreadRecord,
+)
 from holdfast.errors import (
     Closed,
     Conflict,
@@ -106,9 +113,18 @@ class ScopeLayer(Layer):
 
     # --- writing ----------------------------------------------------------------------
 
-    @own_names
     async def commit(self, writes: Sequence[Write]) -> list[Receipt]:
-        return self._receipts(await self.backend.commit(await self._put(writes)))
+        # Written out, without `own_names`: each save would pay for it.
+        self.check_open()
+        try:
+            for write in writes:
+                if write.start or write.turn or write.marks:
+                    await self._check_named(write)
+            put = self.names.put
+            own = [renamed_write(write, put) for write in writes]
+            return self._receipts(await self.backend.commit(own))
+        except HoldfastError as error:
+            raise self.own_error(error) from error.__cause__
 
     def commit_each(self, batches: Sequence[Sequence[Write]]) -> Sequence[Outcome]:
         self.check_open()
@@ -131,21 +147,21 @@ class ScopeLayer(Layer):
 
     async def _put(self, writes: Sequence[Write]) -> list[Write]:
         for write in writes:
-            for checkpoint in _named_by(write):
-                if not await self._has(checkpoint.family):
-                    raise _removed(checkpoint)
+            await self._check_named(write)
         return [renamed_write(write, self.names.put) for write in writes]
 
-    def _receipts(self, receipts: list[Receipt]) -> list[Receipt]:
-        meet = self._state.families.meet
-        for receipt in receipts:
-            meet(receipt.family)
-        if not any(receipt.entries for receipt in receipts):
-            return receipts
-        return [replace(r, entries=self._entries(r.entries)) for r in receipts]
+    async def _check_named(self, write: Write) -> None:
+        for checkpoint in _named_by(write):
+            if not await self._has(checkpoint.family):
+                raise _removed(checkpoint)
 
-    def _entries(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
-        return tuple([renamed(entry, self.names.strip) for entry in entries])
+    def _receipts(self, receipts: list[Receipt]) -> list[Receipt]:
+        return [self._receipt(r) if r.entries else r for r in receipts]
+
+    def _receipt(self, receipt: Receipt) -> Receipt:
+        strip = self.names.strip
+        entries = tuple([renamed(entry, strip) for entry in receipt.entries])
+        return replace(receipt, entries=entries)
 
     @own_names
     async def prune(self, plan: Prune) -> Pruned:
@@ -192,20 +208,25 @@ class ScopeLayer(Layer):
     @own_names
     async def read(self, keys: Sequence[Key[R]]) -> list[R | None]:
         asked = [await self._asked(key) for key in keys]
-        found = iter(await self.backend.read([k for k in asked if k is not None]))
+        own = [key for key in asked if key is not None]
+        records = await self.backend.read(own)
+        found = iter(records)
         return [None if key is None else self._shown(next(found)) for key in asked]
 
     async def _asked(self, key: Key[R]) -> Key[R] | None:
         """The key of a stored record, ``None`` if others have it."""
-        if isinstance(key, ThreadKey | StateKey):
+        asked: Any = key
+        if isinstance(asked, ThreadKey | StateKey):
             # Both ask for the same record, which a type checker cannot follow.
-            return cast("Key[R]", replace(key, name=self.names.put(key.name)))
-        assert isinstance(key, CheckpointKey | SegmentsKey)
-        return key if await self._has(key.family) else None
+            return cast("Key[R]", replace(asked, name=self.names.put(asked.name)))
+        assert isinstance(asked, CheckpointKey | SegmentsKey)
+        return key if await self._has(asked.family) else None
 
     def _shown(self, record: R | None) -> R | None:
         if record is None or isinstance(record, Pieces):
             return record
+        if isinstance(record, ThreadRecord):
+            self._state.families.meet(record.family)
         return renamed(record, self.names.strip)
 
     @own_names

@@ -153,15 +153,16 @@ def renamed_write(write: Write, put: Rename) -> Write:
     Records that only say which checkpoint is meant stay as they are: backends look at
     their numbers.
     """
+    if not (write.start or write.details or write.entries):  # as for most saves
+        checkpoint = write.checkpoint and _checkpoint(write.checkpoint, put)
+        return replace(write, thread=put(write.thread), checkpoint=checkpoint)
     return replace(
         write,
         thread=put(write.thread),
         start=write.start and _start(write.start, put),
         checkpoint=write.checkpoint and _checkpoint(write.checkpoint, put),
         details=write.details and _details(write.details, put),
-        entries=tuple([_of_thread(entry, put) for entry in write.entries])
-        if write.entries  # most saves have none
-        else (),
+        entries=tuple([_of_thread(entry, put) for entry in write.entries]),
     )
 
 
