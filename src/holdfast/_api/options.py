@@ -14,7 +14,6 @@ from holdfast._api.plugins import Telemetry, find_encryption, find_telemetry
 from holdfast._engine.cache import Cache
 from holdfast._engine.context import Context
 from holdfast._engine.packing.layer import Packing
-from holdfast._engine.scopes.names import checked_scope
 from holdfast._engine.scopes.scoped import scoped
 from holdfast._engine.upkeep.prune import Housekeeping
 from holdfast._engine.upkeep.seal import check_seal
@@ -22,6 +21,7 @@ from holdfast._port import KEYS, Backend, run
 from holdfast._values.caller_key import CallerKey, checked_key
 from holdfast._values.clock import now, uuid7
 from holdfast._values.reference import checked_id
+from holdfast._values.scope_name import scope_prefix
 from holdfast.errors import (
     Conflict,
     Corrupt,
@@ -184,7 +184,7 @@ def _check(options: OpenOptions) -> None:
             raise Unstorable(name, f"must be {meaning}, not {value!r}")
     scope = options.get("scope")
     if scope is not None:
-        checked_scope(scope)
+        scope_prefix(scope)
     key = options.get("key")
     if key is not None:
         checked_key(key)

@@ -39,6 +39,7 @@ _AWAITED = (
     AsyncConversations,
     AsyncDocuments,
     AsyncRecorder,
+    AsyncStore,
     AsyncThread,
 )
 

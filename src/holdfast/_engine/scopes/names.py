@@ -14,8 +14,6 @@ from msgspec.structs import replace
 
 from holdfast._port import Adoption, Details, HeadId, Prune, Start, Stored, Write
 from holdfast._values.records import (
-    LONGEST_SCOPE,
-    SEPARATOR,
     Change,
     Checkpoint,
     Entry,
@@ -23,16 +21,11 @@ from holdfast._values.records import (
     Origin,
     ThreadRecord,
     Unset,
-    checked_name,
 )
-from holdfast.errors import Unstorable
 
 R = TypeVar("R")
 # A name as it is stored to the one that callers know, or the other way round.
 Rename: TypeAlias = Callable[[str], str]
-
-# Besides letters and digits; none of them is written otherwise in an error's text.
-ALLOWED = frozenset(" ._-@:+/#")
 
 
 class ScopeNames(NamedTuple):
@@ -68,16 +61,6 @@ class ScopeNames(NamedTuple):
     @property
     def _escaped(self) -> str:
         return repr(self.prefix)[1:-1]
-
-
-def checked_scope(name: object) -> ScopeNames:
-    """The names of a scope, if its own name is valid."""
-    scope = checked_name(name, "scope", LONGEST_SCOPE - len(SEPARATOR))
-    if not all(letter.isalnum() or letter in ALLOWED for letter in scope):
-        allowed = " ".join(sorted(ALLOWED - {" "}))
-        text = f"may have letters, digits, spaces and {allowed}, not {scope!r}"
-        raise Unstorable("scope", text)
-    return ScopeNames(scope + SEPARATOR)
 
 
 # --- records with other names, in either direction ------------------------------------

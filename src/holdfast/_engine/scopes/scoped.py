@@ -11,14 +11,15 @@ from holdfast._engine.cache import CachePart
 from holdfast._engine.context import Context
 from holdfast._engine.scopes.keys import ScopeKeys
 from holdfast._engine.scopes.layer import ScopeLayer
-from holdfast._engine.scopes.names import checked_scope
+from holdfast._engine.scopes.names import ScopeNames
+from holdfast._values.scope_name import scope_prefix
 
 AfterSave: TypeAlias = Callable[[Context], Awaitable[None]]
 
 
 def scoped(context: Context, scope: str, *, is_borrowed: bool = True) -> Context:
     """A part of a store; closing it leaves a store that ``is_borrowed`` open."""
-    names = checked_scope(scope)
+    names = ScopeNames(scope_prefix(scope))
     layer = ScopeLayer(context.backend, names, is_borrowed=is_borrowed)
     return replace(
         context,
