@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast._values.records import LONGEST_SCOPE, SEPARATOR, checked_name
-from holdfast.errors import Unstorable
+from holdfast.errors import Unstorable, Unsupported
 
 # Besides letters and digits; none of them is written otherwise in an error's text.
 ALLOWED = frozenset(" ._-@:+/#")
@@ -17,3 +17,17 @@ def scope_prefix(name: object) -> str:
         text = f"may have letters, digits, spaces and {allowed}, not {scope!r}"
         raise Unstorable("scope", text)
     return scope + SEPARATOR
+
+
+def refuse_scoped(thread: str) -> None:
+    """Refuse to save to a thread of a scope from outside.
+
+    What it would begin, a fork or an owner, would belong to nobody in the scope.
+    """
+    if SEPARATOR in thread:
+        scope, _, name = thread.partition(SEPARATOR)
+        raise Unsupported(
+            f"thread {thread!r} is in a scope; use store.scope({scope!r}), where its"
+            f" name is {name!r}",
+            code="in_scope",
+        )

@@ -12,6 +12,7 @@ from holdfast._values import codec
 from holdfast._values.limits import LARGEST_JOURNAL_VALUE, checked_size
 from holdfast._values.records import UNSET, Checkpoint, Entry, checked_name
 from holdfast._values.reference import checked_id
+from holdfast._values.scope_name import refuse_scoped
 
 OF_THREAD = ""
 
@@ -52,6 +53,7 @@ async def record(
     context: Context, where: JournalPlace, entries: tuple[Entry, ...]
 ) -> dict[str, object]:
     """Record the entries whose keys are new; returns the values in force by key."""
+    refuse_scoped(where.thread)
     if not entries:
         return {}
     write = Write(

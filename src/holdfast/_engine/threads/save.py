@@ -31,6 +31,7 @@ from holdfast._values.records import (
 )
 from holdfast._values.reference import checked_id
 from holdfast._values.rope import LAST_BLOCK, Blocks, Rope
+from holdfast._values.scope_name import refuse_scoped
 from holdfast.errors import Conflict, Corrupt, Unstorable
 
 
@@ -117,6 +118,7 @@ async def save(
 
     With ``if_changed`` nothing is saved, and the head returned, if it has this state.
     """
+    refuse_scoped(thread)
     attempt = _Attempt(context, thread, draft, how)
     await attempt.find_parent(certainly=if_changed)
     saved: Checkpoint | None = None
