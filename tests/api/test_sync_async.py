@@ -66,7 +66,7 @@ PAIRS = [
     for name in sorted(public(kind).keys() | public(twin).keys())
 ]
 # These only give a handle.
-AT_ONCE = {"thread", "autosave", "using"}
+AT_ONCE = {"thread", "autosave", "scope", "using"}
 
 
 class TestSignatures:

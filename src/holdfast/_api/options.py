@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from holdfast._api.address import open_backend, open_damaged_backend, store_address
 from holdfast._api.plugins import Telemetry, find_encryption, find_telemetry
+from holdfast._api.scope import scope_of
 from holdfast._engine.cache import Cache
 from holdfast._engine.context import Context
 from holdfast._engine.packing.layer import Packing
-from holdfast._engine.scopes.scoped import scoped
 from holdfast._engine.upkeep.prune import Housekeeping
 from holdfast._engine.upkeep.seal import check_seal
 from holdfast._port import KEYS, Backend, run
@@ -114,7 +114,7 @@ async def make_ready(
         await context.backend.ready()
         await _check_keys(context)
         if scope is not None:
-            context = scoped(context, scope, is_borrowed=False)
+            context = scope_of(context, scope, is_borrowed=False)
         if seal is not None:
             await check_seal(context, seal)
     except BaseException:

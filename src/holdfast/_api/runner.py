@@ -21,9 +21,10 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
+from holdfast._api.scope import scope_of
 from holdfast._api.worker import LentThreads, LoopThreads, Worker
 from holdfast._engine.context import Context, Observation, Observer
-from holdfast._engine.scopes.scoped import scoped, scoped_alike
+from holdfast._engine.scopes.scoped import scoped_alike
 from holdfast._port import run
 from holdfast._values.records import Page
 
@@ -164,7 +165,7 @@ class AsyncRunner:
 
     def scoped(self, scope: str) -> AsyncRunner:
         """A runner for a scope of the store, in the same threads."""
-        context, threads = scoped(self.context, scope), self._threads
+        context, threads = scope_of(self.context, scope), self._threads
         if threads is None:
             return _new_async_runner(context)
         saving = scoped_alike(context, self._saving)

@@ -23,10 +23,10 @@ from holdfast._api.keywords import (
 )
 from holdfast._api.options import open_new, over
 from holdfast._api.runner import AsyncRunner, new_async_runner, new_runner
+from holdfast._api.scope import scope_of
 from holdfast._api.thread import AsyncThread, Thread
 from holdfast._engine.context import Context
 from holdfast._engine.records import agent_snapshots, last_messages
-from holdfast._engine.scopes.scoped import scoped
 from holdfast._engine.search import index
 from holdfast._engine.search import query as search
 from holdfast._engine.search.query import Match
@@ -117,7 +117,7 @@ class Store:
         the feed are those of the scope. Closing it ends the use of this handle;
         closing the store ends that of all its scopes. A scope can have scopes.
         """
-        return Store(scoped(self.runner.context, name))
+        return Store(scope_of(self.runner.context, name))
 
     # --- threads ----------------------------------------------------------------------
 

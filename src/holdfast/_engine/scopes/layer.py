@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from functools import wraps
-from time import monotonic
 from typing import Any, TypeVar, cast
 
 from msgspec.structs import replace
@@ -94,14 +93,21 @@ class ScopeLayer(Layer):
     What a caller may hold of others are ids and numbers: a family is looked up once
     before anything is read or changed by its number.
 
-    A scope that ``is_borrowed`` leaves the backend open when it is closed.
+    A scope that ``is_borrowed`` leaves the backend open when it is closed. ``timer``
+    gives seconds, for waiting.
     """
 
     def __init__(
-        self, backend: Backend, names: ScopeNames, *, is_borrowed: bool
+        self,
+        backend: Backend,
+        names: ScopeNames,
+        *,
+        is_borrowed: bool,
+        timer: Callable[[], float],
     ) -> None:
         super().__init__(backend)
         self.names = names
+        self._timer = timer
         self._is_borrowed = is_borrowed
         self._state = ScopeState(names)
 
@@ -243,9 +249,9 @@ class ScopeLayer(Layer):
     @own_names
     async def changes(self, after: int, limit: int, timeout: float) -> Page[Change]:
         """What others change is passed over, and does not end the waiting."""
-        deadline = monotonic() + timeout
+        deadline = self._timer() + timeout
         while True:
-            left = max(0.0, deadline - monotonic())
+            left = max(0.0, deadline - self._timer())
             page = await self.backend.changes(after, limit, left)
             after = after if page.cursor is None else page.cursor
             shown = self.names.shown(page)

@@ -17,10 +17,12 @@ from holdfast._values.scope_name import scope_prefix
 AfterSave: TypeAlias = Callable[[Context], Awaitable[None]]
 
 
-def scoped(context: Context, scope: str, *, is_borrowed: bool = True) -> Context:
+def scoped(
+    context: Context, scope: str, *, is_borrowed: bool, timer: Callable[[], float]
+) -> Context:
     """A part of a store; closing it leaves a store that ``is_borrowed`` open."""
     names = ScopeNames(scope_prefix(scope))
-    layer = ScopeLayer(context.backend, names, is_borrowed=is_borrowed)
+    layer = ScopeLayer(context.backend, names, is_borrowed=is_borrowed, timer=timer)
     return replace(
         context,
         backend=layer,
