@@ -7,6 +7,7 @@ import json
 import threading
 from datetime import timedelta
 from io import BytesIO
+from pathlib import Path
 
 import pytest
 
@@ -306,6 +307,26 @@ def test_an_owner_has_a_key_of_his_own_in_each_scope(path):
         assert store.scope("b").thread("chat").load() == {"text": "x" * 900}
         with raises(holdfast.Corrupt):
             store.scope("a").thread("chat").load()
+
+
+def test_the_name_of_a_scope_is_encrypted_and_known_to_callers(path):
+    with holdfast.open(path, key=KEY) as store:
+        for name in ("acme", "acme2"):
+            store.scope(name).scope("inner").agents.save(Agent(id="bob"))
+        chat = store.scope("acme").thread("chat")
+        chat.save({})
+        with raises(holdfast.Conflict) as refused:
+            chat.save({}, expect=None)
+        assert "thread 'chat'" in str(refused.error)
+        names = {thread.id for thread in store.scope("acme").threads()}
+        assert names == {"chat", "inner\x1fagent:bob"}
+        assert len(store.threads(prefix="acme")) == 3
+        assert len(store.scope("acme").threads(prefix="inner\x1fa")) == 1
+        assert store.verify().ok
+
+    stored = Path(path).read_bytes()
+    assert b"acme" not in stored
+    assert b"inner" not in stored
 
 
 def test_a_refused_change_is_an_error_by_the_async_api_too(path):

@@ -11,7 +11,8 @@ from holdfast.backends.postgres._statements import checked_schema, text_of, with
 from holdfast.errors import NotFound
 
 TABLES = ("directory", "thread", "checkpoint", "segment", "journal", "move", "setting")
-READ = ("thread_full", "checkpoint_full", "thread_state", "migration", "tenant")
+VIEWS = ("thread_full", "checkpoint_full", "thread_state")
+READ = (*VIEWS, "migration", "tenant")
 SEQUENCES = ("seq", "number")
 
 _IS_SECURED = "select to_regclass(%s) is not null"
@@ -51,19 +52,15 @@ def _secure(connection: psycopg.Connection, schema: str) -> None:
     if found != [(True,)]:
         for statement in split(text_of("roles.sql")):
             connection.execute(within(schema, statement))
-    for view in READ[:3]:  # a store of an older version has them without
+    for view in VIEWS:  # a store of an older version has them without
         text = f"alter view hf.{view} set (security_invoker = true)"
         connection.execute(within(schema, text))
 
 
-def _grants(schema: str, role: str) -> list[sql.Composed]:
-    grants = [f"grant usage on schema {schema}"]
-    grants += [
-        f"grant select, insert, update, delete on {schema}.{name}" for name in TABLES
-    ]
-    grants += [f"grant select on {schema}.{name}" for name in READ]
-    grants += [f"grant usage, select on sequence {schema}.{n}" for n in SEQUENCES]
-    return [
-        sql.SQL("{} to {}").format(sql.SQL(grant), sql.Identifier(role))
-        for grant in grants
-    ]
+def _grants(schema: str, role: str) -> list[bytes]:
+    grants = [f"usage on schema {schema}"]
+    grants += [f"select, insert, update, delete on {schema}.{n}" for n in TABLES]
+    grants += [f"select on {schema}.{name}" for name in READ]
+    grants += [f"usage, select on sequence {schema}.{name}" for name in SEQUENCES]
+    quoted = sql.Identifier(role).as_string()
+    return [f"grant {grant} to {quoted}".encode() for grant in grants]
