@@ -294,6 +294,25 @@ def test_damage_elsewhere_is_told_without_names(path):
         assert "hidden" not in str(found.problems)
 
 
+def test_a_damaged_file_of_others_is_told_without_its_name(tmp_path):
+    url = f"dir:{tmp_path / 'store'}"
+    with holdfast.open(url) as store:
+        store.scope("a").thread("chat").save({"n": 1})
+        store.scope("b").thread("hidden").save({"n": 1})
+    [file] = (tmp_path / "store").rglob("*hidden*")
+    file.write_bytes(file.read_bytes().replace(b"n", b"m", 1))
+
+    with holdfast.open(url) as store:
+        scope = store.scope("a")
+        assert scope.thread("chat").load() == {"n": 1}
+        assert "hidden" not in str(scope.verify().problems)
+        assert not scope.verify().ok
+        for read in (scope.threads, scope.changes, scope.stats, scope.seal):
+            with raises(holdfast.Corrupt) as told:
+                read()
+            assert "hidden" not in str(told.error)
+
+
 # --- keys -----------------------------------------------------------------------------
 
 

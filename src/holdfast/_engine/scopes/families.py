@@ -29,13 +29,17 @@ class ScopeFamilies:
             self._known.clear()
         self._known.add(family)
 
+    def known(self, families: Collection[int]) -> set[int]:
+        """Those of some families that were met."""
+        return self._known.intersection(families)
+
     async def has(self, backend: Backend, family: int) -> bool:
         """Whether a family belongs to the scope."""
         return family in self._known or family in await self.among(backend, [family])
 
     async def among(self, backend: Backend, families: Collection[int]) -> set[int]:
         """Those of some families that belong to the scope."""
-        ours = self._known.intersection(families)
+        ours = self.known(families)
         unknown = tuple([family for family in families if family not in ours])
         if unknown:
             for thread in await backend.scan(FamilyThreads(unknown)):

@@ -11,6 +11,7 @@ from holdfast._engine.scopes.sums import summed
 from holdfast._port import Backend, HeadId, Inspection, Place, Portion, Rescued
 from holdfast._port.layer import InspectionLayer
 from holdfast._values.records import Checkpoint, Entry, Run, Segment, ThreadRecord
+from holdfast.errors import Corrupt
 
 R = TypeVar("R")
 
@@ -39,7 +40,12 @@ class ScopedInspection(InspectionLayer):
         self._backend, self._names, self._families = backend, names, families
 
     async def _ours(self, numbers: Iterable[int]) -> set[int]:
-        return await self._families.among(self._backend, [*numbers])
+        wanted = [*numbers]
+        try:
+            return await self._families.among(self._backend, wanted)
+        except Corrupt:
+            # Whoever reads a damaged store has read its threads first.
+            return self._families.known(wanted)
 
     async def families(
         self, numbers: Sequence[int], *, heads_only: bool = False
@@ -57,7 +63,10 @@ class ScopedInspection(InspectionLayer):
         )
 
     async def threads(self, after: Place) -> Portion[ThreadRecord]:
-        return self._portion(await super().threads(after))
+        portion = self._portion(await super().threads(after))
+        for thread in portion.records:
+            self._families.meet(thread.family)
+        return portion
 
     async def checkpoints(self, after: Place) -> Portion[Checkpoint]:
         return self._portion(await super().checkpoints(after))
@@ -102,7 +111,10 @@ class ScopedInspection(InspectionLayer):
         ]
 
     async def count_checkpoints(self) -> int:
-        return (await summed(self._backend, self._families)).checkpoints
+        try:
+            return (await summed(self._backend, self._families)).checkpoints
+        except Corrupt:
+            return 0  # it is only how much there is to do
 
     async def count_saved(self, family: int, up_to: int) -> int:
         if not await self._ours([family]):

@@ -297,6 +297,10 @@ class ScopeLayer(Layer):
     def own_error(self, error: HoldfastError) -> HoldfastError:
         """The same error with the names that callers know."""
         names = self.names
+        if isinstance(error, Corrupt) and " " not in error.what:
+            # A file, which may be called after a thread of others.
+            advice = "verify the store without a scope"
+            return Corrupt("a part of the store", advice=advice, lost=error.lost)
         shown = copy(error)  # the backend may give one error to several callers
         shown.message = names.text(error.message)
         shown.args = (shown.message,)
