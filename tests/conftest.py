@@ -59,6 +59,7 @@ LEFT_OUT = [
     "conformance/test_content_layer.py",
     "conformance/test_encrypted.py",
     "conformance/test_other_stores.py",
+    "conformance/test_scoped.py",
     "engine/test_concurrency_agents.py",
     "mcp",
     "keys",

@@ -68,7 +68,7 @@ PAIRS = [
     for name in sorted(public(kind).keys() | public(twin).keys())
 ]
 # These only give a handle.
-AT_ONCE = {"thread", "autosave", "using", "transaction"}
+AT_ONCE = {"thread", "autosave", "scope", "transaction", "using"}
 
 
 class TestSignatures:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from mcp.shared.exceptions import MCPError
 from served import (
     DEADLINE,
     Plain,
@@ -251,6 +252,25 @@ def test_read_only_offers_the_seven_that_read_and_changes_nothing(store):
     assert [match["conversation_id"] for match in found] == ["c"]
     assert "nothing changed" in told
     assert Path(store).read_bytes() == before
+
+
+def test_a_scope_is_served_and_nothing_else(store):
+    message = {"role": "user", "content": "Find me a train"}
+    with holdfast.open(store) as opened:
+        for scope in ("a", "b"):
+            opened.scope(scope).conversations.create(f"in-{scope}", messages=[message])
+        foreign = opened.scope("b").conversations.thread("in-b").head
+
+    with over_stdio(store, "--scope", "a") as remote:
+        found = remote.result("conversation_search", query="train")["matches"]
+        error, _ = remote.error("conversation_load", conversation_id="in-b")
+        resources = remote.do(remote.client.list_resources).resources
+        with pytest.raises(MCPError):
+            remote.read(f"holdfast://checkpoint/{foreign.id}")
+
+    assert [match["conversation_id"] for match in found] == ["in-a"]
+    assert error["code"] == "not_found"
+    assert [resource.name for resource in resources] == ["conversation:in-a"]
 
 
 def test_a_store_that_is_not_there_is_not_made_to_be_read(store, capsys):

@@ -22,7 +22,7 @@ LAYERS = (
     {"_port"},
     {"archive"},
     {"_engine", "_engine.packing"},
-    {"_engine.threads"},
+    {"_engine.threads", "_engine.scopes"},
     {"_engine.effects"},
     {"_engine.records"},
     {"_engine.recorder", "_engine.search"},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Coroutine, Generator
 from typing import Any, Unpack
 
 from holdfast._api.options import (
@@ -44,19 +44,19 @@ def open(url: str | os.PathLike[str], **options: Unpack[OpenOptions]) -> Store: 
       as a KMS. A store is encrypted from its beginning on or not at all.
     - ``seal``: what `Store.seal` gave. All records are read first; a store that no
       longer holds what was sealed is `Corrupt`.
+    - ``scope``: opens only this part of the store, as `Store.scope` does.
     - ``clock`` gives microseconds UTC, ``new_id`` ids of checkpoints.
     - ``schema``: where the tables are in PostgreSQL, ``"holdfast"``; ``pool``: the
       least and the most connections, ``(1, 10)``; ``partitions``: into how many parts
       new tables are divided; ``pgbouncer=True``: a PgBouncer shares connections by
       transaction (without the option it is detected).
     """
-    return _ready(open_context(url, options), options.get("seal"))
+    return _ready(open_context(url, options), options)
 
 
 def open_async(url: str | os.PathLike[str], **options: Unpack[OpenOptions]) -> Opening:
     """As `open`, for ``async with`` or ``await``; gives an `AsyncStore`."""
-    seal = options.get("seal")
-    return Opening(lambda: open_context(url, options, native=True), seal)
+    return Opening(lambda: open_context(url, options, native=True), options)
 
 
 def salvage(
@@ -67,21 +67,26 @@ def salvage(
     As `Store.salvage`, and also for a file that is too damaged to be opened. The copy
     of an encrypted store has the same ``key``.
     """
-    with _ready(open_damaged(url, key)) as store:
+    with _ready(open_damaged(url, key), {}) as store:
         return store.salvage(to)
 
 
-def _ready(context: Context, seal: str | None = None) -> Store:
-    run(make_ready(context, seal))
-    return Store(context)
+def _ready(context: Context, options: OpenOptions) -> Store:
+    return Store(run(_prepared(context, options)))
+
+
+def _prepared(context: Context, options: OpenOptions) -> Coroutine[Any, Any, Context]:
+    return make_ready(context, options.get("seal"), options.get("scope"))
 
 
 class Opening:
     """An `AsyncStore` that is not open yet; opening it is done in a thread."""
 
-    def __init__(self, make: Callable[[], Context], seal: str | None = None) -> None:
+    def __init__(
+        self, make: Callable[[], Context], options: OpenOptions | None = None
+    ) -> None:
         self._make = make
-        self._seal = seal
+        self._options = options or {}
         self._store: AsyncStore | None = None
 
     def __await__(self) -> Generator[Any, None, AsyncStore]:
@@ -99,8 +104,7 @@ class Opening:
         import asyncio  # noqa: PLC0415 - the sync API does not need it
 
         context = await asyncio.to_thread(self._make)
+        preparing = _prepared(context, self._options)
         if context.backend.blocking:
-            await asyncio.to_thread(run, make_ready(context, self._seal))
-        else:
-            await make_ready(context, self._seal)
-        return AsyncStore(context)
+            return AsyncStore(await asyncio.to_thread(run, preparing))
+        return AsyncStore(await preparing)

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from holdfast._api.address import open_backend, open_damaged_backend, store_address
 from holdfast._api.plugins import Telemetry, find_encryption, find_telemetry
+from holdfast._api.scope import scope_of
 from holdfast._engine.cache import Cache
 from holdfast._engine.context import Context
 from holdfast._engine.packing.layer import Packing
@@ -21,6 +22,7 @@ from holdfast._port import KEYS, Backend, run
 from holdfast._values.caller_key import CallerKey, checked_key
 from holdfast._values.clock import now, uuid7
 from holdfast._values.reference import checked_id
+from holdfast._values.scope_name import scope_prefix
 from holdfast.errors import (
     Conflict,
     Corrupt,
@@ -55,6 +57,7 @@ class OpenOptions(TypedDict, total=False):
     telemetry: bool | Telemetry | None
     key: CallerKey | None
     seal: str | None
+    scope: str | None
 
 
 def open_context(
@@ -101,17 +104,25 @@ def context_over(backend: Backend, options: OpenOptions) -> Context:
     )
 
 
-async def make_ready(context: Context, seal: str | None = None) -> None:
-    """Prepare the backend; refuse a store that needs a key, or is older than a seal."""
+async def make_ready(
+    context: Context, seal: str | None = None, scope: str | None = None
+) -> Context:
+    """Prepare the backend; refuse a store that needs a key, or is older than a seal.
+
+    Gives the context of the scope if there is one: the seal is then the scope's.
+    """
     try:
         await context.backend.ready()
         await _check_keys(context)
+        if scope is not None:
+            context = scope_of(context, scope, is_borrowed=False)
         if seal is not None:
             await check_seal(context, seal)
         await finish(context)
     except BaseException:
         await context.backend.close()
         raise
+    return context
 
 
 async def _check_keys(context: Context) -> None:
@@ -151,8 +162,7 @@ def open_new(path: str, like: Context) -> Context:
         text = f"{path} exists; choose the name of a new file"
         raise Conflict(text, code="file_exists")
     context = open_context(path, {"key": like.keys.key if like.keys else None})
-    run(make_ready(context))
-    return context
+    return run(make_ready(context))
 
 
 def open_damaged(url: str | os.PathLike[str], key: CallerKey | None = None) -> Context:
@@ -174,6 +184,9 @@ def _check(options: OpenOptions) -> None:
         makes_sense, meaning = _MEANINGS[name]
         if not makes_sense(value):
             raise Unstorable(name, f"must be {meaning}, not {value!r}")
+    scope = options.get("scope")
+    if scope is not None:
+        scope_prefix(scope)
     key = options.get("key")
     if key is not None:
         checked_key(key)
@@ -215,6 +228,7 @@ _MEANINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "key": (lambda _: True, "a key"),  # checked apart: the error must not show it
     "seal": (lambda v: v is None or isinstance(v, str), "the text of a seal"),
+    "scope": (lambda v: v is None or isinstance(v, str), "the name of a scope"),
     "clock": (callable, "callable"),
     "new_id": (callable, "callable"),
 }

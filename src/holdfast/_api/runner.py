@@ -21,8 +21,10 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
-from holdfast._api.worker import LoopThreads, Worker
+from holdfast._api.scope import scope_of
+from holdfast._api.worker import LentThreads, LoopThreads, Worker
 from holdfast._engine.context import Context, Observation, Observer
+from holdfast._engine.scopes.scoped import scoped_alike
 from holdfast._port import run
 from holdfast._values.records import Page
 
@@ -43,6 +45,8 @@ Named = TypeVar("Named", bound=str | OfThread)
 Operation: TypeAlias = Callable[Concatenate[Context, P], Coroutine[Any, Any, T]]
 # An operation that takes a cursor, a limit and for how many seconds it may wait.
 Polled: TypeAlias = Operation[[int, int, float], Page[T]]
+
+Threads: TypeAlias = Worker | LoopThreads | LentThreads
 
 POLL_SECONDS = 0.02
 
@@ -96,9 +100,7 @@ class AsyncRunner:
     coroutine that never suspends because the backend is a blocking one.
     """
 
-    def __init__(
-        self, context: Context, threads: Worker | LoopThreads | None = None
-    ) -> None:
+    def __init__(self, context: Context, threads: Threads | None = None) -> None:
         self.context = context
         self._threads = threads
         self._saving = threads.saving(context) if threads else context
@@ -146,6 +148,8 @@ class AsyncRunner:
             remaining = deadline - loop.time()
             if page or remaining <= 0:
                 return page
+            # What others changed in the meantime is passed over in a scope.
+            after = after if page.cursor is None else page.cursor
             await asyncio.sleep(min(POLL_SECONDS, remaining))
 
     async def close(self) -> None:
@@ -158,6 +162,14 @@ class AsyncRunner:
 
         await asyncio.to_thread(self._threads.close)
         await asyncio.to_thread(run, self.context.backend.close())
+
+    def scoped(self, scope: str) -> AsyncRunner:
+        """A runner for a scope of the store, in the same threads."""
+        context, threads = scope_of(self.context, scope), self._threads
+        if threads is None:
+            return _new_async_runner(context)
+        saving = scoped_alike(context, self._saving)
+        return _new_async_runner(context, LentThreads(threads, saving))
 
     def for_sync(self) -> Runner | None:
         """A runner for sync callers of the store, ``None`` if it must be awaited."""
@@ -242,8 +254,6 @@ def new_async_runner(context: Context) -> AsyncRunner:
     return _new_async_runner(context, Worker(backend) if backend.blocking else None)
 
 
-def _new_async_runner(
-    context: Context, threads: Worker | LoopThreads | None = None
-) -> AsyncRunner:
+def _new_async_runner(context: Context, threads: Threads | None = None) -> AsyncRunner:
     made = AsyncRunner if context.observer is None else ObservedAsyncRunner
     return made(context, threads)

@@ -22,7 +22,8 @@ from holdfast._api.keywords import (
     threads_query,
 )
 from holdfast._api.options import open_new, over
-from holdfast._api.runner import new_async_runner, new_runner
+from holdfast._api.runner import AsyncRunner, new_async_runner, new_runner
+from holdfast._api.scope import scope_of
 from holdfast._api.thread import AsyncThread, Thread
 from holdfast._api.transaction import AsyncTransaction, Transaction
 from holdfast._engine.context import Context
@@ -112,6 +113,15 @@ class Store:
         What is saved is part of your transaction, like your own writes in it.
         """
         return Store(over(self.runner.context, connection))
+
+    def scope(self, name: str) -> Store:
+        """A store that sees and changes nothing but what was saved through it.
+
+        For the tenants of a program: names, ids, listings, searches, statistics and
+        the feed are those of the scope. Closing it ends the use of this handle;
+        closing the store ends that of all its scopes. A scope can have scopes.
+        """
+        return Store(scope_of(self.runner.context, name))
 
     # --- threads ----------------------------------------------------------------------
 
@@ -442,8 +452,8 @@ class Store:
 class AsyncStore:
     """As `Store`, awaited; made by `holdfast.open_async`."""
 
-    def __init__(self, context: Context) -> None:
-        self.runner = new_async_runner(context)
+    def __init__(self, context: Context, runner: AsyncRunner | None = None) -> None:
+        self.runner = runner or new_async_runner(context)
         self.agents = AsyncAgents(self.runner)
         self.conversations = AsyncConversations(self.runner)
         self.documents = AsyncDocuments(self.runner)
@@ -462,6 +472,10 @@ class AsyncStore:
 
     def using(self, connection: object) -> AsyncStore:
         return AsyncStore(over(self.runner.context, connection))
+
+    def scope(self, name: str) -> AsyncStore:
+        runner = self.runner.scoped(name)
+        return AsyncStore(runner.context, runner)
 
     # --- threads ----------------------------------------------------------------------
 

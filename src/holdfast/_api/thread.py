@@ -35,7 +35,7 @@ from holdfast._values.records import (
     Page,
     ThreadRecord,
     Unset,
-    checked_name,
+    checked_stored_name,
 )
 from holdfast._values.reference import HEAD
 from holdfast.diff import Diff
@@ -59,7 +59,7 @@ class Thread(ThreadParts):
     def __init__(self, runner: Runner, name: str, start: Start = NEW_THREAD) -> None:
         self._runner = runner
         self._start = start
-        self.id = checked_name(name)
+        self.id = checked_stored_name(name, "thread id")
 
     def __repr__(self) -> str:
         return f"Thread({self.id!r})"
@@ -378,7 +378,7 @@ class AsyncThread(AsyncThreadParts):
     ) -> None:
         self._runner = runner
         self._start = start
-        self.id = checked_name(name)
+        self.id = checked_stored_name(name, "thread id")
 
     def __repr__(self) -> str:
         return f"AsyncThread({self.id!r})"

@@ -281,6 +281,34 @@ class LoopThreads:
         """Do nothing."""
 
 
+class LentThreads:
+    """The threads of a store, for one of its scopes: they end with the store.
+
+    ``saving`` is the context of the scope for operations given to `save`.
+    """
+
+    def __init__(
+        self, threads: Worker | LoopThreads | LentThreads, saving: Context
+    ) -> None:
+        self._threads, self._saving = threads, saving
+
+    def saving(self, context: Context) -> Context:
+        """The context for operations given to `save`."""
+        del context
+        return self._saving
+
+    async def run(self, operation: Coroutine[Any, Any, T]) -> T:
+        """As those of the store."""
+        return await self._threads.run(operation)
+
+    async def save(self, operation: Coroutine[Any, Any, T], lane: str) -> T:
+        """As those of the store."""
+        return await self._threads.save(operation, lane)
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
 def close_unstarted(operation: Coroutine[Any, Any, Any]) -> None:
     """Close an operation whose caller was cancelled before a thread was free for it.
 

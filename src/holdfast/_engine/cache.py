@@ -76,3 +76,20 @@ class Cache:
         """Drop all entries."""
         self._entries.clear()
         self._spent = 0
+
+
+class CachePart(Cache):
+    """Entries of another cache, under keys that begin with a text of their own."""
+
+    def __init__(self, cache: Cache, prefix: str) -> None:
+        super().__init__(0)
+        self._cache, self._prefix = cache, prefix
+
+    def take(self, thread: str) -> OpenedCheckpoint | None:
+        return self._cache.take(self._prefix + thread)
+
+    def give(self, thread: str, known: OpenedCheckpoint) -> None:
+        self._cache.give(self._prefix + thread, known)
+
+    def clear(self) -> None:
+        """Leave them to the other cache, whose budget they are in."""

@@ -80,6 +80,8 @@ class Layer:
         return await self.backend.commit(writes)
 
     def commit_each(self, batches: Sequence[Sequence[Write]]) -> Sequence[Outcome]:
+        if not batches:  # a layer may have refused all of them
+            return []
         # Called over a blocking backend only, which the type of ``backend`` cannot say.
         return cast("BlockingBackend", self.backend).commit_each(batches)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Generic, TypeVar
 
 import msgspec
+from msgspec.structs import astuple
 
 from holdfast._port.reads import Indexed
 from holdfast._values.records import (
@@ -348,6 +349,27 @@ class FamilySizes(Query[FamilySize], frozen=True, kw_only=True):
 
     families: tuple[int, ...]
     up_to: int | None = None
+
+
+class Sums(msgspec.Struct, frozen=True):
+    """What some families hold: the counts and sizes of `Facts`, of them alone."""
+
+    threads: int = 0
+    checkpoints: int = 0
+    segments: int = 0
+    journal_entries: int = 0
+    logical_bytes: int = 0
+    stored_bytes: int = 0
+
+    def __add__(self, other: Sums) -> Sums:
+        both = zip(astuple(self), astuple(other), strict=True)
+        return Sums(*[mine + theirs for mine, theirs in both])
+
+
+class FamilySums(Query[Sums], frozen=True, kw_only=True):
+    """One record: what some families hold together."""
+
+    families: tuple[int, ...]
 
 
 class Outline(msgspec.Struct, frozen=True, gc=False):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Final
 
-from holdfast._values.records import ThreadRecord
+from holdfast._values.records import SEPARATOR, ThreadRecord
 
 # The kind of such a row.
 ERASED: Final = "erased"
@@ -23,8 +23,9 @@ SALT_SIZE = 32
 
 
 def grave_name(salt: bytes, name: str) -> str:
-    """What stands in the place of a name."""
-    return PREFIX + sha256(salt + name.encode()).hexdigest()[:DIGITS]
+    """What stands in the place of a name; it stays in the scope of the name."""
+    scopes = name[: name.rfind(SEPARATOR) + 1]
+    return scopes + PREFIX + sha256(salt + name.encode()).hexdigest()[:DIGITS]
 
 
 def is_grave(thread: ThreadRecord) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import orjson
 
-from holdfast._values.records import Checkpoint, Run
+from holdfast._values.records import SEPARATOR, Checkpoint, Run
 from holdfast._values.rope import Rope
 from holdfast.errors import Corrupt
 
@@ -139,10 +139,13 @@ def _value(entry: list[object], runs: Iterator[Run]) -> Value:
 
 
 def digest(checkpoint: Checkpoint, parent: bytes) -> bytes:
-    """SHA-256 over the parent's digest and what never changes in a checkpoint."""
+    """SHA-256 over the parent's digest and what never changes in a checkpoint.
+
+    Without the scope: inside of it and outside, the digest is the same.
+    """
     text = orjson.dumps([
         checkpoint.id,
-        checkpoint.thread,
+        checkpoint.thread.rpartition(SEPARATOR)[2],
         checkpoint.step,
         checkpoint.saved_at,
         checkpoint.kind,

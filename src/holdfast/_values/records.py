@@ -32,8 +32,14 @@ EFFECTS = "holdfast:effects"
 # The key in a checkpoint's metadata for the trace in which it was saved.
 TRACEPARENT = "holdfast:traceparent"
 
+# Between a scope and what it holds, in stored names: "acme", this, "chat". Callers
+# cannot write it, so no name outside of a scope looks like one inside.
+SEPARATOR = "\x1f"
+
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LONGEST_NAME = 512
+# All scopes before a name, with their separators.
+LONGEST_SCOPE = 256
 LARGEST = 1 << 62
 
 
@@ -315,6 +321,17 @@ def checked_name(
     name: object, what: str = "thread id", longest: int = LONGEST_NAME
 ) -> str:
     """``name`` if it is valid: text without NUL, 1 to 512 bytes of UTF-8."""
+    checked = checked_stored_name(name, what, longest)
+    if SEPARATOR in checked:
+        text = "has U+001F, which ends the name of a scope; use store.scope(...)"
+        raise Unstorable(what, text)
+    return checked
+
+
+def checked_stored_name(
+    name: object, what: str = "name", longest: int = LONGEST_SCOPE + LONGEST_NAME
+) -> str:
+    """As `checked_name`, of what a store holds: scopes may stand before it."""
     if type(name) is not str:
         raise Unstorable(what, f"must be text, not {type(name).__name__}")
     if not name or "\0" in name:

@@ -21,6 +21,7 @@ from holdfast._values.records import (
     Run,
     ThreadRecord,
     checked_name,
+    checked_stored_name,
 )
 from holdfast._values.reference import checked_id
 
@@ -230,10 +231,10 @@ def _thread(
     form: ThreadForm, family: int, found: Mapping[int, Checkpoint]
 ) -> ThreadRecord:
     for name in (form.name, form.kind, *(form.forked_from or ())):
-        checked_name(name)
+        checked_stored_name(name)
     for name in (form.owner, form.agent):
         if name is not None:
-            checked_name(name)
+            checked_stored_name(name)
     return ThreadRecord(
         id=form.name,
         kind=form.kind,

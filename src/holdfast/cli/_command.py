@@ -79,6 +79,9 @@ def shared_options() -> list[click.Parameter]:
     return [
         _option("--store", address, metavar="ADDRESS", is_flag=False),
         _option(
+            "--scope", "Only this scope of the store.", metavar="NAME", is_flag=False
+        ),
+        _option(
             "-C",
             "Run as if started in this folder.",
             "directory",

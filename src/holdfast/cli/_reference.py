@@ -20,6 +20,7 @@ MARK = "<!-- from here on made by: python -m holdfast.cli._reference docs/cli.md
 ANY = "[OPTIONS]"
 VARIABLES = {
     "HOLDFAST_STORE": "the store, unless `--store` names one",
+    "HOLDFAST_SCOPE": "the scope, unless `--scope` names one",
     "HOLDFAST_TOKEN": "the token that clients of `mcp --http` must send",
     "HOLDFAST_PAGER, PAGER": "the pager; `less -FRX` by default, none if empty",
     "NO_COLOR": "if not empty: no colours",

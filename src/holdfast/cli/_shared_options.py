@@ -14,6 +14,7 @@ class SharedOptions(msgspec.Struct):
     """The values, before a command runs the defaults."""
 
     store: str | None = None
+    scope: str | None = None
     directory: str | None = None
     read_only: bool = False
     wait: float = BUSY_TIMEOUT

@@ -12,6 +12,7 @@ from holdfast.cli._shared_options import SharedOptions
 from holdfast.errors import NotFound, Unsupported
 
 VARIABLE = "HOLDFAST_STORE"
+SCOPE = "HOLDFAST_SCOPE"
 FOLDER = ".holdfast"
 FILES = ("agents.db", "agent.db")
 # A single letter is a drive.
@@ -38,6 +39,11 @@ def find_store(options: SharedOptions) -> str:
     return found
 
 
+def given_scope(options: SharedOptions) -> str | None:
+    """The scope that was asked for: option or variable."""
+    return options.scope or os.environ.get(SCOPE) or None
+
+
 def without_password(address: str) -> str:
     """An address without its password, to be shown."""
     return _PASSWORD.sub(r"\1\2***", address)
@@ -59,6 +65,7 @@ def open_store(
         busy_timeout=options.wait,
         accept_loss=accept_loss,
         key=given_key(),
+        scope=given_scope(options),
     )
 
 

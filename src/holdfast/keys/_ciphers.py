@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from holdfast._values.caller_key import KEY_SIZE
+from holdfast._values.records import SEPARATOR
 from holdfast.errors import Corrupt
 
 # How many names, and how many derived keys, are remembered.
@@ -38,7 +39,9 @@ RECORDS = ("agent", "checkpoints", "conversation", "document", "pin")
 LEDGER = ("anchor", "call", "effect", "grant", "pending", "undo")
 DIVIDED = ("anchor", "effect")
 _KINDS = "|".join((*RECORDS, *LEDGER))
-NAMES = re.compile(rf"(?:(?:{_KINDS}):)?~[\w-]{{22,}}(?::~[\w-]{{22,}})?")
+# In the text of an error the separator may be written as Python shows it.
+_SCOPES = r"(?:~[\w-]{22,}(?:\x1f|\\x1f))*"
+NAMES = re.compile(rf"{_SCOPES}(?:(?:{_KINDS}):)?~[\w-]{{22,}}(?::~[\w-]{{22,}})?")
 
 
 def derive(
@@ -206,7 +209,9 @@ class ContentCipher:
 class NameCipher:
     """AES-SIV: equal names of a column are equal when encrypted, so they can be found.
 
-    A name is bound to its column: the label of a checkpoint is no name of a thread.
+    A name is bound to its column: the label of a checkpoint is no name of a thread. The
+    scopes before a name are encrypted apart, so that what belongs to one begins alike,
+    and the name is bound to them.
     """
 
     def __init__(self, key: bytes) -> None:
@@ -224,15 +229,25 @@ class NameCipher:
             return f"{kind}:"
         return f"{kind}:{self._part(first, ['key', f'{kind}:'])}"
 
+    def scopes(self, name: str) -> str:
+        """With what a name begins that begins with the scopes of another."""
+        *scopes, _ = name.split(SEPARATOR)
+        hidden = [
+            self._part(scope, ["scope", *scopes[:place]]) + SEPARATOR
+            for place, scope in enumerate(scopes)
+        ]
+        return "".join(hidden)
+
     def _encode(self, name: str, column: str) -> str:
         """What is stored instead of a name."""
-        kind, parts = _divided(name, column)
-        place = [column, kind]
+        *scopes, own = name.split(SEPARATOR)
+        kind, parts = _divided(own, column)
+        place = [column, kind, *scopes]
         hidden: list[str] = []
         for part in parts:
             hidden.append(self._part(part, place))
             place.append(part)
-        return kind + ":".join(hidden)
+        return self.scopes(name) + kind + ":".join(hidden)
 
     def _part(self, part: str, place: Sequence[str]) -> str:
         bound = [text.encode() for text in place]
@@ -241,18 +256,25 @@ class NameCipher:
 
     def _decode(self, hidden: str, column: str) -> str:
         """The name; `Corrupt` if it was not encrypted for this column."""
-        kind, mark, rest = hidden.partition(MARK)
-        place = [column, kind]
+        *before, own = hidden.split(SEPARATOR)
+        kind, mark, rest = own.partition(MARK)
+        scopes: list[str] = []
+        parts: list[str] = []
         try:
+            for text in before:
+                scopes.append(self._opened(text[len(MARK) :], ["scope", *scopes]))
             for text in rest.split(f":{MARK}"):
-                data = urlsafe_b64decode(text + "=" * (-len(text) % 4))
-                bound = [text.encode() for text in place]
-                place.append(self._cipher.decrypt(data, bound).decode())
+                parts.append(self._opened(text, [column, kind, *scopes, *parts]))
         except (ValueError, InvalidTag):
             mark = ""
         if not mark:
             raise Corrupt(f"the {column} {hidden!r}", "it is not encrypted")
-        return kind + ":".join(place[2:])
+        return SEPARATOR.join([*scopes, kind + ":".join(parts)])
+
+    def _opened(self, text: str, place: Sequence[str]) -> str:
+        data = urlsafe_b64decode(text + "=" * (-len(text) % 4))
+        bound = [text.encode() for text in place]
+        return self._cipher.decrypt(data, bound).decode()
 
 
 def _divided(name: str, column: str) -> tuple[str, list[str]]:

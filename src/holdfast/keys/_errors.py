@@ -7,6 +7,7 @@ from copy import copy
 from functools import partial, wraps
 from typing import Any, Protocol, TypeVar, cast
 
+from holdfast._values.records import SEPARATOR
 from holdfast.errors import Conflict, Corrupt, HoldfastError, NotFound
 from holdfast.keys._ciphers import MARK, NAMES
 from holdfast.keys._records import Records
@@ -34,13 +35,14 @@ class ErrorDecoder:
         """A text of the backend with the names as callers know them."""
         return NAMES.sub(lambda match: self._name(match[0]), text)
 
-    def _name(self, hidden: str) -> str:
+    def _name(self, found: str) -> str:
+        hidden = found.replace(repr(SEPARATOR)[1:-1], SEPARATOR)
         for column in COLUMNS:
             try:
                 return self.records.show(hidden, column)
             except Corrupt:
                 continue
-        return hidden
+        return found
 
     async def error(self, error: HoldfastError) -> HoldfastError:
         """The same error with names and records as callers know them."""

@@ -35,6 +35,7 @@ from holdfast._port.layer import Layer
 from holdfast._port.plans import family_owner
 from holdfast._values.caller_key import CallerKey, not_encrypted
 from holdfast._values.records import (
+    SEPARATOR,
     Change,
     Page,
     Run,
@@ -344,8 +345,8 @@ class EncryptionLayer(Layer):
         if isinstance(query, Totals):
             return Page(())  # the backend cannot look into manifests
         asked: Query[Any] = query
-        if isinstance(asked, Threads) and asked.prefix:
-            return cast("Page[R]", await self._threads_from(asked, asked.prefix))
+        if isinstance(asked, Threads) and not _is_of_scopes(asked.prefix):
+            return cast("Page[R]", await self._threads_from(asked, asked.prefix or ""))
         page = await self.backend.scan(hidden_query(query, self.records))
         shown = await self.records.loaded(lambda: self.records.show_all(page))
         if isinstance(asked, Threads) and not asked.every:
@@ -419,3 +420,8 @@ class EncryptionLayer(Layer):
         return await self.records.loaded(
             lambda: [replace(r, entries=show(r.entries)) for r in receipts]
         )
+
+
+def _is_of_scopes(prefix: str | None) -> bool:
+    """Whether the backend can filter by a prefix: it knows only scopes as a whole."""
+    return not prefix or prefix.endswith(SEPARATOR)

@@ -51,7 +51,8 @@ def _threads(query: Threads, hide: Records) -> Threads:
         without=query.without and hide.hide_kind(query.without),
         owner=hide.hide_any(query.owner, "owner"),
         agent=hide.hide_any(query.agent, "agent"),
-        prefix=None,
+        # Of the beginning of a name, the backend knows the scopes.
+        prefix=hide.ring.names.scopes(query.prefix or "") or None,
         metadata=(),
     )
 

@@ -33,6 +33,7 @@ from holdfast._port import Details, KindCount, Pieces, Start, Stored
 from holdfast._values.graves import ERASED
 from holdfast._values.graves import PREFIX as GRAVE
 from holdfast._values.records import (
+    SEPARATOR,
     Change,
     Checkpoint,
     Entry,
@@ -120,7 +121,9 @@ class Records:
 
     def show(self, hidden: str, column: str) -> str:
         # A digest that stands for the name of an erased thread was never a name.
-        if hidden.startswith(GRAVE) or (self.lenient and MARK not in hidden):
+        if hidden.rpartition(SEPARATOR)[2].startswith(GRAVE) or (
+            self.lenient and MARK not in hidden
+        ):
             return hidden
         return self.ring.names.decode(hidden, column)
 

@@ -40,6 +40,7 @@ _AWAITED = (
     AsyncConversations,
     AsyncDocuments,
     AsyncRecorder,
+    AsyncStore,
     AsyncThread,
     AsyncTransaction,
 )

@@ -27,6 +27,7 @@ EVERYWHERE = {
     "threads_of_families": "a prune",
     "saves_of_families": "a prune",
     "sizes_of_families": "a prune",
+    "sums_of_families": "statistics of a scope",
     "matches": "finds a checkpoint by its id alone",
     "changes": "the feed",
     "forget_tombstones": "housekeeping",

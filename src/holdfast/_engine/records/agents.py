@@ -20,6 +20,7 @@ from holdfast._messages.fields import from_plain, to_plain
 from holdfast._port import Start, Threads
 from holdfast._values.records import (
     LONGEST_NAME,
+    SEPARATOR,
     Page,
     ThreadRecord,
     checked_limit,
@@ -126,6 +127,8 @@ async def list_agents(
     scan = Threads(kind=KIND, after=after, limit=min(limit or CHUNK, CHUNK))
 
     async def matching(context: Context, record: ThreadRecord) -> Agent | None:
+        if SEPARATOR in record.id:
+            return None  # it is known by its id in its scope only
         agent = await listed(context, record)
         return agent if type_ in (None, agent.type) else None
 

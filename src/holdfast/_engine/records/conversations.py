@@ -29,6 +29,7 @@ from holdfast._messages.tally import Tally
 from holdfast._port import Start, Threads
 from holdfast._values.records import (
     LONGEST_NAME,
+    SEPARATOR,
     Checkpoint,
     Page,
     ThreadRecord,
@@ -374,6 +375,8 @@ async def summaries(context: Context, query: ListQuery) -> Page[Summary]:
     )
 
     async def matching(context: Context, record: ThreadRecord) -> Summary | None:
+        if SEPARATOR in record.id:
+            return None  # it is known by its id in its scope only
         summary = await summarized(context, record)
         return summary if query.matches(summary) else None
 

@@ -16,6 +16,7 @@ from holdfast._engine.threads.journal import OF_THREAD
 from holdfast._port import FamilyEntries, Start, Threads, Write
 from holdfast._values import codec
 from holdfast._values.records import UNSET, Entry, ThreadRecord, checked_name
+from holdfast._values.scope_name import refuse_scoped
 
 GRANT: Final = "grant:"
 LONGEST: Final = 400
@@ -23,6 +24,7 @@ LONGEST: Final = 400
 
 async def consume(context: Context, thread: str, start: Start, grant: str) -> bool:
     """Use a grant up; true for the one caller that does."""
+    refuse_scoped(thread)
     key = GRANT + checked_name(grant, "grant", LONGEST)
     now, token = context.clock(), context.new_id()
     data = codec.encode({"token": token}, "grant")

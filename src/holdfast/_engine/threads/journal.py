@@ -19,6 +19,7 @@ from holdfast._values.records import (
     checked_name,
 )
 from holdfast._values.reference import checked_id
+from holdfast._values.scope_name import refuse_scoped
 
 OF_THREAD = ""
 
@@ -59,6 +60,7 @@ async def record(
     context: Context, where: JournalPlace, entries: tuple[Entry, ...]
 ) -> dict[str, object]:
     """Record the entries whose keys are new; returns the values in force by key."""
+    refuse_scoped(where.thread)
     if not entries:
         return {}
     write = Write(

@@ -23,6 +23,7 @@ from holdfast._values.records import (
     checked_name,
     encode_metadata,
 )
+from holdfast._values.scope_name import refuse_scoped
 from holdfast.errors import Conflict, NotFound
 
 
@@ -37,6 +38,8 @@ async def fork(
 
     ``effects`` is the policy of its tool calls, by default the one of this thread.
     """
+    refuse_scoped(thread)
+    refuse_scoped(new_thread)
     source = await context.get_thread(thread)
     head = await resolve_in(context, source, reference)
     start = Start(
@@ -195,6 +198,7 @@ async def describe(
     metadata: dict[str, object] | Unset | None,
 ) -> None:
     """Set the owner or the metadata of a thread."""
+    refuse_scoped(thread)
     record = await context.get_thread(thread)
     if not isinstance(owner, Unset) and owner is not None:
         checked_name(owner, "owner")

@@ -20,7 +20,7 @@ from holdfast._values.records import (
     Checkpoint,
     ThreadRecord,
     Unset,
-    checked_name,
+    checked_stored_name,
 )
 from holdfast.errors import Conflict, Corrupt, NotFound, Unstorable
 
@@ -125,13 +125,13 @@ async def delete_matching(
         if not names:
             text = "name threads, or an owner, agent, kind or prefix"
             raise Unstorable("delete", text)
-        return await delete_threads(context, map(checked_name, names))
+        return await delete_threads(context, map(checked_stored_name, names))
     if kind == PIN:
         text = "pins go with their checkpoints: agents.delete_checkpoint()"
         raise Unstorable("delete", text)
     query = Threads(owner=owner, agent=agent, kind=kind, prefix=prefix, every=True)
     matching = [t.id for t in await context.backend.scan(query) if t.deleted_at is None]
-    return await delete_threads(context, [*map(checked_name, names), *matching])
+    return await delete_threads(context, [*map(checked_stored_name, names), *matching])
 
 
 async def plans_without(

@@ -31,6 +31,7 @@ from holdfast._values.records import (
 )
 from holdfast._values.reference import checked_id
 from holdfast._values.rope import LAST_BLOCK, Blocks, Rope
+from holdfast._values.scope_name import refuse_scoped
 from holdfast.errors import Conflict, Corrupt, Unstorable
 
 
@@ -122,6 +123,7 @@ async def save(
 
     With ``if_changed`` nothing is saved, and the head returned, if it has this state.
     """
+    refuse_scoped(thread)
     if if_changed and how.once:
         text = "goes with a save that is made in any case; leave if_changed out"
         raise Unstorable("once", text)

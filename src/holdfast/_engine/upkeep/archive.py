@@ -22,7 +22,7 @@ from holdfast._values.records import (
     Progress,
     Segment,
     ThreadRecord,
-    checked_name,
+    checked_stored_name,
 )
 from holdfast._values.runs import divided
 from holdfast.archive._contents import (
@@ -52,7 +52,7 @@ class ExportSelection(msgspec.Struct, frozen=True):
 
 def selected(threads: Iterable[str] | None, since: datetime | None) -> ExportSelection:
     """The selection a caller asked for, checked."""
-    names = None if threads is None else [checked_name(name) for name in threads]
+    names = None if threads is None else [checked_stored_name(name) for name in threads]
     if since is not None and since.tzinfo is None:
         raise Unstorable("since", "needs a time zone: give it tzinfo=UTC")
     at = None if since is None else (since - EPOCH) // timedelta(microseconds=1)

@@ -12,7 +12,7 @@ from msgspec.structs import asdict, replace
 
 from holdfast._engine.context import Context
 from holdfast._values.caller_key import not_encrypted
-from holdfast._values.records import checked_name
+from holdfast._values.records import checked_stored_name
 from holdfast.errors import Unstorable
 
 SALT = 16
@@ -35,7 +35,7 @@ class ErasureRequest(msgspec.Struct, frozen=True, kw_only=True):
         if len(given) != 1:
             text = "needs one of owner, thread and agent, and only one"
             raise Unstorable("erase", text)
-        checked_name(getattr(self, given[0]), given[0])
+        checked_stored_name(getattr(self, given[0]), given[0])
 
     @property
     def selector(self) -> str:

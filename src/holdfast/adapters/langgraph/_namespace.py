@@ -23,7 +23,7 @@ from holdfast.operations.values import LONGEST_NAME, encode_metadata
 
 _DIGEST = 32
 _LONGEST_THREAD = 300
-_UNFIT = re.compile(r"[\x00#%\ud800-\udfff]")
+_UNFIT = re.compile(r"[\x00\x1f#%\ud800-\udfff]")
 # From 1582, where the time in a UUID begins, to 1970, in units of 100 ns.
 _GREGORIAN = 0x01B21DD213814000
 

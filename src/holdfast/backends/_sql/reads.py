@@ -20,6 +20,7 @@ from holdfast._port import (
     FamilySaves,
     FamilySize,
     FamilySizes,
+    FamilySums,
     FamilyThreads,
     Key,
     KindCount,
@@ -37,6 +38,7 @@ from holdfast._port import (
     Saves,
     SegmentSize,
     SegmentSizes,
+    Sums,
     Surplus,
     ThreadKey,
     Threads,
@@ -112,6 +114,7 @@ class Reads:
             FamilyThreads: self._family_threads,
             FamilySaves: self._family_saves,
             FamilySizes: self._family_sizes,
+            FamilySums: self._family_sums,
             Outlines: self._outlines,
             NumberedSaves: self._numbered_saves,
         }
@@ -397,6 +400,13 @@ class Reads:
         families, up_to = self._numbers(query.families), _or_latest(query.up_to)
         values = {"families": families, "up_to": up_to}
         return Statement("sizes_of_families", values, convert)
+
+    def _family_sums(self, query: FamilySums) -> Statement[Page[Sums]]:
+        def convert(rows: list[Row]) -> Page[Sums]:
+            return Page(tuple(Sums(*row) for row in rows))
+
+        values = {"families": self._numbers(query.families)}
+        return Statement("sums_of_families", values, convert)
 
     def _outlines(self, query: Outlines) -> Statement[Page[Outline]]:
         def convert(rows: list[Row]) -> Page[Outline]:

@@ -16,6 +16,7 @@ from holdfast._port import (
     FamilyEntries,
     FamilySaves,
     FamilySizes,
+    FamilySums,
     FamilyThreads,
     Key,
     LineLength,
@@ -95,7 +96,7 @@ def of_query(query: Query[Any]) -> FolderScope:
         return thread(query.thread)
     if isinstance(query, CheckpointEntries):
         return family(query.thread.family)
-    if isinstance(query, FamilySaves | FamilySizes | FamilyThreads):
+    if isinstance(query, FamilySaves | FamilySizes | FamilySums | FamilyThreads):
         return FolderScope(families=frozenset(query.families))
     if isinstance(
         query,

@@ -8,5 +8,6 @@ from holdfast.backends.postgres._backend import (
     open_blocking,
     open_native,
 )
+from holdfast.backends.postgres._roles import bind_role
 
-__all__ = ["PostgresBackend", "open_blocking", "open_native"]
+__all__ = ["PostgresBackend", "bind_role", "open_blocking", "open_native"]

@@ -1,8 +1,9 @@
 -- The views and functions of a store. Every migration makes all of them anew, after the
--- numbered files have changed the tables: so each is here once, as it is now.
+-- numbered files have changed the tables: so each is here once, as it is now. A view
+-- shows what the caller may see in its tables, not what its owner may.
 
 -- A thread with its head, tombstones included.
-create view hf.thread_full as
+create view hf.thread_full with (security_invoker = true) as
 select t.name, t.kind as thread_kind, t.owner, t.agent, t.metadata as thread_metadata,
     t.family as thread_family, t.forked_thread, t.forked_checkpoint, t.created_at,
     t.updated_at, t.deleted_at, t.changed, t.number, t.head,
@@ -13,13 +14,13 @@ from hf.thread t
 left join hf.checkpoint c on c.family = t.family and c.seq = t.head;
 
 -- A checkpoint, with its columns in the same order.
-create view hf.checkpoint_full as
+create view hf.checkpoint_full with (security_invoker = true) as
 select seq, id, thread_name, parent, parent_id, step, saved_at, kind, label, tags, size,
     digest, family, runs, manifest, metadata, link, checksum, thread
 from hf.checkpoint;
 
 -- A row of `state`. A view, because a type cannot repeat the columns of another.
-create view hf.thread_state as
+create view hf.thread_state with (security_invoker = true) as
 select t.*, null::bigint[] as numbers, null::smallint[] as packings,
     null::bytea[] as pieces, null::bigint[] as checksums, null::int[] as counts
 from hf.thread_full t;
@@ -265,8 +266,9 @@ declare
     salt bytea;
 begin
     select s.value into salt from hf.setting s where s.name = 'graves';
-    return 'erased:'
-        || left(encode(sha256(salt || convert_to(of_name, 'UTF8')), 'hex'), 32);
+    -- It stays in the scope of the name, which ends with the last U+001F.
+    return left(of_name, 1 - strpos(reverse(E'\x1f' || of_name), E'\x1f'))
+        || 'erased:' || left(encode(sha256(salt || convert_to(of_name, 'UTF8')), 'hex'), 32);
 end $$;
 
 -- A new thread, of a family of its own if none is given. Gives family and number, nothing

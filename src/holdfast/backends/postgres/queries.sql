@@ -371,6 +371,19 @@ select family, count(*) from hf.checkpoint
 where family = any(:families::bigint[]) and seq <= :up_to
 group by family
 
+-- name: sums_of_families
+select t.threads, c.checkpoints, s.segments, j.entries, c.logical, s.stored
+from (select count(*) as threads from hf.thread
+        where family = any(:families::bigint[])
+            and deleted_at is null and head is not null) t,
+    (select count(*) as checkpoints, coalesce(sum(size), 0)::bigint as logical
+        from hf.checkpoint where family = any(:families::bigint[])) c,
+    (select coalesce(sum(count), 0)::bigint as segments,
+            coalesce(sum(length(data)), 0)::bigint as stored
+        from hf.segment where family = any(:families::bigint[])) s,
+    (select count(*) as entries from hf.journal
+        where family = any(:families::bigint[])) j
+
 -- name: saves_by_number
 select {checkpoint_full} from hf.checkpoint_full
 where family = :family and seq = any(:numbers::bigint[])

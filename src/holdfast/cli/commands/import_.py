@@ -17,6 +17,7 @@ from holdfast.cli import _command, _status
 from holdfast.cli._given_key import given_key
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._options import dry_run_option, option
+from holdfast.cli._store_address import given_scope
 from holdfast.cli._text import counted
 from holdfast.cli.terminal.tables import Line
 from holdfast.errors import NotFound, Unsupported
@@ -61,8 +62,13 @@ def _opened(cli: Invocation, *, dry_run: bool) -> Store:
         return cli.reading() if dry_run else cli.writing()
     if dry_run:
         return holdfast.open(":memory:")
-    wait = cli.options.wait
-    return holdfast.open(cli.address, busy_timeout=wait, key=given_key())
+    options = cli.options
+    return holdfast.open(
+        cli.address,
+        busy_timeout=options.wait,
+        key=given_key(),
+        scope=given_scope(options),
+    )
 
 
 def _is_archive(path: str) -> bool:

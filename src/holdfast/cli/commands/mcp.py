@@ -17,6 +17,7 @@ from holdfast.cli import _command
 from holdfast.cli._given_key import given_key
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._options import flag, option
+from holdfast.cli._store_address import given_scope
 from holdfast.errors import NotFound, Unstorable
 
 if TYPE_CHECKING:
@@ -157,6 +158,7 @@ def _opening(cli: Invocation) -> Opening:
         read_only=options.read_only,
         busy_timeout=options.wait,
         key=given_key(),
+        scope=given_scope(options),
     )
 
 

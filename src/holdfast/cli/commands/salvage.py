@@ -6,9 +6,11 @@ import click
 import msgspec
 
 import holdfast
+from holdfast._engine.upkeep.salvage import Salvaged
 from holdfast.cli import _command, _status
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._salvaged import salvaged_lines
+from holdfast.cli._store_address import given_scope
 
 
 @_command.command("salvage")
@@ -19,7 +21,14 @@ def command(cli: Invocation, *, file: str) -> int:
     Works on a store that is too damaged to be opened, and never changes it. The exit
     status is 4 if something could not be saved.
     """
-    saved = holdfast.salvage(cli.address, file)
+    saved = _salvaged(cli, file)
     document = {"file": file, **msgspec.to_builtins(saved)}
     cli.out.answer("salvage/1", document, salvaged_lines(saved, file))
     return _status.DAMAGED if saved.lost else _status.OK
+
+
+def _salvaged(cli: Invocation, file: str) -> Salvaged:
+    if given_scope(cli.options) is None:
+        return holdfast.salvage(cli.address, file)
+    with cli.reading() as store:
+        return store.salvage(file)

@@ -1,0 +1,1 @@
+"""Scopes: a part of a store that is a store of its own."""

@@ -1,0 +1,175 @@
+"""Scopes on PostgreSQL: a role that row-level security binds to one of them."""
+
+from __future__ import annotations
+
+import uuid
+
+import psycopg
+import pytest
+from psycopg import errors
+
+import holdfast
+from holdfast import NotFound
+from holdfast.backends.postgres import bind_role
+from holdfast.testing import raises
+from support import databases, servers
+
+OF_FAMILIES = ("segment", "journal", "move")
+OTHERS = ("directory", "thread", "checkpoint", "setting", "thread_full")
+TABLES = (*OF_FAMILIES, *OTHERS, "checkpoint_full")
+
+
+@pytest.fixture
+def place():
+    with databases.place(servers.shared(servers.NAMES[0])) as place:
+        yield place
+
+
+@pytest.fixture
+def role(place):
+    """A role that may log in, and nothing else."""
+    name = f"role_{uuid.uuid4().hex[:12]}"
+    place.run(f"create role {name} login")
+    yield name
+    place.run(f"drop owned by {name}")
+    place.run(f"drop role {name}")
+
+
+def fill(store, text):
+    chat = store.thread("chat", owner="ann")
+    chat.save({"text": text * 300})
+    chat.append(messages=[text * 300])
+    chat.record("key", text)
+    chat.fork("fork")
+    chat.rewind("@~1")
+    store.thread("gone").save({})
+    store.delete("gone")
+
+
+def as_role(place, role):
+    host = place.url.rpartition("@")[2]
+    return f"postgresql://{role}@{host}"
+
+
+@pytest.fixture
+def bound(place, role):
+    """The address for a role that is bound to the scope A, beside a scope B."""
+    with place.open() as store:
+        fill(store, "o")
+        fill(store.scope("A"), "a")
+        fill(store.scope("B"), "b")
+        store.runner.run(set_in, "B")
+    bind_role(place.url, role, "A", schema=place.schema)
+    return as_role(place, role)
+
+
+async def set_in(context, scope):
+    await context.backend.setting(f"{scope}\x1fown", b"x")
+
+
+def rows(url, schema, table):
+    with psycopg.connect(url) as connection:
+        return connection.execute(f"select * from {schema}.{table}").fetchall()
+
+
+@pytest.mark.parametrize("door", databases.DOORS)
+def test_a_bound_role_works_in_its_scope(bound, place, door):
+    with databases.DOORS[door](bound, schema=place.schema, scope="A") as store:
+        fill(store.scope("inner"), "i")
+        assert store.thread("chat").load() == {"text": "a" * 300}
+        assert len(store.search("aaa")) == 1
+        assert store.verify().ok
+        assert store.stats().threads == 4
+        for number in range(3):
+            store.thread("many").save(number)
+        assert store.prune(holdfast.Retention(last=1)).checkpoints == 2
+        assert store.delete("chat", "fork", "many") == 3
+
+    with place.open() as store:
+        assert [t.id for t in store.scope("A").threads()] == [
+            "inner\x1fchat",
+            "inner\x1ffork",
+        ]
+        assert store.verify().ok
+        assert store.scope("B").thread("chat").load() == {"text": "b" * 300}
+
+
+def test_a_bound_role_sees_no_row_of_others(bound, place):
+    every = dict(place.run("select name, family from hf.thread"))
+    own = {family for name, family in every.items() if name.startswith("A\x1f")}
+
+    for table in TABLES:
+        found = rows(bound, place.schema, table)
+        assert len(found) < len(rows(place.url, place.schema, table))
+        assert "B\x1f" not in str(found)
+    for table in OF_FAMILIES:
+        seen = {row[0] for row in rows(bound, place.schema, table)}
+        assert seen
+        assert seen <= own
+
+
+FOREIGN = {
+    "a thread": "update hf.thread set owner = 'me' where name like 'B%%' returning 1",
+    "a head": "delete from hf.checkpoint where thread_name <> 'A\x1fchat' returning 1",
+    "a family": "delete from hf.segment where family = %(family)s returning 1",
+    "a setting": "delete from hf.setting where name like 'B%%' returning 1",
+    "a binding": "update hf.tenant set prefix = '' returning 1",
+}
+REFUSED = {
+    "a name": "insert into hf.directory values ('B\x1fnew', 99, 99, null)",
+    "an entry": "insert into hf.journal values (%(family)s, 1, 1, 1, 1, '', 'k', '')",
+    "a move": "insert into hf.move values (%(family)s, 999, 1, 'mark', 1, 1, 1)",
+    "a key": "insert into hf.setting values ('keys', '')",
+    "a binding": "insert into hf.tenant values ('me', '')",
+}
+
+
+@pytest.mark.parametrize("sql", [*FOREIGN.values(), *REFUSED.values()])
+def test_a_bound_role_cannot_write_elsewhere(bound, place, sql):
+    with place.open() as store:
+        foreign = store.scope("B").thread("chat").about.family
+    stored = [rows(place.url, place.schema, table) for table in TABLES]
+
+    with psycopg.connect(bound, autocommit=True) as connection:
+        try:
+            text = sql.replace("hf.", f"{place.schema}.")
+            found = connection.execute(text, {"family": foreign}).fetchall()
+        except errors.InsufficientPrivilege:
+            found = []
+
+    assert found == []
+    assert [rows(place.url, place.schema, table) for table in TABLES] == stored
+
+
+def test_a_role_cannot_leave_its_scope_by_the_library(bound, place, role):
+    with holdfast.open(bound, schema=place.schema) as store:
+        assert {thread.id.partition("\x1f")[0] for thread in store.threads()} == {"A"}
+        with raises(holdfast.HoldfastError):
+            store.scope("B").thread("new").save({})
+        assert not store.scope("B").threads()
+
+    bind_role(place.url, role, None, schema=place.schema)
+    with holdfast.open(bound, schema=place.schema) as store:
+        assert store.scope("B").threads()
+
+
+def test_a_role_that_is_not_bound_sees_nothing(bound, place, role):
+    place.run("delete from hf.tenant where role = %s", [role])
+
+    assert rows(bound, place.schema, "thread") == []
+
+
+def test_a_role_must_exist(place):
+    with raises(NotFound):
+        bind_role(place.url, "nobody_at_all", "A", schema=place.schema)
+
+
+def test_a_bound_role_erases_in_its_scope(bound, place):
+    with holdfast.open(bound, schema=place.schema, scope="A") as store:
+        assert store.erase(owner="ann", forks=True).threads == 2
+        with raises(holdfast.Conflict, code="thread_deleted"):
+            store.thread("chat").save({})
+
+    with place.open() as store:
+        assert store.scope("B").thread("chat").load() == {"text": "b" * 300}
+        assert store.verify().ok
