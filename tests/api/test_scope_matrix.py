@@ -121,6 +121,20 @@ def autosaved(store):
     return store.agents.checkpoints("b-agent")
 
 
+def together(a, other, **options):
+    with a.transaction() as tx:
+        tx.thread("a-chat").amend(values={"mine": 1})
+        tx.thread(other).amend(values={"mine": 2}, **options)
+    return tx.saved
+
+
+def checked(a, head):
+    with a.transaction() as tx:
+        tx.thread("a-chat").amend(values={"mine": 1})
+        tx.thread("b-chat").check(head)
+    return tx.saved
+
+
 def chats(a):
     """A thread of one's own, and one that only the other scope has."""
     return a.thread("a-chat"), a.thread("b-chat")
@@ -199,6 +213,12 @@ OF_STORE = {
         a.thread("b-chat").load(),
     ],
     "backup": lambda a, _: a.backup("nowhere"),
+    "transaction": [
+        lambda a, _: together(a, "b-chat"),
+        lambda a, b: together(a, "b-chat", expect=b.head),
+        lambda a, _: together(a, "B\x1fb-chat"),
+        lambda a, b: checked(a, b.head),
+    ],
     "changes": lambda a, b: [a.changes(), a.changes(b.last), a.changes(b.head.seq - 1)],
 }
 OF_THREAD = {
@@ -210,6 +230,22 @@ OF_THREAD = {
     ],
     "append": lambda a, _: chats(a)[1].append(messages=["x"]),
     "extend": lambda a, b: chats(a)[1].extend({"messages": ["x"]}, expect=b.head),
+    "amend": [
+        lambda a, b: chats(a)[0].amend(values={"x": 1}, expect=b.head),
+        lambda a, _: chats(a)[1].amend(lists={"messages": ["x"]}),
+    ],
+    "values": [
+        lambda a, b: chats(a)[0].values("text", ref=b.head),
+        lambda a, _: chats(a)[1].values(),
+    ],
+    "tail": [
+        lambda a, b: chats(a)[0].tail("messages", 1, ref=b.head),
+        lambda a, _: chats(a)[1].tail("messages", 1),
+    ],
+    "elements": [
+        lambda a, b: chats(a)[0].elements("messages", ref=b.head),
+        lambda a, _: chats(a)[1].elements("messages"),
+    ],
     "load": [
         lambda a, b: chats(a)[0].load(b.head),
         lambda a, b: chats(a)[0].load(b.head.id),
@@ -258,6 +294,8 @@ OF_THREAD = {
         chats(a)[1].recorded("b-key"),
         chats(a)[0].recorded("b-key", checkpoint=b.head),
     ],
+    "recorded_all": lambda a, _: [chats(a)[n].recorded_all("b-") for n in (0, 1)],
+    "forget": lambda a, _: chats(a)[1].forget("b-key"),
     "journal": lambda a, b: [
         chats(a)[1].journal(),
         chats(a)[0].journal(checkpoint=b.head),

@@ -14,6 +14,7 @@ from holdfast._engine.threads.save import Attempt, Options
 from holdfast._port import Start, Write
 from holdfast._values.manifest import Manifest
 from holdfast._values.records import Checkpoint, Entry, Unset
+from holdfast._values.scope_name import refuse_scoped
 from holdfast.errors import Conflict
 
 
@@ -48,6 +49,8 @@ async def transaction(
     A save whose head was moved by another writer is planned again on the new head,
     unless it expects a certain one: then nothing is changed.
     """
+    for one in planned:
+        refuse_scoped(one.thread)
     others = [
         await _record(context, one) for one in planned if isinstance(one, PlannedRecord)
     ]
