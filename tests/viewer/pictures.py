@@ -16,6 +16,7 @@ UPDATE = bool(os.environ.get("UPDATE_PICTURES"))
 # mean difference, of 255, has to be below this. A missing pane makes 5 and more.
 MOST = 2.5
 SMALL = (350, 200)
+DOCS_HEIGHT = 620
 
 
 def compare(page: Page, name: str) -> None:
@@ -39,8 +40,11 @@ def keep_for_docs(page: Page, name: str) -> None:
     """Store a picture for the documentation, if pictures are made."""
     if UPDATE:
         DOCS.mkdir(exist_ok=True)
+        assert page.viewport_size is not None
+        page.set_viewport_size({**page.viewport_size, "height": DOCS_HEIGHT})
         shot = Image.open(io.BytesIO(page.screenshot(animations="disabled")))
-        shot.convert("RGB").quantize(128).save(DOCS / f"{name}.png", optimize=True)
+        few = shot.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE)
+        few.save(DOCS / f"{name}.png", optimize=True)
 
 
 def _small(picture: Image.Image) -> Image.Image:
