@@ -181,6 +181,28 @@ def test_without_its_key_an_encrypted_store_shows_its_sizes(tmp_path):
     assert (other.status, other.code) == (403, "key_needed")
 
 
+def test_a_browser_is_opened_without_showing_the_token_to_other_users(tmp_path):
+    path, pipe = str(tmp_path / "agents.db"), str(tmp_path / "pipe")
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\n{{ echo "$1"; cat "${{1#file://}}"; }} > {pipe}\n')
+    browser.chmod(0o700)
+    os.mkfifo(pipe)
+    with holdfast.open(path) as store:
+        store.thread("case").save({"n": 1})
+
+    def opened(url, token):
+        with open(pipe, encoding="utf-8") as told:
+            given, page = told.read().split("\n", 1)
+        return given, page, token
+
+    line = [sys.executable, "-m", "holdfast", "serve", "--json", "--store", path]
+    given, page, token = while_running(line, opened, BROWSER=str(browser))
+
+    assert token in page
+    assert token not in given
+    assert not os.path.exists(given.removeprefix("file://"))
+
+
 def command(path, *words):
     line = [sys.executable, "-m", "holdfast", "--store", path, *words]
     return subprocess.run(line, check=True, capture_output=True, timeout=60)
@@ -189,8 +211,15 @@ def command(path, *words):
 def while_serving(path, ask):
     """What ``ask`` finds while the command serves a store, ended by Ctrl-C."""
     line = [sys.executable, "-m", "holdfast", "serve", "--no-open", "--json"]
+    return while_running([*line, "--store", path], ask)
+
+
+def while_running(line, ask, **environment):
     with subprocess.Popen(
-        [*line, "--store", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        line,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, **environment},
     ) as server:
         try:
             told = b""

@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 import holdfast
 from holdfast.viewer import joining
+from holdfast.viewer.headers import refuse
 
 TEMPLATE = "page.html"
 TYPES = {".js": "text/javascript", ".css": "text/css"}
@@ -52,7 +53,7 @@ class PageFiles:
         known = {file.name: file for file in joining.static().iterdir()}
         kind = TYPES.get("." + name.rpartition(".")[2])
         if name not in known or kind is None:
-            return Response(status_code=404)
+            return refuse(404, f"the page has no file {name!r}")
         return _cached(request, known[name].read_text("utf-8"), kind)
 
     async def icon(self, request: Request) -> Response:

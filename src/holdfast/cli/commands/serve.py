@@ -163,9 +163,9 @@ def _announce(cli: Invocation, asked: ServeOptions, url: str) -> None:
     if asked.host is not None and not _is_loopback(asked.host):
         out.note(EXPOSED.format(url.partition("#")[0]))
     if not asked.no_open and asked.socket is None:
-        import webbrowser  # noqa: PLC0415
+        from holdfast.cli._browser import open_browser  # noqa: PLC0415
 
-        webbrowser.open(url)
+        open_browser(url)
 
 
 def _is_loopback(host: str) -> bool:
