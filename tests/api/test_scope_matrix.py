@@ -415,7 +415,7 @@ def called(tool):
     return lambda a, _: Toolset(a).call(tool.name, given)
 
 
-MATRIX = {
+MATRIX: dict[type, dict] = {
     Store: OF_STORE,
     Thread: OF_THREAD,
     Conversations: OF_CONVERSATIONS,

@@ -8,6 +8,7 @@ import threading
 from datetime import timedelta
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -282,7 +283,8 @@ def test_damage_elsewhere_is_told_without_names(path):
     with holdfast.open(path) as store:
         fill(store.scope("a"))
         store.scope("secret").thread("hidden").save({"n": 1})
-        store.runner.context.backend.backend.database.writer.execute(
+        database: Any = store.runner.context.backend
+        database.backend.database.writer.execute(
             "update checkpoint set size = 99 where id ="
             " (select id from checkpoint order by seq desc limit 1)"
         )

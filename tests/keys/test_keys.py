@@ -234,7 +234,7 @@ def test_of_two_owners_who_begin_a_thread_at_once_one_has_it(awaited, url):
 
     opening = holdfast.open_async(url, key=KEY) if awaited else None
     with blocking(opening) if opening else holdfast.open(url, key=KEY) as store:
-        keys = (store._target if awaited else store).runner.context.keys
+        keys = getattr(store, "_target", store).runner.context.keys
         keys.backend = Overtaken(keys.backend, other)
         assert store.thread("x", owner="ann").record("second", 2) == 2
         store.thread("x").save({"n": 1})

@@ -43,7 +43,7 @@ class Dropping(Layer):
     def commit_each(self, batches):
         if self._drops():
             return [[self._forged() for _ in writes] for writes in batches]
-        outcomes = super().commit_each(batches)
+        outcomes = Layer.commit_each(self, batches)
         self.last = next((o[-1] for o in outcomes if isinstance(o, list)), self.last)
         return outcomes
 
@@ -109,7 +109,7 @@ class Acknowledging(Dropping):
         return receipts
 
     def commit_each(self, batches):
-        outcomes = self.backend.commit_each(batches)
+        outcomes = Layer.commit_each(self, batches)
         self.last = next((o[-1] for o in outcomes if isinstance(o, list)), self.last)
         return [
             [self._forged()] if isinstance(outcome, HoldfastError) else outcome
