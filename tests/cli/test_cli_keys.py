@@ -34,6 +34,7 @@ def test_every_command_takes_the_key_from_the_environment(run, monkeypatch):
     assert run("log", "chat")[0] == 0
     assert run("key", "check") == (0, run("key", "check")[1])
     assert run("backup", "copy.db")[0] == 0
+    assert run("salvage", "salvaged.db")[1]["checkpoints"] == 1
     monkeypatch.delenv("HOLDFAST_KEY_FILE")
 
     status, said = run("log", "chat")

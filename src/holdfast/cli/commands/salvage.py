@@ -8,6 +8,7 @@ import msgspec
 import holdfast
 from holdfast._engine.upkeep.salvage import Salvaged
 from holdfast.cli import _command, _status
+from holdfast.cli._given_key import given_key
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._salvaged import salvaged_lines
 from holdfast.cli._store_address import given_scope
@@ -29,6 +30,6 @@ def command(cli: Invocation, *, file: str) -> int:
 
 def _salvaged(cli: Invocation, file: str) -> Salvaged:
     if given_scope(cli.options) is None:
-        return holdfast.salvage(cli.address, file)
+        return holdfast.salvage(cli.address, file, key=given_key())
     with cli.reading() as store:
         return store.salvage(file)
