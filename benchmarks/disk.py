@@ -15,7 +15,11 @@ from benchmarks.report import Row, Series, failed
 from benchmarks.workloads import changing_prompt, edited, sliding_window
 from holdfast.bench.chart import Bar, chart
 from holdfast.bench.stores.chat import Chat
-from holdfast.bench.stores.threads import AppendingThread, SavingThread
+from holdfast.bench.stores.threads import (
+    AppendingThread,
+    CompactedThread,
+    SavingThread,
+)
 from holdfast.bench.units import volume
 from holdfast.bench.workload import Message, Turn, growing, json_size
 
@@ -31,6 +35,7 @@ OURS: dict[str, tuple[float, Make]] = {
     "Holdfast append": (1.5, AppendingThread),
     "Holdfast save, compressed": (0.75, partial(SavingThread, compress=True)),
     "Holdfast append, compressed": (0.75, partial(AppendingThread, compress=True)),
+    "Holdfast append, compressed and compacted": (0.55, CompactedThread),
 }
 VARIANTS: dict[str, Callable[[int], Iterator[Turn]]] = {
     "a changing system prompt": changing_prompt,
