@@ -198,7 +198,9 @@ def _hint(kind: type, name: str) -> str:
 def _text(annotation: Any) -> str:
     # In a named tuple, what was written is in a reference that stands for it.
     written = getattr(annotation, "__forward_arg__", annotation)
-    return written if isinstance(written, str) else inspect.formatannotation(written)
+    if not isinstance(written, str):
+        written = inspect.formatannotation(written)
+    return written.replace("'", '"')
 
 
 def _doc(documented: Any) -> str:

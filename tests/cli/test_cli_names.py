@@ -122,7 +122,7 @@ def test_completion_offers_what_the_store_has(tmp_path, monkeypatch, capsys):
         "fix-policy@label:golden"
     ]
     commands = complete(monkeypatch, capsys, "re")
-    assert commands == ["reflog", "rewind", "restore", "redo"]
+    assert commands == ["reflog", "rewind", "restore", "redo", "resolve"]
     assert "--graph" in complete(monkeypatch, capsys, "log", "--")
 
 

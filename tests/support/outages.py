@@ -103,6 +103,10 @@ def hung(server):
         server.signal(signal.SIGCONT)
 
 
+# The codes of calls to a server that hangs.
+UNANSWERED = {"busy", "no_answer", "connection_lost"}
+
+
 def outcome(call, store):
     """How a call failed, and after how many seconds."""
     begun = time.monotonic()

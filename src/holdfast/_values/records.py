@@ -329,7 +329,7 @@ def checked_name(
 
 
 def checked_stored_name(
-    name: object, what: str = "name", longest: int = LONGEST_SCOPE + LONGEST_NAME
+    name: object, what: str = "name", longest: int = LONGEST_NAME
 ) -> str:
     """As `checked_name`, of what a store holds: scopes may stand before it."""
     if type(name) is not str:
@@ -341,7 +341,10 @@ def checked_stored_name(
     except UnicodeEncodeError:
         raise Unstorable(what, "must be valid Unicode; it has a surrogate") from None
     if size > longest:
-        raise Unstorable(what, f"is {size} bytes long; {longest} are allowed")
+        scopes, _, name_there = name.rpartition(SEPARATOR)
+        size = len(name_there.encode())
+        if size > longest or len(scopes.encode()) > LONGEST_SCOPE:
+            raise Unstorable(what, f"is {size} bytes long; {longest} are allowed")
     return name
 
 

@@ -37,8 +37,8 @@ async def _drop(db: Statements, family: int) -> None:
     threads = await db.rows("drop_threads", family=family)
     for name, number in threads:
         await db.rows("drop_name", name=name, number=number)
-    for what in ("checkpoints", "segments", "entries", "moves"):
-        await db.rows(f"drop_{what}", family=family)
+    for drop in ("drop_checkpoints", "drop_segments", "drop_entries", "drop_moves"):
+        await db.rows(drop, family=family)
 
 
 async def _insert(db: Statements, adoption: Adoption) -> None:

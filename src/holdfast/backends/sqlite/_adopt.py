@@ -29,8 +29,9 @@ def _drop(db: apsw.Connection, family: int) -> None:
     first = family << 32
     rows(db, "delete_segments", first=first, last=first | LAST_NUMBER)
     rows(db, "delete_family_checkpoints", family=family)
-    for what in ("entries", "moves", "threads"):
-        rows(db, f"drop_family_{what}", family=family)
+    rows(db, "drop_family_entries", family=family)
+    rows(db, "drop_family_moves", family=family)
+    rows(db, "drop_family_threads", family=family)
 
 
 def _insert(db: apsw.Connection, adoption: Adoption) -> None:

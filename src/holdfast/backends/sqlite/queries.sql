@@ -310,17 +310,17 @@ select
     (select count(*) from thread
         where family in (select value from json_each(:families))
             and deleted_at is null and head is not null),
-    c.checkpoints, s.segments,
+    saves.checkpoints, pieces.segments,
     (select count(*) from journal where thread in (
         select number from thread
         where family in (select value from json_each(:families)))),
-    c.logical, s.stored
+    saves.logical, pieces.stored
 from (select count(*) as checkpoints, coalesce(sum(size), 0) as logical
-        from checkpoint where family in (select value from json_each(:families))) c,
+        from checkpoint where family in (select value from json_each(:families))) saves,
     (select coalesce(sum(p.count), 0) as segments,
             coalesce(sum(length(p.data)), 0) as stored
         from json_each(:families) f join segment p
-            on p.key between f.value << 32 and f.value << 32 | 0xffffffff) s
+            on p.key between f.value << 32 and f.value << 32 | 0xffffffff) pieces
 
 -- name: saves_by_number
 select {checkpoint_full} from checkpoint_full

@@ -20,7 +20,7 @@ from holdfast.cli._options import option
 def command(
     cli: Invocation, *, thread: str, call: str, result: str | None, error: str | None
 ) -> None:
-    """Record how the tool call with the id CALL ended.
+    """Record how the tool call CALL of THREAD ended.
 
     `effects` lists calls that began and did not end as unknown: the program was stopped
     in between. Look into the system that the tool acts on, then record what is true.
