@@ -74,7 +74,9 @@ def test_a_link_into_the_middle_of_a_long_history_shows_that_place(
     page.keyboard.press("ArrowRight")
     expect(selected(page)).to_contain_text("said 778")
 
-    box = page.locator("canvas.minimap").bounding_box()
+    minimap = page.locator("canvas.minimap")
+    expect(minimap).to_be_visible()
+    box = minimap.bounding_box()
     assert box is not None
     page.mouse.click(box["x"] + 10, box["y"] + box["height"] * 0.9)
     expect(options(page, "Checkpoints").filter(has_text="said 312")).to_be_attached()
