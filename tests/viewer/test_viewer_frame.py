@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 from story import LONG, MAIN
 from viewer_server import TOKEN, Served
 from windows import options, scrubber_says, selected
@@ -224,3 +224,18 @@ def test_an_effect_that_fails_does_not_keep_others_from_running(
 
     assert seen == [0, 1, 2]
     assert "failed at 1" in complaints.pop()
+
+
+def test_keys_that_come_before_the_line_is_loaded_are_not_lost(
+    page: Page, viewer: Served
+):
+    def press_first(route: Route) -> None:
+        page.keyboard.press("ArrowLeft")
+        page.keyboard.press("ArrowLeft")
+        route.continue_()
+
+    page.route("**/api/1/line?*", press_first)
+    page.goto(viewer.page(t=MAIN))
+
+    scrubber_says(page, "6 of 8")
+    expect(selected(page)).to_contain_text("Refund denied")
