@@ -238,6 +238,8 @@ def test_a_rewind_is_shown_before_it_is_made(story, rows):
         ("thread?thread=nobody", 404, "not_found"),
         ("checkpoint?id=nothing", 404, "not_found"),
         ("log?thread=case&cursor=nonsense", 400, "unstorable"),
+        ("log?thread=case&at=%00", 400, "unstorable"),
+        ("log?thread=case&at=nothing", 404, "not_found"),
         ("log?thread=case&scope=world", 400, "bad_request"),
         ("log?thread=case&limit=100000", 400, "bad_request"),
         ("log", 400, "bad_request"),

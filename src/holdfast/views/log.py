@@ -14,6 +14,7 @@ from holdfast._engine.threads import family, lineage
 from holdfast._engine.threads.lineage import HistoryQuery
 from holdfast._port import Ancestors, CheckpointKey, FamilySizes, Saves
 from holdfast._values.records import Checkpoint, Page, ThreadRecord
+from holdfast._values.reference import Named, parse
 from holdfast.errors import Unstorable
 from holdfast.views.lanes import Lanes, mark_of
 from holdfast.views.rows import heads_of, parents_of, row_maker
@@ -120,8 +121,11 @@ async def _begin(
 
 async def _anywhere(context: Context, record: ThreadRecord, at: str) -> Checkpoint:
     """A checkpoint of a family by its id, or what a reference means in a thread."""
-    [found] = await context.backend.read([CheckpointKey(record.family, at)])
-    return found or await lineage.resolve_in(context, record, at)
+    if isinstance(parse(at), Named):
+        [found] = await context.backend.read([CheckpointKey(record.family, at)])
+        if found is not None:
+            return found
+    return await lineage.resolve_in(context, record, at)
 
 
 async def _above(context: Context, target: Checkpoint) -> Checkpoint:
