@@ -1,4 +1,4 @@
-"""The viewer: the first picture and a page of the log against the size of a store."""
+"""The viewer: how long a picture takes, and its memory, against the size of a store."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from functools import partial
 import holdfast
 from benchmarks.measure import Bench, Work, alternate
 from benchmarks.report import Row, times
+from benchmarks.viewer_page import chromium, memory
+from holdfast.bench.units import volume
 from holdfast.viewer.reading import READINGS, query_of
 from holdfast.views.showing import Showing
 
@@ -31,6 +33,7 @@ def viewer(bench: Bench) -> None:
             holdfast.open(paths[1], read_only=True) as large,
         ):
             _compare(bench, Browser(large), Browser(small), many)
+        _compare_pages(bench, paths, many)
 
 
 def _fill(path: str, count: int) -> None:
@@ -99,6 +102,17 @@ def _compare(bench: Bench, large: Browser, small: Browser, many: int) -> None:
     pages = [partial(browser.log, "long") for browser in (large, small)]
     # A page of 200 rows beside one of 50: the rows alone take four times as long.
     _add(bench, "a page of the log", many, *pages, more=LISTED / (FEW // 2))
+
+
+def _compare_pages(bench: Bench, paths: list[str], many: int) -> None:
+    with chromium() as browser:
+        if browser is None:
+            bench.notes.append("no Chromium: the memory of the page was not measured")
+            return
+        small, large = (memory(browser, path, "long") for path in paths)
+    name = f"viewer, memory of the page: {many:,} checkpoints in the store against"
+    measured = f"{volume(large)}; few {volume(small)}"
+    bench.rows.append(Row(f"{name} {FEW}", measured, large / small, FLAT))
 
 
 def _add(

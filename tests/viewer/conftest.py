@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from chromium import chromium
+from playwright.sync_api import Browser, BrowserContext, Page
 from story import MORNING, open_story
 from viewer_server import Served, served
 from windows import WIDTHS
@@ -15,21 +16,13 @@ from windows import WIDTHS
 from holdfast.testing import FakeClock
 
 LATER = MORNING + 30 * 60 * 1_000_000
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-# Root has no other way to start Chromium.
-ARGUMENTS = ["--no-sandbox", "--font-render-hinting=none", "--disable-lcd-text"]
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Chromium, for one module: its event loop would disturb other tests."""
-    found = next(filter(None, map(shutil.which, NAMES)), None)
-    if found is None:
-        pytest.skip("there is no Chromium: apt-get install chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
+    with chromium() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="session")

@@ -165,6 +165,18 @@ def test_messages_have_each_call_with_its_result(story, rows):
     assert (call["status"], call["position"]) == ("done", 2)
 
 
+def test_what_the_model_saw_has_the_calls_it_made(story, rows):
+    items = story.get("context", checkpoint=rows[1]["id"])["items"]
+
+    assert [[call["name"] for call in item["calls"]] for item in items] == [
+        [],
+        ["get_order"],
+        [],
+        [],
+    ]
+    assert items[1]["calls"][0]["arguments"] == {"id": 4812}
+
+
 def test_a_state_opens_node_by_node(story, rows):
     root = story.get("state", checkpoint=rows[1]["id"])["value"]
     plan = story.get("state", checkpoint=rows[1]["id"], path="/plan")["value"]
@@ -226,6 +238,8 @@ def test_a_rewind_is_shown_before_it_is_made(story, rows):
         ("thread?thread=nobody", 404, "not_found"),
         ("checkpoint?id=nothing", 404, "not_found"),
         ("log?thread=case&cursor=nonsense", 400, "unstorable"),
+        ("log?thread=case&at=%00", 400, "unstorable"),
+        ("log?thread=case&at=nothing", 404, "not_found"),
         ("log?thread=case&scope=world", 400, "bad_request"),
         ("log?thread=case&limit=100000", 400, "bad_request"),
         ("log", 400, "bad_request"),

@@ -206,6 +206,9 @@ def test_meta_and_context_tell_what_a_checkpoint_is_and_what_the_model_saw(
     )
     expect(panel(page).locator(".fold")).to_have_count(9)
     expect(panel(page).locator(".legend")).to_contain_text("assistant")
+    call = panel(page).locator(".fold", has_text='⚙ get_order {"order":4812}')
+    call.locator("summary").click()
+    expect(call.get_by_role("heading")).to_have_text("⚙ get_order")
 
 
 def test_effects_are_sorted_by_what_became_of_them(page: Page, payday: Served):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 from story import LONG, MAIN
 from viewer_server import TOKEN, Served
 from windows import options, scrubber_says, selected
@@ -202,3 +202,40 @@ def test_an_exported_file_shows_the_same_without_a_server(
     expect(page.get_by_role("tabpanel")).to_contain_text("Be kind.")
     options(page, "Checkpoints").filter(has_text="#golden").click()
     expect(page.get_by_role("tabpanel")).to_contain_text("Refund approved")
+
+
+def test_an_effect_that_fails_does_not_keep_others_from_running(
+    page: Page, viewer: Served, complaints: list[str]
+):
+    page.goto(viewer.page())
+    expect(options(page, "Threads")).to_have_count(6)
+
+    seen = page.evaluate(
+        """async () => {
+          const { effect, signal } = await import("/static/signals.js");
+          const [number, seen] = [signal(0), []];
+          effect(() => { if (number.value === 1) throw new Error("failed at 1"); });
+          effect(() => void seen.push(number.value));
+          number.value = 1;
+          number.value = 2;
+          return seen;
+        }"""
+    )
+
+    assert seen == [0, 1, 2]
+    assert "failed at 1" in complaints.pop()
+
+
+def test_keys_that_come_before_the_line_is_loaded_are_not_lost(
+    page: Page, viewer: Served
+):
+    def press_first(route: Route) -> None:
+        page.keyboard.press("ArrowLeft")
+        page.keyboard.press("ArrowLeft")
+        route.continue_()
+
+    page.route("**/api/1/line?*", press_first)
+    page.goto(viewer.page(t=MAIN))
+
+    scrubber_says(page, "6 of 8")
+    expect(selected(page)).to_contain_text("Refund denied")

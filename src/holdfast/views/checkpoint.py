@@ -38,10 +38,12 @@ async def checkpoint_document(
     maker = await row_maker(context, [checkpoint], heads_of(members), showing)
     parent = maker.parents.get(checkpoint.parent or "")
     growth = growth_of(checkpoint, parent)
+    children, complete = await _children(context, checkpoint, members)
     return {
         **maker.row(checkpoint),
         "digest": checkpoint.digest,
-        "children": await _children(context, checkpoint, members),
+        "children": children,
+        "children_complete": complete,
         "metadata": showing.value(checkpoint.metadata),
         "usage": showing.value(checkpoint.metadata.get("usage")),
         "traceparent": checkpoint.traceparent,
@@ -56,28 +58,37 @@ async def checkpoint_document(
 
 async def _children(
     context: Context, checkpoint: Checkpoint, members: Sequence[ThreadRecord]
-) -> list[dict[str, Any]]:
-    """The checkpoints that were saved right after it: in its thread, and in forks."""
+) -> tuple[list[dict[str, Any]], bool]:
+    """The checkpoints that were saved right after it: in its thread, and in forks.
+
+    And whether these are all: no listing finds a child that came long after a rewind.
+    """
     forks = [
         thread.id
         for thread in members
         if thread.forked_from and thread.forked_from.checkpoint == checkpoint.id
     ]
-    found: list[Checkpoint] = []
+    found: list[dict[str, Any]] = []
+    complete = len(forks) <= MOST_FORKS
     for thread in [checkpoint.thread, *forks[:MOST_FORKS]]:
-        newer = Saves(
-            family=checkpoint.family,
-            thread=thread,
-            after=checkpoint.seq,
-            oldest_first=True,
-            limit=MOST_NEWER,
-        )
-        found += await context.backend.scan(newer)
-    return [
-        {"id": other.id, "step": other.step, "thread": other.thread}
-        for other in found
-        if other.parent == checkpoint.id
-    ]
+        newer = await context.backend.scan(_newer(checkpoint, thread))
+        complete = complete and len(newer) < MOST_NEWER
+        found += [
+            {"id": other.id, "step": other.step, "thread": other.thread}
+            for other in newer
+            if other.parent == checkpoint.id
+        ]
+    return found, complete
+
+
+def _newer(checkpoint: Checkpoint, thread: str) -> Saves:
+    return Saves(
+        family=checkpoint.family,
+        thread=thread,
+        after=checkpoint.seq,
+        oldest_first=True,
+        limit=MOST_NEWER,
+    )
 
 
 async def _lineage(context: Context, checkpoint: Checkpoint) -> list[dict[str, Any]]:

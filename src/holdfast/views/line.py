@@ -56,10 +56,26 @@ async def tip_and_length(
     record = await context.get_thread(thread)
     end = await resolve_in(context, record, tip or HEAD)
     if record.head is None or end.seq != record.head.seq:
-        # Only the line of a head can be counted; a prune leaves fewer than its steps.
-        return end, end.step
+        return end, await _length(context, end)
     [length] = await context.backend.scan(LineLength(thread))
     return end, length
+
+
+async def _length(context: Context, tip: Checkpoint) -> int:
+    """As `LineLength`, of a checkpoint that is no head.
+
+    A line has as many checkpoints as steps unless a prune removed some: then its end is
+    found by halving.
+    """
+    low, high = 1, tip.step
+    middle = high
+    while low < high:
+        if await stretch(context, tip, middle - 1, 1):
+            low = middle
+        else:
+            high = middle - 1
+        middle = (low + high + 1) // 2
+    return low
 
 
 async def stretch(

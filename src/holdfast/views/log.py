@@ -12,11 +12,12 @@ import msgspec
 from holdfast._engine.context import Context
 from holdfast._engine.threads import family, lineage
 from holdfast._engine.threads.lineage import HistoryQuery
-from holdfast._port import Ancestors, FamilySizes, Saves
+from holdfast._port import Ancestors, CheckpointKey, FamilySizes, Saves
 from holdfast._values.records import Checkpoint, Page, ThreadRecord
+from holdfast._values.reference import Named, parse
 from holdfast.errors import Unstorable
 from holdfast.views.lanes import Lanes, mark_of
-from holdfast.views.rows import heads_of, row_maker
+from holdfast.views.rows import heads_of, parents_of, row_maker
 from holdfast.views.showing import PageSize, Showing
 
 Scope: TypeAlias = Literal["family", "line", "all"]
@@ -24,6 +25,8 @@ Scope: TypeAlias = Literal["family", "line", "all"]
 # How many newer rows a page shows above the checkpoint that it was asked for.
 ABOVE = 20
 CHUNK = 200
+# In a family with more threads a page in the middle begins without the lanes above it.
+MOST_LANES = 100
 # A cursor is a text from outside; what is larger is none of ours.
 LARGEST_CURSOR = 1 << 20
 
@@ -31,7 +34,8 @@ LARGEST_CURSOR = 1 << 20
 class LogQuery(msgspec.Struct, frozen=True, kw_only=True):
     """A page: of the thread's whole family, of its line, or all that was saved in it.
 
-    ``cursor`` continues a page; ``at`` is a checkpoint that the page must have.
+    ``cursor`` continues a page; ``at`` is a checkpoint that the page must have: a
+    reference in the thread or, in the log of a family, any of its ids.
     """
 
     thread: str
@@ -80,7 +84,7 @@ async def log_document(
     [record] = [member for member in members if member.id == query.thread] or [
         await context.get_thread(query.thread)
     ]
-    place = await _begin(context, record, query)
+    place = await _begin(context, record, query, members)
     page = await _page(context, record, query, place)
     total, newer = await _counts(context, record, query, page)
     rows, following = await _rows(context, page, place, members, showing)
@@ -94,17 +98,34 @@ async def log_document(
     }
 
 
-async def _begin(context: Context, record: ThreadRecord, query: LogQuery) -> LogPlace:
+async def _begin(
+    context: Context,
+    record: ThreadRecord,
+    query: LogQuery,
+    members: Page[ThreadRecord],
+) -> LogPlace:
     if query.cursor is not None:
         return decoded(query.cursor)
     head = record.head
     if query.at is None or head is None:
         return LogPlace(line=mark_of(head.id) if head else None)
+    if query.scope == "family":
+        newest = await _above(context, await _anywhere(context, record, query.at))
+        line = await _line_mark(context, record, newest)
+        return LogPlace(newest.seq + 1, line, await _lanes(context, members, newest))
     target = await lineage.resolve_in(context, record, query.at)
     if query.scope == "line":
         return LogPlace(target.seq + 1, mark_of(target.id))
-    newest = await _above(context, target) if query.scope == "family" else target
-    return LogPlace(newest.seq + 1, await _line_mark(context, record, newest))
+    return LogPlace(target.seq + 1, await _line_mark(context, record, target))
+
+
+async def _anywhere(context: Context, record: ThreadRecord, at: str) -> Checkpoint:
+    """A checkpoint of a family by its id, or what a reference means in a thread."""
+    if isinstance(parse(at), Named):
+        [found] = await context.backend.read([CheckpointKey(record.family, at)])
+        if found is not None:
+            return found
+    return await lineage.resolve_in(context, record, at)
 
 
 async def _above(context: Context, target: Checkpoint) -> Checkpoint:
@@ -112,6 +133,29 @@ async def _above(context: Context, target: Checkpoint) -> Checkpoint:
         family=target.family, after=target.seq, oldest_first=True, limit=ABOVE
     )
     return next(reversed([target, *await context.backend.scan(newer)]))
+
+
+async def _lanes(
+    context: Context, members: Page[ThreadRecord], newest: Checkpoint
+) -> tuple[str, ...]:
+    """The lanes above a page: what the threads saved next leads into it.
+
+    What a thread saved after it was rewound, further up, is not looked for.
+    """
+    if len(members) > MOST_LANES:
+        return ()
+    first: list[Checkpoint] = []
+    for thread in members:
+        first += await context.backend.scan(_next_of(thread, newest.seq))
+    parents = await parents_of(context, first)
+    found = [parents.get(checkpoint.parent or "") for checkpoint in first]
+    return tuple(mark_of(p.id) for p in found if p is not None and p.seq <= newest.seq)
+
+
+def _next_of(thread: ThreadRecord, seq: int) -> Saves:
+    return Saves(
+        family=thread.family, thread=thread.id, after=seq, oldest_first=True, limit=1
+    )
 
 
 async def _line_mark(
@@ -128,12 +172,15 @@ async def _line_mark(
         if thread.forked_from is None:
             return None
         # The page begins before the fork did: the line goes on in another thread.
-        thread = await context.get_thread(thread.forked_from.thread)
+        above = await context.find_thread(thread.forked_from.thread)
+        if above is None or above.family != record.family:
+            return await _walked(context, head, newest)
+        thread = above
     return None
 
 
 async def _walked(context: Context, head: Checkpoint, newest: Checkpoint) -> str | None:
-    """As `_line_mark`, where what the thread saved last by then was rewound."""
+    """As `_line_mark`, where what was saved last by then was rewound or deleted."""
     skip = 0
     while page := await context.backend.scan(
         Ancestors(start=head, skip=skip, limit=CHUNK)

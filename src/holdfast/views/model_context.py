@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from holdfast._engine.context import Context
-from holdfast._messages.transcript import role_of, text_of, tokens_of, window
+from holdfast._messages.transcript import calls_of, role_of, text_of, tokens_of, window
 from holdfast.views.showing import Showing
 from holdfast.views.state_values import StateReader, reader_of
 
@@ -53,5 +53,13 @@ def _item(position: int, message: object, showing: Showing) -> dict[str, Any]:
         "position": position,
         "role": role_of(message),
         "text": showing.text(text_of(message)),
+        "calls": [
+            {
+                "id": call.id,
+                "name": showing.line(call.name),
+                "arguments": showing.value(call.arguments),
+            }
+            for call in calls_of(message, position)
+        ],
         "tokens": tokens_of(message),
     }

@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { h } from "./elements.js";
 import { count } from "./figures.js";
 import { fold } from "./folds.js";
-import { brief, plainText, textBlock } from "./text.js";
+import { brief, saidText, textBlock } from "./text.js";
 
 const KNOWN = new Set(["system", "user", "assistant", "tool"]);
 
@@ -69,16 +69,27 @@ function legend({ items, tokens }) {
   );
 }
 
-function item({ role, text, tokens, position }, at, checkpoint) {
+function item(said, at, checkpoint) {
+  const { role, tokens, position } = said;
   const title = [
     h("strong", {}, role),
-    h("span", { class: "once" }, brief(plainText(text)) || "no text"),
+    h("span", { class: "once" }, brief(saidText(said)) || "no text"),
     h("span", { class: "muted end" }, `${count(tokens ?? 0)} tok`),
   ];
   const part = { checkpoint, position: position ?? at };
-  const row = fold(`context:${at}`, title, () => textBlock(text, part), {
+  const row = fold(`context:${at}`, title, () => body(said, part), {
     kind: `role-${KNOWN.has(role) ? role : "other"}`,
   });
   row.dataset.anchor = at;
   return row;
+}
+
+function body({ text, calls }, part) {
+  return [
+    textBlock(text, part),
+    calls.map(({ id, name, arguments: given }) => [
+      h("h4", {}, `⚙ ${name}`),
+      textBlock(given, { ...part, call: id }),
+    ]),
+  ];
 }

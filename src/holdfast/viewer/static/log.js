@@ -67,7 +67,7 @@ export class Log {
   // Loads the page that has this checkpoint; gives its index.
   async find(id, signal) {
     if (this.indexOf(id) < 0 && this.#scope !== "all" && !exported) {
-      await (this.#scope === "line" ? this.#fetchAt(id, signal) : this.#locate(id, signal));
+      await this.#fetchAt(id, signal);
       this.version.value += 1;
     }
     for (let page = 0; this.indexOf(id) < 0 && page < MOST_PAGES; page += 1) {
@@ -90,15 +90,6 @@ export class Log {
     else if (this.#scope === "line") await this.#fetchAt(`@~${index}`, signal);
     else await this.#seek(index, signal);
     if (this.row(index)) this.version.value += 1;
-  }
-
-  // A thread knows the places of its own checkpoints only, in the log of the family.
-  async #locate(id, signal) {
-    const { thread } = await get("checkpoint", { id }, { signal });
-    if (thread === this.#thread) return void (await this.#fetchAt(id, signal));
-    const params = { thread, scope: this.#scope, limit: PAGE, at: id };
-    const { rows, position } = await get("log", params, { signal });
-    await this.#fetch(position + rows.findIndex((row) => row.id === id), signal);
   }
 
   async #fetchAt(at, signal) {

@@ -39,7 +39,7 @@ function facts(about) {
         ? link(about.parent, () => select(about.parent))
         : "none: the first checkpoint",
     ],
-    ["Children", about.children.map(child)],
+    ["Children", children(about)],
     ["Forked from", about.lineage.map(origin)],
     ["Tokens", about.tokens ? count(about.tokens) : null],
     ["Cost", about.cost ? cost(about.cost) : null],
@@ -58,6 +58,12 @@ function fact([name, value]) {
 
 function copied(text, what) {
   return text ? [h("code", {}, text), copyButton(text, what)] : null;
+}
+
+// The server looks at the next checkpoints only.
+function children({ children: found, children_complete: isAll }) {
+  const more = h("div", { class: "muted" }, "and any that were saved much later, after a rewind");
+  return [...found.map(child), ...(isAll ? [] : [more])];
 }
 
 function child({ id, step, thread }) {

@@ -17,6 +17,7 @@ const position = signal(-1);
 const blocks = signal(0); // counts the blocks of the line that were loaded
 const latestLine = newestOnly();
 const latestItem = newestOnly();
+let waiting = []; // moves that were asked for before the line was there
 
 export function scrubber() {
   const range = h("input", {
@@ -39,8 +40,12 @@ export function scrubber() {
     if (line.value) bars.show(line.value, position.value);
   });
   effect(() => {
+    thread.value;
+    waiting = [];
+  });
+  effect(() => {
     checkpoint.value, place.value, changed.value;
-    if (card.value !== null) findLine().catch((error) => notify(error.message));
+    if (card.value !== null) findLine().catch((error) => ((waiting = []), notify(error.message)));
     else batch(() => ((line.value = null), (position.value = -1)));
   });
   return h(
@@ -60,12 +65,20 @@ export function scrubber() {
 // --- moving ---------------------------------------------------------------------------
 
 export function step(by) {
-  const at = position.peek() + by;
-  if (line.peek() && at >= 0 && at < line.peek().length) goTo(at);
+  whenKnown(() => {
+    const at = position.peek() + by;
+    if (at >= 0 && at < line.peek().length) goTo(at);
+  });
 }
 
 export function toEnd(which) {
-  if (line.peek()) jump(() => goTo(which * (line.peek().length - 1)));
+  whenKnown(() => jump(() => goTo(which * (line.peek().length - 1))));
+}
+
+// Keys come faster than a line is loaded.
+function whenKnown(move) {
+  if (position.peek() >= 0) move();
+  else if (thread.peek() !== null) waiting.push(move);
 }
 
 export function toggleFollow() {
@@ -98,9 +111,10 @@ async function findLine() {
   if (id === null || row?.id !== id) return;
   const found = await latestLine((abort) => lineThrough(id, row, opened, abort));
   if (found === undefined) return;
-  if (found === null) return void (position.value = -1);
+  if (found === null) return void ((waiting = []), (position.value = -1));
   found.version = version;
   batch(() => ((line.value = found), (position.value = found.positionOf(id))));
+  for (const move of waiting.splice(0)) move();
 }
 
 async function lineThrough(id, row, opened, abort) {

@@ -83,7 +83,7 @@ export function effect(fn) {
   let cleanup = null;
   self.sourceChanged = () => queue.add(self);
   const clean = () => typeof cleanup === "function" && cleanup();
-  self.rerun = () => (clean(), (cleanup = self.run(fn)));
+  self.rerun = () => (clean(), (cleanup = null), (cleanup = self.run(fn)));
   self.rerun();
   return () => (clean(), self.forget(), queue.delete(self));
 }
@@ -93,7 +93,17 @@ export function batch(fn) {
   try {
     return fn();
   } finally {
-    if (batches === 1) for (const one of queue) queue.delete(one) && one.outdated() && one.rerun();
+    if (batches === 1) queue.forEach(runQueued);
     batches -= 1;
+  }
+}
+
+// An effect that fails is reported and must not keep the others from running.
+function runQueued(one) {
+  queue.delete(one);
+  try {
+    if (one.outdated()) one.rerun();
+  } catch (error) {
+    reportError(error);
   }
 }
