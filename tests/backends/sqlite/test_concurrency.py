@@ -158,10 +158,10 @@ def test_a_backup_made_while_others_write_is_a_state_there_was(path):
 
 
 class _Holder:
-    """A process that holds a lock until it is told to let go."""
+    """A process that holds something until it is told to let go."""
 
-    def __init__(self, kind, path):
-        program = [sys.executable, str(PROGRAMS / "hold_lock.py"), kind, path]
+    def __init__(self, *arguments, name="hold_lock"):
+        program = [sys.executable, str(PROGRAMS / f"{name}.py"), *arguments]
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(
             program, stdin=pipe, stdout=pipe, env=ENVIRONMENT
@@ -175,6 +175,19 @@ class _Holder:
         self.process.stdin.close()
         self.process.wait()
         self.process.stdout.close()
+
+
+def test_readers_who_relieve_one_another_do_not_let_the_log_grow(path):
+    with holdfast.open(path, durability="normal") as store:
+        thread = store.thread("t")
+        thread.save({"n": 0})
+        sizes = []
+        with _Holder(path, name="relieve_readers"):
+            for n in range(90):
+                thread.save({"n": n, "text": os.urandom(500_000).hex()})
+                sizes.append(os.path.getsize(f"{path}-wal"))
+
+        assert max(sizes) < 64 << 20
 
 
 @pytest.mark.parametrize("kind", ["database", "queue"])

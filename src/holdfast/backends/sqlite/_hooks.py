@@ -34,7 +34,7 @@ from holdfast.backends.sqlite._connection import (
     transaction,
     translated,
 )
-from holdfast.backends.sqlite._maintenance import rescue
+from holdfast.backends.sqlite._maintenance import bound_log, rescue
 from holdfast.backends.sqlite._open_files import OpenFiles, open_descriptors
 from holdfast.backends.sqlite._page_repair import repair_pages
 from holdfast.backends.sqlite._writer_queue import WriterQueue
@@ -50,6 +50,8 @@ PAGE, SMALL_PAGE = 8192, 2048
 # How long saves that are not synced go on without a look at the log, which takes 3 %
 # of one. What is saved meanwhile is still in the connection, and is rescued with it.
 UNSYNCED_PAUSE = 0.01
+# After so many commits the size of the log is looked at.
+LOOK_AFTER = 16
 # For so long a file that was found damaged is not checked again, which reads all of it.
 REPAIR_PAUSE = 60.0
 
@@ -161,6 +163,7 @@ class FileHooks:
         self._page_size = SMALL_PAGE if compress else PAGE
         self._repair_lock = threading.Lock()
         self._next_repair = 0.0
+        self._commits = 0
         self._lock = f"{path}-lock"
         self._file_queue = WriterQueue(self._lock, busy_timeout)
         self.queue: contextlib.AbstractContextManager[object] = (
@@ -230,6 +233,9 @@ class FileHooks:
             raise self._rescued
         if records is not None:
             write_acknowledged(records, self._identity, last, self._durability)
+        self._commits += 1
+        if self._commits % LOOK_AFTER == 0:
+            bound_log(db, self.path)
 
     def before_close(self, db: apsw.Connection) -> None:
         files, self._files = self._files, None
