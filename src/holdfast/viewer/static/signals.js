@@ -10,9 +10,8 @@ class Signal {
   readers = new Set();
   refresh = () => {}; // replaced in computed values
 
-  constructor(value) {
-    this.current = value;
-  }
+  constructor(value) { this.current = value; }
+
   get value() {
     const value = this.peek();
     reader?.reads(this);
@@ -28,9 +27,7 @@ class Signal {
     this.refresh();
     return this.current;
   }
-  tell() {
-    for (const one of this.readers) one.sourceChanged();
-  }
+  tell() { for (const one of this.readers) one.sourceChanged(); }
 }
 
 class Reader {
@@ -45,18 +42,13 @@ class Reader {
     this.sources.clear();
   }
   outdated() {
-    for (const source of this.sources.keys()) source.peek();
-    return [...this.sources].some(([source, seen]) => source.version !== seen);
+    return [...this.sources].some(([source, seen]) => (source.peek(), source.version !== seen));
   }
   run(fn) {
     this.forget();
     const outer = reader;
     reader = this;
-    try {
-      return fn();
-    } finally {
-      reader = outer;
-    }
+    try { return fn(); } finally { reader = outer; }
   }
 }
 
@@ -90,9 +82,7 @@ export function effect(fn) {
 
 export function batch(fn) {
   batches += 1;
-  try {
-    return fn();
-  } finally {
+  try { return fn(); } finally {
     if (batches === 1) queue.forEach(runQueued);
     batches -= 1;
   }
