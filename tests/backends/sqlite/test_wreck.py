@@ -148,6 +148,31 @@ def test_what_is_no_store_is_refused(tmp_path):
     assert not (tmp_path / "b.db").exists()
 
 
+def test_a_row_without_columns_is_not_taken_for_one(tmp_path):
+    page = bytearray(8192)
+    page[:10] = b"\x0d\0\0\0\x01\0\0\0\x01\0"  # a leaf; its one cell is at 256
+    page[256:259] = b"\x01\x07\x01"  # one byte, row 7, a header of that one byte
+    (tmp_path / "other").write_bytes(b"\xff" * 8192 + page)
+
+    with raises(FormatMismatch):
+        holdfast.salvage(tmp_path / "other", str(tmp_path / "b.db"))
+
+
+def test_a_log_cut_within_a_page_is_read_up_to_there(tmp_path):
+    path = tmp_path / "a.db"
+    filled(path)
+    before = seen(path)
+    overwrite(path, 0, b"\0" * 8192)
+    salts = b"saltsalt"
+    header = b"\x37\x7f\x06\x82".ljust(16, b"\0") + salts.ljust(16, b"\0")
+    frame = b"\0\0\0\x02\0\0\0\x02" + salts + b"\0" * 8
+    (tmp_path / "a.db-wal").write_bytes(header + frame + b"\x0d\0")
+
+    holdfast.salvage(path, str(tmp_path / "b.db"))
+
+    assert seen(tmp_path / "b.db") == before
+
+
 def test_nothing_is_left_behind(tmp_path, monkeypatch):
     scratch = tmp_path / "scratch"
     scratch.mkdir()

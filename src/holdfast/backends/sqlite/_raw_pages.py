@@ -125,6 +125,7 @@ def layouts(file: BinaryIO) -> Iterator[Layout]:
 
 def _logged_pages(log: BinaryIO, size: int) -> dict[int, int]:
     """Where the newest committed version of each page is in a write-ahead log."""
+    whole = log.seek(0, os.SEEK_END) - 24 - size  # a frame may begin up to here
     log.seek(0)
     header = log.read(32)
     if len(header) < 32 or struct.unpack_from(">I", header)[0] not in _WAL_MAGICS:  # noqa: PLR2004
@@ -133,6 +134,8 @@ def _logged_pages(log: BinaryIO, size: int) -> dict[int, int]:
     pending: dict[int, int] = {}
     place = 32
     while len(frame := log.read(24)) == 24 and frame[8:16] == header[16:24]:  # noqa: PLR2004
+        if place > whole:
+            break
         number, is_commit = struct.unpack_from(">II", frame)
         pending[number] = place + 24
         place += 24 + size
@@ -157,7 +160,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 def _record(payload: bytes) -> Iterator[Value]:
     end, at = _varint(payload, 0)
     body = end
-    if not 0 < end <= len(payload):
+    if not at < end <= len(payload):  # a row has at least one column
         raise ValueError("not a record")
     while at < end:
         kind, at = _varint(payload, at)
