@@ -67,6 +67,7 @@ LEFT_OUT = [
     "port/test_writing_a_backend.py",
     "project/test_demo.py",
     "project/test_docs.py",
+    "project/test_package.py",
     "viewer",
 ]
 collect_ignore = LEFT_OUT if QUICK else []

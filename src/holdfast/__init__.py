@@ -6,20 +6,26 @@ from importlib import import_module
 # rest of this file.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from holdfast._api.branch import Branch
+    from holdfast._api.exploration import AsyncExploration, Exploration
     from holdfast._api.open import (
         open,  # noqa: A004 - meant as holdfast.open
         open_async,
         salvage,
     )
     from holdfast._api.store import AsyncStore, Store
+    from holdfast._api.streams import AsyncStream, Stream
     from holdfast._api.thread import AsyncThread, Thread
     from holdfast._engine.search.query import Match
     from holdfast._engine.threads.blame import Blame
+    from holdfast._engine.threads.explore import BranchResult
+    from holdfast._engine.threads.merge import Merge
     from holdfast._engine.upkeep.erasure import Erasure
     from holdfast._engine.upkeep.salvage import Salvaged
     from holdfast._engine.upkeep.statistics import Statistics
     from holdfast._engine.upkeep.verify import Problem, Verification
     from holdfast._port import Pruned
+    from holdfast._values.merge import ABSENT, MergeConflict
     from holdfast._values.records import Change, Checkpoint, Move, Page, ThreadRecord
     from holdfast.agents import Agent, AgentCheckpoint
     from holdfast.conversations import Conversation
@@ -40,15 +46,22 @@ if TYPE_CHECKING:
     from holdfast.messages import Attachment, Message, ToolCall
     from holdfast.recorder import AsyncRecorder, Recorder
     from holdfast.retention import Retention, Thin
+    from holdfast.streams import Event
+    from holdfast.workspace import Workspace
 
 __all__ = [
+    "ABSENT",
     "Agent",
     "AgentCheckpoint",
+    "AsyncExploration",
     "AsyncRecorder",
     "AsyncStore",
+    "AsyncStream",
     "AsyncThread",
     "Attachment",
     "Blame",
+    "Branch",
+    "BranchResult",
     "Busy",
     "Change",
     "Checkpoint",
@@ -60,9 +73,13 @@ __all__ = [
     "Document",
     "Effect",
     "Erasure",
+    "Event",
+    "Exploration",
     "FormatMismatch",
     "HoldfastError",
     "Match",
+    "Merge",
+    "MergeConflict",
     "Message",
     "Move",
     "NotFound",
@@ -74,6 +91,7 @@ __all__ = [
     "Salvaged",
     "Statistics",
     "Store",
+    "Stream",
     "Thin",
     "Thread",
     "ThreadRecord",
@@ -81,6 +99,7 @@ __all__ = [
     "Unstorable",
     "Unsupported",
     "Verification",
+    "Workspace",
     "once",
     "open",
     "open_async",
@@ -94,15 +113,21 @@ __version__ = "0.1.0"
 # program that only asks for the version, or may not need a store, starts at once.
 _MODULES = {
     "_port": ("Pruned",),
+    "_api.branch": ("Branch",),
+    "_api.exploration": ("AsyncExploration", "Exploration"),
     "_api.open": ("open", "open_async", "salvage"),
     "_engine.threads.blame": ("Blame",),
+    "_engine.threads.explore": ("BranchResult",),
+    "_engine.threads.merge": ("Merge",),
     "_engine.upkeep.erasure": ("Erasure",),
     "_engine.upkeep.verify": ("Problem", "Verification"),
     "_engine.upkeep.statistics": ("Statistics",),
     "_engine.upkeep.salvage": ("Salvaged",),
     "_engine.search.query": ("Match",),
+    "_values.merge": ("ABSENT", "MergeConflict"),
     "_values.records": ("Change", "Checkpoint", "Move", "Page", "ThreadRecord"),
     "_api.store": ("AsyncStore", "Store"),
+    "_api.streams": ("AsyncStream", "Stream"),
     "_api.thread": ("AsyncThread", "Thread"),
     "agents": ("Agent", "AgentCheckpoint"),
     "conversations": ("Conversation",),
@@ -123,6 +148,8 @@ _MODULES = {
     "messages": ("Attachment", "Message", "ToolCall"),
     "recorder": ("AsyncRecorder", "Recorder"),
     "retention": ("Retention", "Thin"),
+    "streams": ("Event",),
+    "workspace": ("Workspace",),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from holdfast._values.keywords import OptionsMeta
 from holdfast.conversations import Summary
 from holdfast.effects import Effect
 
@@ -19,7 +20,7 @@ RECOVERY: Final = "recovery"
 KINDS: Final = (AUTOMATIC, MANUAL, PRE_OPERATION, RECOVERY)
 
 
-class Agent(msgspec.Struct, kw_only=True):
+class Agent(msgspec.Struct, kw_only=True, metaclass=OptionsMeta):
     """An agent: its identity, its configuration, and its own state.
 
     ``version`` counts its saves. ``active_conversations`` are the ids of conversations

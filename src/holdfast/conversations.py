@@ -14,6 +14,7 @@ import msgspec
 from holdfast import messages
 from holdfast._messages import transcript
 from holdfast._messages.fields import from_plain, to_plain
+from holdfast._messages.loose import fields_of
 from holdfast._messages.repair import Repair
 from holdfast._messages.tally import Tally
 from holdfast._values.shortening import shortened
@@ -196,7 +197,7 @@ def counts_of(counted: Tally) -> dict[str, Any]:
 
 def tally_of(counts: Any) -> Tally:
     """The inverse of `counts_of`."""
-    kept: Mapping[str, Any] = transcript.fields_of(counts)
+    kept: Mapping[str, Any] = fields_of(counts)
     return Tally(
         kept.get("messages", 0),
         kept.get("exchanges", 0),

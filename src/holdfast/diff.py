@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Hashable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime, time
 from decimal import Decimal
@@ -29,7 +30,8 @@ Path: TypeAlias = tuple[Hashable, ...]
 
 _SIGNS: dict[Op, str] = {"added": "+", "removed": "-", "changed": "~"}
 _VERBS: dict[Op, str] = {"added": "add", "removed": "remove", "changed": "replace"}
-_WIDTH = 60  # characters of a printed value
+WIDTH = 60  # characters of a printed value
+_MOST_SUMMED = 5  # values that a summary names
 _CONTEXT = 20  # characters shown before the first difference of two long texts
 _LONGEST_DECIMAL = 1_024  # bits; Python refuses to print much longer integers
 _ALIGNMENT_LIMIT = 1_000_000  # pairs; SequenceMatcher takes up to 0.1 s for them
@@ -58,11 +60,7 @@ class Change(msgspec.Struct, frozen=True):
     new: object
 
     def __str__(self) -> str:
-        if self.op == "changed":
-            values = " -> ".join(_excerpts(self.old, self.new))
-        else:
-            values = excerpt(self.new if self.op == "added" else self.old)
-        return f"{_SIGNS[self.op]} {render_path(self.path)}  {values}"
+        return change_text(self)
 
 
 class Diff(msgspec.Struct, frozen=True):
@@ -125,6 +123,38 @@ def diff(old: object, new: object) -> Diff:
     return Diff(tuple(change for change, _ in edits), tuple(_operations(edits)))
 
 
+def change_text(change: Change, width: int = WIDTH) -> str:
+    """A change on one line; each value is cut to ``width`` characters."""
+    if change.op == "changed":
+        values = " -> ".join(_excerpts(change.old, change.new, width))
+    else:
+        values = excerpt(change.new if change.op == "added" else change.old, width)
+    return f"{_SIGNS[change.op]} {render_path(change.path)}  {values}"
+
+
+def summary(found: Diff) -> str:
+    """The values of a state that changed, on one line: ``~plan, messages +2``.
+
+    Values that were added, removed or replaced have their sign before the name; of
+    others it says how much changed inside.
+    """
+    values: dict[Hashable, list[Change]] = {}
+    for change in found.changes:
+        name = change.path[0] if change.path else render_path(())
+        values.setdefault(name, []).append(change)
+    shown = [_summed(str(name), changes) for name, changes in values.items()]
+    more = [f"{len(shown) - _MOST_SUMMED} more"] if len(shown) > _MOST_SUMMED else []
+    return ", ".join([*shown[:_MOST_SUMMED], *more])
+
+
+def _summed(name: str, changes: Sequence[Change]) -> str:
+    if len(changes[0].path) <= 1:
+        return f"{_SIGNS[changes[0].op]}{name}"
+    seen = Counter(change.op for change in changes)
+    inside = (f"{sign}{seen[op]}" for op, sign in _SIGNS.items() if seen[op])
+    return " ".join([name, *inside])
+
+
 def render_path(path: Path) -> str:
     """The path as people write it: ``messages[4].content``; ``(root)`` if empty."""
     return "".join(map(_render_part, path)).removeprefix(".") or "(root)"
@@ -178,7 +208,7 @@ def _edits(root: _Pair) -> Iterator[_Edit]:
             pairs.extend(reversed([*_dict_pairs(pair, old, new)]))
         elif _is_list(old) and _is_list(new) and type(old) is type(new):
             pairs.extend(reversed([*_list_pairs(pair, old, new)]))
-        elif not _same(old, new):
+        elif not same(old, new):
             yield Change("changed", pair.now, old, new), pair
 
 
@@ -200,7 +230,7 @@ def _pointer(path: Path) -> str:
 def _dict_pairs(pair: _Pair, old: _Dict, new: _Dict) -> Iterator[_Pair]:
     matches = [*_by_key(old, new)]
     if pair.whole is None and any(
-        type(key) is not str and not _same(before, after)
+        type(key) is not str and not same(before, after)
         for key, before, after in matches
     ):
         pair = replace(pair, whole=pair)
@@ -251,9 +281,9 @@ def _shared_ends(old: _List, new: _List) -> tuple[int, int]:
     """How many leading and how many trailing elements are the same in both."""
     shorter = min(len(old), len(new))
     head = tail = 0
-    while head < shorter and _same(old[head], new[head]):
+    while head < shorter and same(old[head], new[head]):
         head += 1
-    while tail < shorter - head and _same(old[-1 - tail], new[-1 - tail]):
+    while tail < shorter - head and same(old[-1 - tail], new[-1 - tail]):
         tail += 1
     return head, tail
 
@@ -289,7 +319,8 @@ def _mark(value: object) -> int:
         return hash(type(value))
 
 
-def _same(old: object, new: object) -> bool:
+def same(old: object, new: object) -> bool:
+    """Whether two values are equal in every type, so that `diff` finds nothing."""
     pairs = [(old, new)]
     while pairs:
         a, b = pairs.pop()
@@ -328,21 +359,22 @@ def _render_part(part: Hashable) -> str:
     return f"[{''.join(_pieces(part))}]"
 
 
-def _excerpts(old: object, new: object) -> list[str]:
+def _excerpts(old: object, new: object, width: int) -> list[str]:
     """Both values cut to fit, long texts from shortly before they differ."""
     if isinstance(old, str) and isinstance(new, str):
         a, b = _CHARACTER.findall(old), _CHARACTER.findall(new)
         start = [*map(eq, a, b), False].index(False) - _CONTEXT
-        if start > 0 and max(len(a), len(b)) > _WIDTH - len('""'):
-            return [ELLIPSIS + excerpt("".join(text[start:])) for text in (a, b)]
-    return [excerpt(old), excerpt(new)]
+        if start > 0 and max(len(a), len(b)) > width - len('""'):
+            rests = ("".join(text[start:]) for text in (a, b))
+            return [ELLIPSIS + excerpt(rest, width) for rest in rests]
+    return [excerpt(old, width), excerpt(new, width)]
 
 
-def excerpt(value: object) -> str:
+def excerpt(value: object, width: int = WIDTH) -> str:
     """A value on one line, cut where it is long."""
     text = ""
     for piece in _pieces(value):
-        if len(text) + len(piece) > _WIDTH:
+        if len(text) + len(piece) > width:
             return text + ELLIPSIS
         text += piece
     return text

@@ -6,8 +6,10 @@ from typing import Any
 
 import msgspec
 
+from holdfast._values.keywords import OptionsMeta
 
-class Document(msgspec.Struct, kw_only=True):
+
+class Document(msgspec.Struct, kw_only=True, metaclass=OptionsMeta):
     """A text or any other storable value under a name.
 
     The part of the name before the last slash is its ``category``, which may contain

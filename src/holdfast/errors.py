@@ -8,7 +8,8 @@
     ├── Corrupt                         stored bytes are not what was written
     ├── FormatMismatch                  not a store, too new, or not the requested type
     ├── Unstorable      (TypeError)     a value, id or argument that cannot be stored
-    └── Unsupported                     a missing extra, ability or permission
+    └── Unsupported                     a missing ability or permission; if a package
+                                        is missing, an ImportError too
 
 Each carries a stable ``code`` (used for exit statuses and tool results) and a message
 that ends with what to do next. A failing disk raises ``HoldfastError`` itself, with the
@@ -21,6 +22,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
+    from holdfast._values.merge import MergeConflict
     from holdfast._values.records import Checkpoint
 
 __all__ = [
@@ -76,7 +78,11 @@ class NotFound(HoldfastError, LookupError):
 
 
 class Conflict(HoldfastError):
-    """The condition of a write failed; ``found`` is the head that the thread has."""
+    """The condition of a write failed; ``found`` is the head that the thread has.
+
+    ``conflicts`` are the places that a merge could not decide, ``paths`` the files that
+    a restore would have overwritten.
+    """
 
     default_code = "conflict"
 
@@ -88,11 +94,15 @@ class Conflict(HoldfastError):
         thread: str | None = None,
         expected: str | None = None,
         found: Checkpoint | None = None,
+        conflicts: Sequence[MergeConflict] = (),
+        paths: Sequence[str] = (),
     ) -> None:
         super().__init__(message, code=code)
         self.thread = thread
         self.expected = expected
         self.found = found
+        self.conflicts = tuple(conflicts)
+        self.paths = tuple(paths)
 
 
 class Busy(HoldfastError, TimeoutError):
@@ -149,3 +159,9 @@ class Unsupported(HoldfastError):
     """Something that this store, installation or permission does not allow."""
 
     default_code = "unsupported"
+
+
+class MissingExtra(Unsupported, ImportError):
+    """A package that is not installed; the message has the command that installs it."""
+
+    default_code = "missing_extra"

@@ -7,7 +7,6 @@ accepted, a mapping in the format of OpenAI or Anthropic is too, and is stored a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, NotRequired, Self, TypeAlias, TypedDict, cast
 
 import msgspec
@@ -15,8 +14,9 @@ import msgspec
 from holdfast._messages import transcript
 from holdfast._messages.fields import from_plain
 from holdfast._messages.fields import to_plain as plain_fields
-from holdfast._messages.transcript import parts_of
+from holdfast._messages.loose import parts_of
 from holdfast._values.clock import now, uuid7
+from holdfast._values.nearest import nearest
 from holdfast.errors import Unstorable
 
 __all__ = [
@@ -161,7 +161,7 @@ def accepted(message: object) -> dict[str, Any]:
     role: object = kept.get("role")
     if role is None or role in ROLES:
         return kept
-    near = get_close_matches(str(role), ROLES, 1)
+    near = nearest(str(role), ROLES, most=1)
     meant = f"did you mean {near[0]!r}?" if near else "pass a known role."
     raise Unstorable("role", f"{role!r} is no role; {meant} Roles: {', '.join(ROLES)}")
 

@@ -12,6 +12,7 @@ from typing import Any, Self, TypeAlias, TypedDict, Unpack, get_args
 from holdfast._api.runner import AsyncRunner, Runner
 from holdfast._api.steps import Steps, ThreadLock, awaited_result, plain_result
 from holdfast._engine.context import Context
+from holdfast._engine.files.draft import Scannable
 from holdfast._engine.recorder.recording import AnyCall, RecorderSetup, Recording
 from holdfast._engine.threads.lineage import Reference
 from holdfast._messages.repair import How, Repair
@@ -42,7 +43,9 @@ class RecorderOptions(TypedDict, total=False):
     with ``None`` nothing is changed. ``system`` replaces the stored system prompt.
     ``owner`` and ``agent`` are those of a new conversation; another owner's is not
     found. ``effects`` is what happens when a call means an effect that a rewind has
-    left behind, and ``tools`` are the functions for `Recorder.call` by name.
+    left behind, and ``tools`` are the functions for `Recorder.call` by name. The files
+    of a ``workspace`` are saved with each checkpoint, and there is one after the result
+    of each tool, unless the strategy is `never`.
     """
 
     save: Strategy
@@ -52,6 +55,7 @@ class RecorderOptions(TypedDict, total=False):
     agent: str | None
     effects: Policy | None
     tools: Tools
+    workspace: Scannable | None
 
 
 def _new_recording(context: Context, id_: str, options: RecorderOptions) -> Recording:
@@ -68,8 +72,15 @@ def _new_recording(context: Context, id_: str, options: RecorderOptions) -> Reco
         system=options.get("system"),
         owner=options.get("owner"),
         agent=options.get("agent"),
+        workspace=_workspace(options.get("workspace")),
     )
     return Recording(setup, context.clock, context.new_id)
+
+
+def _workspace(found: object) -> Scannable | None:
+    if found is None or isinstance(found, Scannable):
+        return found
+    raise Unstorable("workspace", f"must be a Workspace, not {type(found).__name__}")
 
 
 def _repair(options: RecorderOptions) -> How | None:

@@ -9,6 +9,7 @@ from typing import cast
 
 import msgspec
 
+from holdfast._values.keywords import OptionsMeta
 from holdfast._values.records import PIN, ThreadRecord
 from holdfast.errors import Unstorable
 
@@ -25,7 +26,7 @@ LASTING = frozenset({"agent", AGENT_CHECKPOINTS, PIN, "document"})
 HELD = frozenset({AGENT_CHECKPOINTS, PIN})
 
 
-class Thin(msgspec.Struct, frozen=True, kw_only=True):
+class Thin(msgspec.Struct, frozen=True, kw_only=True, metaclass=OptionsMeta):
     """Keep the newest checkpoint of each of the last hours, days and weeks.
 
     The numbers are how many of them; only hours, days and weeks (UTC) in which
@@ -43,7 +44,7 @@ class Thin(msgspec.Struct, frozen=True, kw_only=True):
         _check_counts(self, ("hourly", "daily", "weekly"), least=0)
 
 
-class Retention(msgspec.Struct, frozen=True, kw_only=True):
+class Retention(msgspec.Struct, frozen=True, kw_only=True, metaclass=OptionsMeta):
     """What survives a prune: everything that at least one of the rules keeps.
 
     Of each thread's checkpoints: the ``last`` n, those saved ``within`` an age, and a

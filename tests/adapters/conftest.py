@@ -1,10 +1,16 @@
 """Addresses on every backend for the tests of the adapters."""
 
+import os
 import uuid
 
 import pytest
 
 from support import servers
+from support.folders import TESTS
+
+# Those with versions of their own have an environment of their own: `make frameworks`.
+APART = {path.parent.name for path in TESTS.glob("adapters/*/requirements.txt")}
+collect_ignore = sorted(APART - {os.environ.get("HOLDFAST_FRAMEWORK")})
 
 PLACES = ("file", "memory", "directory", "postgres")
 

@@ -22,6 +22,7 @@ from holdfast import HoldfastError, Store, Thread
 from holdfast._api.agents import Agents
 from holdfast._api.conversations import Conversations
 from holdfast._api.documents import Documents
+from holdfast._api.streams import Stream
 from holdfast._values.records import Page
 from holdfast.agents import Agent
 from holdfast.recorder import Recorder
@@ -29,6 +30,7 @@ from holdfast.retention import Retention
 from holdfast.testing import FakeClock, blocking
 from holdfast.tools import TOOLS, Toolset
 from support import databases, servers
+from support.snapshots import MemorySnapshot
 
 KEY = bytes(range(32))
 CALL = {"id": "call-b", "name": "look", "arguments": {"n": 1}}
@@ -55,7 +57,8 @@ def fill(store, name):
     """Something of everything, all of whose names begin alike."""
     chat = store.thread(f"{name}-chat", owner=f"{name}-owner", agent=f"{name}-agent")
     chat.save({"text": f"{name} " * 300}, label=f"{name}-label", tags=[f"{name}-tag"])
-    chat.append(messages=[{"role": "user", "content": f"{name} said"}] * 2)
+    said = [{"role": "user", "content": f"{name} said"}] * 2
+    chat.append(messages=said, files=MemorySnapshot({f"{name}.txt": name.encode()}))
     chat.record(f"{name}-key", name)
     chat.consume(f"{name}-grant")
     chat.fork(f"{name}-fork")
@@ -67,6 +70,7 @@ def fill(store, name):
     recorder.add({"role": "user", "content": f"{name} began"})
     recorder.save()
     store.documents.save(f"{name}/doc", f"{name} text")
+    store.stream(f"{name}-log").append(f"{name} happened", key=name)
     store.agents.checkpoint(f"{name}-agent", f"{name}-named")
 
 
@@ -83,6 +87,7 @@ class Foreign:
         self.talk = store.conversations.load("b-talk")
         self.agent = store.agents.load("b-agent")
         [self.pinned] = store.agents.checkpoints("b-agent")
+        self.event = store.stream("b-log").last
         self.seal = store.seal()
         self.archive = BytesIO()
         store.export_to(self.archive)
@@ -147,6 +152,7 @@ def loop(a):
 OF_STORE = {
     "scope": lambda a, _: a.scope("B").threads(),
     "thread": lambda a, _: a.thread("b-chat").about,
+    "stream": lambda a, _: a.stream("b-log").events(),
     "threads": lambda a, b: [
         a.threads(),
         a.threads(prefix="b"),
@@ -270,6 +276,20 @@ OF_THREAD = {
     "find": lambda a, _: [chats(a)[n].find(label="b-label") for n in (0, 1)],
     "diff": lambda a, b: chats(a)[0].diff(b.first, b.head),
     "blame": lambda a, b: chats(a)[0].blame("text", b.head),
+    "files": [
+        lambda a, b: chats(a)[0].files(b.head),
+        lambda a, _: chats(a)[1].files(),
+    ],
+    "read_file": [
+        lambda a, b: chats(a)[0].read_file("b.txt", b.head),
+        lambda a, _: chats(a)[1].read_file("b.txt"),
+    ],
+    "read_files": lambda a, b: chats(a)[0].read_files(["b.txt"], b.head),
+    "diff_files": [
+        lambda a, b: chats(a)[0].diff_files(b.first, b.head),
+        lambda a, b: chats(a)[0].diff_files(b.head),
+    ],
+    "blame_file": lambda a, b: chats(a)[0].blame_file("b.txt", b.head),
     "moves": lambda a, b: [chats(a)[1].moves(), chats(a)[0].moves(before=b.last)],
     "family": lambda a, _: chats(a)[1].family(),
     "tree": lambda a, b: [chats(a)[1].tree(), chats(a)[0].tree(before=b.last)],
@@ -277,6 +297,15 @@ OF_THREAD = {
         lambda a, b: chats(a)[0].fork("new", b.head),
         lambda a, _: chats(a)[1].fork("new"),
         lambda a, _: chats(a)[0].fork("b-chat").load(),
+    ],
+    "explore": [
+        lambda a, _: chats(a)[1].explore(lambda _: None, n=1),
+        lambda a, _: str(chats(a)[0].explore(lambda _: None, n=1, name="b-key")),
+    ],
+    "merge": [
+        lambda a, b: chats(a)[0].merge(b.head),
+        lambda a, _: chats(a)[0].merge(chats(a)[1]),
+        lambda a, _: chats(a)[1].merge(chats(a)[0], dry_run=True),
     ],
     "rewind": [
         lambda a, b: chats(a)[0].rewind(b.first),
@@ -369,6 +398,20 @@ OF_DOCUMENTS = {
     "history": lambda a, b: a.documents.history("b/doc", before=b.last),
     "delete": lambda a, _: a.documents.delete("b/doc"),
 }
+OF_STREAM = {
+    "append": [
+        lambda a, _: a.stream("b-log").append("mine", key="b"),
+        lambda a, _: a.stream("a-log").append("mine", key="b"),
+    ],
+    "events": [
+        lambda a, _: a.stream("b-log").events(),
+        lambda a, b: a.stream("b-log").events(b.event),
+    ],
+    "wait": lambda a, _: a.stream("b-log").wait(timeout=0.0),
+    "last": lambda a, _: a.stream("b-log").last,
+    "trim": lambda a, _: a.stream("b-log").trim(last=0),
+    "delete": lambda a, _: a.stream("b-log").delete(),
+}
 OF_RECORDER = {
     "add": lambda a, _: loop(a).add({"role": "user", "content": "x"}),
     "iteration": lambda a, _: loop(a).iteration(),
@@ -421,6 +464,7 @@ MATRIX: dict[type, dict] = {
     Conversations: OF_CONVERSATIONS,
     Agents: OF_AGENTS,
     Documents: OF_DOCUMENTS,
+    Stream: OF_STREAM,
     Recorder: OF_RECORDER,
 }
 # These say nothing about a store.

@@ -17,18 +17,23 @@ import holdfast
 from holdfast import AsyncStore, AsyncThread, Store, Thread
 from holdfast._api.agents import Agents, AsyncAgents
 from holdfast._api.autosave import AsyncAutoCheckpoints, AutoCheckpoints
+from holdfast._api.branches import AsyncThreadBranches, ThreadBranches
 from holdfast._api.conversations import AsyncConversations, Conversations
 from holdfast._api.documents import AsyncDocuments, Documents
+from holdfast._api.exploration import AsyncExploration, Exploration
+from holdfast._api.explore import ExploreOptions
 from holdfast._api.keywords import (
     HistoryOptions,
     ImportOptions,
     LinesOptions,
     ListOptions,
+    MergeOptions,
     SearchOptions,
     StartOptions,
     ThreadsOptions,
 )
 from holdfast._api.parts import AsyncThreadParts, ThreadParts
+from holdfast._api.streams import AsyncStream, Stream
 from holdfast._engine.threads import journal
 from holdfast._engine.threads.save import SaveOptions
 from holdfast._port import NEW_THREAD, run
@@ -57,9 +62,12 @@ CLASSES = [
     (Store, AsyncStore),
     (Thread, AsyncThread),
     (ThreadParts, AsyncThreadParts),
+    (ThreadBranches, AsyncThreadBranches),
+    (Exploration, AsyncExploration),
     (Agents, AsyncAgents),
     (Conversations, AsyncConversations),
     (Documents, AsyncDocuments),
+    (Stream, AsyncStream),
     (AutoCheckpoints, AsyncAutoCheckpoints),
 ]
 PAIRS = [
@@ -68,7 +76,7 @@ PAIRS = [
     for name in sorted(public(kind).keys() | public(twin).keys())
 ]
 # These only give a handle.
-AT_ONCE = {"thread", "autosave", "scope", "transaction", "using"}
+AT_ONCE = {"thread", "stream", "autosave", "scope", "transaction", "using"}
 
 
 class TestSignatures:
@@ -105,6 +113,18 @@ OPTIONS = [
         (Thread.save, SaveOptions, lambda s, **o: s.thread("t").save({}, **o)),
         (Thread.extend, SaveOptions, lambda s, **o: s.thread("t").extend({}, **o)),
         (Thread.amend, SaveOptions, lambda s, **o: s.thread("t").amend(**o)),
+        (
+            Thread.explore,
+            ExploreOptions,
+            lambda s, **o: (
+                s.thread("t").save({}) and s.thread("t").explore(print, n=1, **o)
+            ),
+        ),
+        (
+            Thread.merge,
+            MergeOptions,
+            lambda s, **o: s.thread("t").merge(s.thread("t").save({}), **o),
+        ),
         (Thread.history, HistoryOptions, lambda s, **o: s.thread("t").history(**o)),
         (Store.thread, StartOptions, lambda s, **o: s.thread("t", **o)),
         (Store.threads, ThreadsOptions, lambda s, **o: s.threads(**o)),
@@ -161,7 +181,8 @@ class TestOptions:
         assert missing == []
 
     @pytest.mark.parametrize("opened", [holdfast.open, holdfast.open_async])
-    @pytest.mark.parametrize("name", sorted([*SAVE_OPTIONS, "if_changed"]))
+    # A workspace as ``files`` is saved by append; elements are those of a list.
+    @pytest.mark.parametrize("name", sorted({*SAVE_OPTIONS, "if_changed"} - {"files"}))
     def test_append_refuses_the_options_of_a_save(self, opened, name):
         store = opened(":memory:")
         with store if opened is holdfast.open else blocking(store) as store:

@@ -33,6 +33,17 @@ from conformance.effects import (
     UndoneEffectTests,
 )
 from conformance.erasure import ErasedRecordTests
+from conformance.explorations import (
+    AdoptedBranchTests,
+    ExplorationTests,
+    ResumedExplorationTests,
+)
+from conformance.files import (
+    ComparedFileTests,
+    KeptFileTests,
+    RepeatedFileTests,
+    SavedFileTests,
+)
 from conformance.forks import ForkedStateTests
 from conformance.journal import RecordedValueTests
 from conformance.last_messages import LastMessageTests
@@ -40,6 +51,7 @@ from conformance.listings import ListedRecordTests
 from conformance.lists import AppendedListTests, EditedListTests
 from conformance.loads import DiffTests, TypedLoadTests
 from conformance.loop import DurableLoopTests, OpenCallTests
+from conformance.merges import MergeConflictTests, MergedFileTests, MergedForkTests
 from conformance.messages import MessageTests
 from conformance.moments import MomentTests
 from conformance.parts import AmendTests, PartTests
@@ -97,6 +109,12 @@ class ThreadTests(
     OptionTests,
     TakenBackTests,
     ForkedStateTests,
+    MergedForkTests,
+    MergeConflictTests,
+    MergedFileTests,
+    ExplorationTests,
+    ResumedExplorationTests,
+    AdoptedBranchTests,
     RefusedRemovalTests,
     SelectedRemovalTests,
     PolicyTests,
@@ -108,6 +126,10 @@ class ThreadTests(
     CompressedValueTests,
     ArchiveSelectionTests,
     VerifyTests,
+    SavedFileTests,
+    ComparedFileTests,
+    RepeatedFileTests,
+    KeptFileTests,
 ):
     """The rules about threads and checkpoints that no backend decides."""
 

@@ -26,6 +26,8 @@ class MomentTests(Cases):
         assert chat.get("@{2 minutes ago}").step == 3
         assert chat.get("@{61 seconds ago}").step == 3
         assert chat.get("@{0 seconds ago}").step == 4
+        assert chat.get("@{2m}").step == 3
+        assert chat.get("@{2 minutes}").step == 3
         with raises(NotFound):
             chat.get("@{1 hour ago}")
 
@@ -39,6 +41,8 @@ class MomentTests(Cases):
         assert chat.get("@{2023-11-15T00:02:00Z}").step == 3
         assert chat.get("@{2023-11-15 02:02+02:00}").step == 3
         assert chat.get("@{2099-01-01}").step == 4
+        assert chat.get("@{0:02}").step == 3
+        assert chat.get("@{today}").step == 1
         with raises(NotFound):
             chat.get("@{2023-11-14 23:59}")
 

@@ -33,7 +33,7 @@ from support.samples import LONG
 def test_4_1_deleting_a_hostile_id_deletes_no_file(tmp_path):
     victim = tmp_path / "x.json"
     victim.write_text("dear to somebody")
-    with holdfast.open(tmp_path / "a" / "b" / "store.db") as store:
+    with holdfast.open(tmp_path / "a" / "b" / "store.db", make_folders=True) as store:
         for name in ("../../x", "../../x.json", str(victim)):
             assert store.thread(name).delete() == 0
             assert store.delete(name) == 0
@@ -46,7 +46,7 @@ def test_4_1_deleting_a_hostile_id_deletes_no_file(tmp_path):
 def test_4_1_deleting_a_hostile_session_or_document_deletes_no_file(tmp_path):
     victim = tmp_path / "x.json"
     victim.write_text("dear to somebody")
-    with holdfast.open(tmp_path / "a" / "b" / "store.db") as store:
+    with holdfast.open(tmp_path / "a" / "b" / "store.db", make_folders=True) as store:
         for name in ("../../x", "../../x.json", str(victim)):
             assert store.conversations.delete(name) == 0
             assert store.documents.delete(name) == 0

@@ -32,7 +32,7 @@ def test_2_3_ten_saves_in_one_second_resume_from_the_newest(store):
 @pytest.mark.parametrize("name", ["../x", "/etc/passwd", "a/b", "..\\x", "CON", "."])
 def test_2_4_hostile_ids_stay_inside_the_store(tmp_path, name):
     folder = tmp_path / "inside"
-    with holdfast.open(folder / "store.db") as store:
+    with holdfast.open(folder / "store.db", make_folders=True) as store:
         store.thread(name).save({"n": 1}, id=name)
         assert store.thread(name).load(name) == {"n": 1}
         assert store.get(name).thread == name

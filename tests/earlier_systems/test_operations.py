@@ -112,7 +112,7 @@ def test_operation_06_delete_a_session_and_list_them(store, chat):
 def test_operation_07_open_a_path_that_is_not_there_yet(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
 
-    with holdfast.open("~/deep/down/store.db") as store:
+    with holdfast.open("~/deep/down/store.db", make_folders=True) as store:
         store.thread("chat").save({"n": 1})
 
     with holdfast.open(tmp_path / "deep" / "down" / "store.db") as store:

@@ -20,9 +20,11 @@ from support.import_sources import (
     fingerprint,
     imported,
     read,
+    sessions_database,
     smooth_database,
     smooth_records,
     source,
+    spoken_sessions,
     write,
 )
 from support.programs import run_program
@@ -256,6 +258,9 @@ def test_an_import_killed_anywhere_is_completed_by_running_it_again(tmp_path, fo
 # --- several formats ------------------------------------------------------------------
 
 
+FOUND_IN_A_FOLDER = "aether, cortex, echo, smooth, smooth-sqlite, openai-agents, oxios"
+
+
 def mixed(folder):
     """All samples in one folder, as programs that share it would leave them."""
     for format_ in SOURCES:
@@ -267,6 +272,7 @@ def mixed(folder):
         for r in smooth_records()
     ]
     smooth_database(folder / "state" / "checkpoints.db", others)
+    sessions_database(folder / "state" / "sessions.db", spoken_sessions())
     return folder / "state"
 
 
@@ -288,7 +294,7 @@ def test_a_folder_of_several_formats_is_imported_format_by_format(memory, tmp_pa
     assert report.imported.checkpoints == sum(
         part.imported.checkpoints for part in report.parts
     )
-    assert report.format == "aether, cortex, echo, smooth, smooth-sqlite, oxios"
+    assert report.format == FOUND_IN_A_FOLDER
     assert report.is_complete
     assert fingerprint(folder) == before
     again = import_from(memory, folder)
@@ -299,9 +305,7 @@ def test_the_report_of_several_formats_shows_each(memory, tmp_path):
     report = import_from(memory, mixed(tmp_path), dry_run=True)
 
     lines = str(report).splitlines()
-    assert lines[0].endswith(
-        "/state (aether, cortex, echo, smooth, smooth-sqlite, oxios)"
-    )
+    assert lines[0].endswith(f"/state ({FOUND_IN_A_FOLDER})")
     assert [line for line in lines if line.startswith("would import")][1:] == [
         str(part).splitlines()[0] for part in report.parts
     ]

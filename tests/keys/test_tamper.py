@@ -22,6 +22,7 @@ from holdfast.backends.sqlite._rows import CODEC
 from holdfast.keys._records import SEGMENT_NUMBERS
 from holdfast.testing import blocking, raises
 from support.effort import THOROUGH, seed_of
+from support.samples import LONG
 
 KEY = bytes(range(32))
 ROUNDS = 100 if THOROUGH else 5
@@ -345,7 +346,7 @@ def test_a_seal_stays_valid_while_others_go_on(store):
 @pytest.mark.parametrize("url", ["{}/store.db", "dir:{}/store"])
 def test_a_store_that_was_put_back_is_not_opened_with_its_seal(url, tmp_path):
     url, older = url.format(tmp_path / "now"), tmp_path / "older"
-    with holdfast.open(url, key=KEY) as store:
+    with holdfast.open(url, key=KEY, make_folders=True) as store:
         store.thread("one").save({"n": 1})
     shutil.copytree(tmp_path / "now", older)
     with holdfast.open(url, key=KEY) as store:
@@ -375,3 +376,59 @@ def test_another_text_is_no_seal(whole, tmp_path):
 
 def test_all_that_a_segment_says_is_bound_to_it():
     assert {"data", *SEGMENT_NUMBERS} == set(Segment.__struct_fields__)
+
+
+@pytest.fixture
+def grown(path):
+    """Two threads whose messages were joined into blocks while they grew."""
+    with holdfast.open(path, key=KEY) as store:
+        for name in ("one", "two"):
+            for n in range(150):
+                store.thread(name).append(messages=[f"{name} {n} {LONG}"])
+    return path
+
+
+def test_lists_that_grow_are_joined_so_that_a_load_decrypts_less(grown):
+    rows = Rows(grown, None)
+    with contextlib.closing(rows.db):
+        [(stored, held)] = rows.run("select count(*), sum(count) from segment")
+
+    with holdfast.open(grown, key=KEY) as store:
+        loaded = store.thread("two").load()["messages"]
+        problems = store.verify().problems
+
+    assert loaded == [f"two {n} {LONG}" for n in range(150)]
+    assert problems == ()
+    assert held == 300
+    assert stored < held / 3
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "swap the blocks of two threads",
+        "swap two blocks of a thread",
+        "cut a block",
+        "flip a bit",
+    ],
+)
+def test_a_block_that_was_changed_or_moved_is_noticed(grown, change):
+    rows = Rows(grown, random.Random(seed_of(change)))
+    with contextlib.closing(rows.db):
+        first, second = rows.pick("segment", 2, "count > 1 and key >> 32 = 1")
+        other = first & 0xFFFF_FFFF | 2 << 32
+        data = rows.column("segment", "data", first)
+        if change == "swap the blocks of two threads":
+            rows.swap("segment", "data", first, other)
+        elif change == "swap two blocks of a thread":
+            rows.swap("segment", "data", first, second)
+        elif change == "cut a block":
+            rows.put("segment", "data", first, data[:-1])
+        else:
+            rows.put("segment", "data", first, flipped(data, rows.chance))
+        rows.repair()
+
+    with holdfast.open(grown, key=KEY) as store:
+        with raises(Corrupt):
+            store.thread("one").load()
+        assert not store.verify().ok

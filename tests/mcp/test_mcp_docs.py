@@ -7,13 +7,14 @@ import pytest
 from holdfast.cli.commands.mcp import command
 from holdfast.tools import TOOLS
 from holdfast.tools._reference import overview
+from holdfast.tools._toolset import STORE_TOOLS
 from support.folders import DOCS
 
 PAGE = (DOCS / "mcp.md").read_text()
 
 
 def test_the_table_of_tools_is_that_of_the_registry():
-    assert overview(TOOLS) in PAGE
+    assert overview((*TOOLS, *STORE_TOOLS)) in PAGE
 
 
 @pytest.mark.parametrize("option", [o.opts[0] for o in command.own_params])

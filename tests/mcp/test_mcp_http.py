@@ -12,6 +12,8 @@ import psutil
 import pytest
 from served import DEADLINE, command, environment, over_http, refused, serving
 
+from adapters.mcp_events.served import Session, messages
+
 TOKEN = "a-token-that-is-long-enough"
 LISTING = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).encode()
 AS_MCP = {
@@ -150,7 +152,8 @@ def test_a_token_that_cannot_be_one_is_refused(tmp_path, capsys, given):
     ("arguments", "text"),
     [
         (("--http", "--quiet"), "--token-file or HOLDFAST_TOKEN"),
-        (("--port", "8414"), "--allow-host need --http"),
+        (("--http", "--resumable", "--read-only"), "leave one out"),
+        (("--port", "8414"), "--resumable need --http"),
         (("--http", "--token-file", "nowhere"), "'nowhere' does not exist"),
     ],
 )
@@ -261,3 +264,18 @@ def test_clients_go_on_with_a_server_that_was_killed_and_started_again(tmp_path)
             ]
 
     assert loaded == [{"n": 2}, {"n": 1}]
+
+
+def test_a_lost_connection_is_resumed_if_the_server_keeps_sessions(tmp_path):
+    store = tmp_path / "store.db"
+    with serving(store, "--resumable") as served:
+        session = Session(served.port, authorization=f"Bearer {served.token}")
+        with session.call("agent_save", {"agent_id": "a"}) as answer:
+            last, _ = next(messages(answer))  # only the id to resume after
+        with session.resumed(last) as answer:
+            [(_, told)] = messages(answer)
+        with over_http(served, "auto") as modern, over_http(served, "legacy") as legacy:
+            for client in (modern, legacy):
+                assert client.result("agent_load", agent_id="a")["agent_id"] == "a"
+
+    assert told["result"]["structuredContent"]["agent_id"] == "a"

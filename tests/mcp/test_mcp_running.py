@@ -26,12 +26,13 @@ from served import (
 
 import holdfast
 from holdfast.tools import TOOLS
+from holdfast.tools._toolset import STORE_TOOLS
 from support import databases, servers
 from support.folders import PROGRAMS
 from support.programs import ENVIRONMENT
 
 HOLDER = str(PROGRAMS / "hold_lock.py")
-READING = [tool.name for tool in TOOLS if tool.read_only]
+READING = [tool.name for tool in (*TOOLS, *STORE_TOOLS) if tool.read_only]
 
 
 @pytest.fixture
@@ -233,7 +234,7 @@ def test_a_store_that_is_held_by_another_is_a_readable_error(store):
 # --- what it serves -------------------------------------------------------------------
 
 
-def test_read_only_offers_the_seven_that_read_and_changes_nothing(store):
+def test_read_only_offers_what_reads_and_changes_nothing(store):
     with holdfast.open(store) as opened:
         message = {"role": "user", "content": "Find me a train"}
         opened.conversations.create("c", messages=[message])
@@ -246,7 +247,7 @@ def test_read_only_offers_the_seven_that_read_and_changes_nothing(store):
         told = remote.client.instructions
 
     assert names == READING
-    assert len(names) == 7
+    assert len(names) == 12
     assert error["code"] == "tool_unavailable"
     assert "only reading is allowed" in text
     assert [match["conversation_id"] for match in found] == ["c"]

@@ -9,7 +9,7 @@ from mcp.shared.exceptions import MCPError
 from served import ERAS, over_http, over_stdio, serving
 
 import holdfast
-from holdfast.tools import TOOLS, Toolset
+from holdfast.tools import Toolset
 from holdfast.tools._bounds import LARGEST
 from support.toolsets import json_size
 
@@ -21,10 +21,14 @@ READING = {
     "conversation_search",
     "checkpoint_list",
     "persistence_stats",
+    "thread_list",
+    "thread_load",
+    "thread_search",
+    "document_list",
+    "document_load",
 }
 DELETING = {"agent_delete", "conversation_delete", "checkpoint_delete"}
 NEW_EACH_TIME = {"checkpoint_create", "checkpoint_restore"}
-MARKS = ("read_only_hint", "destructive_hint", "idempotent_hint", "open_world_hint")
 
 
 @pytest.fixture(scope="module")
@@ -60,30 +64,35 @@ def remote(connection):
 
 
 def test_the_tools_are_listed_as_the_registry_describes_them(remote):
-    described = Toolset(holdfast.open(":memory:")).mcp()
+    described = Toolset(holdfast.open(":memory:"), threads=True).mcp()
 
     listed = remote.tools()
 
     wire = [tool.model_dump(by_alias=True, exclude_none=True) for tool in listed]
     assert wire == described
-    assert len(wire) == 14
+    assert len(wire) == 19
+    assert all(tool["outputSchema"] for tool in wire)
 
 
 def test_every_tool_is_marked_with_what_it_may_do(remote):
     marks = {
-        tool.name: tuple(getattr(tool.annotations, mark) for mark in MARKS)
+        tool.name: tool.annotations.model_dump(exclude_none=True)
         for tool in remote.tools()
     }
 
-    assert marks == {
-        tool.name: (
-            tool.name in READING,
-            tool.name in DELETING,
-            tool.name not in NEW_EACH_TIME,
-            False,
-        )
-        for tool in TOOLS
-    }
+    # What is left out is what the protocol assumes: it changes, it destroys, and a
+    # second call does more.
+    closed = {"open_world_hint": False}
+    for name, found in marks.items():
+        if name in READING:
+            assert found == {"read_only_hint": True, **closed}
+        elif name in DELETING:
+            assert found == {"idempotent_hint": True, **closed}
+        elif name in NEW_EACH_TIME:
+            assert found == {"destructive_hint": False, **closed}
+        else:
+            gentle = {"destructive_hint": False, "idempotent_hint": True}
+            assert found == {**gentle, **closed}
 
 
 def test_every_tool_does_its_work(remote):
@@ -126,6 +135,27 @@ def test_every_tool_does_its_work(remote):
     assert dropped == {"deleted": 1}
     assert ended == {"deleted": 1}
     assert gone["deleted"] == 1
+
+
+def test_threads_and_documents_are_listed_read_and_searched(remote):
+    call = remote.result
+    message = {"role": "user", "content": "Find me a train"}
+    call("agent_save", agent_id="planner")
+    call(
+        "conversation_save",
+        conversation_id="trip",
+        agent_id="planner",
+        messages=[message],
+    )
+
+    threads = call("thread_list", kind="conversation")["threads"]
+    state = call("thread_load", thread="conversation:trip", part="messages.0")
+    [found] = call("thread_search", query="find train")["matches"]
+    documents = call("document_list", query="anything")
+
+    assert [thread["thread"] for thread in threads] == ["conversation:trip"]
+    assert state["value"]["content"] == found["snippet"] == "Find me a train"
+    assert documents["documents"] == [] != documents["note"]
 
 
 def test_what_is_wrong_is_a_result_that_says_what_to_do(remote):

@@ -49,7 +49,7 @@ def main(folder: str) -> None:
             at += 1
             work = os.path.join(folder, str(points))
             url = place.format(work)
-            with holdfast.open(url, key=OLD) as store:
+            with holdfast.open(url, key=OLD, make_folders=True) as store:
                 store.thread("chat").append(messages=["first"])
             child = Child(partial(rotate, url, at))
             done = child.wait()

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import holdfast
-from holdfast import HoldfastError, Retention, Store
+from holdfast import Event, HoldfastError, Retention, Store
 from holdfast.selftest._rivals import increment
 from support.children import Child, Gate, report
 from support.stores import opened
@@ -127,6 +127,39 @@ def _appended(store: Store) -> int:
     return len(thread.load()["log"]) if thread.head else 0
 
 
+def replicate(store: Store, rank: int, count: int) -> object:
+    """Append events, some of which others append too, and follow them all."""
+    stream = store.stream("log")
+    wanted = (int(sys.argv[3]) + 1) * count
+    seen: list[tuple[str, str]] = []
+    for n in range(count):
+        for key in (f"{rank}:{n}", f"all:{n}"):
+            stream.append({"key": key, "text": "x" * 100}, key=key)
+        seen += _read_on(stream.events, seen)
+    while len(seen) < wanted and (found := _read_on(stream.wait, seen)):
+        seen += found
+    return seen
+
+
+def _read_on(
+    read: Callable[[str | None], list[Event]], seen: list[tuple[str, str]]
+) -> list[tuple[str, str]]:
+    found = read(seen[-1][0] if seen else None)
+    return [(event.cursor, event.value["key"]) for event in found]
+
+
+def trim(store: Store, rank: int, count: int) -> object:
+    """The first process trims until the others have appended everything."""
+    stream = store.stream("log")
+    if rank > 0:
+        return [stream.append({"n": n}, key=f"{rank}:{n}") for n in range(count)]
+    total = (int(sys.argv[3]) - 1) * count
+    removed = 0
+    while removed < total - 5:
+        removed += stream.trim(last=5)
+    return removed
+
+
 def reopen(store: Store, rank: int, count: int) -> object:
     """Open, write or read, and close, again and again; the file grows meanwhile."""
     store.close()
@@ -148,6 +181,8 @@ TASKS: dict[str, Task] = {
         increment,
         share,
         back_up,
+        replicate,
+        trim,
         prune,
         prune_once,
         watch,

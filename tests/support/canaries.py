@@ -6,6 +6,7 @@ import itertools
 
 import holdfast
 from holdfast import Agent, Attachment, Message, ToolCall
+from support.snapshots import MemorySnapshot
 
 CANARY = "canary"
 OWNER, AGENT, DOCUMENT = f"{CANARY}-owner", f"{CANARY}-agent", f"{CANARY}-document"
@@ -42,7 +43,9 @@ def _fill_thread(store):
         f"chat of {CANARY}", kind=_c("kind"), owner=OWNER, agent=_c("agent"),
         metadata={_c("key"): _c("metadata")},
     )  # fmt: skip
-    chat.save({_c("name"): _c("value")}, kind=_c("kind"), label=_c("label"))
+    files = MemorySnapshot({_c("path"): _c("content").encode() * 30})
+    marks = {"kind": _c("kind"), "label": _c("label")}
+    chat.save({_c("name"): _c("value")}, files=files, **marks)
     for _ in range(40):
         chat.append(messages=[{"role": "user", "content": _c("message") * 20}])
     chat.save({"n": _c("v")}, metadata={_c("k"): _c("v")}, journal={_c("k"): _c("v")})

@@ -24,7 +24,7 @@ SOURCES = {
     "oxios": "oxios",
     "smooth": "smooth/files",
 }
-FORMATS = [*SOURCES, "smooth-sqlite"]
+FORMATS = [*SOURCES, "smooth-sqlite", "openai-agents"]
 
 SCHEMA = """
     create table checkpoints (
@@ -32,6 +32,18 @@ SCHEMA = """
         conversation blob not null, metadata text default '{}',
         created_at integer not null);
     create index idx_checkpoints_agent on checkpoints (agent_id, created_at desc);
+"""
+
+SESSIONS = """
+    create table agent_sessions (
+        session_id text primary key, created_at timestamp default current_timestamp,
+        updated_at timestamp default current_timestamp);
+    create table agent_messages (
+        id integer primary key autoincrement, session_id text not null,
+        message_data text not null, created_at timestamp default current_timestamp,
+        foreign key (session_id) references agent_sessions (session_id)
+            on delete cascade);
+    create index idx_agent_messages_session_id on agent_messages (session_id, id);
 """
 
 
@@ -44,6 +56,8 @@ def source(format_, folder):
     folder.mkdir(parents=True, exist_ok=True)
     if format_ == "smooth-sqlite":
         return smooth_database(folder / "checkpoints.db", smooth_records())
+    if format_ == "openai-agents":
+        return sessions_database(folder / "sessions.db", spoken_sessions())
     original = FIXTURES / SOURCES[format_]
     if original.is_dir():
         return Path(shutil.copytree(original, folder / original.name))
@@ -82,6 +96,47 @@ def add_row(db, record):
             int(created_at.timestamp()),
         ),
     )
+
+
+def spoken_sessions():
+    """Sessions of the OpenAI Agents SDK: items and the second at which each came."""
+    call = {"type": "function_call", "call_id": "c1", "name": "add", "arguments": "{}"}
+    answer = {"type": "function_call_output", "call_id": "c1", "output": "3"}
+    return {
+        "trip/7": [
+            ({"role": "user", "content": "add up"}, 1),
+            (call, 2),
+            (answer, 2),
+            ({"role": "assistant", "content": [{"type": "output_text"}]}, 4),
+            ({"role": "user", "content": "grüße"}, 60),
+        ],
+        "empty": [],
+    }
+
+
+def sessions_database(path, sessions):
+    """A database as the SQLiteSession of the OpenAI Agents SDK makes it."""
+    db = apsw.Connection(str(path))
+    db.execute("pragma journal_mode = wal").fetchall()
+    db.execute(SESSIONS).fetchall()
+    with db:
+        for id_, items in sessions.items():
+            values = (id_, second(0), second(max([0, *(at for _, at in items)])))
+            db.execute("insert into agent_sessions values (?, ?, ?)", values)
+            for item, at in items:
+                values = id_, json.dumps(item), second(at)
+                db.execute(
+                    "insert into agent_messages (session_id, message_data, created_at)"
+                    " values (?, ?, ?)",
+                    values,
+                )
+    db.close()
+    return path
+
+
+def second(at):
+    """A time of the year 2026 as SQLite's current_timestamp writes it."""
+    return f"2026-05-30 08:{at // 60:02}:{at % 60:02}"
 
 
 def read(path):

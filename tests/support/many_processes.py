@@ -86,6 +86,23 @@ class CrowdTests:
             assert is_one_line(thread)
         assert sum(conflicts) > 0
 
+    def test_replicas_see_every_event_of_a_stream_once_and_in_order(self, place):
+        seen = swarm("replicate", place, 3, 10)
+
+        keys = [key for _, key in seen[0]]
+        wanted = [f"{who}:{n}" for who in (0, 1, 2, "all") for n in range(10)]
+        assert seen[0] == seen[1] == seen[2]
+        assert sorted(keys) == sorted(wanted)
+        assert seen[0] == sorted(seen[0])
+
+    def test_a_stream_can_be_trimmed_while_others_append(self, place):
+        removed, *cursors = swarm("trim", place, 3, 30)
+
+        with holdfast.open(place) as store:
+            left = [event.cursor for event in store.stream("log").events(limit=None)]
+            assert (removed, left) == (55, sorted(itertools.chain(*cursors))[-5:])
+            assert problems_of(store) == []
+
     def test_a_reader_never_sees_half_a_save(self, place):
         _, *seen = swarm("watch", place, 4, self.count)
 

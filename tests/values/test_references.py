@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 import holdfast
 from holdfast import NotFound, Retention, Unstorable
+from holdfast._values.moment import Ago, Clock, Until
 from holdfast._values.reference import (
-    Ago,
     Back,
     Labelled,
     Moved,
@@ -15,7 +15,6 @@ from holdfast._values.reference import (
     Parsed,
     Step,
     Tagged,
-    Until,
     Upstream,
     checked_id,
     parse,
@@ -50,6 +49,17 @@ class TestParsing:
             ("@{1 day ago}", Ago(86_400_000_000)),
             ("@{yesterday}", Ago(86_400_000_000)),
             ("@{2 weeks ago}", Ago(14 * 86_400_000_000)),
+            ("@{2h}", Ago(7_200_000_000)),
+            ("@{2h ago}", Ago(7_200_000_000)),
+            ("@{90m}", Ago(5_400_000_000)),
+            ("@{90 min}", Ago(5_400_000_000)),
+            ("@{5s}", Ago(5_000_000)),
+            ("@{5 minutes}", Ago(300_000_000)),
+            ("@{3 days}", Ago(3 * 86_400_000_000)),
+            ("@{now}", Ago(0)),
+            ("@{today}", Clock(0)),
+            ("@{10:00}", Clock(36_000_000_000)),
+            ("@{9:05:01}", Clock(32_701_000_000)),
             ("@{1970-01-02}", Until(86_400_000_000)),
             ("@{1970-01-01 00:01}", Until(60_000_000)),
             ("@{1970-01-01T00:00:01.5}", Until(1_500_000)),
@@ -79,8 +89,9 @@ class TestParsing:
         [
             *("@x", "@~x", "@~-1", "@~1.5", "@^1", "@ ", "@@", "@~1~1", "@\n"),
             *("@-1", "@1.5", "@1~1", "@9999999999999999999", "@\u0661", "@{", "@{}"),
-            *("@{ }", "@{-1}", "@{1}~1", "@{{1}}", "@{tomorrow}", "@{5 minutes}"),
-            *("@{-5 minutes ago}", "@{5 months ago}", "@{2026-13-01}", "@{10:00}"),
+            *("@{ }", "@{-1}", "@{1}~1", "@{{1}}", "@{tomorrow}", "@{5 metres}"),
+            *("@{-5 minutes ago}", "@{5 months ago}", "@{2026-13-01}", "@{25:00}"),
+            *("@{10:0}", "@{10:60}", "@{ago}", "@{h}", "@{999999999 weeks}"),
             *("@{9999999999 days ago}", "@{Upstream}", "@1\n", "@{1}\n"),
         ],
     )
@@ -89,6 +100,13 @@ class TestParsing:
             parse(text)
 
         assert "@~n" in str(refused.error)
+
+    def test_a_time_of_day_is_the_last_one_that_has_passed(self):
+        noon, day = 43_200_000_000, 86_400_000_000
+
+        assert Clock(noon).when(7 * day + noon) == 7 * day + noon
+        assert Clock(noon).when(7 * day + noon + 1) == 7 * day + noon
+        assert Clock(noon).when(7 * day + noon - 1) == 6 * day + noon
 
     @pytest.mark.parametrize(
         "wrong", ["", "a\0b", "x" * 1000, "\ud800", None, 5, b"@", ["@"], 1.5, True]

@@ -15,6 +15,7 @@ from holdfast.errors import HoldfastError, Unstorable
 # A single letter is a Windows drive, not a scheme.
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):(?://)?(.*)", re.DOTALL | re.IGNORECASE)
 _POSTGRES = "postgresql"
+_PASSWORD = re.compile(r"(://[^/@:]*:)[^@]*(?=@)|([?&]password=)[^&]*")
 
 
 def open_backend(
@@ -22,11 +23,13 @@ def open_backend(
     *,
     native: bool = False,
     special: Mapping[str, object] = MappingProxyType({}),
+    make_folders: bool = False,
     **options: object,
 ) -> Backend:
     """The backend that an address names: a path, ":memory:" or "scheme:rest".
 
-    ``special`` are the options that only PostgreSQL has.
+    ``special`` are the options that only PostgreSQL has. The folder of a file must
+    exist, unless ``make_folders``.
     """
     address = _address(url)
     scheme, rest = _parts(address)
@@ -34,13 +37,23 @@ def open_backend(
         text = f"is an option of PostgreSQL, and {address!r} is none"
         raise Unstorable(min(special), text)
     if scheme == "sqlite":
-        rest = _sqlite_path(rest, make=not options.get("read_only"))
-        return find_backend(scheme)(rest, **options)
+        path = rest if rest == ":memory:" else _absolute(rest)
+        if path != ":memory:" and not options.get("read_only"):
+            _check_folder(path, make=make_folders)
+        return find_backend(scheme)(path, **options)
     # Only a file has a log that can lose what was acknowledged.
     options = {n: v for n, v in options.items() if n != "accept_loss"}
     if scheme == "dir":
-        return find_backend(scheme)(_folder(address.partition(":")[2]), **options)
+        path = _folder(address.partition(":")[2])
+        if not options.get("read_only"):
+            _check_folder(path, make=make_folders)
+        return find_backend(scheme)(path, **options)
     return find_backend(scheme, native=native)(address, **options, **special)
+
+
+def shown_address(url: object) -> str:
+    """An address to be shown: a path as given, others without their password."""
+    return _PASSWORD.sub(r"\1\2***", _address(url))
 
 
 class StoreAddress(NamedTuple):
@@ -85,15 +98,6 @@ def _address(url: object) -> str:
     return address
 
 
-def _sqlite_path(path: str, *, make: bool) -> str:
-    if path == ":memory:":
-        return path
-    path = _absolute(path)
-    if make:
-        _make_folder(os.path.dirname(path))
-    return path
-
-
 def _folder(path: str) -> str:
     if not path:
         raise Unstorable("url", "names no folder; write dir:path")
@@ -104,7 +108,15 @@ def _absolute(path: str) -> str:
     return os.path.abspath(os.path.expanduser(path))
 
 
-def _make_folder(folder: str) -> None:
+def _check_folder(path: str, *, make: bool) -> None:
+    """Refuse a path whose folder does not exist: it may be misspelt."""
+    folder = os.path.dirname(path)
+    if os.path.isdir(folder):
+        return
+    if not make:
+        text = f"{path} is in a folder that does not exist"
+        hint = "make the folder, or open with make_folders=True"
+        raise HoldfastError(f"{text}; {hint}", code="cannot_open")
     try:
         os.makedirs(folder, exist_ok=True)
     except OSError as error:

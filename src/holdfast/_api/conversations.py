@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Unpack
 
+from holdfast._api.files import draft_of
 from holdfast._api.keywords import (
     AboutOptions,
     ListOptions,
@@ -16,17 +17,20 @@ from holdfast._api.keywords import (
 from holdfast._api.runner import AsyncRunner, Runner
 from holdfast._api.thread import AsyncThread, Thread
 from holdfast._engine.context import Context
+from holdfast._engine.files.draft import FilesDraft, FileSource
 from holdfast._engine.records import conversations
 from holdfast._engine.records.conversation_fields import as_values
 from holdfast._engine.records.conversations import KIND, PREFIX, thread_of
 from holdfast._engine.search import query as search
 from holdfast._engine.search.query import Match
 from holdfast._engine.threads.lineage import Reference
+from holdfast._engine.threads.save import Options
 from holdfast._engine.upkeep.prune import prune_conversations
 from holdfast._engine.upkeep.scope import PruneScope
 from holdfast._messages.attachments import StoredMessages, kept_new
 from holdfast._messages.repair import How
 from holdfast._port import Pruned, Start
+from holdfast._values.keywords import refuse_unknown
 from holdfast._values.records import Checkpoint, Page, Progress
 from holdfast._values.reference import HEAD
 from holdfast.conversations import Conversation, Counter, Summary
@@ -48,6 +52,8 @@ def new_conversation(
     about: AboutOptions,
 ) -> Conversation:
     """A conversation that is not in the store yet."""
+    others = ("owner", "agent", "messages")
+    refuse_unknown("a conversation", about, AboutOptions, *others)
     return Conversation(
         id=id_ or "", owner=owner, agent=agent, messages=list(messages), **about
     )
@@ -69,11 +75,15 @@ def sessions(
 
 
 async def add(
-    context: Context, thread: str, messages: StoredMessages, owner: str | None
+    context: Context,
+    thread: str,
+    messages: StoredMessages,
+    owner: str | None,
+    files: FilesDraft | None = None,
 ) -> Checkpoint:
     """Append messages to the conversation of a thread."""
-    id_ = thread.removeprefix(PREFIX)
-    return await conversations.add(context, id_, messages, owner=owner)
+    id_, how = thread.removeprefix(PREFIX), Options(files=files)
+    return await conversations.add(context, id_, messages, owner=owner, how=how)
 
 
 async def update(
@@ -132,10 +142,18 @@ class Conversations:
         return self._runner.run(conversations.get_or_create, wanted)
 
     def add(
-        self, id: str, *messages: AnyMessage, owner: str | None = None
+        self,
+        id: str,
+        *messages: AnyMessage,
+        owner: str | None = None,
+        files: FileSource | None = None,
     ) -> Checkpoint:
-        """Append messages; the cost does not grow with the conversation."""
-        return self._runner.save(add, thread_of(id), kept_new(messages), owner)
+        """Append messages; the cost does not grow with the conversation.
+
+        ``files`` is a `Workspace`, whose files are saved with them.
+        """
+        draft = None if files is None else FilesDraft.of(files)
+        return self._runner.save(add, thread_of(id), kept_new(messages), owner, draft)
 
     def save(self, conversation: Conversation) -> Conversation:
         """Save a whole conversation and give it back.
@@ -229,7 +247,8 @@ class Conversations:
         do with a call that was interrupted, ``system`` the text that replaces the
         stored system prompt; ``owner`` and ``agent`` are those of a new conversation.
         ``tools`` are the functions that `Recorder.call` runs, and ``effects`` says what
-        happens to a call that means an effect which a rewind has left behind.
+        happens to a call that means an effect which a rewind has left behind. The files
+        of a ``workspace`` are saved with each checkpoint and after each tool.
         """
         return Recorder(self._runner, id, **options)
 
@@ -297,9 +316,15 @@ class AsyncConversations:
         return await self._runner.run(conversations.get_or_create, wanted)
 
     async def add(
-        self, id: str, *messages: AnyMessage, owner: str | None = None
+        self,
+        id: str,
+        *messages: AnyMessage,
+        owner: str | None = None,
+        files: FileSource | None = None,
     ) -> Checkpoint:
-        return await self._runner.save(add, thread_of(id), kept_new(messages), owner)
+        draft = None if files is None else await draft_of(self._runner, files)
+        new = kept_new(messages)
+        return await self._runner.save(add, thread_of(id), new, owner, draft)
 
     async def save(self, conversation: Conversation) -> Conversation:
         return await self._runner.run(conversations.save, conversation)

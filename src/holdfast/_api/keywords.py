@@ -8,15 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
+from msgspec.structs import replace
+
+from holdfast._engine.files.draft import FileSource, Scannable
 from holdfast._engine.records.conversations import KIND, ListQuery
+from holdfast._engine.records.streams import KIND as STREAM
 from holdfast._engine.search.query import Per, SearchQuery
 from holdfast._engine.threads.drafts import ListsDraft
 from holdfast._engine.threads.lineage import HistoryQuery, Order, Reference
 from holdfast._engine.threads.listing import ThreadsQuery
-from holdfast._engine.threads.save import SaveOptions
+from holdfast._engine.threads.save import Options, SaveOptions
+from holdfast._engine.threads.save import options as save_options
 from holdfast._port import NEW_THREAD, Start
+from holdfast._values.files import Snapshot
 from holdfast._values.keywords import refuse_unknown
 from holdfast._values.records import Progress, checked_name, encode_metadata
 from holdfast.errors import Unstorable
@@ -26,11 +32,20 @@ if TYPE_CHECKING:
 
 # --- threads --------------------------------------------------------------------------
 
-OPTIONS_OF_A_SAVE = SaveOptions.__optional_keys__ | {"if_changed"}
+OPTIONS_OF_A_SAVE = (SaveOptions.__optional_keys__ | {"if_changed"}) - {"files"}
 
 
-def appended(lists: Mapping[str, Sequence[object]]) -> ListsDraft:
-    """What `append` saves; it takes no options, so their names are refused."""
+def appended(
+    given: Mapping[str, Sequence[object] | FileSource],
+) -> tuple[ListsDraft, SaveOptions]:
+    """What `append` saves; the names of the options of a save are refused.
+
+    Only ``files`` is both, an option and the name of a list.
+    """
+    lists, files = given, SaveOptions()
+    if "files" in given and isinstance(given["files"], Scannable | Snapshot):
+        files = SaveOptions(files=given["files"])
+        lists = {name: given[name] for name in given if name != "files"}
     if not OPTIONS_OF_A_SAVE.isdisjoint(lists):
         name = min(OPTIONS_OF_A_SAVE.intersection(lists))
         raise Unstorable(
@@ -39,7 +54,7 @@ def appended(lists: Mapping[str, Sequence[object]]) -> ListsDraft:
             f" extend({{...}}, {name}=...), or for a list of that name"
             f" extend({{{name!r}: [...]}})",
         )
-    return ListsDraft(lists)
+    return ListsDraft(cast("Mapping[str, Sequence[object]]", lists)), files
 
 
 class HistoryOptions(TypedDict, total=False):
@@ -54,8 +69,22 @@ class HistoryOptions(TypedDict, total=False):
 
 def history_query(limit: int | None, options: HistoryOptions) -> HistoryQuery:
     """The query for a history."""
-    refuse_unknown("a history", options, HistoryOptions)
+    refuse_unknown("a history", options, HistoryOptions, "limit")
     return HistoryQuery(limit=limit, **options)
+
+
+class MergeOptions(TypedDict, total=False):
+    """How the save of a merge is described; `Thread.merge` explains it."""
+
+    label: str | None
+    tags: Sequence[str]
+    metadata: Mapping[str, object] | None
+
+
+def merge_options(begun: Start, options: MergeOptions) -> Options:
+    """The options of the save that a merge makes."""
+    refuse_unknown("a merge", options, MergeOptions)
+    return save_options(start=begun, **options)
 
 
 class StartOptions(TypedDict, total=False):
@@ -79,6 +108,29 @@ def start(options: StartOptions) -> Start:
         agent=None if agent is None else checked_name(agent, "agent"),
         metadata=encode_metadata(options.get("metadata")),
     )
+
+
+class StreamOptions(TypedDict, total=False):
+    """What a new stream begins with; `Store.stream` explains it."""
+
+    owner: str | None
+    agent: str | None
+    metadata: dict[str, object] | None
+    anew: bool
+
+
+def stream_start(options: StreamOptions) -> Start:
+    """How a stream that does not exist yet begins."""
+    refuse_unknown("a stream", options, StreamOptions)
+    begun = start(
+        {
+            "kind": STREAM,
+            "owner": options.get("owner"),
+            "agent": options.get("agent"),
+            "metadata": options.get("metadata"),
+        }
+    )
+    return replace(begun, anew=options.get("anew", False))
 
 
 class ThreadsOptions(TypedDict, total=False):

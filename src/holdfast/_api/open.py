@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Coroutine, Generator
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from holdfast._api.options import (
     OpenOptions,
@@ -13,6 +13,7 @@ from holdfast._api.options import (
     open_damaged,
 )
 from holdfast._api.store import AsyncStore, Store
+from holdfast._api.wrong_api import AsyncOnly
 from holdfast._engine.context import Context
 from holdfast._engine.upkeep.salvage import Salvaged
 from holdfast._port import run
@@ -29,6 +30,8 @@ def open(url: str | os.PathLike[str], **options: Unpack[OpenOptions]) -> Store: 
       power cut, with ``"normal"`` only a crash of the process.
     - ``compress=True`` packs what is saved from now on (extra ``zstd``).
     - ``read_only=True`` refuses every change and makes no file.
+    - ``make_folders=True`` makes the folders in which the store is, too; without it,
+      they must exist.
     - ``cache_size``: bytes of memory for the last states, 64 MB by default.
     - ``busy_timeout``: seconds to wait for a lock before `Busy` is raised, 5.
     - ``accept_loss=True`` opens a file whose log was damaged after a crash, without the
@@ -79,7 +82,7 @@ def _prepared(context: Context, options: OpenOptions) -> Coroutine[Any, Any, Con
     return make_ready(context, options.get("seal"), options.get("scope"))
 
 
-class Opening:
+class Opening(AsyncOnly):
     """An `AsyncStore` that is not open yet; opening it is done in a thread."""
 
     def __init__(
@@ -91,6 +94,18 @@ class Opening:
 
     def __await__(self) -> Generator[Any, None, AsyncStore]:
         return self._open().__await__()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> None:
+            """Say that it has to be opened, instead of what it does not have."""
+            if name.startswith("_"):
+                raise AttributeError(f"'Opening' object has no attribute {name!r}")
+            raise AttributeError(
+                f"the store is not open yet, so it has no {name!r}; write `async with"
+                " holdfast.open_async(...) as store:`, or `store = await"
+                " holdfast.open_async(...)`"
+            )
 
     async def __aenter__(self) -> AsyncStore:
         self._store = await self._open()

@@ -9,7 +9,12 @@ from typing import Any, Literal, TypedDict, cast
 
 from msgspec.structs import replace
 
-from holdfast._api.address import open_backend, open_damaged_backend, store_address
+from holdfast._api.address import (
+    open_backend,
+    open_damaged_backend,
+    shown_address,
+    store_address,
+)
 from holdfast._api.plugins import Telemetry, find_encryption, find_telemetry
 from holdfast._api.scope import scope_of
 from holdfast._engine.cache import Cache
@@ -21,6 +26,7 @@ from holdfast._engine.upkeep.seal import check_seal
 from holdfast._port import KEYS, Backend, run
 from holdfast._values.caller_key import CallerKey, checked_key
 from holdfast._values.clock import now, uuid7
+from holdfast._values.keywords import choice
 from holdfast._values.reference import checked_id
 from holdfast._values.scope_name import scope_prefix
 from holdfast.errors import (
@@ -58,6 +64,7 @@ class OpenOptions(TypedDict, total=False):
     key: CallerKey | None
     seal: str | None
     scope: str | None
+    make_folders: bool
 
 
 def open_context(
@@ -76,8 +83,9 @@ def open_context(
         busy_timeout=options.get("busy_timeout", 5.0),
         compress=options.get("compress", False),
         accept_loss=options.get("accept_loss", False),
+        make_folders=options.get("make_folders", False),
     )
-    context = context_over(backend, options)
+    context = replace(context_over(backend, options), address=shown_address(url))
     if telemetry is None:
         return context
     schema = options.get("schema", "holdfast")
@@ -92,8 +100,9 @@ def context_over(backend: Backend, options: OpenOptions) -> Context:
         backend = keys = find_encryption()(backend, key, read_only=read_only)
     policy = options.get("retention")
     every = options.get("prune_every", timedelta(hours=1))
+    compress = options.get("compress", False)
     return Context(
-        backend=Packing(backend, compress=options.get("compress", False)),
+        backend=Packing(backend, compress=compress, encrypted=keys is not None),
         cache=Cache(options.get("cache_size", CACHE_SIZE)),
         clock=_checked_clock(options["clock"]) if "clock" in options else now,
         new_id=_checked_ids(options["new_id"]) if "new_id" in options else uuid7,
@@ -177,9 +186,10 @@ def open_damaged(url: str | os.PathLike[str], key: CallerKey | None = None) -> C
 
 
 def _check(options: OpenOptions) -> None:
-    unknown = options.keys() - _MEANINGS.keys()
-    if unknown:
-        raise Unstorable("open", f"does not know the option {min(unknown)!r}")
+    if not options.keys() <= _MEANINGS.keys():
+        unknown = min(options.keys() - _MEANINGS.keys())
+        what_to_do = choice(unknown, _MEANINGS)
+        raise Unstorable("open", f"has no option {unknown!r}; {what_to_do}")
     for name, value in options.items():
         makes_sense, meaning = _MEANINGS[name]
         if not makes_sense(value):
@@ -229,6 +239,7 @@ _MEANINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "key": (lambda _: True, "a key"),  # checked apart: the error must not show it
     "seal": (lambda v: v is None or isinstance(v, str), "the text of a seal"),
     "scope": (lambda v: v is None or isinstance(v, str), "the name of a scope"),
+    "make_folders": (lambda v: isinstance(v, bool), "True or False"),
     "clock": (callable, "callable"),
     "new_id": (callable, "callable"),
 }

@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
+from holdfast._api.files import scanned
 from holdfast._api.runner import AsyncRunner, Runner
 from holdfast._engine.threads import parts, save
 from holdfast._engine.threads.amend import amended
 from holdfast._engine.threads.lineage import Reference
 from holdfast._engine.threads.save import SaveOptions
 from holdfast._port import Start
+from holdfast._values.keywords import refuse_unknown
 from holdfast._values.records import Checkpoint, Page
 from holdfast._values.reference import HEAD
+
+
+def _amending(start: Start, options: SaveOptions) -> save.Options:
+    others = ("lists", "values", "remove")
+    refuse_unknown("an amendment", options, SaveOptions, *others)
+    return save.options(start=start, **options)
 
 
 class ThreadParts:
@@ -35,7 +43,7 @@ class ThreadParts:
         All in one save, with the options of `save` except ``if_changed``. Nothing is
         read but large values that are replaced.
         """
-        how = save.options(start=self._start, **options)
+        how = _amending(self._start, options)
         draft = amended(lists, values, remove)
         return self._runner.save(save.save, self.id, draft, how)
 
@@ -84,7 +92,7 @@ class AsyncThreadParts:
         remove: Sequence[str] = (),
         **options: Unpack[SaveOptions],
     ) -> Checkpoint:
-        how = save.options(start=self._start, **options)
+        how = _amending(self._start, await scanned(self._runner, options))
         draft = amended(lists, values, remove)
         return await self._runner.save(save.save, self.id, draft, how)
 

@@ -20,7 +20,7 @@ from holdfast._port import Backend, Encrypted
 from holdfast._values.caller_key import OwnerSecrets
 from holdfast._values.keywords import refuse_unknown
 from holdfast._values.records import Progress
-from holdfast.errors import HoldfastError, Unsupported
+from holdfast.errors import HoldfastError, MissingExtra, Unsupported
 
 if TYPE_CHECKING:
     from holdfast._api.address import StoreAddress
@@ -55,7 +55,7 @@ def find_backend(scheme: str, *, native: bool = False) -> OpenBackend:
     except ImportError as error:
         if scheme != "postgresql":
             raise
-        raise _missing_extra("PostgreSQL", "postgres") from error
+        raise missing_extra("PostgreSQL", "postgres") from error
     return backend
 
 
@@ -80,7 +80,7 @@ def find_telemetry(choice: bool | Telemetry | None) -> Telemetry | None:
 
 
 def find_encryption() -> Callable[..., Encrypted]:
-    """The layer that encrypts; `Unsupported` if its extra is missing."""
+    """The layer that encrypts; `MissingExtra` if its extra is missing."""
     layer: Callable[..., Encrypted]
     layer = import_extra(_ENCRYPTION, "a key", "keys").EncryptionLayer
     return layer
@@ -109,16 +109,15 @@ def _has_tracer_provider() -> bool:
 
 
 def import_extra(module: str, what: str, extra: str) -> Any:
-    """A module of an extra; `Unsupported` if ``what`` needs it and it is missing."""
+    """A module of an extra; `MissingExtra` if ``what`` needs it and it is missing."""
     try:
         return import_module(module)
     except ImportError as error:
-        raise _missing_extra(what, extra) from error
+        raise missing_extra(what, extra) from error
 
 
-def _missing_extra(what: str, extra: str) -> Unsupported:
-    text = f"{what} needs the extra: pip install 'holdfast[{extra}]'"
-    return Unsupported(text, code="missing_extra")
+def missing_extra(what: str, extra: str) -> MissingExtra:
+    return MissingExtra(f"{what} needs the extra: pip install 'holdfast[{extra}]'")
 
 
 def _installed(scheme: str) -> OpenBackend:

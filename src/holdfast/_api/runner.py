@@ -54,6 +54,8 @@ POLL_SECONDS = 0.02
 class Runner:
     """Runs the operations of a store in the calling thread, over a blocking backend."""
 
+    is_closed = False
+
     def __init__(self, context: Context) -> None:
         self.context = context
 
@@ -76,6 +78,7 @@ class Runner:
 
     def close(self) -> None:
         """Forget what is cached and close the backend."""
+        self.is_closed = True
         self.context.cache.clear()
         run(self.context.backend.close())
 
@@ -100,10 +103,17 @@ class AsyncRunner:
     coroutine that never suspends because the backend is a blocking one.
     """
 
+    is_closed = False
+
     def __init__(self, context: Context, threads: Threads | None = None) -> None:
         self.context = context
         self._threads = threads
         self._saving = threads.saving(context) if threads else context
+
+    @property
+    def never_suspends(self) -> bool:
+        """Whether what it runs must not suspend, because a sync caller waits for it."""
+        return self._threads is None and self.context.backend.blocking
 
     async def run(
         self, operation: Operation[P, T], /, *args: P.args, **kwargs: P.kwargs
@@ -154,6 +164,7 @@ class AsyncRunner:
 
     async def close(self) -> None:
         """Finish the running operations, then release everything."""
+        self.is_closed = True
         self.context.cache.clear()
         if self._threads is None:
             await self.context.backend.close()

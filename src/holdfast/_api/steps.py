@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import msgspec
 
+from holdfast._api.files import draft_of
 from holdfast._api.runner import AsyncRunner
 from holdfast._engine.effects import calls, interrupted, undo
 from holdfast._engine.effects.calls import JournaledCall
@@ -75,6 +76,7 @@ class Steps:
         self._lock, self._finished = lock, finished
         # Results that could not be journaled yet, with the number of the attempt.
         self._unrecorded: dict[str, tuple[int, object]] = {}
+        self._workspace = recording.setup.workspace
 
     async def resume(
         self,
@@ -195,7 +197,8 @@ class Steps:
         async with self._lock:
             last = self._recording.checkpoint
             is_marked = label is not None or tags or metadata
-            if last is not None and self._recording.is_saved and not is_marked:
+            is_whole = self._recording.is_saved and self._workspace is None
+            if last is not None and is_whole and not is_marked:
                 return last
             return await self._flush(label=label, tags=tags, metadata=metadata)
 
@@ -203,6 +206,10 @@ class Steps:
         if self._recording.unclaimed is not None:
             await self._keep()
         batch = self._recording.batch(**how)
+        if self._workspace is not None:
+            files = await draft_of(self._runner, self._workspace)
+            how_with = msgspec.structs.replace(batch.how, files=files)
+            batch = msgspec.structs.replace(batch, how=how_with)
         saved = await self._runner.save(storage.flush, batch)
         return self._recording.saved(batch, saved)
 

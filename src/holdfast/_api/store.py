@@ -16,16 +16,20 @@ from holdfast._api.keywords import (
     LinesOptions,
     SearchOptions,
     StartOptions,
+    StreamOptions,
     ThreadsOptions,
     search_query,
     start,
+    stream_start,
     threads_query,
 )
 from holdfast._api.options import open_new, over
-from holdfast._api.runner import AsyncRunner, new_async_runner, new_runner
+from holdfast._api.runner import AsyncRunner, Runner, new_async_runner, new_runner
 from holdfast._api.scope import scope_of
+from holdfast._api.streams import AsyncStream, Stream
 from holdfast._api.thread import AsyncThread, Thread
 from holdfast._api.transaction import AsyncTransaction, Transaction
+from holdfast._api.wrong_api import AsyncOnly, SyncOnly
 from holdfast._engine.context import Context
 from holdfast._engine.records import agent_snapshots, last_messages
 from holdfast._engine.search import index
@@ -81,7 +85,13 @@ async def rotate_key(context: Context, key: CallerKey) -> None:
     await context.keys.rotate(checked_key(key))
 
 
-class Store:
+def shown(kind: str, runner: Runner | AsyncRunner) -> str:
+    """A store for people: where it is, and whether it is open."""
+    state = "closed" if runner.is_closed else "open"
+    return f"<{kind} {runner.context.address or 'of unknown address'}, {state}>"
+
+
+class Store(SyncOnly):
     """Keeps threads of checkpoints; made by `holdfast.open`.
 
     Usable from several threads at once, and after a fork in the child as well.
@@ -93,6 +103,9 @@ class Store:
         self.agents = Agents(self.runner)
         self.conversations = Conversations(self.runner)
         self.documents = Documents(self.runner)
+
+    def __repr__(self) -> str:
+        return shown("Store", self.runner)
 
     def __enter__(self) -> Self:
         return self
@@ -133,15 +146,25 @@ class Store:
         """
         return Thread(self.runner, id, start(options))
 
+    def stream(self, name: str, **options: Unpack[StreamOptions]) -> Stream:
+        """A handle on a log of events, which need not exist.
+
+        A new stream begins with the options: ``owner``, ``agent`` and ``metadata``, as
+        those of a thread. With ``anew``, one that was deleted begins again with the
+        next event; otherwise late writers are refused.
+        """
+        return Stream(self.runner, name, stream_start(options))
+
     def transaction(self) -> Transaction:
         """Changes of several threads, all or none: ``with store.transaction() as tx``.
 
         ``tx.thread(id)`` plans one change of a thread; its ``save``, ``extend``,
         ``amend`` and ``record_all`` take what those of a `Thread` do, and ``check``
-        only expects a head. Everything is written when the block ends, and nothing if
-        it raises. Reads inside the block see the store without the changes: to depend
-        on what was read, pass its checkpoint as ``expect``. If one head is not the
-        expected one, `Conflict` names the thread and nothing is changed.
+        only expects a head. ``tx.stream(name).append`` appends an event. Everything is
+        written when the block ends, and nothing if it raises. Reads inside the block
+        see the store without the changes: to depend on what was read, pass its
+        checkpoint as ``expect``. If one head is not the expected one, `Conflict` names
+        the thread and nothing is changed.
         """
         return Transaction(self.runner)
 
@@ -449,7 +472,7 @@ class Store:
         return self.runner.run(listing.changes, after, limit, timeout)
 
 
-class AsyncStore:
+class AsyncStore(AsyncOnly):
     """As `Store`, awaited; made by `holdfast.open_async`."""
 
     def __init__(self, context: Context, runner: AsyncRunner | None = None) -> None:
@@ -457,6 +480,9 @@ class AsyncStore:
         self.agents = AsyncAgents(self.runner)
         self.conversations = AsyncConversations(self.runner)
         self.documents = AsyncDocuments(self.runner)
+
+    def __repr__(self) -> str:
+        return shown("AsyncStore", self.runner)
 
     async def __aenter__(self) -> Self:
         return self
@@ -481,6 +507,9 @@ class AsyncStore:
 
     def thread(self, id: str, **options: Unpack[StartOptions]) -> AsyncThread:
         return AsyncThread(self.runner, id, start(options))
+
+    def stream(self, name: str, **options: Unpack[StreamOptions]) -> AsyncStream:
+        return AsyncStream(self.runner, name, stream_start(options))
 
     def transaction(self) -> AsyncTransaction:
         return AsyncTransaction(self.runner)

@@ -6,10 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, Unpack, overload
 
 from holdfast._api import plugins
+from holdfast._api.branches import AsyncThreadBranches, ThreadBranches
+from holdfast._api.files import AsyncThreadFiles, ThreadFiles, scanned
 from holdfast._api.keywords import HistoryOptions, appended, history_query
 from holdfast._api.parts import AsyncThreadParts, ThreadParts
 from holdfast._api.runner import AsyncRunner, Runner
+from holdfast._api.wrong_api import awaited_property
 from holdfast._engine.effects import ledger
+from holdfast._engine.files.draft import FileSource
 from holdfast._engine.threads import (
     blame,
     drafts,
@@ -46,7 +50,7 @@ from holdfast.retention import Retention
 T = TypeVar("T")
 
 
-class Thread(ThreadParts):
+class Thread(ThreadParts, ThreadFiles, ThreadBranches):
     """A named line of work with a head.
 
     A checkpoint is referred to by a `Checkpoint`, an id, a unique beginning of an id,
@@ -94,19 +98,23 @@ class Thread(ThreadParts):
         - ``once``: values recorded on the thread in the same transaction, under keys
           that must be new. If one is taken nothing is saved: `Conflict` with the code
           ``entry_taken``. So what has an id of its own is saved once.
+        - ``files``: a `Workspace`, whose files become part of the checkpoint. Without
+          it the checkpoint has the files of its parent.
         """
         how = save.options(start=self._start, **options)
         draft = drafts.StateDraft(state)
         return self._runner.save(save.save, self.id, draft, how, if_changed=if_changed)
 
-    def append(self, **lists: Sequence[object]) -> Checkpoint:
+    def append(self, **lists: Sequence[object] | FileSource) -> Checkpoint:
         """Save the head's state with elements added to its lists.
 
         Costs what the new elements cost, however long the lists are. A list that is
-        not in the state yet begins empty.
+        not in the state yet begins empty. A `Workspace` as ``files`` is saved with it,
+        as `save` does; elements as ``files`` are those of a list of that name.
         """
-        how = save.Options(start=self._start)
-        return self._runner.save(save.save, self.id, appended(lists), how)
+        draft, files = appended(lists)
+        how = save.options(start=self._start, **files)
+        return self._runner.save(save.save, self.id, draft, how)
 
     def extend(
         self,
@@ -222,15 +230,17 @@ class Thread(ThreadParts):
         self._runner.save(moves.fork, self.id, new_id, at, checked_policy(effects))
         return thread
 
-    def rewind(self, ref: Reference, *, hard: bool = False) -> Checkpoint:
+    def rewind(
+        self, ref: Reference, *, hard: bool = False, expect: str | None = None
+    ) -> Checkpoint:
         """Move the head to a checkpoint; what was ahead stays until pruned.
 
         With ``hard`` what was saved in this thread after it is deleted, unless a fork
-        needs it.
+        needs it. With ``expect``, `Conflict` unless the head has this id.
         """
         if hard:
             return self._runner.run(removal.rewind_hard, self.id, ref)
-        return self._runner.save(moves.rewind, self.id, ref)
+        return self._runner.save(moves.rewind, self.id, ref, expect=expect)
 
     def undo(self) -> Checkpoint:
         """Take back the last save or rewind; call it again for the one before."""
@@ -242,9 +252,19 @@ class Thread(ThreadParts):
 
     # --- marking ----------------------------------------------------------------------
 
-    def label(self, label: str | None, ref: Reference = HEAD) -> Checkpoint:
-        """Label an existing checkpoint; ``None`` takes the label away."""
-        return self._runner.save(moves.mark, self.id, ref, label=label)
+    def label(
+        self,
+        label: str | None,
+        ref: Reference = HEAD,
+        *,
+        expect: str | Unset | None = UNSET,
+    ) -> Checkpoint:
+        """Label an existing checkpoint; ``None`` takes the label away.
+
+        ``expect`` is the label that it must have, ``None`` for none; `Conflict` if
+        somebody changed it meanwhile.
+        """
+        return self._runner.save(moves.mark, self.id, ref, label=label, expect=expect)
 
     def tag(self, *tags: str, ref: Reference = HEAD) -> Checkpoint:
         """Add tags to an existing checkpoint."""
@@ -370,7 +390,7 @@ class Thread(ThreadParts):
         return self._runner.run(prune.prune, policy, scope, dry_run=dry_run)
 
 
-class AsyncThread(AsyncThreadParts):
+class AsyncThread(AsyncThreadParts, AsyncThreadFiles, AsyncThreadBranches):
     """As `Thread`, awaited; so are the properties."""
 
     def __init__(
@@ -392,22 +412,23 @@ class AsyncThread(AsyncThreadParts):
         if_changed: bool = False,
         **options: Unpack[SaveOptions],
     ) -> Checkpoint:
-        how = save.options(start=self._start, **options)
+        how = save.options(start=self._start, **await scanned(self._runner, options))
         draft = drafts.StateDraft(state)
         return await self._runner.save(
             save.save, self.id, draft, how, if_changed=if_changed
         )
 
-    async def append(self, **lists: Sequence[object]) -> Checkpoint:
-        how = save.Options(start=self._start)
-        return await self._runner.save(save.save, self.id, appended(lists), how)
+    async def append(self, **lists: Sequence[object] | FileSource) -> Checkpoint:
+        draft, files = appended(lists)
+        how = save.options(start=self._start, **await scanned(self._runner, files))
+        return await self._runner.save(save.save, self.id, draft, how)
 
     async def extend(
         self,
         lists: Mapping[str, Sequence[object]],
         **options: Unpack[SaveOptions],
     ) -> Checkpoint:
-        how = save.options(start=self._start, **options)
+        how = save.options(start=self._start, **await scanned(self._runner, options))
         draft = drafts.ListsDraft(lists)
         return await self._runner.save(save.save, self.id, draft, how)
 
@@ -421,15 +442,15 @@ class AsyncThread(AsyncThreadParts):
         state = await self._runner.run(load.load, self.id, ref)
         return load.converted(state, type)
 
-    @property
+    @awaited_property
     async def head(self) -> Checkpoint | None:
         return await self._runner.run(lineage.find_head, self.id)
 
-    @property
+    @awaited_property
     async def step(self) -> int:
         return await self._runner.run(lineage.find_step, self.id)
 
-    @property
+    @awaited_property
     async def about(self) -> ThreadRecord | None:
         return await self._runner.run(lineage.find_record, self.id)
 
@@ -479,10 +500,12 @@ class AsyncThread(AsyncThreadParts):
         await self._runner.save(moves.fork, self.id, new_id, at, policy)
         return thread
 
-    async def rewind(self, ref: Reference, *, hard: bool = False) -> Checkpoint:
+    async def rewind(
+        self, ref: Reference, *, hard: bool = False, expect: str | None = None
+    ) -> Checkpoint:
         if hard:
             return await self._runner.run(removal.rewind_hard, self.id, ref)
-        return await self._runner.save(moves.rewind, self.id, ref)
+        return await self._runner.save(moves.rewind, self.id, ref, expect=expect)
 
     async def undo(self) -> Checkpoint:
         return await self._runner.save(moves.undo, self.id)
@@ -492,8 +515,16 @@ class AsyncThread(AsyncThreadParts):
 
     # --- marking ----------------------------------------------------------------------
 
-    async def label(self, label: str | None, ref: Reference = HEAD) -> Checkpoint:
-        return await self._runner.save(moves.mark, self.id, ref, label=label)
+    async def label(
+        self,
+        label: str | None,
+        ref: Reference = HEAD,
+        *,
+        expect: str | Unset | None = UNSET,
+    ) -> Checkpoint:
+        return await self._runner.save(
+            moves.mark, self.id, ref, label=label, expect=expect
+        )
 
     async def tag(self, *tags: str, ref: Reference = HEAD) -> Checkpoint:
         return await self._runner.save(moves.mark, self.id, ref, add=tags)

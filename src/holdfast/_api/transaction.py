@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Self, Unpack
 
-from holdfast._api.keywords import StartOptions, start
+from holdfast._api.keywords import StartOptions, StreamOptions, start, stream_start
 from holdfast._api.runner import AsyncRunner, Runner
+from holdfast._api.wrong_api import AsyncOnly, SyncOnly
+from holdfast._engine.records.streams import EventDraft, appending, thread_of
 from holdfast._engine.threads import save
 from holdfast._engine.threads.amend import amended
 from holdfast._engine.threads.drafts import Draft, ListsDraft, StateDraft
@@ -38,6 +40,10 @@ class Changes:
     def thread(self, id: str, **options: Unpack[StartOptions]) -> ThreadChange:
         """A handle to change a thread with, once; the options are those of a thread."""
         return ThreadChange(self, id, start(options))
+
+    def stream(self, name: str, **options: Unpack[StreamOptions]) -> StreamChange:
+        """A handle to append an event with, once; the options are those of a stream."""
+        return StreamChange(self, name, stream_start(options))
 
     def add(self, planned: Planned) -> None:
         """Plan a change; `Unstorable` if its thread is changed already."""
@@ -103,7 +109,24 @@ class ThreadChange:
         self._changes.add(PlannedSave(self.id, draft, how))
 
 
-class Transaction(Changes):
+class StreamChange:
+    """Plans one event of a stream; nothing is read or written yet."""
+
+    def __init__(self, changes: Changes, name: str, begun: Start) -> None:
+        self._changes = changes
+        self._start = begun
+        self.id = thread_of(name)
+
+    def append(self, event: object, *, key: str | None = None) -> None:
+        """As `Stream.append`; if the key is taken, the transaction fails.
+
+        Nothing is changed then: `Conflict` with the code ``entry_taken``.
+        """
+        draft = EventDraft(self.id, event, key)
+        self._changes.add(PlannedSave(self.id, draft, appending(self._start)))
+
+
+class Transaction(Changes, SyncOnly):
     """Changes of several threads, all or none; made by `Store.transaction`."""
 
     def __init__(self, runner: Runner) -> None:
@@ -121,7 +144,7 @@ class Transaction(Changes):
             self.saved = self._runner.run(transaction, planned)
 
 
-class AsyncTransaction(Changes):
+class AsyncTransaction(Changes, AsyncOnly):
     """As `Transaction`, for ``async with``; its methods are not awaited."""
 
     def __init__(self, runner: AsyncRunner) -> None:

@@ -11,19 +11,25 @@ from typing import Self
 
 import msgspec
 
+from holdfast._values.file_listing import Listing
 from holdfast._values.manifest import Manifest, decode_manifest
 from holdfast._values.records import Checkpoint
 from holdfast._values.rope import Body
 
 ENTRY_COST = 2048
+FILE_COST = 512
 
 
 class OpenedCheckpoint(msgspec.Struct):
-    """A checkpoint with its manifest and the values' bytes that have been read yet."""
+    """A checkpoint with its manifest and the values' bytes that have been read yet.
+
+    ``listing`` is the list of its files, if that has been read.
+    """
 
     head: Checkpoint
     manifest: Manifest
     bodies: dict[str, Body] = {}
+    listing: Listing | None = None
 
     @classmethod
     def of(cls, checkpoint: Checkpoint) -> Self:
@@ -36,6 +42,8 @@ class OpenedCheckpoint(msgspec.Struct):
         cost = ENTRY_COST
         for body in self.bodies.values():
             cost += len(body.text)
+        if self.listing is not None:
+            cost += len(self.listing.files) * FILE_COST
         return cost
 
 

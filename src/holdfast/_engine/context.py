@@ -21,7 +21,7 @@ class Context(msgspec.Struct, frozen=True):
     ``after_save`` is called after each committed save; it applies the retention.
     ``observer`` watches the operations of the store. ``traceparent`` is the trace of
     which an operation is part; the checkpoints that it saves keep it. ``keys`` is the
-    layer that encrypts, if one does.
+    layer that encrypts, if one does. ``address`` is that of the store, to be shown.
     """
 
     backend: Backend
@@ -32,6 +32,7 @@ class Context(msgspec.Struct, frozen=True):
     observer: Observer | None = None
     traceparent: str | None = None
     keys: Encrypted | None = None
+    address: str = ""
 
     async def find_thread(self, name: str) -> ThreadRecord | None:
         """A thread that is not deleted, ``None`` if there is none."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import cast
 
+from holdfast._messages.loose import fields_of, kind_of, parts_of
 from holdfast._messages.names import anthropic_id, is_anthropic_id, tool_name
 from holdfast._messages.parts import (
     Call,
@@ -33,7 +34,6 @@ from holdfast._messages.shapes import (
     to_json,
     typed,
 )
-from holdfast._messages.transcript import fields_of, kind_of, parts_of
 from holdfast._messages.turns import SYSTEM, ReadMessage, Turn
 
 # --- what Anthropic accepts -----------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import msgspec
 
-from holdfast._messages.transcript import fields_of, parts_of
+from holdfast._messages.loose import fields_of, parts_of
 from holdfast._values import codec
 from holdfast.messages import MARK, AnyMessage, accepted, stored
 

@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
+from holdfast._messages.loose import fields_of, kind_of, parts_of
 from holdfast._messages.transcript import (
     TranscriptCall,
     as_text,
     calls_of,
-    fields_of,
     is_call_item,
-    kind_of,
-    parts_of,
     role_of,
 )
 

@@ -14,7 +14,8 @@ from typing import Any, Final
 import msgspec
 
 from holdfast._messages.call_keys import count_answers, key_after, position_of
-from holdfast._messages.transcript import answers_of, calls_of, fields_of
+from holdfast._messages.loose import fields_of
+from holdfast._messages.transcript import answers_of, calls_of
 
 # The values of a conversation's state that hold a summary and a paused run.
 SUMMARY: Final = "summarized_calls"

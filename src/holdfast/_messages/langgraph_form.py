@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from hashlib import sha256
 from typing import Any, Final, cast
+from urllib.parse import unquote_to_bytes
 
 import msgspec
 
-from holdfast._messages.transcript import fields_of
+from holdfast._messages.loose import fields_of
+from holdfast._values.records import LONGEST_NAME
 
 # The kind of the threads.
 KIND: Final = "langgraph"
@@ -16,12 +19,19 @@ FRAME: Final = "__checkpoint__"
 # The id of LangGraph's parent, only where that is not the parent in the store. A value
 # of its own, so that the line of a checkpoint is found without reading frames.
 PARENT: Final = "__checkpoint__parent"
+# The value in the state of an item that is not the item's: its vectors, by path.
+VECTORS: Final = "__vectors__"
 
 # Between the index of the first write of a task and its id, in the key of an entry.
 SEPARATOR: Final = " "
 _KEY = re.compile(rf"(-?\d+){SEPARATOR}(.*)", re.DOTALL)
 # The parts of a write.
 _WRITE = 2
+
+# Between the name of a thread and the namespace of one of its subgraphs.
+SUBGRAPH: Final = "#"
+_DIGEST = 32
+_UNFIT = re.compile(r"[\x00\x1f#%\ud800-\udfff]")
 
 
 class TaskEntry(msgspec.Struct, frozen=True):
@@ -55,3 +65,46 @@ def _write(value: object) -> tuple[str, Any] | None:
 def _parts(value: object) -> list[object]:
     # Unlike `parts_of` without a copy: a load can have hundreds of writes.
     return cast("list[object]", value) if isinstance(value, list) else []
+
+
+# --- names ----------------------------------------------------------------------------
+
+
+def subgraph_name(thread: str, namespace: str) -> str:
+    """The name of the thread of a subgraph, by that of the outermost graph's thread."""
+    return fitting(f"{thread}{SUBGRAPH}{escaped(namespace)}", LONGEST_NAME)
+
+
+def escaped(text: str) -> str:
+    """Text without ``#`` for a name; different texts stay different.
+
+    Characters that a name cannot hold are written as ``%`` and hexadecimal digits.
+    """
+    return _UNFIT.sub(lambda found: _hexadecimal(found[0]), text)
+
+
+def unescaped(text: str) -> str:
+    """The text that was passed to `escaped`."""
+    return unquote_to_bytes(text).decode("utf-8", "surrogatepass")
+
+
+def is_escaped(name: str) -> bool:
+    """Whether a name is one that `escaped` gives, so that a graph can have it."""
+    try:
+        return escaped(unescaped(name)) == name
+    except UnicodeDecodeError:
+        return False
+
+
+def _hexadecimal(character: str) -> str:
+    return "".join(f"%{b:02x}" for b in character.encode("utf-8", "surrogatepass"))
+
+
+def fitting(name: str, longest: int) -> str:
+    """The name; one that is too long ends in a digest."""
+    data = name.encode()
+    if len(data) <= longest:
+        return name
+    kept = data[: longest - _DIGEST - 2].decode(errors="ignore")
+    # In an escaped text % is followed by hexadecimal digits, never by ~.
+    return f"{kept}%~{sha256(data).hexdigest()[:_DIGEST]}"

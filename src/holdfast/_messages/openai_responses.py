@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
+from holdfast._messages.loose import kind_of
 from holdfast._messages.names import tool_name
 from holdfast._messages.parts import (
     Call,
@@ -34,7 +35,6 @@ from holdfast._messages.shapes import (
     one_of,
     typed,
 )
-from holdfast._messages.transcript import kind_of
 from holdfast._messages.turns import ReadMessage, Turn
 
 # --- what OpenAI accepts --------------------------------------------------------------

@@ -13,16 +13,9 @@ from typing import TypeAlias
 
 import msgspec
 
+from holdfast._messages.loose import EMPTY, fields_of, kind_of, parts_of
 from holdfast._messages.shapes import Fields, is_list, json_text
-from holdfast._messages.transcript import (
-    EMPTY,
-    TranscriptCall,
-    call_in,
-    decoded,
-    fields_of,
-    kind_of,
-    parts_of,
-)
+from holdfast._messages.transcript import TranscriptCall, call_in, decoded
 
 
 class Text(msgspec.Struct, frozen=True):

@@ -25,15 +25,8 @@ from holdfast._messages.dialects import (
     result_of,
     without,
 )
-from holdfast._messages.transcript import (
-    TranscriptCall,
-    answers_of,
-    calls_of,
-    fields_of,
-    kind_of,
-    parts_of,
-    role_of,
-)
+from holdfast._messages.loose import fields_of, kind_of, parts_of
+from holdfast._messages.transcript import TranscriptCall, answers_of, calls_of, role_of
 from holdfast.errors import Unstorable
 
 How: TypeAlias = Literal["interrupted", "drop", "propose"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from holdfast._messages.dialects import PLACEHOLDERS, is_block
-from holdfast._messages.transcript import answers_of, fields_of, parts_of
+from holdfast._messages.loose import fields_of, parts_of
+from holdfast._messages.transcript import answers_of
 
 
 def with_result(

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import msgspec
 import orjson
 
-from holdfast._messages.transcript import fields_of, kind_of, parts_of
+from holdfast._messages.loose import fields_of, kind_of, parts_of
 from holdfast.errors import Unstorable
 
 Fields: TypeAlias = Mapping[str, object]

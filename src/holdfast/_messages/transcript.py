@@ -14,11 +14,11 @@ from typing import TypeVar, cast
 import msgspec
 import orjson
 
+from holdfast._messages.forms import plain_form
+from holdfast._messages.loose import fields_of, kind_of, parts_of
 from holdfast.errors import Unstorable
 
 M = TypeVar("M")
-
-EMPTY: Mapping[str, object] = {}
 
 _LONG_NUMBER = re.compile(r"\d{19}")
 _ROLES = {"developer": "system", "function": "tool"}
@@ -58,7 +58,7 @@ def role_of(message: object) -> str:
     A user message with nothing but tool results is ``tool``. A message without a role
     gets one from its type, "" if that is unknown.
     """
-    fields = fields_of(message)
+    fields = fields_of(plain_form(message))
     role = fields.get("role")
     if not isinstance(role, str):
         return _role_of_item(fields)
@@ -66,6 +66,11 @@ def role_of(message: object) -> str:
     if role == "user" and blocks and all(map(_is_result, blocks)):
         return "tool"
     return _ROLES.get(role, role)
+
+
+def is_message(value: object) -> bool:
+    """Whether a value is a message, in the form of any provider or framework."""
+    return bool(role_of(value))
 
 
 def _role_of_item(fields: Mapping[str, object]) -> str:
@@ -81,7 +86,7 @@ def text_of(message: object) -> str:
     """The text that a person would read and search: without reasoning."""
     if isinstance(message, str):
         return message
-    fields = fields_of(message)
+    fields = fields_of(plain_form(message))
     content = fields.get("content")
     if isinstance(content, str) and fields.keys() <= _PLAIN:
         return content  # most messages: the first search reads the text of all
@@ -114,7 +119,7 @@ def _is_unread(fields: Mapping[str, object]) -> bool:
 
 def calls_of(message: object, position: int = 0) -> list[TranscriptCall]:
     """The tool calls of a message; calls without an id cannot be answered: left out."""
-    fields = fields_of(message)
+    fields = fields_of(plain_form(message))
     if role_of(fields) in _NEVER_CALLING:
         return []
     if is_call_item(fields):
@@ -181,7 +186,7 @@ def _call(
 
 def answers_of(message: object) -> list[str]:
     """The ids of the calls that a message has results of, in order."""
-    fields = fields_of(message)
+    fields = fields_of(plain_form(message))
     found: list[object] = []
     role = fields.get("role")
     if role == "user":
@@ -216,7 +221,7 @@ def tokens_of(message: object) -> int:
     1,000 for a picture or file, 4 for the message itself. It may be wrong by a third:
     pass the model's own counter where that matters.
     """
-    fields = fields_of(message)
+    fields = fields_of(plain_form(message))
     known = fields.get("tokens")
     if "holdfast" in fields and type(known) is int and known > 0:
         return known
@@ -287,24 +292,7 @@ def _behind_orphans(messages: Sequence[object], first: int, system: set[int]) ->
     return first
 
 
-# --- the fields of messages -----------------------------------------------------------
-
-
-def fields_of(value: object) -> Mapping[str, object]:
-    """The fields of a message or of a part of one, none if it is not a mapping."""
-    # Keys that are not text can be stored, but no format has any.
-    return cast("dict[str, object]", value) if isinstance(value, dict) else EMPTY
-
-
-def parts_of(value: object) -> list[object]:
-    """The parts of a content or the calls of a message, none if it is not a list."""
-    return list(cast("list[object]", value)) if isinstance(value, list | tuple) else []
-
-
-def kind_of(fields: Mapping[str, object]) -> str:
-    """The type of an item or a part, "" if it has none."""
-    kind = fields.get("type")
-    return kind if isinstance(kind, str) else ""
+# --- arguments ------------------------------------------------------------------------
 
 
 def decoded(arguments: object) -> object:

@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from holdfast._messages.dialects import is_item
+from holdfast._messages.loose import EMPTY, fields_of, kind_of, parts_of
 from holdfast._messages.parts import (
     Call,
     Other,
@@ -25,15 +26,7 @@ from holdfast._messages.parts import (
     result_of_tool,
 )
 from holdfast._messages.shapes import Fields
-from holdfast._messages.transcript import (
-    EMPTY,
-    answers_of,
-    fields_of,
-    is_call_item,
-    kind_of,
-    parts_of,
-    role_of,
-)
+from holdfast._messages.transcript import answers_of, is_call_item, role_of
 
 SYSTEM = frozenset({"system", "developer"})
 ROLES = frozenset({"user", "assistant", "tool", *SYSTEM})

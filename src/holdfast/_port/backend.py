@@ -40,7 +40,7 @@ class Facts(msgspec.Struct, frozen=True):
     """Counts and sizes of a store, and what its backend can do.
 
     ``logical_bytes`` is what saving every state as a whole would have written,
-    ``stored_bytes`` the size of the segments, ``file_bytes`` the size of the files.
+    ``stored_bytes`` the size of segments and records, ``file_bytes`` that of the files.
     """
 
     threads: int
@@ -183,8 +183,9 @@ class Backend(Protocol):
     """A storage technology.
 
     The coroutines of a ``blocking`` backend never suspend. ``abilities`` are what not
-    every backend can do: ``search``, ``backup``, ``compact``, and ``pack``: to hold
-    many segments as one block. A backend without it is never given a block.
+    every backend can do: ``search``, ``backup``, ``compact``, ``pack``: to hold many
+    segments as one block, and ``reuse``: to use the space of what was replaced again at
+    once. A backend that cannot ``pack`` is never given a block.
     """
 
     @property

@@ -59,7 +59,8 @@ class FamilyPlan(msgspec.Struct, frozen=True):
     The backend changes nothing and raises `Conflict` (code ``plan_stale``) if one of
     the checkpoints meanwhile was removed, became a head, or got a label, a tag, or a
     child that is not in the plan, or if a child or its new parent has changed. The
-    engine then plans again.
+    engine then plans again. All checkpoints up to the number ``known`` were there when
+    the plan was made: a child that is not in it has a higher one.
 
     ``packed`` takes the place of what holds the same segments now. What it replaces and
     what is in ``free`` must be whole: a block of which only a part would go makes the
@@ -71,6 +72,7 @@ class FamilyPlan(msgspec.Struct, frozen=True):
     relinks: tuple[Relink, ...]
     free: tuple[Run, ...]
     packed: tuple[Segment, ...] = ()
+    known: int = 0
 
 
 class Prune(msgspec.Struct, frozen=True, kw_only=True):

@@ -282,6 +282,13 @@ class Kinds(Query[KindCount], frozen=True):
     """The kinds of the threads that were saved to, with how many there are of each."""
 
 
+class Horizon(Query[int], frozen=True, kw_only=True):
+    """One number: no change with this sequence number or a lower one can still come.
+
+    Zero, if a backend cannot tell.
+    """
+
+
 class SavedIn(Query[int], frozen=True, kw_only=True):
     """One number: how many checkpoints the families of a kind's threads have."""
 

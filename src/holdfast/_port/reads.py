@@ -26,9 +26,10 @@ class ThreadKey(Key[ThreadRecord], frozen=True):
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """A thread that is not deleted, and the segments of its head in order.
+    """A thread that is not deleted, and the segments of its head's state in order.
 
-    ``segments`` is ``None`` if the head is the one that the caller knows.
+    Those of its files are left out. ``segments`` is ``None`` if the head is the one
+    that the caller knows.
     """
 
     thread: ThreadRecord

@@ -71,6 +71,8 @@ def merged(runs: Iterable[Run]) -> list[Run]:
     """The same numbers in ascending runs that are neither adjacent nor overlap."""
     result: list[Run] = []
     for run in sorted(runs):
+        if run.first > run.last:  # the empty one before the files of a checkpoint
+            continue
         if result and run.first <= result[-1].last + 1:
             result[-1] = Run(result[-1].first, max(result[-1].last, run.last))
         else:

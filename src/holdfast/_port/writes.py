@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from holdfast._values.records import UNSET, Checkpoint, Entry, Origin, Segment, Unset
-from holdfast.errors import HoldfastError
+from holdfast.errors import Conflict, HoldfastError
 
 
 class Start(msgspec.Struct, frozen=True):
@@ -28,15 +28,26 @@ class Start(msgspec.Struct, frozen=True):
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """A new label for a checkpoint, tags to add to it and tags to remove."""
+    """A new label for a checkpoint, tags to add to it and tags to remove.
+
+    ``expect`` is the label that the checkpoint must have, `UNSET` for any.
+    """
 
     checkpoint: Checkpoint
     label: str | Unset | None = UNSET
     add: tuple[str, ...] = ()
     remove: tuple[str, ...] = ()
+    expect: str | Unset | None = UNSET
 
     def applied(self, stored: Checkpoint) -> Checkpoint:
-        """The stored checkpoint with this mark."""
+        """The stored checkpoint with this mark; `Conflict` if it has another label."""
+        if not isinstance(self.expect, Unset) and stored.label != self.expect:
+            text = f"the label of checkpoint {stored.id!r} was changed meanwhile"
+            raise Conflict(
+                f"{text}; look again, then decide",
+                code="label_changed",
+                thread=stored.thread,
+            )
         kept = (tag for tag in stored.tags if tag not in self.remove)
         label = stored.label if isinstance(self.label, Unset) else self.label
         return msgspec.structs.replace(
@@ -66,7 +77,7 @@ class Write(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     with nothing but an expected head changes nothing and only checks the head. If a
     condition fails, the backend changes nothing and raises `Conflict` with one of the
     codes ``head_moved``, ``id_taken``, ``segment_taken``, ``entry_taken``,
-    ``thread_exists``, ``thread_missing`` and ``thread_deleted``.
+    ``label_changed``, ``thread_exists``, ``thread_missing`` and ``thread_deleted``.
 
     ``entries`` whose keys are taken stay as they are, unless ``replace_entries``. With
     ``new_entries``, a taken key of the thread itself fails the whole write. With

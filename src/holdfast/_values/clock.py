@@ -16,30 +16,30 @@ else:
     import os
     from collections import deque
 
-    # Random bytes are asked for in portions: each call of the system lets go of the
+    # Random halves of ids are made in portions: each call of the system lets go of the
     # interpreter, which costs one of many threads more than all else about an id.
-    _portions: deque[bytes] = deque()
+    _PORTION, _DIGITS = 256, 20
+    _halves: deque[str] = deque()
+    _VARIANT = {digit: "89ab"[int(digit, 16) % 4] for digit in "0123456789abcdef"}
 
     if hasattr(os, "register_at_fork"):
         # A child must not give the ids that its parent will give.
-        os.register_at_fork(after_in_child=_portions.clear)
+        os.register_at_fork(after_in_child=_halves.clear)
 
-    def _random_bits() -> int:
-        while True:
-            try:
-                return int.from_bytes(_portions.pop(), "big")
-            except IndexError:
-                fresh = os.urandom(2560)
-                _portions.extend([fresh[n : n + 10] for n in range(0, 2560, 10)])
+    def _make_halves() -> None:
+        digits = os.urandom(_PORTION * _DIGITS // 2).hex()
+        for n in range(0, len(digits), _DIGITS):
+            d = digits[n : n + _DIGITS]
+            _halves.append(f"7{d[:3]}-{_VARIANT[d[3]]}{d[4:7]}-{d[7:19]}")
 
     def uuid7() -> str:
         """A UUID of version 7: the time in milliseconds, then 74 random bits."""
-        milliseconds = time.time_ns() // 1_000_000
-        value = (milliseconds & 0xFFFF_FFFF_FFFF) << 80 | _random_bits()
-        value = value & ~(0xF000 << 64) | 0x7000 << 64
-        value = value & ~(0xC000 << 48) | 0x8000 << 48
-        text = f"{value:032x}"
-        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+        time_part = f"{time.time_ns() // 1_000_000 & 0xFFFF_FFFF_FFFF:012x}"
+        while True:
+            try:
+                return f"{time_part[:8]}-{time_part[8:]}-{_halves.pop()}"
+            except IndexError:
+                _make_halves()
 
 
 def now() -> int:

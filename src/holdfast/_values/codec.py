@@ -89,7 +89,7 @@ def flattened(value: object, path: str = "state") -> object:
     return found
 
 
-def _is_kept_exactly(value: object, *, has_dollar: bool) -> bool:
+def _is_kept_exactly(value: _Value, *, has_dollar: bool) -> bool:
     """Whether the text that orjson wrote decodes to exactly this value.
 
     The types must be checked, since the text does not show them: [1, 2] and (1, 2),
@@ -97,23 +97,26 @@ def _is_kept_exactly(value: object, *, has_dollar: bool) -> bool:
     Going level by level keeps the loops in C. The walk ends: orjson has accepted the
     value, and it refuses cycles.
     """
-    level: list[_Value] = [value]
+    # Most often it is a list of messages, of which only the elements are looked at.
+    elements: list[_Value] = value
+    level: list[_Value] | None = elements if type(value) is list else [value]
     for _ in range(_MAX_DEPTH):
+        if not level:
+            return level is not None
         types = list(map(type, level))
+        kind = types[0]
         # Counting one type takes half the time of putting all of them into a set.
-        alike = types.count(types[0]) == len(types)
-        inner = _inner if alike else _inner_of_mixed
-        below = inner(level, types[0], has_dollar=has_dollar)
-        if not below:
-            return below is not None
-        level = below
+        if types.count(kind) != len(types):
+            level = _inner_of_mixed(level, has_dollar=has_dollar)
+        elif kind is str:
+            return True
+        else:
+            level = _inner(level, kind, has_dollar=has_dollar)
     return False
 
 
 def _inner(level: list[_Value], kind: type, *, has_dollar: bool) -> list[_Value] | None:
     """What values of one type contain; None if one would not be kept exactly."""
-    if kind is str:
-        return []
     if kind is list:
         return [*chain.from_iterable(level)]
     if kind is dict:
@@ -125,9 +128,7 @@ def _inner(level: list[_Value], kind: type, *, has_dollar: bool) -> list[_Value]
     return [] if kind in _NEVER_ALTERED else None
 
 
-def _inner_of_mixed(
-    level: list[_Value], _: type, *, has_dollar: bool
-) -> list[_Value] | None:
+def _inner_of_mixed(level: list[_Value], *, has_dollar: bool) -> list[_Value] | None:
     """As `_inner`, of values of several types."""
     kinds = set(map(type, level))
     if not kinds <= _NEVER_ALTERED:

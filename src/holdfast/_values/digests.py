@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 
+from holdfast._values.file_digests import FileDigests
 from holdfast._values.manifest import Manifest, decode_manifest, digest
 from holdfast._values.records import Checkpoint, Run
 from holdfast._values.rope import Rope, chain_of
@@ -53,11 +54,13 @@ class Digests:
 
     def __init__(self) -> None:
         self.hashes = SegmentHashes()
+        self._files = FileDigests(self.hashes)
         self._checked: dict[str, tuple[Checkpoint, Manifest]] = {}
 
     def add(self, number: int, data: bytes) -> None:
         """Remember the hash of a segment."""
         self.hashes[number] = sha256(data).digest()
+        self._files.add(number, data)
 
     def knows(self, id_: str) -> bool:
         """Whether a checkpoint was checked or recalled, and not forgotten since."""
@@ -92,6 +95,9 @@ class Digests:
             if isinstance(value, Rope):
                 old = before.values.get(name) if before else None
                 problems += self._check_rope(name, value, old)
+        if manifest.files is not None:
+            old_files = before.files if before else None
+            problems += self._files.check(manifest.files, old_files)
         self._checked[checkpoint.id] = checkpoint, manifest
         return problems
 

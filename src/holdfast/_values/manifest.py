@@ -18,6 +18,7 @@ import orjson
 
 from holdfast._values.records import SEPARATOR, Checkpoint, Run
 from holdfast._values.rope import Rope
+from holdfast._values.runs import BEFORE_FILES
 from holdfast.errors import Corrupt
 
 INLINE_SIZE = 256
@@ -28,15 +29,37 @@ WHOLE = ""
 Value = Rope | bytes
 
 
+class FileLog(msgspec.Struct, frozen=True):
+    """The files of a checkpoint: the segments of their contents and of their list.
+
+    ``top`` is the segment that the list begins with and ``digest`` its SHA-256;
+    ``size`` are the bytes of all that is in use.
+    """
+
+    runs: tuple[Run, ...]
+    size: int
+    digest: bytes
+    top: int
+    next_number: int
+
+
 class Manifest(msgspec.Struct, frozen=True):
-    """The values of a state; ``next_block`` is the next unused block of numbers."""
+    """The values of a state; ``next_block`` is the next unused block of numbers.
+
+    ``files`` belong to the state and are not a value of it: what reads values does not
+    see them.
+    """
 
     is_mapping: bool
     values: dict[str, Value] = {}
     next_block: int = 0
+    files: FileLog | None = None
 
     def measured(self) -> tuple[tuple[Run, ...], int]:
-        """The runs of all ropes in the order of the values, and the size as JSON."""
+        """The runs of all ropes in the order of the values, and the size as JSON.
+
+        The files follow, behind an empty run. They do not count for the size.
+        """
         runs: list[Run] = []
         size = 0
         for value in self.values.values():
@@ -45,13 +68,25 @@ class Manifest(msgspec.Struct, frozen=True):
                 size += value.size
             else:
                 size += len(value)
+        if self.files is not None:
+            runs += (BEFORE_FILES, *self.files.runs)
         return tuple(runs), size
 
     def encoded(self) -> bytes:
         """The manifest as bytes."""
-        values = {name: _entry(value) for name, value in self.values.items()}
+        values: dict[str, list[object]] = {}
+        for name, value in self.values.items():
+            values[name] = _entry(value)
         shape = "mapping" if self.is_mapping else "single"
-        return orjson.dumps({shape: values, "block": self.next_block})
+        if self.files is None:
+            return orjson.dumps({shape: values, "block": self.next_block})
+        files = _files_entry(self.files)
+        return orjson.dumps({shape: values, "block": self.next_block, "files": files})
+
+
+def _files_entry(log: FileLog) -> list[object]:
+    digest = b2a_base64(log.digest, newline=False).decode()
+    return [len(log.runs), log.size, digest, log.top, log.next_number]
 
 
 def _entry(value: Value) -> list[object]:
@@ -115,7 +150,16 @@ def _decoded(checkpoint: Checkpoint) -> Manifest:
     runs = iter(checkpoint.runs)
     entries = _entries(decoded).items()
     values = {name: _value(entry, runs) for name, entry in entries}
-    return Manifest("mapping" in decoded, values, decoded["block"])
+    files = _files(decoded["files"], runs) if "files" in decoded else None
+    return Manifest("mapping" in decoded, values, decoded["block"], files)
+
+
+def _files(entry: list[Any], runs: Iterator[Run]) -> FileLog:
+    count, size, digest, top, next_number = entry
+    if next(runs, None) != BEFORE_FILES:
+        raise ValueError("the runs of its files are missing")
+    mine = tuple(next(runs) for _ in range(count))
+    return FileLog(mine, size, b64decode(digest), top, next_number)
 
 
 def _entries(decoded: dict[str, dict[str, Any]]) -> dict[str, Any]:

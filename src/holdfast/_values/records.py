@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Final, NamedTuple, TypeAlias, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar, cast, overload
 
 import msgspec
 from xxhash import xxh3_64_intdigest
@@ -50,6 +50,18 @@ class Unset(enum.Enum):
 
 
 UNSET: Final = Unset.UNSET
+
+
+def _refuse_call(name: str) -> Callable[[object], None]:
+    """What raises a sentence for ``thread.head()``: Python's would not name it."""
+
+    def refuse(_: object) -> None:
+        raise TypeError(
+            f"{name} is a property; write `thread.{name}`, without parentheses. In the"
+            " sync API it is not awaited either"
+        )
+
+    return refuse
 
 
 class Run(NamedTuple):
@@ -108,6 +120,9 @@ class Checkpoint(msgspec.Struct, frozen=True, gc=False):
     encoded_metadata: bytes
     # The digest of a parent that retention removed, to verify the chain of digests.
     link: bytes | None = None
+
+    if not TYPE_CHECKING:
+        __call__ = _refuse_call("head")
 
     def __repr__(self) -> str:
         marks = f", label={self.label!r}" if self.label else ""
@@ -199,6 +214,9 @@ class ThreadRecord(msgspec.Struct, frozen=True):
     number: int
     encoded_metadata: bytes
 
+    if not TYPE_CHECKING:
+        __call__ = _refuse_call("about")
+
     @property
     def metadata(self) -> dict[str, object]:
         """The metadata of the thread."""
@@ -280,9 +298,13 @@ class Page(Sequence[T]):
         return self.items[index]
 
 
+# What makes a checksum fit a signed 64-bit column.
+CHECKSUM_SHIFT: Final = 1 << 63
+
+
 def checksum(data: bytes, seed: int = 0) -> int:
     """A fast checksum that fits a signed 64-bit column; takes the seed modulo 2^64."""
-    return xxh3_64_intdigest(data, seed) - (1 << 63)
+    return xxh3_64_intdigest(data, seed) - CHECKSUM_SHIFT
 
 
 def encode_metadata(metadata: object, path: str = "metadata") -> bytes:

@@ -1,20 +1,20 @@
 """The one parser of references to checkpoints, for library, command line and tools.
 
 ``@`` is the head, ``@~3`` three before it, ``@^`` one, ``@12`` step 12 on its line;
-``@{1}`` where the head was before its last move, ``@{5 minutes ago}`` or
-``@{2026-11-15 10:00}`` the newest on its line at that time, ``@{upstream}`` the fork
-point; ``label:x`` and ``tag:x`` the newest with that mark; anything else is an id or
-the beginning of one.
+``@{1}`` where the head was before its last move, ``@{2h}``, ``@{5 minutes ago}``,
+``@{10:00}`` or ``@{2026-11-15 10:00}`` the newest on its line at that time,
+``@{upstream}`` the fork point; ``label:x`` and ``tag:x`` the newest with that mark;
+anything else is an id or the beginning of one.
 """
 
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from holdfast._values.records import EPOCH, LONGEST_NAME, checked_name
+from holdfast._values.moment import Moment, parse_moment
+from holdfast._values.records import LONGEST_NAME, checked_name
 from holdfast.errors import Unstorable
 
 HEAD = "@"
@@ -23,10 +23,7 @@ UPSTREAM = "upstream"
 _BACK = re.compile(r"@(?:~(?P<steps>[0-9]{0,18})|(?P<carets>\^+))?")
 _STEP = re.compile(r"@(?P<step>[0-9]{1,18})")
 _BRACED = re.compile(r"@\{(?P<inner>[^{}]+)\}")
-_AGO = re.compile(
-    r"(?P<count>[0-9]{1,9}) (?P<unit>second|minute|hour|day|week)s? ago", re.ASCII
-)
-_FORMS = "@, @~n, @^, @step, @{n}, @{5 minutes ago}, @{2026-11-15 10:00}, @{upstream}"
+_FORMS = "@, @~n, @^, @step, @{n}, @{2h}, @{yesterday}, @{2026-11-15}, @{upstream}"
 
 
 class Back(msgspec.Struct, frozen=True):
@@ -45,18 +42,6 @@ class Moved(msgspec.Struct, frozen=True):
     """Where the head was before its last ``moves`` moves."""
 
     moves: int
-
-
-class Ago(msgspec.Struct, frozen=True):
-    """The newest on the head's line that is at least ``microseconds`` old."""
-
-    microseconds: int
-
-
-class Until(msgspec.Struct, frozen=True):
-    """The newest on the head's line saved by this time, in microseconds."""
-
-    at: int
 
 
 class Upstream(msgspec.Struct, frozen=True):
@@ -81,7 +66,7 @@ class Named(msgspec.Struct, frozen=True):
     id: str
 
 
-Parsed = Back | Step | Moved | Ago | Until | Upstream | Labelled | Tagged | Named
+Parsed = Back | Step | Moved | Moment | Upstream | Labelled | Tagged | Named
 
 
 def parse(text: object) -> Parsed:
@@ -95,25 +80,6 @@ def parse(text: object) -> Parsed:
     if colon and rest and kind == "tag":
         return Tagged(rest)
     return Named(name)
-
-
-def parse_time(text: str) -> Ago | Until | None:
-    """A time as people write it, ``None`` if the text is not a time.
-
-    ``5 minutes ago``, ``yesterday``, ``2026-11-15``, ``2026-11-15 10:00``, or any other
-    form of ISO 8601; UTC if it names no zone.
-    """
-    if text == "yesterday":
-        return _ago(1, "day")
-    ago = _AGO.fullmatch(text)
-    if ago is not None:
-        return _ago(int(ago["count"]), ago["unit"])
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    time = time if time.tzinfo else time.replace(tzinfo=UTC)
-    return Until((time - EPOCH) // timedelta(microseconds=1))
 
 
 def checked_id(id_: object) -> str:
@@ -143,9 +109,4 @@ def _parse_braced(inner: str) -> Parsed | None:
         return Upstream()
     if inner.isascii() and inner.isdigit():
         return Moved(int(inner))
-    return parse_time(inner)
-
-
-def _ago(count: int, unit: str) -> Ago:
-    time = timedelta(**{f"{unit}s": count})
-    return Ago(time // timedelta(microseconds=1))
+    return parse_moment(inner)

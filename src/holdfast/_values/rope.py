@@ -62,13 +62,10 @@ class Body(msgspec.Struct):
     hashes: list[bytes] = []
 
 
-class Blocks:
-    """Hands out unused blocks of segment numbers."""
+class Blocks(msgspec.Struct):
+    """Hands out unused blocks of segment numbers, beginning with ``next``."""
 
-    __slots__ = ("next",)
-
-    def __init__(self, next_block: int) -> None:
-        self.next = next_block
+    next: int
 
     def number(self, following: int) -> int:
         """``following`` if it is in a block, else the first number of a new block.

@@ -6,6 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from holdfast._values.records import Run
 
+# An empty run, which stands between the segments of a state and those of its files.
+BEFORE_FILES = Run(1, 0)
+
+
+def state_runs(runs: Sequence[Run]) -> Sequence[Run]:
+    """The runs of a checkpoint without those of its files."""
+    return runs[: runs.index(BEFORE_FILES)] if BEFORE_FILES in runs else runs
+
 
 def count_segments(runs: Iterable[Run]) -> int:
     """How many segments some runs have."""

@@ -24,6 +24,7 @@ from holdfast._values.records import (
     checked_stored_name,
 )
 from holdfast._values.reference import checked_id
+from holdfast._values.runs import BEFORE_FILES
 
 Number = Annotated[int, Meta(ge=1, le=1 << 62)]
 Count = Annotated[int, Meta(ge=0, le=1 << 62)]
@@ -261,7 +262,7 @@ def _checkpoint(
     if parent is not None and parent.step >= form.step:
         raise ValueError("a checkpoint is not behind its parent")
     runs = tuple(Run(first, last) for first, last in form.runs)
-    if any(run.first > run.last for run in runs):
+    if any(run.first > run.last for run in runs if run != BEFORE_FILES):
         raise ValueError("a run of segments ends before it begins")
     return Checkpoint(
         id=checked_id(form.id),

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import resource
 import sys
 import tempfile
 import time
@@ -91,6 +90,8 @@ class Commands:
 
 def _processor_time() -> float:
     """Seconds of this process, and of those that it started and that have ended."""
+    import resource  # noqa: PLC0415 - Windows has none
+
     own, started = (
         resource.getrusage(who)
         for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)

@@ -1,4 +1,4 @@
-"""Lossless import from five earlier systems, from LangGraph's savers, and by plugins.
+"""Lossless import from earlier systems, from frameworks' files, and by plugins.
 
 `import_from` reads a file or a folder and saves its content to a store. It never
 changes the source, can be repeated, and reports what it could not read or had to guess.

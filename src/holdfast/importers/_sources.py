@@ -19,16 +19,18 @@ from holdfast.importers._sqlite import is_database
 GROUP = "holdfast.importers"
 _OURS = {
     "aether": "aether",
+    "claude": "claude",
     "cortex": "cortex",
     "echo": "echo",
     langgraph.FORMAT: "langgraph",
+    "openai-agents": "openai_agents",
     "oxios": "oxios",
     "smooth": "smooth",
     "smooth-sqlite": "smooth_sqlite",
 }
 # Readers of folders, which can leave out the files that another has read. The last one
 # takes every text and JSON file of a folder for a document.
-FOLDERS = ("aether", "cortex", "echo", "smooth", "oxios")
+FOLDERS = ("aether", "claude", "cortex", "echo", "smooth", "oxios")
 LAST = "oxios"
 # The path may be a home folder by mistake: do not search all of it.
 DEPTH, MOST_LOOKED_AT = 8, 10_000

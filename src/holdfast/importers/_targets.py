@@ -8,6 +8,7 @@ from typing import Any, cast
 import msgspec
 
 from holdfast._engine.records import agent_checkpoints, agents, conversations, documents
+from holdfast._messages import claude_transcript
 from holdfast._values.records import Checkpoint, ThreadRecord
 from holdfast.importers._reader import Line, Save, storable_name
 
@@ -21,6 +22,7 @@ PREFIXES = {
     conversations.KIND: conversations.PREFIX,
     documents.KIND: documents.PREFIX,
 }
+_CLAUDES = dict.fromkeys(claude_transcript.KINDS, claude_transcript.PREFIX)
 _RESERVED = (*filter(None, PREFIXES.values()), agent_checkpoints.PREFIX, "pin:")
 
 DELETED = "was deleted from the store; it was not brought back"
@@ -45,7 +47,7 @@ class MissingSaves(msgspec.Struct, frozen=True):
 
 def names_for(line: Line) -> list[str]:
     """Names that a thread may get; the second if another agent has the first."""
-    prefix = PREFIXES.get(line.kind, f"{line.kind}:")
+    prefix = {**PREFIXES, **_CLAUDES}.get(line.kind, f"{line.kind}:")
     name = prefix + storable_name(line.id)
     if line.kind == THREAD and name.startswith(_RESERVED):
         # With this prefix it would be listed as a conversation, an agent or a document.

@@ -160,14 +160,14 @@ class ContentCipher:
         A load has hundreds: those that one session wrote share a cipher.
         """
         found: list[bytes] = []
-        known, cipher = b"", _UNUSED
+        known, decrypt = b"", _UNUSED.decrypt
         try:
             for content, place in zip(contents, places, strict=True):
-                head = content[:_SESSION_END]
-                if head != known:
-                    known, cipher = head, self._cipher(head)
+                if not known or not content.startswith(known):
+                    known = content[:_SESSION_END]
+                    decrypt = self._cipher(known).decrypt
                 nonce = content[_SESSION_END:START]
-                found.append(cipher.decrypt(nonce, content[START:], place))
+                found.append(decrypt(nonce, content[START:], place))
         except (InvalidTag, ValueError):
             broken = contents[len(found)]
             why = "it was changed, or belongs elsewhere"

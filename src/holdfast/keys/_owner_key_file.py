@@ -40,6 +40,11 @@ class OwnerKeyFile:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        if not hasattr(os, "pread"):
+            raise Unsupported(
+                "Windows cannot replace a file that is open, as a file of owner keys"
+                " has to be; use a key file without owners, or Linux or macOS"
+            )
         self.path = os.fspath(path)
 
     def __repr__(self) -> str:

@@ -147,13 +147,17 @@ class Records:
         self, segments: Sequence[Segment], family: Family
     ) -> list[Segment]:
         salt = family.salt
+        said = [(s.number, s.packing, s.count) for s in segments]
         found = self.ring.contents.decode_each(
             [segment.data for segment in segments],
-            [_pack(salt, s.number, s.packing, s.count) for s in segments],
+            [_pack(salt, *numbers) for numbers in said],
             lambda place: f"segment {segments[place].number}",
         )
-        pairs = zip(segments, found, strict=True)
-        return [replace(segment, data=data) for segment, data in pairs]
+        # Made by their fields: `replace` takes three times as long.
+        return [
+            Segment(number, data, packing, count)
+            for (number, packing, count), data in zip(said, found, strict=True)
+        ]
 
     # --- checkpoints ------------------------------------------------------------------
 

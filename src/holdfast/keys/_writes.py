@@ -108,12 +108,15 @@ class WriteEncoder:
 
     def _hidden_marks(self, write: Write) -> tuple[Mark, ...]:
         hide = self.records
+
+        def hidden(label: str | Unset | None) -> str | Unset | None:
+            return label if isinstance(label, Unset) else hide.hide_any(label, "label")
+
         return tuple(
             replace(
                 mark,
-                label=mark.label
-                if isinstance(mark.label, Unset)
-                else hide.hide_any(mark.label, "label"),
+                label=hidden(mark.label),
+                expect=hidden(mark.expect),
                 add=tuple([hide.hide(tag, "tag") for tag in mark.add]),
                 remove=tuple([hide.hide(tag, "tag") for tag in mark.remove]),
             )

@@ -1,6 +1,6 @@
 """The agent tools as an MCP server, over standard input and output or over HTTP.
 
-Offers the fourteen tools of `holdfast.tools`, and checkpoints as resources. Needs the
+Offers the tools of `holdfast.tools`, and checkpoints as resources. Needs the
 extra: ``pip install 'holdfast[mcp]'``.
 """
 

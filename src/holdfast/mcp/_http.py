@@ -9,12 +9,15 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import ASGIApp
 
 from holdfast._api.store import AsyncStore
+from holdfast.adapters.mcp_events import HoldfastEventStore
 from holdfast.errors import Unstorable
 from holdfast.http.check import RequestCheck, bracketed
 from holdfast.http.listening import bound, serve
 from holdfast.mcp._server import make_server
 
 PATH = "/mcp"
+# The beginning of the names of the streams that hold the events of sessions.
+EVENTS = "holdfast-mcp"
 LEAST_TOKEN = 16
 # A request may save a whole agent.
 LARGEST_BODY = 64 << 20
@@ -39,26 +42,35 @@ def http_app(
     hosts: Collection[str] = (),
     read_only: bool = False,
     tools: Iterable[str] | None = None,
+    resumable: bool = False,
 ) -> ASGIApp:
     """An ASGI application that serves a store at ``/mcp`` to clients with the token.
 
     It must be run with its lifespan. ``hosts`` are the names that clients may use for
     it besides ``localhost``. It keeps no state of clients: after a restart they can go
-    on as before.
+    on as before. With ``resumable`` it keeps sessions instead, whose events are in the
+    store: a client that loses its connection resumes and misses nothing.
     """
     if len(token) < LEAST_TOKEN or not (token.isascii() and token.isprintable()):
         text = f"must be {LEAST_TOKEN} or more printable characters of ASCII"
         raise Unstorable("token", text)
+    if resumable and read_only:
+        text = "stores events, and nothing may be stored; leave one of both out"
+        raise Unstorable("resumable", text)
     server = make_server(store, read_only=read_only, tools=tools)
-    app = server.streamable_http_app(
+    events = HoldfastEventStore(store, name=EVENTS) if resumable else None
+    app: ASGIApp = server.streamable_http_app(
         streamable_http_path=PATH,
-        stateless_http=True,
+        stateless_http=not resumable,
+        event_store=events,
         max_request_body_size=LARGEST_BODY,
         # `RequestCheck` does this, for every path.
         transport_security=TransportSecuritySettings(
             enable_dns_rebinding_protection=False
         ),
     )
+    if events is not None:
+        app = events.sessions(app)
     return RequestCheck(app, token=token, hosts=hosts)
 
 
@@ -68,6 +80,7 @@ async def serve_http(
     *,
     read_only: bool = False,
     tools: Iterable[str] | None = None,
+    resumable: bool = False,
     ready: Callable[[str], None] | None = None,
 ) -> int | None:
     """Serve a store until a signal comes; gives the signal, if one came.
@@ -76,7 +89,12 @@ async def serve_http(
     """
     hosts = {listening.host, *listening.hosts}
     app = http_app(
-        store, token=listening.token, hosts=hosts, read_only=read_only, tools=tools
+        store,
+        token=listening.token,
+        hosts=hosts,
+        read_only=read_only,
+        tools=tools,
+        resumable=resumable,
     )
     with bound(listening.host, listening.port) as listener:
         port = listener.getsockname()[1]

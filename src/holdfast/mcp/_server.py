@@ -52,9 +52,11 @@ INSTRUCTIONS = """\
 Holdfast keeps agents, their conversations and checkpoints of both, beyond this session.
 Look before you write: agent_list, conversation_list and conversation_search find ids, \
 agent_load and conversation_load read. Make a checkpoint before anything risky; \
-checkpoint_restore brings it back and can be undone. Long lists give a cursor to call \
-again with, long values a note how to get all of them. An error says what to do next. \
-Delete only what the user asked to have deleted."""
+checkpoint_restore brings it back and can be undone. Lists have 20 items unless \
+limit (1 to 500) says otherwise; where cursor is not null there are more: call \
+again with it. Long values are shortened and marked … [+N characters]; part, such as \
+state.notes, gives one in full. Null is the same as left out. An error says what to do \
+next. Delete only what the user asked to have deleted."""
 
 READING = " Here everything can be read and nothing changed."
 
@@ -66,10 +68,10 @@ def make_server(
 ) -> Server[None]:
     """An MCP server for an open store; ``tools`` are the names of the tools to offer.
 
-    With ``read_only`` it offers the seven that change nothing.
+    With ``read_only`` it offers the twelve that change nothing.
     """
     requests = StoreRequests(
-        store, AsyncToolset(store, only=tools, read_only=read_only)
+        store, AsyncToolset(store, only=tools, read_only=read_only, threads=True)
     )
     offers: dict[str, Any] = {}
     if requests.reads_checkpoints:

@@ -4,8 +4,9 @@ An operation is a coroutine function whose first parameter is a `Context`. It ne
 waits for anything but the context's backend, so that one text serves both APIs:
 ``store.runner.run(operation, ...)`` runs it, and ``store.runner.save(operation, thread,
 ...)`` one that changes a single thread. The rooms of this package hold what operations
-are made of: `threads`, `effects`, `transcripts`, `graphs` and `values`. What a backend
-is asked for comes from `holdfast.backends`.
+are made of: `threads`, `effects`, `transcripts`, `graphs`, `claude`, `values`, and
+`objects` for frameworks that store any. What a backend is asked for comes from
+`holdfast.backends`.
 
 Most adapters need none of this; docs/writing-an-adapter.md shows one that uses the
 methods of a store only. The methods stay; these names may change with a release before

@@ -9,7 +9,13 @@ from holdfast._messages.langgraph_form import (
     KIND,
     PARENT,
     SEPARATOR,
+    SUBGRAPH,
+    VECTORS,
+    escaped,
+    fitting,
+    subgraph_name,
     task_entry,
+    unescaped,
 )
 
 __all__ = [
@@ -17,8 +23,14 @@ __all__ = [
     "KIND",
     "PARENT",
     "SEPARATOR",
+    "SUBGRAPH",
+    "VECTORS",
     "GraphLine",
     "begins_after",
+    "escaped",
+    "fitting",
     "origin_of",
+    "subgraph_name",
     "task_entry",
+    "unescaped",
 ]

@@ -12,6 +12,7 @@ from holdfast._engine.threads.drafts import (
     StateDraft,
     StateTexts,
     put_text,
+    read_bodies,
     read_values,
     read_values_of,
 )
@@ -22,6 +23,7 @@ from holdfast._engine.threads.lineage import (
     inherited,
     is_visible,
 )
+from holdfast._engine.threads.listing import read_threads
 from holdfast._engine.threads.load import loaded, read_listed, state_of
 from holdfast._port.removal import plan_removal
 
@@ -48,7 +50,9 @@ __all__ = [
     "name_successor",
     "plan_removal",
     "put_text",
+    "read_bodies",
     "read_listed",
+    "read_threads",
     "read_values",
     "read_values_of",
     "removal",

@@ -17,14 +17,13 @@ from holdfast._messages.item_calls import (
     summary_after,
     summary_without,
 )
+from holdfast._messages.loose import fields_of, parts_of
 from holdfast._messages.transcript import (
     TranscriptCall,
     answers_of,
     calls_of,
     decoded,
-    fields_of,
     open_calls,
-    parts_of,
 )
 
 __all__ = [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import fcntl
 import os
 import shutil
 import struct
@@ -101,6 +100,8 @@ def _cut(task: Task, kind: str, n: int) -> list[str]:
     acknowledged = 0
     for _ in range(task.chance.randint(1, MOST_SAVES)):
         acknowledged = writer.report() or acknowledged
+    import fcntl  # noqa: PLC0415 - Windows has none
+
     descriptor = os.open(place, os.O_RDONLY)
     try:
         fcntl.ioctl(descriptor, SHUT_DOWN, WITHOUT_LOG)

@@ -68,10 +68,14 @@ def messages(first: int, count: int, size: int = 80) -> list[dict[str, object]]:
     ]
 
 
+def _for_building(source: Source) -> OpenOptions:
+    return {**source.options("normal"), "make_folders": True}
+
+
 def build(path: str) -> None:
     """Make the store that every call starts from."""
     source = Source("built", 1_000_000)
-    with holdfast.open(path, **source.options("normal")) as store:
+    with holdfast.open(path, **_for_building(source)) as store:
         main = store.thread("main", owner="ann", metadata={"team": 7})
         main.save({"messages": messages(0, 40), "budget": 5}, id="first")
         main.append(messages=messages(40, 5))
@@ -98,7 +102,7 @@ def build_agents(path: str) -> None:
     """Make the store that every call on agents and their like starts from."""
     source = Source("built", 1_000_000)
     file = Attachment(id="file", content="z" * 3000)
-    with holdfast.open(path, **source.options("normal")) as store:
+    with holdfast.open(path, **_for_building(source)) as store:
         store.agents.save(Agent(id="scout", state={"text": "s" * 500}))
         store.agents.save(Agent(id="other"))
         talks = store.conversations

@@ -14,8 +14,17 @@ from holdfast._engine.records import (
     conversations,
     documents,
     restore,
+    streams,
 )
-from holdfast._engine.threads import journal, lineage, load, removal, save
+from holdfast._engine.threads import (
+    explore,
+    journal,
+    lineage,
+    load,
+    merge,
+    removal,
+    save,
+)
 from holdfast._engine.threads.drafts import ListsDraft
 from holdfast._engine.upkeep import statistics
 
@@ -26,6 +35,12 @@ NAMES: dict[object, str] = {
     conversations.summaries: "list",
     documents.summaries: "list",
     documents.versions: "history",
+    explore.begin: "explore",
+    explore.finish: "explore",
+    explore.keep_result: "explore",
+    explore.progress: "explore",
+    explore.results: "explore",
+    explore.state_of_branch: "explore",
     journal.recorded: "journal",
     journal.recorded_one: "recorded",
     lineage.find_head: "head",
@@ -33,6 +48,7 @@ NAMES: dict[object, str] = {
     lineage.find_step: "step",
     lineage.resolve: "get",
     load.difference: "diff",
+    merge.preview: "merge",
     plugins.import_into: "import_from",
     removal.delete_matching: "delete",
     removal.rewind_hard: "rewind",
@@ -57,6 +73,8 @@ COLLECTIONS: dict[str, str | None] = {
     "holdfast._engine.records.conversations": "conversation",
     "holdfast._api.conversations": "conversation",
     "holdfast._engine.records.documents": "document",
+    "holdfast._engine.records.streams": "stream",
+    "holdfast._engine.upkeep.trim": "stream",
     "holdfast._engine.records.agent": "agent",
     "holdfast._engine.records.restore": "agent",
     "holdfast.adapters.langgraph.": "thread",
@@ -65,7 +83,7 @@ COLLECTIONS: dict[str, str | None] = {
 LANGGRAPH = "holdfast.adapters.langgraph."
 AGENTS = (agents.PREFIX, agent_checkpoints.PREFIX)
 # Names of threads that are no conversations: LangGraph's memory has ``item:``.
-OTHERS = (*AGENTS, documents.PREFIX, "item:", "pin:")
+OTHERS = (*AGENTS, documents.PREFIX, streams.PREFIX, "item:", "pin:")
 
 
 def operation_name(operation: Callable[..., object], args: Sequence[object]) -> str:

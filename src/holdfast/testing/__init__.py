@@ -70,6 +70,7 @@ from holdfast.testing._search_index import SearchUpkeepTests
 from holdfast.testing._shapes import ListTests, ShapeTests
 from holdfast.testing._sizes import WeightTests
 from holdfast.testing._sources import FakeClock, ids
+from holdfast.testing._streams import StreamTests
 from holdfast.testing._surplus import SurplusTests
 from holdfast.testing._transactions import (
     ExpectedDeletionTests,
@@ -131,5 +132,6 @@ class StoreTests(
     OnceTests,
     KeptRecordTests,
     ExpectedDeletionTests,
+    StreamTests,
 ):
     """Each test is one rule of a store; a subclass implements `open_store`."""

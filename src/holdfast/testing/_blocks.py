@@ -132,7 +132,7 @@ class BlockTests(Cases):
     def test_a_long_list_is_joined_while_it_grows(self) -> None:
         chat = self.compressed().thread("chat")
         saved = [chat.append(m=[_message(n)]) for n in range(150)]
-        self.must_be_able("pack")
+        self.must_be_able("reuse")
         alone = len(_message(0)) * 0.5 * 150
 
         self.check_steps(chat, saved[::20])

@@ -14,7 +14,9 @@ from holdfast._api.agents import AsyncAgents
 from holdfast._api.autosave import AsyncAutoCheckpoints
 from holdfast._api.conversations import AsyncConversations
 from holdfast._api.documents import AsyncDocuments
+from holdfast._api.exploration import AsyncExploration
 from holdfast._api.store import AsyncStore, Store
+from holdfast._api.streams import AsyncStream
 from holdfast._api.thread import AsyncThread
 from holdfast._api.transaction import AsyncTransaction
 from holdfast.recorder import AsyncRecorder
@@ -39,8 +41,10 @@ _AWAITED = (
     AsyncAutoCheckpoints,
     AsyncConversations,
     AsyncDocuments,
+    AsyncExploration,
     AsyncRecorder,
     AsyncStore,
+    AsyncStream,
     AsyncThread,
     AsyncTransaction,
 )
@@ -58,6 +62,9 @@ class _Bridge:
 
     def __exit__(self, *raised: object) -> None:
         _awaited(self._target.__aexit__(*raised))
+
+    def __str__(self) -> str:
+        return str(self._target)
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._target, name)

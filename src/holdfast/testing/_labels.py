@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from holdfast.errors import Conflict
 from holdfast.testing._cases import Cases
+from holdfast.testing._raises import raises
 
 
 class MarkTests(Cases):
@@ -18,6 +20,19 @@ class MarkTests(Cases):
         assert chat.label("y").id == second.id
         assert chat.label(None, first).label is None
         assert chat.find(label="x") is None
+
+    def test_a_label_is_set_only_over_the_expected_one(self) -> None:
+        self.filled(1)
+        chat, other = self.thread(), self.rival().thread("chat")
+        assert other.label("theirs", expect=None).label == "theirs"
+
+        for unseen in (None, "x"):
+            with raises(Conflict, code="label_changed") as caught:
+                chat.label("ours", expect=unseen)
+            assert caught.error.thread == "chat"
+
+        assert chat.label("ours", expect="theirs").label == "ours"
+        assert other.label(None, expect="ours").label is None
 
     def test_tags_are_added_and_taken(self) -> None:
         self.filled(1)

@@ -8,23 +8,34 @@ from typing import Any, TypeVar
 
 from holdfast._engine.context import Context
 from holdfast._port import (
+    FamilyPlan,
     FamilySaves,
     FamilySizes,
     FamilyThreads,
+    Horizon,
     NumberedSaves,
     Outlines,
+    Prune,
+    Pruned,
     Query,
+    Relink,
     Surplus,
 )
 from holdfast._values.records import Page
+from holdfast.errors import Conflict
 from holdfast.testing._bridge import finished
 from holdfast.testing._cases import Cases
+from holdfast.testing._raises import raises
 
 R = TypeVar("R")
 
 
 async def _scan(context: Context, query: Query[R]) -> Page[R]:
     return await context.backend.scan(query)
+
+
+async def _prune(context: Context, plan: Prune) -> Pruned:
+    return await context.backend.prune(plan)
 
 
 class SurplusTests(Cases):
@@ -43,6 +54,9 @@ class SurplusTests(Cases):
     def page_of(self, query: Query[R]) -> Page[R]:
         page: Page[R] = finished(self.store.runner.run(_scan, query))
         return page
+
+    def carry_out(self, plan: Prune) -> None:
+        finished(self.store.runner.run(_prune, plan))
 
     def test_families_with_a_thread_that_saved_more_are_found(self) -> None:
         one, two, three = (self.filled(n, f"{n}")[0].family for n in (1, 2, 3))
@@ -117,6 +131,20 @@ class SurplusTests(Cases):
         fork = self.thread("fork").head
         assert list(checkpoints) == [saved[1][0], fork]
         assert len(self.page_of(FamilySaves(()))) == 0
+
+    def test_a_plan_is_stale_once_what_goes_has_a_child_beyond_the_horizon(
+        self,
+    ) -> None:
+        first, second, _ = self.filled(3)
+        [known] = self.page_of(Horizon())
+        relink = Relink(second, None, second.link or first.sha256)
+        plan = FamilyPlan(first.family, (first,), (relink,), (), known=known)
+        self.thread().fork("fork", at=first).save({"n": 9})
+
+        with raises(Conflict, code="plan_stale"):
+            self.carry_out(Prune(at=1, families=(plan,)))
+
+        assert self.thread().load(first) == {"n": 1}
 
     def test_a_large_family_is_counted_and_read_in_pages(self) -> None:
         saved = self.filled(4)

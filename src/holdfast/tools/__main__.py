@@ -2,7 +2,7 @@
 
 import sys
 
-from holdfast.tools import TOOLS
 from holdfast.tools._reference import reference
+from holdfast.tools._toolset import STORE_TOOLS, TOOLS
 
-sys.stdout.write(reference(TOOLS))
+sys.stdout.write(reference((*TOOLS, *STORE_TOOLS)))

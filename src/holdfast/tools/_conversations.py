@@ -160,15 +160,16 @@ async def conversation_search(
         return await searching.search(context, replace(query, limit=limit))
 
     shown, cursor = await fitting_page(fetch, _found, given.limit or DEFAULT_LIMIT)
-    hint = {} if shown or after is not None else await _hint(context, query)
+    hint = {} if shown or after is not None else await what_to_try(context, query)
     return {"matches": shown, "cursor": cursor, **hint}
 
 
-async def _hint(context: Context, query: SearchQuery) -> Result:
-    """A note which words of a query are found, if it has several; else nothing."""
+async def what_to_try(context: Context, query: SearchQuery) -> Result:
+    """A note for a search without matches: which of its words are found alone."""
     words = words_of(query.text)[:MOST_TRIED]
     if len(words) == 1:
-        return {}
+        text = f"No message has {echo(words[0])}. Search for a part of it, or for"
+        return {"note": f"{text} another word that was used."}
     found = await searching.words_found(context, query, words)
     alone = listed(word for word in words if word in found) or "none"
     missing = listed(word for word in words if word not in found) or "none"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from typing import Any
 
+from holdfast._values.nearest import nearest
 from holdfast._values.shortening import shortened
 from holdfast.errors import (
     Busy,
@@ -75,17 +75,6 @@ def suggestion(wanted: str, known: Sequence[str], *, most: int = 5) -> str:
     if near:
         return f"Did you mean {listed(near)}? "
     return f"Known: {listed(known[:most])}. " if known else ""
-
-
-def nearest(wanted: str, known: Sequence[str], *, most: int = 5) -> list[str]:
-    """The names most similar to another, and those that contain it or are in it."""
-    asked = wanted.casefold()
-    folded = {name.casefold(): name for name in known}
-    alike = get_close_matches(asked, folded, most, 0.6)
-    held = [
-        f for f in folded if min(len(f), len(asked)) > 1 and (f in asked or asked in f)
-    ]
-    return [folded[name] for name in dict.fromkeys([*alike, *held])][:most]
 
 
 def listed(names: Iterable[object]) -> str:

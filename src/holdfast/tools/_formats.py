@@ -8,12 +8,13 @@ from typing import Any, cast
 import msgspec
 
 from holdfast.errors import Unstorable
+from holdfast.tools._brief import BRIEF, EVIDENT
 from holdfast.tools._schemas import (
     Schema,
     all_required,
+    briefly,
     is_closed,
     never_null,
-    single_types,
 )
 from holdfast.tools._tool import Result, Tool
 
@@ -54,17 +55,23 @@ def for_anthropic(tool: Tool, schema: Schema, *, strict: bool) -> Form:
 
 def for_mcp(tool: Tool, schema: Schema) -> Form:
     """A tool as the MCP protocol lists it."""
+    brief = BRIEF[tool.name]
     return {
         "name": tool.name,
-        "description": tool.description,
-        "inputSchema": single_types(schema),
-        "annotations": {
-            "readOnlyHint": tool.read_only,
-            "destructiveHint": tool.destructive,
-            "idempotentHint": tool.idempotent,
-            "openWorldHint": False,
-        },
+        "description": brief.text,
+        "inputSchema": briefly(schema, EVIDENT),
+        "outputSchema": brief.output,
+        "annotations": _annotations(tool),
     }
+
+
+def _annotations(tool: Tool) -> Form:
+    """What a tool may do; what a client assumes anyway is left out."""
+    if tool.read_only:
+        return {"readOnlyHint": True, "openWorldHint": False}
+    idempotent = {"idempotentHint": True} if tool.idempotent else {}
+    gentle = {} if tool.destructive else {"destructiveHint": False}
+    return {**gentle, **idempotent, "openWorldHint": False}
 
 
 # --- calls and answers ----------------------------------------------------------------

@@ -87,19 +87,24 @@ def never_null(schema: Schema) -> Schema:
     return _everywhere(schema, change)
 
 
-def single_types(schema: Schema) -> Schema:
-    """For MCP: some clients refuse a list of types."""
+def briefly(schema: Schema, evident: frozenset[str]) -> Schema:
+    """For MCP: single types, and no description of what a name says by itself.
+
+    Null is accepted for what is optional, as in a call of any provider.
+    """
 
     def change(node: Schema) -> Schema:
-        if "null" not in node["type"]:
-            return node
-        choice = {**_but(node, ("description",)), "type": node["type"][0]}
-        if "enum" in choice:
-            choice["enum"] = [value for value in choice["enum"] if value is not None]
-        about = {"description": node["description"]} if "description" in node else {}
-        return {"anyOf": [choice, {"type": "null"}], **about}
+        found = _but(node, {*LIMITS, "additionalProperties"})
+        if "null" in found["type"]:
+            found["type"] = found["type"][0]
+        if "enum" in found:
+            found["enum"] = [value for value in found["enum"] if value is not None]
+        return found
 
-    return _everywhere(schema, change)
+    brief = _everywhere(schema, change)
+    for name in evident & brief["properties"].keys():
+        brief["properties"][name].pop("description", None)
+    return brief
 
 
 def _but(node: Schema, keys: Collection[str]) -> Schema:

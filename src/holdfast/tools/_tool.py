@@ -33,6 +33,9 @@ Limit = Annotated[
     _about(f"1 to {MOST}, {DEFAULT_LIMIT} by default"),
 ]
 Cursor = Annotated[str | None, _about("Cursor of the result before")]
+Part = Annotated[
+    str | None, _about("Only this: a value or value.key, such as messages.12")
+]
 
 
 class Scope(msgspec.Struct, frozen=True, kw_only=True):

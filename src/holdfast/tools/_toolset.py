@@ -14,9 +14,11 @@ from holdfast.tools._agents import AGENT_TOOLS
 from holdfast.tools._call import Given, ToolSelection, check_call, perform
 from holdfast.tools._checkpoints import CHECKPOINT_TOOLS
 from holdfast.tools._conversations import CONVERSATION_TOOLS
+from holdfast.tools._documents import DOCUMENT_TOOLS
 from holdfast.tools._errors import suggestion
 from holdfast.tools._functions import describe, signature_of
 from holdfast.tools._statistics import STATISTICS_TOOLS
+from holdfast.tools._threads import THREAD_TOOLS
 from holdfast.tools._tool import Result, Scope, Tool
 
 S = TypeVar("S", Store, AsyncStore)
@@ -29,27 +31,37 @@ TOOLS: tuple[Tool, ...] = (
 )
 
 
+# Beside these fourteen: what reads threads of every kind, and documents.
+STORE_TOOLS: tuple[Tool, ...] = (*THREAD_TOOLS, *DOCUMENT_TOOLS)
+
+
 def select(
-    *, only: Iterable[str] | None, read_only: bool, agent: str | None, owner: str | None
+    *,
+    only: Iterable[str] | None,
+    read_only: bool,
+    agent: str | None,
+    owner: str | None,
+    threads: bool = False,
 ) -> ToolSelection:
     """The tools that meet all conditions."""
+    known = (*TOOLS, *STORE_TOOLS) if threads else TOOLS
     scope = Scope(
         agent=None if agent is None else checked_agent(agent),
         owner=None if owner is None else checked_name(owner, "owner"),
     )
-    names = None if only is None else _checked_names(only)
-    reasons = {tool.name: _reason(tool, names, read_only, scope) for tool in TOOLS}
+    names = None if only is None else _checked_names(only, known)
+    reasons = {tool.name: _reason(tool, names, read_only, scope) for tool in known}
     return ToolSelection(
-        tools={tool.name: tool for tool in TOOLS if not reasons[tool.name]},
+        tools={tool.name: tool for tool in known if not reasons[tool.name]},
         withheld={name: reason for name, reason in reasons.items() if reason},
         scope=scope,
     )
 
 
-def _checked_names(only: Iterable[str]) -> set[str]:
+def _checked_names(only: Iterable[str], tools: Iterable[Tool]) -> set[str]:
     if isinstance(only, str):
         raise Unstorable("only", f"must be a list of names; pass [{only!r}]")
-    names, known = set(only), [tool.name for tool in TOOLS]
+    names, known = set(only), [tool.name for tool in tools]
     for name in sorted(names.difference(known)):
         hint = suggestion(name, known, most=3) or f"There is {', '.join(known)}."
         raise Unstorable("only", f"there is no tool {name!r}. {hint.strip()}")
@@ -64,6 +76,8 @@ def _reason(
         return "only reading is allowed"
     if scope.owner is not None and not tool.per_owner:
         return "it would reach beyond one user"
+    if scope.bound and tool in STORE_TOOLS:
+        return "it would reach beyond one agent"
     if only is not None and tool.name not in only:
         return "it was not offered"
     return None
@@ -83,9 +97,10 @@ class _Tools(Generic[S]):
         read_only: bool = False,
         agent: str | None = None,
         owner: str | None = None,
+        threads: bool = False,
     ) -> None:
         self._selection = select(
-            only=only, read_only=read_only, agent=agent, owner=owner
+            only=only, read_only=read_only, agent=agent, owner=owner, threads=threads
         )
         if not isinstance(store, self._takes):
             raise Unstorable("store", self._refusal)
@@ -133,6 +148,9 @@ class Toolset(_Tools[Store]):
     conversations of one user; an argument that is fixed so disappears from the
     schemas. With ``owner``, only tools that can be limited to one user are offered:
     those for conversations, and the statistics. Every call is checked against this.
+
+    ``threads`` adds five tools that list, read and search threads of every kind and
+    documents, unless the model is limited to an agent or a user.
     """
 
     _takes = Store

@@ -270,6 +270,16 @@ def test_a_saver_over_a_store_leaves_it_open(tmp_path):
         assert store.thread("t").step == 1
 
 
+def test_the_scope_of_a_store_that_was_given_is_used(tmp_path):
+    with holdfast.open(tmp_path / "agents.db") as store:
+        put(HoldfastSaver(store, scope="acme"), thread("t"))
+
+        assert HoldfastSaver(store).get_tuple(thread("t")) is None
+        assert HoldfastSaver(store, scope="acme").get_tuple(thread("t"))
+        with pytest.raises(holdfast.Unstorable, match="give the address"):
+            HoldfastSaver(store, key="secret")
+
+
 def test_a_saver_that_opened_a_store_closes_it(tmp_path):
     with HoldfastSaver.from_conn_string(str(tmp_path / "agents.db")) as saver:
         put(saver, thread("t"))
@@ -295,3 +305,12 @@ def test_the_awaited_methods_do_the_same(quick):
 
     assert found.pending_writes == [("task", "a", 1)]
     assert left == []
+
+
+def test_setup_can_be_called_and_awaited(quick):
+    async def awaited():
+        return await quick.setup()
+
+    quick.setup()
+
+    assert asyncio.run(awaited()) is None

@@ -29,9 +29,13 @@ class Talk:
         return " ".join(words)[:size]
 
 
-def test_a_chat_takes_about_3_megabytes_for_500_turns(tmp_path):
+def test_a_chat_takes_at_most_3_megabytes_for_500_turns(tmp_path):
     talk = Talk()
-    chat = graphs.chat(lambda _: {"messages": [AIMessage(talk.text(1000))]})
+    # What the tasks of a turn wrote fits into one page of the file, also with ids of
+    # messages. LangGraph adds these while the writes are saved: beside much other load
+    # they are in it. With 100 characters more it depends on the load whether a turn
+    # fits, and the file takes up to a third more.
+    chat = graphs.chat(lambda _: {"messages": [AIMessage(talk.text(900))]})
     with HoldfastSaver(tmp_path / "agents.db") as saver:
         graph = chat.compile(checkpointer=saver)
         for _ in range(TURNS):
@@ -39,12 +43,10 @@ def test_a_chat_takes_about_3_megabytes_for_500_turns(tmp_path):
         state = graph.get_state(thread("t"))
         count = len(saver._owned.thread("t").history(limit=None))
 
-    assert sum(len(text) for text in graphs.texts(state.values)) == TURNS * 1500
+    assert sum(len(text) for text in graphs.texts(state.values)) == TURNS * 1400
     assert count == TURNS * 3
     size = sum(os.path.getsize(file) for file in tmp_path.iterdir())
-    # Usually it is 2.9 MB. Beside much other load half as many turns once took 1.57 MB;
-    # why is not known. A state stored again at every turn would take hundreds.
-    assert size <= 3_400_000 * TURNS / 500
+    assert size <= 3_000_000 * TURNS / 500
 
 
 def test_a_save_stores_what_is_new_and_not_what_is_there(tmp_path):
@@ -58,5 +60,5 @@ def test_a_save_stores_what_is_new_and_not_what_is_there(tmp_path):
 
         graph.invoke(graphs.say(talk.text(500)), thread("t"))
 
-        # The question as the input and as a message, and the answer.
-        assert saver._owned.stats().stored_bytes - before < 2 * 700 + 1200
+        # The question as the input and as a message, the answer, and three records.
+        assert saver._owned.stats().stored_bytes - before < 2 * 700 + 1200 + 3 * 400

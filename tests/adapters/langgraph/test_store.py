@@ -8,6 +8,7 @@ from langchain_core.messages import HumanMessage
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.store.base import (
     GetOp,
+    InvalidNamespaceError,
     ListNamespacesOp,
     MatchCondition,
     PutOp,
@@ -18,6 +19,7 @@ import holdfast
 from adapters.langgraph.graphs import say, thread
 from holdfast.adapters.langgraph import HoldfastSaver, HoldfastStore
 from holdfast.testing import FakeClock
+from support.outages import wait_until
 
 MINUTE = dt.timedelta(minutes=1)
 
@@ -160,11 +162,6 @@ def test_a_query_looks_where_the_index_says(memory):
     assert len(memory.search(("t",))) == 3
 
 
-def test_vectors_are_refused_with_what_to_do_instead():
-    with pytest.raises(holdfast.Unsupported, match="leave index= out"):
-        HoldfastStore(":memory:", index={"dims": 3, "embed": lambda _: []})
-
-
 def test_namespaces_are_listed(memory):
     for namespace in [
         ("test", "documents", "public"),
@@ -245,6 +242,122 @@ def test_putting_an_item_lets_its_time_begin_again(aging, clock):
     clock.advance(8 * MINUTE)
 
     assert aging.get(("a",), "k").value == {"n": 2}
+
+
+def test_a_read_restarts_a_lifetime_only_as_the_config_or_the_caller_says(clock):
+    lasting = {"default_ttl": 10, "refresh_on_read": False}
+    with HoldfastStore(":memory:", clock=clock, ttl=lasting) as memory:
+        for key in ("got", "found", "asked for"):
+            memory.put(("a",), key, {"key": key})
+
+        clock.advance(8 * MINUTE)
+        memory.get(("a",), "got")
+        memory.search(("a",), filter={"key": "found"})
+        memory.list_namespaces()
+        memory.get(("a",), "asked for", refresh_ttl=True)
+        clock.advance(8 * MINUTE)
+
+        assert keys(memory.search(("a",))) == ["asked for"]
+
+
+def test_a_search_restarts_the_lifetime_of_what_it_returns_only(aging, clock):
+    for key in ("a", "b", "c"):
+        aging.put(("t",), key, {})
+
+    clock.advance(8 * MINUTE)
+    aging.search(("t",), limit=1, offset=1)
+    clock.advance(8 * MINUTE)
+
+    assert keys(aging.search(("t",))) == ["b"]
+
+
+def test_items_are_swept_until_the_sweeper_is_stopped(tmp_path, clock):
+    lasting = {"default_ttl": 10, "sweep_interval_minutes": 0.0001}
+    with (
+        holdfast.open(tmp_path / "agents.db", clock=clock) as store,
+        HoldfastStore(store, ttl=lasting) as memory,
+    ):
+        memory.put(("a",), "k", {})
+        clock.advance(11 * MINUTE)
+
+        sweeping = memory.start_ttl_sweeper()
+        wait_until(lambda: not store.threads(kind="item"))
+
+        assert memory.start_ttl_sweeper() is sweeping
+        assert memory.stop_ttl_sweeper(timeout=60)
+        assert sweeping.done()
+        assert memory.stop_ttl_sweeper()
+
+
+def test_items_of_a_store_that_is_awaited_are_swept_too(place):
+    url, options = place
+    lasting = {"default_ttl": 1e-6, "sweep_interval_minutes": 0.0001}
+
+    async def work():
+        async with await holdfast.open_async(url, **options) as store:
+            memory = HoldfastStore(store, ttl=lasting)
+            await memory.aput(("a",), "k", {})
+            await memory.start_ttl_sweeper()
+            async with asyncio.timeout(60):
+                while await store.threads(kind="item"):
+                    await asyncio.sleep(0.005)
+            return await memory.stop_ttl_sweeper(timeout=60)
+
+    assert asyncio.run(work())
+
+
+def test_the_sweeper_ends_with_the_store_or_when_it_is_cancelled(tmp_path):
+    lasting = {"default_ttl": 10, "sweep_interval_minutes": 0.0001}
+    place = tmp_path / "agents.db"
+    with HoldfastStore.from_conn_string(place, ttl=lasting) as memory:
+        cancelled = memory.start_ttl_sweeper()
+        cancelled.cancel()
+        closed = memory.start_ttl_sweeper()
+    without = HoldfastStore(":memory:").start_ttl_sweeper()
+
+    assert closed is not cancelled
+    assert closed.result(timeout=60) is None
+    assert without.done()
+
+
+def test_what_tutorials_await_can_be_awaited(place):
+    url, options = place
+    lasting = {"default_ttl": 1e-6, "sweep_interval_minutes": 60}
+
+    async def work():
+        opened = HoldfastStore.from_conn_string(url, ttl=lasting, **options)
+        async with opened as memory:
+            await memory.setup()
+            await memory.aput(("a",), "k", {})
+            sweeping = await memory.start_ttl_sweeper()
+            swept = await memory.sweep_ttl()
+            stopped = await memory.stop_ttl_sweeper(timeout=60)
+            return swept, stopped, sweeping.done()
+
+    with HoldfastStore(url, **options) as memory:
+        memory.setup()
+        swept = memory.sweep_ttl()
+
+    assert asyncio.run(work()) == (1, True, True)
+    assert swept == 0
+
+
+def test_a_batch_refuses_labels_that_langgraph_refuses(memory):
+    bad = [
+        GetOp(("a.b",), "k"),
+        PutOp(("a", ""), "k", {}),
+        SearchOp(("a\0",)),
+        ListNamespacesOp((MatchCondition("prefix", ("a.b",)),)),
+        PutOp(("a", 1), "k", {}),
+    ]
+
+    for op in bad:
+        with pytest.raises(InvalidNamespaceError):
+            memory.batch([PutOp(("a",), "first", {}), op])
+        with pytest.raises(InvalidNamespaceError):
+            asyncio.run(memory.abatch([op]))
+
+    assert memory.search(()) == []
 
 
 def test_the_awaited_methods_do_the_same(place):

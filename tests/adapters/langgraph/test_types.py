@@ -17,6 +17,12 @@ import pydantic
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.agents import (
+    AgentAction,
+    AgentActionMessageLog,
+    AgentFinish,
+    AgentStep,
+)
 from langchain_core.documents import Document
 from langchain_core.messages import (
     AIMessage,
@@ -28,6 +34,8 @@ from langchain_core.messages import (
     SystemMessage,
     ToolMessage,
 )
+from langchain_core.outputs import ChatGeneration, LLMResult
+from langchain_core.prompt_values import ChatPromptValue
 from langgraph.graph import START, StateGraph
 from langgraph.store.base import Item
 from langgraph.types import Command, Interrupt, Send
@@ -234,6 +242,12 @@ GRAPHS = [
     Command(update={"x": 1}, goto=[Send("n", None)], resume={"a": 1}),
     Document("text", metadata={"page": (1, 2)}, id="d"),
     Item(value={"a": 1}, key="k", namespace=("n",), created_at=NOW, updated_at=NOW),
+    AgentAction("search", {"q": ("x",)}, "I search"),
+    AgentActionMessageLog("search", "x", "", message_log=[AIMessage("so")]),
+    AgentStep(action=AgentAction("search", "x", ""), observation=[1]),
+    AgentFinish({"output": "found"}, "done"),
+    ChatPromptValue(messages=[HumanMessage("hello")]),
+    LLMResult(generations=[[ChatGeneration(message=AIMessage("so"))]]),
 ]
 
 

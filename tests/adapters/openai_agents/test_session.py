@@ -8,9 +8,17 @@ from agents import SessionSettings, SQLiteSession
 from agents.memory import Session
 
 import holdfast
-from adapters.openai_agents.sessions import call, output, reply, talk, texts, user
+from adapters.openai_agents.sessions import (
+    VERSION,
+    call,
+    output,
+    reply,
+    talk,
+    texts,
+    user,
+)
 from holdfast import Conflict, NotFound, Unstorable
-from holdfast.adapters.openai_agents import HoldfastSession
+from holdfast.adapters.openai_agents import HoldfastSession, SessionClosed
 from support.stores import backend_of
 
 
@@ -276,6 +284,15 @@ def test_the_limit_of_the_settings_holds_where_none_is_given(settings):
     talk(body, session_settings=settings)
 
 
+@pytest.mark.parametrize("settings", [{"limit": 2, "limits": 2}, [("limit", 2)]])
+def test_settings_that_the_sdk_refuses_are_refused_with_its_error(settings, memory):
+    with pytest.raises(TypeError):
+        HoldfastSession("s", memory, session_settings=settings)
+    if VERSION >= (0, 20):
+        with pytest.raises(TypeError):
+            SQLiteSession("s", session_settings=settings)
+
+
 def test_sessions_of_one_store_do_not_see_one_another(memory):
     async def main():
         one, two = (HoldfastSession(id_, memory) for id_ in ("one", "two"))
@@ -302,12 +319,39 @@ def test_a_session_opened_from_an_address_closes_its_store(tmp_path):
     asyncio.run(main())
 
 
-def test_closing_a_session_leaves_the_store_of_others_open(memory):
-    session = HoldfastSession("s", memory)
+def test_the_scope_of_a_store_that_was_given_is_used(memory):
+    said = {"role": "user", "content": "hello"}
+    asyncio.run(HoldfastSession("s", memory, scope="acme").add_items([said]))
 
-    session.close()
+    assert asyncio.run(HoldfastSession("s", memory).get_items()) == []
+    same = HoldfastSession("s", memory, scope="acme")
+    assert asyncio.run(same.get_items()) == [said]
+    with pytest.raises(holdfast.Unstorable, match="give the address"):
+        HoldfastSession("s", memory, key="secret")
 
-    assert memory.stats().threads == 0
+
+def test_a_closed_session_raises_what_the_sdks_does_and_leaves_the_store_open(memory):
+    async def main():
+        kinds = [HoldfastSession("s", memory)]
+        if VERSION >= (0, 20):
+            kinds.append(SQLiteSession("s"))
+        for session in kinds:
+            await session.add_items([user("one")])
+            session.close()
+            for ask in (session.get_items, session.pop_item, session.clear_session):
+                with pytest.raises(RuntimeError):
+                    await ask()
+            for items in ([], [user("two")]):
+                with pytest.raises(RuntimeError):
+                    await session.add_items(items)
+        with pytest.raises(SessionClosed):
+            await kinds[0].history()
+        with pytest.raises(holdfast.Closed):
+            await kinds[0].fork("t")
+
+    asyncio.run(main())
+
+    assert memory.stats().threads == 1
 
 
 @pytest.mark.parametrize("id_", ["", "nul\0", "x" * 600, None])

@@ -524,7 +524,7 @@ def test_what_cannot_be_a_folder_is_told(tmp_path):
 
     for url in (f"dir:{tmp_path}/file", f"dir:{tmp_path}/file/store"):
         with pytest.raises(holdfast.HoldfastError, match="cannot be made") as raised:
-            holdfast.open(url)
+            holdfast.open(url, make_folders=True)
         assert raised.value.code == "cannot_open"
     with pytest.raises(holdfast.Unstorable, match="dir:path"):
         holdfast.open("dir:")
@@ -533,7 +533,7 @@ def test_what_cannot_be_a_folder_is_told(tmp_path):
 def test_home_is_expanded_and_folders_are_made(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
 
-    with holdfast.open("dir:~/deep/er") as store:
+    with holdfast.open("dir:~/deep/er", make_folders=True) as store:
         store.thread("t").save(1)
 
     assert (tmp_path / "deep" / "er" / "t-1.jsonl").exists()

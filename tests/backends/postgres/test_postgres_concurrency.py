@@ -341,7 +341,7 @@ def test_what_is_saved_beside_a_fork_is_there(case, url):
         assert problems_of(store) == []
 
 
-@pytest.mark.parametrize("door", databases.DOORS)
+@pytest.mark.parametrize("door", [*databases.DOORS, "connecting"])
 def test_a_program_that_does_not_close_its_store_ends_all_the_same(door, url):
     program = str(PROGRAMS / "end_without_closing.py")
 

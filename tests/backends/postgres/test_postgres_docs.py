@@ -1,4 +1,4 @@
-"""The code of docs/postgres.md that needs a server, run on one."""
+"""The code of pages that needs a server, run on one."""
 
 from __future__ import annotations
 
@@ -6,16 +6,20 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 from support import databases, servers
 from support.folders import DOCS
 
-PAGE = (DOCS / "postgres.md").read_text()
+PAGES = [DOCS / "postgres.md", DOCS / "howto" / "postgresql.md"]
 BLOCK = re.compile(r"```py\n(.*?)```(?:\n+```text\n(.*?)```)?", re.DOTALL)
 ADDRESS = "postgresql://agent@localhost/agents"
 
 
-def test_the_code_of_the_page_prints_what_the_page_shows(tmp_path):
-    blocks = BLOCK.findall(PAGE)
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_the_code_of_a_page_prints_what_the_page_shows(path, tmp_path):
+    page = path.read_text()
+    blocks = BLOCK.findall(page)
     shown = "".join(output for _, output in blocks)
     with databases.database(servers.shared(servers.NAMES[-1])) as url:
         program = "\n".join(code for code, _ in blocks).replace(ADDRESS, url)
@@ -29,4 +33,4 @@ def test_the_code_of_the_page_prints_what_the_page_shows(tmp_path):
         )
 
     assert ran.stdout == shown
-    assert PAGE.count(ADDRESS) == 1
+    assert program.count(url) == 1

@@ -436,3 +436,32 @@ def test_calls_at_the_same_moment_leave_a_sound_store(call, start, tmp_path):
 
             assert problems_of(two) == [], f"{call} ({code}) after rival {number}"
             dump(two)
+
+
+@pytest.mark.parametrize("round_", range(8))
+def test_many_who_delete_checkpoints_at_once_all_do(round_, path):
+    with contextlib.ExitStack() as stack:
+        stores = [stack.enter_context(holdfast.open(path)) for _ in range(4)]
+        first, *others = [stores[0].thread("t").save({"n": n}) for n in range(24)]
+
+        def delete(place):
+            for checkpoint in others[place::4]:
+                stores[place].thread("t").delete(checkpoint)
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(delete, range(4)))
+
+        assert list(stores[0].thread("t").history()) == [first]
+        assert stores[0].verify().ok
+
+
+def test_stores_that_take_turns_never_give_a_number_twice(path):
+    with holdfast.open(path) as one, holdfast.open(path) as two:
+        for number in range(3):
+            for store, name in ((one, "a"), (two, "b"), (two, "b"), (one, "a")):
+                store.thread(name).append(log=[number])
+            one.thread("a").record(f"call {number}", "made")
+            two.thread("a").rewind("@~1")
+        numbers = [change.seq for change in one.changes()]
+
+    assert numbers == list(range(1, 3 * 6 + 1))

@@ -32,13 +32,52 @@ def test_a_path_a_sqlite_address_and_a_path_object_open_the_same_file(tmp_path):
         assert store.thread("t").load() == 1
 
 
-def test_home_is_expanded_and_folders_are_made(tmp_path, monkeypatch):
+def test_home_is_expanded_and_folders_are_made_if_that_is_asked_for(
+    tmp_path, monkeypatch
+):
     monkeypatch.setenv("HOME", str(tmp_path))
 
-    with holdfast.open("~/deep/er/a.db") as store:
+    for address in ("~/deep/er/a.db", f"dir:{tmp_path}/deep/er/history"):
+        with pytest.raises(holdfast.HoldfastError, match="does not exist; make"):
+            holdfast.open(address)
+        assert names_in(tmp_path) == set()
+    with holdfast.open("~/deep/er/a.db", make_folders=True) as store:
         store.thread("t").save(1)
 
     assert (tmp_path / "deep" / "er" / "a.db").exists()
+
+
+def test_a_store_says_where_it_is_and_whether_it_is_open(tmp_path):
+    with holdfast.open(tmp_path / "a.db") as store:
+        assert repr(store) == f"<Store {tmp_path}/a.db, open>"
+
+    assert repr(store) == f"<Store {tmp_path}/a.db, closed>"
+
+
+def test_a_reader_leaves_no_file_behind_and_takes_none_away(tmp_path):
+    path = tmp_path / "a.db"
+    with holdfast.open(path) as writer:
+        writer.thread("t").save({"a": 1})
+        beside = names_in(tmp_path)
+        with holdfast.open(path, read_only=True) as reader:
+            assert reader.thread("t").load() == {"a": 1}
+        assert names_in(tmp_path) == beside
+    before = path.read_bytes()
+
+    with holdfast.open(path, read_only=True) as reader:
+        assert reader.thread("t").load() == {"a": 1}
+
+    assert names_in(tmp_path) == {"a.db"}
+    assert path.read_bytes() == before
+
+
+def test_an_empty_file_is_called_empty(tmp_path):
+    path = tmp_path / "a.db"
+    path.touch()
+
+    with pytest.raises(holdfast.FormatMismatch, match="is empty"):
+        holdfast.open(path, read_only=True)
+    assert names_in(tmp_path) == {"a.db"}
 
 
 def test_only_the_owner_can_read_any_file_of_a_store(tmp_path):
@@ -137,7 +176,7 @@ def test_a_file_in_the_way_of_a_folder_is_told(tmp_path):
     (tmp_path / "file").write_text("x")
 
     with pytest.raises(holdfast.HoldfastError, match="cannot be made"):
-        holdfast.open(tmp_path / "file" / "a.db")
+        holdfast.open(tmp_path / "file" / "a.db", make_folders=True)
 
 
 def test_reading_only_refuses_changes_and_makes_nothing(tmp_path):

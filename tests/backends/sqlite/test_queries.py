@@ -25,7 +25,7 @@ READS_ALL_THREADS = {"described_threads", "forget_tombstones", "headed_by", "kin
 # These count or list the whole store.
 READS_EVERYTHING = {
     "facts", "weights", "forget_moves", "wrong_rows", "orphans",
-    "weigh_threads", "drop_dictionary",
+    "weigh_threads", "drop_dictionary", "pack_manifests",
 }  # fmt: skip
 
 

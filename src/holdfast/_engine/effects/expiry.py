@@ -16,7 +16,8 @@ from holdfast._engine.threads.anchors import (
 )
 from holdfast._engine.threads.load import load
 from holdfast._engine.threads.pending import find_pending
-from holdfast._messages.transcript import fields_of, open_calls, parts_of
+from holdfast._messages.loose import fields_of, parts_of
+from holdfast._messages.transcript import open_calls
 from holdfast._port import FamilyEntries, Threads, Write
 from holdfast._values.records import PIN, UNSET
 from holdfast._values.reference import HEAD

@@ -17,7 +17,7 @@ from holdfast._messages.item_calls import (
     Summary,
     item_calls,
 )
-from holdfast._messages.transcript import fields_of, parts_of
+from holdfast._messages.loose import fields_of, parts_of
 from holdfast._port import CheckpointKey
 from holdfast._values.records import Checkpoint
 

@@ -10,9 +10,7 @@ from typing import NamedTuple
 from holdfast._values.records import Run, Segment
 from holdfast.errors import Corrupt
 
-# Like git's packs: large enough that messages compress as a whole text does, and small
-# enough that reading one message of it takes a tenth of a millisecond.
-BLOCK_SIZE = 64 << 10
+# No block that is read may claim to be larger.
 LARGEST_BLOCK = 1 << 20
 
 
@@ -59,13 +57,13 @@ def misshapen(segment: Segment) -> Corrupt:
     return Corrupt(f"segment {segment.number}", "its content has another form")
 
 
-def grouped(opened: Iterable[Opened]) -> Iterator[list[Opened]]:
+def grouped(opened: Iterable[Opened], largest: int) -> Iterator[list[Opened]]:
     """Neighbours that fit into one block; a block is not divided for it."""
     group: list[Opened] = []
     size = 0
     for one in opened:
         is_next = group and group[-1].stored.last + 1 == one.stored.number
-        if group and (not is_next or size + one.size > BLOCK_SIZE):
+        if group and (not is_next or size + one.size > largest):
             yield group
             group, size = [], 0
         group.append(one)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from msgspec.structs import replace
 
 from holdfast._engine.packing.blocks import Opened, grouped
-from holdfast._engine.packing.forms import Form
+from holdfast._engine.packing.forms import GROWING, Effort, Form
 from holdfast._engine.packing.reading import Reader
 from holdfast._port import (
     Backend,
@@ -35,7 +35,7 @@ class Joiner:
     async def join(self, family: int, wanted: Run) -> None:
         """Join the segments of a run."""
         stored = await self._backend.segments(family, [wanted])
-        better = tuple(self._better(await self._reader.opened(stored)))
+        better = tuple(self._better(await self._reader.opened(stored), GROWING))
         await self._store([FamilyPlan(family, (), (), (), better)])
 
     async def join_all(self) -> None:
@@ -82,14 +82,14 @@ class Joiner:
             for run in subtract([one.run], plan.free)
         )
 
-    def _better(self, opened: Iterable[Opened]) -> Iterator[Segment]:
+    def _better(self, opened: Iterable[Opened], effort: Effort) -> Iterator[Segment]:
         """Blocks and segments to be stored instead of others."""
-        for group in grouped(opened):
+        for group in grouped(opened, effort.size):
             first = group[0].stored
             if len(group) == 1 and self._form.is_of(first.packing):
                 continue
             texts = [text for one in group for text in one.texts]
-            new = self._form.together(first.number, texts)
+            new = self._form.together(first.number, texts, effort)
             if len(group) > 1 or new.packing != first.packing:
                 yield new
 
@@ -124,7 +124,8 @@ class Joiner:
         pieces = await self._backend.read(keys)
         for key, found in zip(keys, pieces, strict=True):
             opened = await self._reader.opened(found.segments if found else ())
-            packed.setdefault(key.family, []).extend(self._better(opened))
+            better = self._better(opened, self._form.cold)
+            packed.setdefault(key.family, []).extend(better)
         return [
             FamilyPlan(family, (), (), (), tuple(better))
             for family, better in packed.items()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any, Self, TypeVar
+from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from msgspec.structs import replace
 
@@ -29,36 +29,46 @@ from holdfast._port import (
 )
 from holdfast._port.layer import Layer
 from holdfast._values.records import Run, Segment
+from holdfast._values.runs import state_runs
 from holdfast.errors import HoldfastError
 
 R = TypeVar("R")
 
-# A value that grows is joined into blocks after so many segments, and again after so
-# many that most blocks are as large as they should be.
-FEW, MANY = 16, 128
+
+class Growth(NamedTuple):
+    """After how many segments a value that grows is joined, and joined again."""
+
+    few: int
+    many: int
+
+
+# To compress, soon, and again when most blocks are as large as they should be.
+TO_COMPRESS: Final = Growth(16, 128)
+# Only so that a load has less to decrypt: no message is written more than twice. Plain
+# segments are not joined, since they are read as fast and take as much.
+TO_DECRYPT: Final = Growth(64, 64)
 
 
 class Packing(Layer):
     """Compresses segments if asked to, and joins those that are cold into blocks."""
 
     def __init__(
-        self, backend: Backend, *, compress: bool, joins_grown: bool = True
+        self,
+        backend: Backend,
+        *,
+        compress: bool,
+        encrypted: bool = False,
+        joins_grown: bool = True,
     ) -> None:
         super().__init__(backend)
         self._form = Form(compress=compress)
         self._reader = Reader(backend)
         self._joiner = Joiner(backend, self._form, self._reader)
         self._joins = "pack" in backend.abilities
-        self._joins_grown = self._joins and joins_grown and self._gains_by_joining
-
-    @property
-    def _gains_by_joining(self) -> bool:
-        """Whether a value that grows becomes smaller by being joined.
-
-        Plain segments do not. A server keeps what was replaced until it is vacuumed, so
-        there it is left to `compact`.
-        """
-        return self._form.compresses and self.backend.blocking
+        # A server keeps what was replaced until it is vacuumed: `compact` joins there.
+        joins_grown = joins_grown and self._joins and "reuse" in backend.abilities
+        growth = TO_COMPRESS if compress else TO_DECRYPT if encrypted else None
+        self._growth = growth if joins_grown else None
 
     def over(self, backend: Backend) -> Self:
         """The same form, without joining: the other backend may be in a transaction."""
@@ -68,6 +78,8 @@ class Packing(Layer):
     # --- writing ----------------------------------------------------------------------
 
     async def commit(self, writes: Sequence[Write]) -> list[Receipt]:
+        if self._growth is None and not self._form.compresses:
+            return await self.backend.commit(writes)
         packed = self._packed(writes)
         receipts = await self.backend.commit(packed)
         await self._join_grown(packed, receipts)
@@ -135,12 +147,13 @@ class Packing(Layer):
         self, writes: Sequence[Write], receipts: Sequence[Receipt]
     ) -> None:
         """Join the end of a value if many segments were added to it since the last."""
-        if not self._joins_grown:
+        growth = self._growth
+        if growth is None:
             return
         for write, receipt in zip(writes, receipts, strict=True):
             for segment in write.segments:
-                if segment.number % FEW == 0 and write.checkpoint is not None:
-                    grown = _end(write.checkpoint.runs, segment.number)
+                if segment.number % growth.few == 0 and write.checkpoint is not None:
+                    grown = _end(write.checkpoint.runs, segment.number, growth)
                     # Nobody asked for it: if it fails, the save still stands.
                     with suppress(HoldfastError):
                         await self._joiner.join(receipt.family, grown)
@@ -157,7 +170,7 @@ class Packing(Layer):
     async def _opened(self, key: object, record: Any) -> Any:
         if isinstance(record, Stored) and record.segments is not None:
             assert record.thread.head is not None
-            runs = record.thread.head.runs
+            runs = state_runs(record.thread.head.runs)
             most = record.thread.head.size
             singles = await self._reader.singles(record.segments, runs, most)
             return Stored(record.thread, singles)
@@ -174,8 +187,8 @@ class Packing(Layer):
         return OpenedInspection(await self.backend.inspect(), self._reader)
 
 
-def _end(runs: Iterable[Run], number: int) -> Run:
+def _end(runs: Iterable[Run], number: int, growth: Growth) -> Run:
     """The end of a run up to a number, as much of it as is joined at that number."""
-    count = FEW if number % MANY else MANY
+    count = growth.few if number % growth.many else growth.many
     [first] = [run.first for run in runs if run.first <= number <= run.last]
     return Run(max(first, number - count + 1), number)

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from holdfast._engine.effects.calls import JournaledCall
 from holdfast._engine.effects.line import Line
 from holdfast._engine.effects.lines import conversation_line
+from holdfast._engine.files.draft import Scannable
 from holdfast._engine.recorder.note import note_about
 from holdfast._engine.recorder.storage import (
     Batch,
@@ -40,6 +41,7 @@ from holdfast._messages.dialects import (
     note_like,
     result_of,
 )
+from holdfast._messages.loose import fields_of, parts_of
 from holdfast._messages.repair import How, Repair, last_turn, repaired
 from holdfast._messages.results import is_placeholder, with_result
 from holdfast._messages.tally import Tally
@@ -49,9 +51,7 @@ from holdfast._messages.transcript import (
     call_in,
     calls_of,
     decoded,
-    fields_of,
     open_calls,
-    parts_of,
     role_of,
     text_of,
 )
@@ -78,6 +78,7 @@ class RecorderSetup(msgspec.Struct, frozen=True, kw_only=True):
     agent: str | None
     effects: Policy | None
     tools: Mapping[str, Callable[..., Any]]
+    workspace: Scannable | None = None
 
 
 class Recording:
@@ -140,6 +141,8 @@ class Recording:
         self.verdicts: dict[str, bool] = {}
         # The call asked for last, with what decided about it.
         self._journaled: tuple[object, JournaledCall] | None = None
+        # The call that was looked for last, with the number of messages then.
+        self._found: tuple[TranscriptCall, int] | None = None
 
     def _resume_run(self, run: Mapping[str, Any]) -> None:
         self.iteration: int = run.get("iteration", 0)
@@ -326,7 +329,10 @@ class Recording:
             open_calls=len(self.tally.open),
             tool=tool,
         )
-        return self.setup.save.wants(event)
+        strategy = self.setup.save
+        if kind == "tool_result" and self.setup.workspace and strategy.rules:
+            return "save"  # what the tool did to the files belongs to its result
+        return strategy.wants(event)
 
     def open_calls(self) -> list[TranscriptCall]:
         """The calls that have no result yet and may be made."""
@@ -355,6 +361,7 @@ class Recording:
         for position in reversed(range(len(self.messages))):
             for call in calls_of(self.messages[position], position):
                 if call.id == id_:
+                    self._found = call, len(self.messages)
                     return call
         raise NotFound(
             f"no message calls {id_!r}; pass the reply to llm_response() first",
@@ -374,7 +381,7 @@ class Recording:
         return self._journaled[1]
 
     def _journal(self, call: TranscriptCall, tool: Declaration) -> JournaledCall:
-        made = position_of(self.messages, call.id)
+        made = self._position_of(call)
         later = () if made is None else self.messages[made:]
         before = self._answers[call.id] - count_answers(later, call.id)
         return JournaledCall(
@@ -385,6 +392,14 @@ class Recording:
             identity=tool.identity(call.name, call.arguments),
             anchor=self._anchor(made, call.id),
         )
+
+    def _position_of(self, call: TranscriptCall) -> int | None:
+        """The position of the newest message that makes a call."""
+        if self._found is not None:
+            found, count = self._found
+            if found is call and count == len(self.messages):
+                return call.position
+        return position_of(self.messages, call.id)
 
     def _anchor(self, made: int | None, id_: str) -> str:
         """The first checkpoint that has a message, as far as it is known."""

@@ -38,8 +38,9 @@ from holdfast._engine.threads.pending import (
 from holdfast._engine.threads.references import head_moves
 from holdfast._messages.attachments import Stored, kept, whole
 from holdfast._messages.call_keys import key_of, position_of
+from holdfast._messages.loose import parts_of
 from holdfast._messages.tally import Tally
-from holdfast._messages.transcript import open_calls, parts_of
+from holdfast._messages.transcript import open_calls
 from holdfast._port import CheckpointKey, Start
 from holdfast._values.manifest import Value
 from holdfast._values.records import UNSET, Checkpoint, ThreadRecord

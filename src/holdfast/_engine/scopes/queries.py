@@ -24,6 +24,7 @@ from holdfast._port import (
     FamilySizes,
     FamilySums,
     FamilyThreads,
+    Horizon,
     KindCount,
     Kinds,
     LineLength,
@@ -179,6 +180,9 @@ class ScopedQueries:
             total += sum([size.checkpoints for size in await self.backend.scan(part)])
         return Page((total,))
 
+    async def horizon(self, query: Horizon) -> Page[int]:
+        return await self.backend.scan(query)
+
     async def totals(self, query: Totals) -> Page[Any]:
         del query
         return Page(())  # whoever asks then reads the heads
@@ -194,6 +198,7 @@ _ANSWERS: dict[type[Query[Any]], _Answer] = {
     FamilySizes: ScopedQueries.sizes,
     FamilySums: ScopedQueries.sizes,
     FamilyThreads: ScopedQueries.of_families,
+    Horizon: ScopedQueries.horizon,
     Kinds: ScopedQueries.kinds,
     LineLength: ScopedQueries.line_length,
     Marked: ScopedQueries.of_family,

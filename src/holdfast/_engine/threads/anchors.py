@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from holdfast._engine.context import Context
-from holdfast._messages.transcript import fields_of, parts_of
+from holdfast._messages.loose import fields_of, parts_of
 from holdfast._port import FamilyEntries, FamilyPlan, Write
 from holdfast._values import codec
 from holdfast._values.records import UNSET, Entry

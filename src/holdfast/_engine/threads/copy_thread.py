@@ -17,7 +17,7 @@ from holdfast._engine.threads.anchors import ANCHOR, EFFECT
 from holdfast._engine.threads.grants import GRANT
 from holdfast._engine.threads.journal import OF_THREAD
 from holdfast._engine.threads.lineage import inherited
-from holdfast._messages.transcript import fields_of
+from holdfast._messages.loose import fields_of
 from holdfast._port import (
     Ancestors,
     CheckpointEntries,

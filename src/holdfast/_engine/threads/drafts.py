@@ -12,8 +12,9 @@ from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
 from holdfast._port import SegmentsKey
 from holdfast._values import codec
+from holdfast._values.file_listing import Listing
 from holdfast._values.limits import LARGEST_ELEMENT, check_size
-from holdfast._values.manifest import INLINE_SIZE, WHOLE, Manifest, Value
+from holdfast._values.manifest import INLINE_SIZE, WHOLE, FileLog, Manifest, Value
 from holdfast._values.records import Checkpoint, Segment, Unset
 from holdfast._values.rope import (
     Blocks,
@@ -30,12 +31,20 @@ from holdfast.errors import Unstorable
 
 
 class NextState(msgspec.Struct):
-    """The values of a new checkpoint, the segments it adds, and the bytes in memory."""
+    """The values of a new checkpoint, the segments it adds, and the bytes in memory.
+
+    ``once`` and ``forget`` are as in the options of a save, for drafts that know only
+    on their parent what they are. ``listing`` is the list of the files, if it is known.
+    """
 
     is_mapping: bool
     values: dict[str, Value] = {}
     segments: list[Segment] = []
     bodies: dict[str, Body] = {}
+    once: tuple[tuple[str, bytes], ...] = ()
+    forget: tuple[str, ...] = ()
+    files: FileLog | None = None
+    listing: Listing | None = None
 
     def put(self, name: str, spliced: Spliced) -> None:
         """Take a value that is stored as a rope; refuses too large an element."""
@@ -112,10 +121,10 @@ class ListsDraft:
     """Elements to append to lists; does not read the elements that are there."""
 
     def __init__(self, lists: Mapping[str, Sequence[object]]) -> None:
-        self.additions = {
-            checked_key(name): _elements(name, elements)
-            for name, elements in lists.items()
-        }
+        self.additions: dict[str, bytes] = {}
+        for name, elements in lists.items():
+            checked = checked_key(name)
+            self.additions[checked] = _elements(checked, elements)
 
     async def plan(
         self, context: Context, parent: OpenedCheckpoint | None, blocks: Blocks
@@ -143,8 +152,7 @@ class ListsDraft:
             return
         if isinstance(before, Rope):
             body = plan.bodies.pop(name, None)
-            spliced = append(before, body, addition, blocks)
-            plan.put(name, spliced)
+            plan.put(name, append(before, body, addition, blocks))
             if body is None:
                 del plan.bodies[name]
             return

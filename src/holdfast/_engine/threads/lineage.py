@@ -17,6 +17,7 @@ from holdfast._port import (
     Matches,
     Saves,
 )
+from holdfast._values.moment import Ago, Clock, Until
 from holdfast._values.records import (
     Checkpoint,
     Page,
@@ -25,7 +26,6 @@ from holdfast._values.records import (
     checked_name,
 )
 from holdfast._values.reference import (
-    Ago,
     Back,
     Labelled,
     Moved,
@@ -33,7 +33,6 @@ from holdfast._values.reference import (
     Parsed,
     Step,
     Tagged,
-    Until,
     Upstream,
     parse,
 )
@@ -101,11 +100,9 @@ async def _from_head(
             return await references.at_step(context, record, head, step)
         case Moved(moves):
             return await references.before_moves(context, record, head, moves)
-        case Ago(microseconds):
-            then = context.clock() - microseconds
+        case Ago() | Until() | Clock():
+            then = parsed.when(context.clock())
             return await references.until(context, record, head, then)
-        case Until(at):
-            return await references.until(context, record, head, at)
         case _:
             assert isinstance(parsed, Upstream)
             return await references.upstream(context, record)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from holdfast._engine.context import Context, missing_thread
+from holdfast._engine.threads import subgraphs
 from holdfast._engine.threads.lineage import Reference, resolve, resolve_in, unknown
 from holdfast._engine.threads.references import head_moves
 from holdfast._engine.threads.save import check_count, checked_tags
@@ -36,23 +37,36 @@ async def fork(
 ) -> None:
     """Start a new thread at a checkpoint; nothing is copied.
 
+    The subgraphs of a LangGraph thread are forked with it.
     ``effects`` is the policy of its tool calls, by default the one of this thread.
     """
     refuse_scoped(thread)
-    refuse_scoped(new_thread)
     source = await context.get_thread(thread)
     head = await resolve_in(context, source, reference)
+    writes = await fork_writes(context, source, head, new_thread, effects)
+    await context.backend.commit(writes)
+
+
+async def fork_writes(
+    context: Context,
+    source: ThreadRecord,
+    head: Checkpoint,
+    new_thread: str,
+    effects: str | None,
+) -> list[Write]:
+    """What has to be written to start a thread at a checkpoint of another one."""
+    refuse_scoped(new_thread)
     start = Start(
         kind=source.kind,
         owner=source.owner,
         agent=source.agent,
         metadata=_with_policy(source.metadata, effects or source.effects),
         head=head,
-        origin=Origin(thread, head.id),
+        origin=Origin(source.id, head.id),
         anew=True,
     )
     write = Write(thread=new_thread, at=context.clock(), expect=None, start=start)
-    await context.backend.commit([write])
+    return [write, *await subgraphs.forked(context, source, head, new_thread)]
 
 
 def _with_policy(metadata: object, policy: str | None) -> bytes:
@@ -125,7 +139,7 @@ async def undo(context: Context, thread: str) -> Checkpoint:
         elif move.target == head.id:
             if move.source is None:
                 break
-            target = await resolve_in(context, record, move.source)
+            target = await _logged(context, record, move.source)
             return await turn(context, thread, "undo", target, head)
     raise NotFound(f"thread {thread!r} has nothing to undo", thread=thread)
 
@@ -142,9 +156,17 @@ async def redo(context: Context, thread: str) -> Checkpoint:
         elif redone:
             redone -= 1
         elif move.target == head.id and move.source is not None:
-            target = await resolve_in(context, record, move.source)
+            target = await _logged(context, record, move.source)
             return await turn(context, thread, "redo", target, head)
     raise NotFound(f"thread {thread!r} has nothing to redo", thread=thread)
+
+
+async def _logged(context: Context, record: ThreadRecord, id_: str) -> Checkpoint:
+    """A checkpoint that the log of a thread names; another thread may have saved it."""
+    [found] = await context.backend.read([CheckpointKey(record.family, id_)])
+    if found is None:
+        raise unknown(record.id, id_)
+    return found
 
 
 async def _record_and_head(
@@ -172,6 +194,7 @@ async def mark(
     label: str | Unset | None = UNSET,
     add: Sequence[str] = (),
     remove: Sequence[str] = (),
+    expect: str | Unset | None = UNSET,
 ) -> Checkpoint:
     """Set or remove the label and tags of an existing checkpoint."""
     if not isinstance(label, Unset) and label is not None:
@@ -179,7 +202,7 @@ async def mark(
     added, removed = checked_tags(add), checked_tags(remove)
     checkpoint = await resolve(context, thread, reference)
     check_count({*checkpoint.tags, *added}.difference(removed))
-    mark = Mark(checkpoint, label, added, removed)
+    mark = Mark(checkpoint, label, added, removed, expect)
     write = Write(thread=thread, at=context.clock(), expect=UNSET, marks=(mark,))
     await context.backend.commit([write])
     [marked] = await context.backend.read(

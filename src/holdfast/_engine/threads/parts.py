@@ -43,7 +43,7 @@ async def values(
             await read_bodies(context, [known], missing)
         return await read_values(context, known, names)
 
-    return await _read(context, thread, reference, read)
+    return await read_at(context, thread, reference, read)
 
 
 async def tail(
@@ -57,7 +57,7 @@ async def tail(
         _check_list(thread, name, known)
         return await newest_of(context, known, name, count) if count else []
 
-    return await _read(context, thread, reference, read)
+    return await read_at(context, thread, reference, read)
 
 
 async def elements(
@@ -77,10 +77,10 @@ async def elements(
         forward = _ForwardRead(context, thread, name, known)
         return await forward.page(position, limit)
 
-    return await _read(context, thread, reference, read)
+    return await read_at(context, thread, reference, read)
 
 
-async def _read(
+async def read_at(
     context: Context,
     thread: str,
     reference: Reference,

@@ -18,7 +18,7 @@ import msgspec
 from holdfast._engine.context import Context
 from holdfast._engine.threads.anchors import claim_key
 from holdfast._engine.threads.journal import OF_THREAD
-from holdfast._messages.transcript import fields_of
+from holdfast._messages.loose import fields_of
 from holdfast._port import Ancestors, CheckpointKey, Entries, Start, Write
 from holdfast._values import codec
 from holdfast._values.limits import LARGEST_ELEMENT, checked_size

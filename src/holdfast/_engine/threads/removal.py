@@ -192,10 +192,15 @@ async def delete_checkpoint(context: Context, thread: str, reference: Reference)
         _refuse_inherited(record, others, doomed)
         _refuse_foreign_heads(thread, others, [doomed])
         checkpoints = await checkpoints_of(context, record.family)
+        by_id = {checkpoint.id: checkpoint for checkpoint in checkpoints}
+        # Others may have removed it, or its parent, since it was looked up.
+        doomed = by_id.get(doomed.id, doomed)
+        parent = by_id.get(doomed.parent or "")
+        if doomed.id not in by_id or (doomed.parent and parent is None):
+            raise Conflict(f"{doomed.id!r} was changed meanwhile", code="plan_stale")
         plan = plan_removal(record.family, checkpoints, [doomed])
         if record.head is None or doomed.id != record.head.id:
             return await _remove(context, plan)
-        parent = next((c for c in checkpoints if c.id == doomed.parent), None)
         if parent is None:
             raise Conflict(
                 f"{doomed.id!r} is the only checkpoint of thread {thread!r};"
@@ -248,7 +253,11 @@ async def _remove(context: Context, plan: FamilyPlan, *first: Write) -> int:
     for write in first:
         context.cache.take(write.thread)
     whole = Prune(at=context.clock(), first=first, families=(plan,))
-    return (await carry_out(context, whole)).checkpoints
+    try:
+        return (await carry_out(context, whole)).checkpoints
+    except NotFound as missing:
+        # Where the head was to go was there when this was planned.
+        raise Conflict(missing.message, code="plan_stale") from missing
 
 
 def _refuse_inherited(

@@ -7,10 +7,12 @@ from hashlib import sha256
 from typing import TypedDict, Unpack
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
+from holdfast._engine.files.draft import FilesDraft, FileSource
+from holdfast._engine.files.read import find_listing
 from holdfast._engine.threads.drafts import Draft, NextState, StateTexts
 from holdfast._engine.threads.journal import OF_THREAD, encoded_entry
 from holdfast._engine.threads.lineage import Reference, resolve
@@ -20,6 +22,7 @@ from holdfast._values.keywords import refuse_unknown
 from holdfast._values.limits import LARGEST_STATE, MOST_TAGS, check_size
 from holdfast._values.manifest import Manifest, Value, decode_manifest, digest
 from holdfast._values.records import (
+    SEPARATOR,
     UNSET,
     Checkpoint,
     Entry,
@@ -40,7 +43,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     ``once`` are entries of the thread's journal whose keys must be new, ``forget`` keys
     to remove from it. ``commit`` commits the write together with others; by default it
-    is committed alone.
+    is committed alone. Without ``files`` those of the parent stay.
     """
 
     label: str | None = None
@@ -54,6 +57,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     forget: tuple[str, ...] = ()
     start: Start = NEW_THREAD
     commit: Callable[[Write], Awaitable[Receipt]] | None = None
+    files: FilesDraft | None = None
 
 
 class SaveOptions(TypedDict, total=False):
@@ -67,6 +71,7 @@ class SaveOptions(TypedDict, total=False):
     expect: Reference | Unset | None
     journal: Mapping[str, object] | None
     once: Mapping[str, object] | None
+    files: FileSource | None
 
 
 def options(*, start: Start, **given: Unpack[SaveOptions]) -> Options:
@@ -75,6 +80,7 @@ def options(*, start: Start, **given: Unpack[SaveOptions]) -> Options:
         return Options(start=start)
     refuse_unknown("a save", given, SaveOptions)
     label, tags, id_ = given.get("label"), given.get("tags"), given.get("id")
+    files = given.get("files")
     return Options(
         label=None if label is None else checked_name(label, "label"),
         tags=checked_tags(tags) if tags else (),
@@ -85,6 +91,7 @@ def options(*, start: Start, **given: Unpack[SaveOptions]) -> Options:
         journal=_encoded(given.get("journal")),
         once=_encoded(given.get("once")),
         start=start,
+        files=None if files is None else FilesDraft.of(files),
     )
 
 
@@ -123,12 +130,14 @@ async def save(
 
     With ``if_changed`` nothing is saved, and the head returned, if it has this state.
     """
-    refuse_scoped(thread)
+    if SEPARATOR in thread:
+        refuse_scoped(thread)
     if if_changed and how.once:
         text = "goes with a save that is made in any case; leave if_changed out"
         raise Unstorable("once", text)
-    attempt = Attempt(context, thread, draft, how)
-    await attempt.find_parent(certainly=if_changed)
+    attempt = Attempt(context, thread, draft, how, certainly=if_changed)
+    if attempt.parent is None:
+        await attempt.find_parent()
     saved: Checkpoint | None = None
     while saved is None:
         plan, manifest = await attempt.plan()
@@ -173,32 +182,38 @@ async def seen(context: Context, thread: str, id_: str | None) -> Checkpoint | U
 
 
 class Attempt:
-    """A save that is repeated until it is committed or refused."""
+    """A save that is repeated until it is committed or refused.
+
+    What this store saved last is most likely still the head, and the commit checks it.
+    Only a save that may be skipped asks for the head ``certainly``.
+    """
 
     __slots__ = ("context", "draft", "how", "id", "parent", "thread")
 
     def __init__(
-        self, context: Context, thread: str, draft: Draft, how: Options
+        self,
+        context: Context,
+        thread: str,
+        draft: Draft,
+        how: Options,
+        *,
+        certainly: bool = False,
     ) -> None:
         self.context, self.thread, self.draft, self.how = context, thread, draft, how
         self.id = how.id or context.new_id()
-        self.parent: OpenedCheckpoint | None = None
+        is_any = how.expect is UNSET and not certainly
+        self.parent = context.cache.take(thread) if is_any else None
 
-    async def find_parent(self, *, certainly: bool = False) -> None:
-        """Find the checkpoint to build on."""
+    async def find_parent(self) -> None:
+        """Find the checkpoint to build on, if the cache does not have it."""
         expect = self.how.expect
         if expect is None:
             return
-        if not isinstance(expect, Unset):
-            await self._find_expected(expect)
-            return
-        # What this store saved last is most likely still the head, and the commit
-        # checks it. Only a save that may be skipped needs to be sure of it first.
-        if not certainly:
-            self.parent = self.context.cache.take(self.thread)
-        if self.parent is None:
+        if isinstance(expect, Unset):
             found = await self.context.find_thread(self.thread)
             self._build_on(found.head if found else None)
+        else:
+            await self._find_expected(expect)
 
     async def _find_expected(self, expect: Reference) -> None:
         known = self.context.cache.take(self.thread)
@@ -219,13 +234,27 @@ class Attempt:
             blocks = Blocks(self.parent.manifest.next_block if self.parent else 0)
             try:
                 plan = await self.draft.plan(self.context, self.parent, blocks)
+                if self.how.files is not None:
+                    await self._plan_files(plan, self.how.files, blocks)
+                elif self.parent is not None:
+                    plan.files = self.parent.manifest.files
+                    plan.listing = self.parent.listing
             except Corrupt:
                 # The segments may be missing because another writer removed them
                 # together with the checkpoint; then there is a new head.
                 if not await self._found_new_head():
                     raise
             else:
-                return plan, Manifest(plan.is_mapping, plan.values, blocks.next)
+                return plan, Manifest(
+                    plan.is_mapping, plan.values, blocks.next, plan.files
+                )
+
+    async def _plan_files(
+        self, plan: NextState, draft: FilesDraft, blocks: Blocks
+    ) -> None:
+        planned = await draft.plan(self.context, self.parent, blocks)
+        plan.files, plan.listing = planned.log, planned.listing
+        plan.segments += planned.segments
 
     async def _found_new_head(self) -> bool:
         """Take a new head as the parent, if there is one and any head is accepted."""
@@ -240,16 +269,18 @@ class Attempt:
     def begin_again(self) -> None:
         """Prepare to plan on the same parent, whose bytes a plan may have changed."""
         if self.parent is not None:
-            self.parent = OpenedCheckpoint(self.parent.head, self.parent.manifest)
+            self.parent = OpenedCheckpoint(
+                self.parent.head, self.parent.manifest, listing=self.parent.listing
+            )
 
     def is_unchanged(self, manifest: Manifest) -> bool:
         """Whether the parent has the same state."""
         if self.parent is None:
             return False
         old = self.parent.manifest
-        return old.is_mapping == manifest.is_mapping and list(
-            old.values.items()
-        ) == list(manifest.values.items())
+        if old.is_mapping != manifest.is_mapping or old.files != manifest.files:
+            return False
+        return list(old.values.items()) == list(manifest.values.items())
 
     async def keep_parent(self) -> Checkpoint:
         """Save nothing; returns the parent."""
@@ -257,13 +288,15 @@ class Attempt:
         head, now = self.parent.head, self.context.clock()
         self.context.cache.give(self.thread, self.parent)
         if self.how.journal:
-            entries = self._entries(head.id, now)
+            entries = self._entries(head.id, (), now)
             write = Write(thread=self.thread, at=now, expect=UNSET, entries=entries)
             await self.context.backend.commit([write])
         return head
 
-    def _entries(self, checkpoint: str, now: int) -> tuple[Entry, ...]:
-        of_thread = ((OF_THREAD, *entry) for entry in self.how.once)
+    def _entries(
+        self, checkpoint: str, once: tuple[tuple[str, bytes], ...], now: int
+    ) -> tuple[Entry, ...]:
+        of_thread = ((OF_THREAD, *entry) for entry in once)
         of_checkpoint = ((checkpoint, *entry) for entry in self.how.journal)
         return tuple(
             Entry(self.thread, place, key, data, now)
@@ -283,6 +316,7 @@ class Attempt:
         """What has to be written to save a plan."""
         how, now = self.how, self.context.clock()
         draft = self._checkpoint(manifest, now)
+        once = (*how.once, *plan.once)
         return Write(
             thread=self.thread,
             at=now,
@@ -290,9 +324,9 @@ class Attempt:
             start=None if self.parent else self._start(),
             checkpoint=draft,
             segments=tuple(plan.segments),
-            entries=self._entries(draft.id, now) if how.journal or how.once else (),
-            new_entries=bool(how.once),
-            forget=how.forget,
+            entries=self._entries(draft.id, once, now) if how.journal or once else (),
+            new_entries=bool(once),
+            forget=(*how.forget, *plan.forget),
         )
 
     def saved(
@@ -307,7 +341,7 @@ class Attempt:
             thread_number=receipt.thread_number,
         )
         self.context.cache.give(
-            self.thread, OpenedCheckpoint(saved, manifest, plan.bodies)
+            self.thread, OpenedCheckpoint(saved, manifest, plan.bodies, plan.listing)
         )
         return saved
 
@@ -318,7 +352,12 @@ class Attempt:
     def _checkpoint(self, manifest: Manifest, now: int) -> Checkpoint:
         parent = self.parent.head if self.parent else None
         runs, size = manifest.measured()
-        check_size(size, "state", LARGEST_STATE)
+        if size > LARGEST_STATE:
+            check_size(size, "state", LARGEST_STATE)
+        how, traceparent = self.how, self.context.traceparent
+        metadata = how.metadata
+        if traceparent:
+            metadata = with_traceparent(metadata, traceparent)
         draft = Checkpoint(
             id=self.id,
             thread=self.thread,
@@ -326,23 +365,21 @@ class Attempt:
             seq=0,
             step=parent.step + 1 if parent else 1,
             saved_at=now,
-            kind=self.how.kind,
-            label=self.how.label,
-            tags=self.how.tags,
+            kind=how.kind,
+            label=how.label,
+            tags=how.tags,
             size=size,
             sha256=b"",
             family=parent.family if parent else 0,
             thread_number=0,
             runs=runs,
             manifest=manifest.encoded(),
-            encoded_metadata=self._metadata(),
+            encoded_metadata=metadata,
         )
         above = parent.sha256 if parent else b""
-        return replace(draft, sha256=digest(draft, above))
-
-    def _metadata(self) -> bytes:
-        given, traceparent = self.how.metadata, self.context.traceparent
-        return with_traceparent(given, traceparent) if traceparent else given
+        # Changed in place: no other caller has seen it yet.
+        force_setattr(draft, "sha256", digest(draft, above))
+        return draft
 
     async def settle(self, conflict: Conflict) -> Checkpoint | None:
         """Prepare the next attempt, or return the save that this repeats, or raise."""
@@ -351,7 +388,9 @@ class Attempt:
         if conflict.code == "segment_taken":
             assert self.parent is not None
             self.parent = OpenedCheckpoint(
-                self.parent.head, self._elsewhere(self.parent.manifest)
+                self.parent.head,
+                self._elsewhere(self.parent.manifest),
+                listing=self.parent.listing,
             )
             return None
         if self.how.expect is not UNSET or not self._may_go_on(conflict):
@@ -374,7 +413,8 @@ class Attempt:
             for name, value in manifest.values.items()
         }
         random = int.from_bytes(sha256(self.context.new_id().encode()).digest()[:8])
-        return Manifest(manifest.is_mapping, values, random % LAST_BLOCK)
+        files = manifest.files and replace(manifest.files, next_number=0)
+        return Manifest(manifest.is_mapping, values, random % LAST_BLOCK, files)
 
     async def _repeated(self, conflict: Conflict) -> Checkpoint:
         """The checkpoint of an earlier save with the same id and content."""
@@ -394,7 +434,15 @@ class Attempt:
         texts = await self._texts(found)
         if not same_frame or not self.draft.matches(texts, before):
             raise conflict
+        if self.how.files is not None and not await self._has_files(found):
+            raise conflict
         return found
+
+    async def _has_files(self, found: Checkpoint) -> bool:
+        """Whether a checkpoint has the files that are to be saved."""
+        listing = await find_listing(self.context, OpenedCheckpoint.of(found))
+        draft = self.how.files
+        return draft is not None and listing is not None and draft.matches(listing.tree)
 
     async def _texts_before(self, found: Checkpoint) -> StateTexts | None:
         if found.link is not None:  # its parent was removed

@@ -56,7 +56,8 @@ async def transaction(
     ]
     saves = _Saves(context, [one for one in planned if isinstance(one, PlannedSave)])
     for attempt in saves.attempts.values():
-        await attempt.find_parent()
+        if attempt.parent is None:
+            await attempt.find_parent()
     while saves.attempts or others:
         try:
             await saves.commit(others)

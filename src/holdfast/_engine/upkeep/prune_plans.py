@@ -26,6 +26,7 @@ from holdfast._port import (
     FamilySaves,
     FamilySizes,
     FamilyThreads,
+    Horizon,
     Prune,
     Surplus,
     Threads,
@@ -156,7 +157,9 @@ class PrunePlans:
             source = LargeFamily(self.context, affected[0], found)
             # Heads are counted only together with their threads, if nothing is done.
             size = sys.maxsize if dropped and dry_run else PART
-            parts = await self._parts(source, staying[affected[0]], size)
+            parts = await self._parts(
+                source, staying[affected[0]], size, known=await self._horizon(dry_run)
+            )
             async for plan in self._large_plans(first, parts, source):
                 yield plan
         else:
@@ -192,8 +195,19 @@ class PrunePlans:
         if found < parts.left_after(done):
             raise overtaken()
 
+    async def _horizon(self, dry_run: bool) -> int:
+        """Up to which number nothing can come that is not read from now on."""
+        if dry_run:
+            return sys.maxsize  # what comes meanwhile does not count
+        [number] = await self.context.backend.scan(Horizon())
+        return number
+
     async def _parts(
-        self, source: FamilySource, staying: Sequence[ThreadRecord], size: int
+        self,
+        source: FamilySource,
+        staying: Sequence[ThreadRecord],
+        size: int,
+        known: int = 0,
     ) -> RemovalParts:
         tree = FamilyTree()
         async for page in source.outlines():
@@ -201,7 +215,7 @@ class PrunePlans:
         tree.close()
         choice = FamilyChoice(source, tree, staying, self._thinned(staying))
         gone = await choice.gone(self.policy, self.now)
-        parts = RemovalParts(staying[0].family, tree, gone, size)
+        parts = RemovalParts(staying[0].family, tree, gone, size, known)
         if len(parts):
             async for page in source.outlines():
                 parts.use(page)

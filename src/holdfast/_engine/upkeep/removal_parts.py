@@ -25,9 +25,15 @@ class RemovalParts:
     """
 
     def __init__(
-        self, family: int, tree: FamilyTree, gone: Sequence[int], size: int
+        self,
+        family: int,
+        tree: FamilyTree,
+        gone: Sequence[int],
+        size: int,
+        known: int = 0,
     ) -> None:
         self.family, self._tree, self._size = family, tree, size
+        self._known = known
         self._gone = array("q", (p for p, flag in enumerate(gone) if flag))
         # The part in which each place goes.
         self._part = array("q", [STAYING]) * len(tree)
@@ -102,6 +108,7 @@ class RemovalParts:
                 for seq, heir in children.items()
             ),
             tuple(self._freed[part]),
+            known=self._known,
         )
 
     def _at(self, place: int, found: dict[int, Checkpoint]) -> Checkpoint | None:

@@ -9,12 +9,14 @@ import msgspec
 from msgspec.structs import replace
 
 from holdfast._engine.context import Context
+from holdfast._engine.files.draft import FilesDraft
 from holdfast._engine.threads import moves, removal
 from holdfast._engine.threads.drafts import StateDraft
 from holdfast._engine.threads.save import Options, save
+from holdfast._engine.upkeep.salvage_files import SalvagedFiles
 from holdfast._engine.upkeep.verify import Problem, Read
 from holdfast._port import CheckpointKey, Inspection, Place, Start, Write
-from holdfast._values.manifest import decode_manifest
+from holdfast._values.manifest import FileLog, decode_manifest
 from holdfast._values.records import UNSET, Checkpoint, Entry, Origin, ThreadRecord
 from holdfast._values.rope import Rope, read_body
 from holdfast.errors import Corrupt, HoldfastError
@@ -61,6 +63,8 @@ class _Salvage:
         self.instead: dict[str, str] = {}
         # The ids of the heads in the target.
         self.heads: dict[str, str] = {}
+        # The files of what was copied, as they are in the damaged store.
+        self.logs: dict[str, FileLog] = {}
         self.lost: list[Problem] = []
         self.saved = self.recorded = 0
 
@@ -101,7 +105,7 @@ class _Salvage:
         try:
             draft = await self._draft(checkpoint)
         except HoldfastError as error:
-            self.lost.append(Problem(str(error), checkpoint.thread, checkpoint.id))
+            self._lose(str(error), checkpoint)
             if parent is not None:
                 self.instead[checkpoint.id] = parent
             return
@@ -113,12 +117,35 @@ class _Salvage:
             kind=checkpoint.kind,
             id=checkpoint.id,
             start=self._start(checkpoint.thread),
+            files=await self._files(checkpoint),
         )
         then = replace(self.target, clock=lambda: checkpoint.saved_at)
         copied = await save(then, checkpoint.thread, draft, how)
         self.heads[checkpoint.thread] = copied.id
         self.families[checkpoint.family] = copied.family
         self.saved += 1
+
+    async def _files(self, checkpoint: Checkpoint) -> FilesDraft | None:
+        """The files to save; ``None`` if they are those of the copied parent."""
+        log = decode_manifest(checkpoint).files
+        before = self.logs.get(self.heads.get(checkpoint.thread, ""))
+        if log is None:
+            return None
+        self.logs[checkpoint.id] = log
+        if log == before:
+            return None
+        salvaged = SalvagedFiles(self.inspection, checkpoint.family)
+        try:
+            draft = await salvaged.read(log)
+        except Corrupt as error:
+            self._lose(f"the files: {error}", checkpoint)
+            return None
+        for name in salvaged.damaged:
+            self._lose(f"the file {name!r} is damaged", checkpoint)
+        return draft
+
+    def _lose(self, what: str, checkpoint: Checkpoint) -> None:
+        self.lost.append(Problem(what, checkpoint.thread, checkpoint.id))
 
     async def _draft(self, checkpoint: Checkpoint) -> StateDraft:
         manifest = decode_manifest(checkpoint)

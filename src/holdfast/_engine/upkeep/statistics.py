@@ -18,7 +18,7 @@ class Statistics(Facts, frozen=True, kw_only=True):
     """Counts and sizes of a store, equal on every backend but for ``file_bytes``.
 
     ``logical_bytes`` is what whole-state saving would have written, ``stored_bytes``
-    what the segments take, ``file_bytes`` what the store takes on disk.
+    what the states take as they are stored, ``file_bytes`` what the files take.
     """
 
     agents: int

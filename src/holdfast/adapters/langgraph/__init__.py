@@ -13,6 +13,7 @@
     pending writes                   journal of the checkpoint, by task
     tool call of `once`              journal of the thread, an effect
     item of a store                  thread of kind "item"
+    vectors of an item               the value "__vectors__" of its state
 
 `HoldfastSaver` is a checkpointer, which can also import the checkpoints of LangGraph's
 own savers. `HoldfastStore` is a store for items. `once` makes a tool that is called

@@ -16,7 +16,7 @@ from holdfast.adapters.langgraph._get import find_checkpoint, find_thread
 from holdfast.adapters.langgraph._line import CallLine, InnerLine
 from holdfast.adapters.langgraph._namespace import Namespace
 from holdfast.adapters.langgraph._put import deleted
-from holdfast.adapters.langgraph._runner import SaverRunner
+from holdfast.adapters.langgraph._runner import SaverRunner, running_loop
 from holdfast.adapters.langgraph._runs import Runs
 from holdfast.adapters.langgraph._types import Types
 from holdfast.backends import NEW_THREAD, Checkpoint, ThreadRecord
@@ -122,7 +122,7 @@ class CallJournal:
 
     def _wait(self, site: CallSite) -> None:
         loop = site.run.loop
-        if loop is not None and loop is _running_loop():
+        if loop is not None and loop is running_loop():
             raise Unsupported(
                 "a sync function that is made once would stop the event loop; define it"
                 " with async def and await it, or make the node a sync function"
@@ -161,13 +161,6 @@ class CallJournal:
 
 def _refuse_deleted(call: Call) -> NoReturn:
     raise deleted(call.site.namespace)
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
 
 
 async def _is_saved(context: Context, site: CallSite, ns: str) -> bool:

@@ -77,8 +77,8 @@ class PutDraft:
             else:
                 await put_text(plan, place, name, self._text(name))
         above = parent.head.id if parent else None
-        frame = self._types.encode(self._frame, "checkpoint")
-        await put_text(plan, place, FRAME, frame)
+        frame = self._types.tabled(self._frame, "checkpoint")
+        await put_text(plan, place, FRAME, codec.encode(frame, "checkpoint"))
         # Nearly always LangGraph's parent is also the parent in the store.
         if above != self._parent:
             await put_text(plan, place, PARENT, codec.encode(self._parent, "parent"))
@@ -89,8 +89,9 @@ class PutDraft:
         if stored.values.keys() - {PARENT} != {*self._values, FRAME}:
             return False
         frame = codec.decode(stored.values[FRAME])
-        return frame == self._types.plain(self._frame, "checkpoint") and all(
-            stored.values[name] == self._text(name) for name in self._values
+        return frame == self._types.tabled(self._frame, "checkpoint") and all(
+            self._types.is_text_of(value, stored.values[name])
+            for name, value in self._values.items()
         )
 
     async def _unchanged(

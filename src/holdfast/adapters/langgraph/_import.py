@@ -181,7 +181,7 @@ class _Import:
             ),
             how=save.Options(
                 id=checked_id(id_),
-                metadata=encode_metadata(self.types.plain(found.metadata, "metadata")),
+                metadata=encode_metadata(self.types.tabled(found.metadata, "metadata")),
             ),
             parent=found.parent,
             follows=False,

@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
-import ipaddress
 import pathlib
 import re
-from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
-from datetime import date, datetime, time, timedelta, timezone
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from functools import cache
-from types import NoneType
 from typing import Any
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 import langchain_core.messages.base
 import langgraph.types
-from langchain_core import messages
+from langchain_core import agents, messages, outputs, prompt_values
+from langchain_core.chat_history import InMemoryChatMessageHistory
 from langchain_core.documents import Document
+from langchain_core.documents.base import Blob
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables.utils import AddableDict
 from langgraph.checkpoint.serde import types as serde_types
 from langgraph.store.base import GetOp, Item, SearchItem
-from pydantic import SecretBytes, SecretStr
 
-from holdfast.adapters.langgraph import _shapes
-from holdfast.adapters.langgraph._shapes import Fields, NotStorable, Shape
-
-# Types whose instances the codec encodes directly.
-NATIVE: frozenset[type] = frozenset(
-    {NoneType, bool, int, float, str, bytes, date, timedelta, Decimal, UUID}
-)
+from holdfast.operations.objects import Fields, Shape, python_shapes, shape_of_one
+from holdfast.operations.objects import shapes as _shapes
 
 _ROLES = {
     "Human": "user",
@@ -46,24 +38,40 @@ _SNAPSHOT: Any = getattr(serde_types, "_DeltaSnapshot", None)
 _TEXT: Any = getattr(langchain_core.messages.base, "TextAccessor", None)
 # Stands for "no default": equal to no value of a field.
 _NO_DEFAULT = object()
-# The factories that a stored `defaultdict` may have.
-_FACTORIES: dict[str, Any] = {
-    factory.__name__: factory
-    for factory in (list, dict, set, int, float, str, bool, tuple)
-}
+# Of LangChain, beside messages: what its chains, agents and models pass on.
+_OF_LANGCHAIN: tuple[type, ...] = (
+    agents.AgentAction,
+    agents.AgentActionMessageLog,
+    agents.AgentFinish,
+    agents.AgentStep,
+    outputs.ChatGeneration,
+    outputs.ChatGenerationChunk,
+    outputs.ChatResult,
+    outputs.Generation,
+    outputs.GenerationChunk,
+    outputs.LLMResult,
+    outputs.RunInfo,
+    prompt_values.ChatPromptValue,
+    prompt_values.ChatPromptValueConcrete,
+    prompt_values.ImagePromptValue,
+    prompt_values.StringPromptValue,
+    Blob,
+    InMemoryChatMessageHistory,
+)
 
 
 @cache
 def shapes() -> dict[type, Shape]:
     """The shapes of all types that need no permission."""
-    return {**_of_python(), **_of_langchain(), **_of_langgraph()}
+    return {**python_shapes(), **_of_langchain(), **_of_langgraph()}
 
 
 # --- LangChain ------------------------------------------------------------------------
 
 
 def _of_langchain() -> dict[type, Shape]:
-    found: dict[type, Shape] = {Document: _shapes.shape_of(Document, "Document")}
+    found = {c: _shapes.shape_of(c, c.__name__) for c in (Document, *_OF_LANGCHAIN)}
+    found[AddableDict] = shape_of_one(AddableDict, dict)
     if _TEXT is not None:
         found[_TEXT] = _shapes.shape_of(_TEXT, "TextAccessor")
     for name in messages.__all__:
@@ -151,57 +159,6 @@ def _item(class_: Any, names: tuple[str, ...]) -> Shape:
 # --- Python ---------------------------------------------------------------------------
 
 
-def _of_python() -> dict[type, Shape]:
-    return {
-        timezone: Shape("timezone", _zone, lambda f: timezone(**f)),
-        ZoneInfo: _of_one(ZoneInfo, lambda zone: zone.key),
-        bytearray: _of_one(bytearray, bytes),
-        deque: Shape("deque", _queue, lambda f: deque(f["items"], f["maxlen"])),
-        OrderedDict: _of_one(OrderedDict, dict),
-        Counter: _of_one(Counter, dict),
-        AddableDict: _of_one(AddableDict, dict),
-        defaultdict: Shape("defaultdict", _defaulting, _defaulted),
-        re.Pattern: Shape("Pattern", _pattern, lambda f: re.compile(**f)),
-        SecretStr: _of_one(SecretStr, lambda secret: secret.get_secret_value()),
-        SecretBytes: _of_one(SecretBytes, lambda secret: secret.get_secret_value()),
-        **{class_: _of_one(class_, str) for class_ in (*_ADDRESSES, *_PATHS)},
-    }
-
-
-def _of_one(class_: Any, value_of: Callable[[Any], object]) -> Shape:
-    """The shape of a class whose constructor takes one value."""
-
-    def dump(instance: object) -> Fields:
-        return {"value": value_of(instance)}
-
-    return Shape(class_.__name__, dump, lambda fields: class_(fields["value"]))
-
-
-def _zone(zone: timezone) -> Fields:
-    return {"offset": zone.utcoffset(None), "name": zone.tzname(None)}
-
-
-def _queue(queue: deque[Any]) -> Fields:
-    return {"items": list(queue), "maxlen": queue.maxlen}
-
-
-def _pattern(pattern: re.Pattern[Any]) -> Fields:
-    return {"pattern": pattern.pattern, "flags": pattern.flags}
-
-
-def _defaulting(value: defaultdict[Any, Any]) -> Fields:
-    factory = value.default_factory
-    name = None if factory is None else getattr(factory, "__name__", "")
-    if name is not None and _FACTORIES.get(name) is not factory:
-        raise NotStorable("a defaultdict whose factory is not an empty builtin")
-    return {"items": dict(value), "factory": name}
-
-
-def _defaulted(fields: Fields) -> object:
-    name = fields["factory"]
-    return defaultdict(None if name is None else _FACTORIES[name], fields["items"])
-
-
 def constructors() -> dict[tuple[str, str], Callable[..., Any]]:
     """The constructors in data of LangGraph's serializer, for types of the codec."""
     plain = (datetime, date, time, timedelta, UUID, Decimal, set, frozenset)
@@ -214,19 +171,3 @@ def constructors() -> dict[tuple[str, str], Callable[..., Any]]:
         for name in ("Path", "PosixPath", "WindowsPath"):
             found[module, name] = pathlib.Path
     return found
-
-
-_ADDRESSES: tuple[type, ...] = (
-    ipaddress.IPv4Address,
-    ipaddress.IPv4Interface,
-    ipaddress.IPv4Network,
-    ipaddress.IPv6Address,
-    ipaddress.IPv6Interface,
-    ipaddress.IPv6Network,
-)
-# Of the concrete paths only this system's: others cannot be created here.
-_PATHS: tuple[type, ...] = (
-    type(pathlib.Path()),
-    pathlib.PurePosixPath,
-    pathlib.PureWindowsPath,
-)

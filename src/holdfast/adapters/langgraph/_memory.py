@@ -14,6 +14,7 @@ from typing import Any, cast
 import msgspec
 from langgraph.store.base import (
     GetOp,
+    InvalidNamespaceError,
     Item,
     ListNamespacesOp,
     MatchCondition,
@@ -26,10 +27,12 @@ from langgraph.store.base import (
 )
 
 from holdfast.adapters.langgraph import _filter
-from holdfast.adapters.langgraph._namespace import escaped, unescaped
 from holdfast.adapters.langgraph._types import Types
+from holdfast.adapters.langgraph._vectors import Embedded
 from holdfast.backends import Checkpoint, Start, ThreadRecord, Threads
+from holdfast.errors import Unstorable
 from holdfast.operations import Context
+from holdfast.operations.graphs import VECTORS, escaped, unescaped
 from holdfast.operations.threads import (
     StateDraft,
     find_record,
@@ -60,6 +63,7 @@ class StoredItem(msgspec.Struct, frozen=True):
     head: Checkpoint
     value: dict[str, Any]
     about: dict[str, Any]
+    vectors: Mapping[str, bytes]
     score: float | None = None
 
     def as_search_item(self) -> SearchItem:
@@ -79,20 +83,47 @@ def _moment(at: int) -> datetime:
     return EPOCH + timedelta(microseconds=at)
 
 
-async def batch(context: Context, types: Types, ops: Iterable[Op]) -> list[Result]:
-    """The results of operations, which run one after the other."""
+async def batch(
+    context: Context,
+    types: Types,
+    ops: Sequence[Op],
+    embedded: Embedded | None = None,
+) -> list[Result]:
+    """The results of operations, which run one after the other.
+
+    None is run if the namespace of one is invalid. ``embedded`` are their vectors.
+    """
+    for op in ops:
+        _check_labels(op)
     results: list[Result] = []
     for op in ops:
         if isinstance(op, GetOp):
             results.append(await _get(context, types, op))
         elif isinstance(op, PutOp):
-            await _put(context, types, op)
+            await _put(context, types, op, embedded)
             results.append(None)
         elif isinstance(op, SearchOp):
-            results.append(await _search(context, types, op))
+            results.append(await _search(context, types, op, embedded))
         else:
             results.append(await _list_namespaces(context, op))
     return results
+
+
+def _check_labels(op: Op) -> None:
+    """Raise LangGraph's error: here its methods check labels, and `batch` does not."""
+    if isinstance(op, SearchOp):
+        namespaces = [op.namespace_prefix]
+    elif isinstance(op, ListNamespacesOp):
+        namespaces = [condition.path for condition in op.match_conditions or ()]
+    else:
+        namespaces = [op.namespace]
+    for namespace in namespaces:
+        for label in cast("Sequence[object]", namespace):
+            if not isinstance(label, str) or not label or {".", "\0"} & {*label}:
+                raise InvalidNamespaceError(
+                    f"the label {label!r} of the namespace {namespace!r} must be a text"
+                    " that is not empty and holds neither a period nor a NUL"
+                )
 
 
 async def _get(context: Context, types: Types, op: GetOp) -> Item | None:
@@ -111,7 +142,9 @@ async def _get(context: Context, types: Types, op: GetOp) -> Item | None:
     )
 
 
-async def _put(context: Context, types: Types, op: PutOp) -> None:
+async def _put(
+    context: Context, types: Types, op: PutOp, embedded: Embedded | None
+) -> None:
     name = item_name(op.namespace, op.key)
     if op.value is None:
         await removal.delete_threads(context, [name])
@@ -121,8 +154,13 @@ async def _put(context: Context, types: Types, op: PutOp) -> None:
         metadata=encode_metadata({k: v for k, v in about.items() if v is not None}),
         start=_START,
     )
-    draft = StateDraft(types.plain(op.value, "value"))
-    await save.save(context, name, draft, how)
+    if VECTORS in op.value:
+        raise Unstorable("value", f"must not have the key {VECTORS!r}; rename it")
+    state = types.plain(op.value, "value")
+    vectors = embedded.vectors(op) if embedded else {}
+    if vectors:
+        state = {**cast("dict[str, object]", state), VECTORS: vectors}
+    await save.save(context, name, StateDraft(state), how)
 
 
 async def _stored(
@@ -132,9 +170,11 @@ async def _stored(
 
     async def read(context: Context, thread: ThreadRecord) -> StoredItem:
         assert thread.head is not None
-        state = await state_of(context, context.known(thread.id, thread.head))
-        value = cast("dict[str, Any]", types.revive(state))
-        return StoredItem(thread, thread.head, value, thread.head.metadata)
+        found = await state_of(context, context.known(thread.id, thread.head))
+        state = cast("dict[str, Any]", found)
+        vectors = state.pop(VECTORS, {})
+        about = thread.head.metadata
+        return StoredItem(thread, thread.head, types.revive(state), about, vectors)
 
     if await _has_ended(context, thread):
         return None
@@ -162,13 +202,15 @@ async def _refresh(context: Context, items: Iterable[StoredItem]) -> None:
             await journal.record(context, where, entries)
 
 
-async def _search(context: Context, types: Types, op: SearchOp) -> list[SearchItem]:
+async def _search(
+    context: Context, types: Types, op: SearchOp, embedded: Embedded | None
+) -> list[SearchItem]:
     found: list[StoredItem] = []
     # Without a filter or a query, read only as many items as are returned.
     enough = None if op.filter or op.query else op.offset + op.limit
     for thread in await _threads(context, within(op.namespace_prefix)):
         item = await _stored(context, types, thread)
-        item = _wanted(item, op) if item else None
+        item = _wanted(item, op, embedded) if item else None
         if item is not None:
             found.append(item)
         if len(found) == enough:
@@ -179,13 +221,18 @@ async def _search(context: Context, types: Types, op: SearchOp) -> list[SearchIt
     return [item.as_search_item() for item in chosen]
 
 
-def _wanted(item: StoredItem, op: SearchOp) -> StoredItem | None:
+def _wanted(
+    item: StoredItem, op: SearchOp, embedded: Embedded | None
+) -> StoredItem | None:
     if not _filter.matches(item.value, op.filter):
         return None
     if not op.query:
         return item
-    score = _score(item.value, item.about.get("index"), op.query)
-    return msgspec.structs.replace(item, score=score) if score else None
+    if embedded is not None:
+        score = embedded.score(item.vectors.values(), op.query)
+    else:
+        score = _score(item.value, item.about.get("index"), op.query) or None
+    return None if score is None else msgspec.structs.replace(item, score=score)
 
 
 async def _threads(context: Context, prefix: str) -> list[ThreadRecord]:

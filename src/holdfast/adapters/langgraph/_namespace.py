@@ -1,29 +1,32 @@
 """The Holdfast threads of a LangGraph thread and its namespaces, and their names.
 
 A LangGraph thread is a Holdfast thread of the same name. The namespace of a subgraph is
-a thread named ``<thread>#<namespace>``. Characters that a name cannot hold are written
-as ``%`` and hexadecimal digits, and a name that is too long ends in a digest.
+a thread named ``<thread>#<namespace>``.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
-from urllib.parse import unquote_to_bytes
 from uuid import UUID
 
 import msgspec
 from langchain_core.runnables import RunnableConfig
 
 from holdfast.backends import Start, ThreadRecord
-from holdfast.operations.graphs import FRAME, KIND
-from holdfast.operations.values import LONGEST_NAME, encode_metadata
+from holdfast.operations.graphs import (
+    FRAME,
+    KIND,
+    SUBGRAPH,
+    escaped,
+    fitting,
+    subgraph_name,
+    unescaped,
+)
+from holdfast.operations.values import encode_metadata
 
-_DIGEST = 32
 _LONGEST_THREAD = 300
-_UNFIT = re.compile(r"[\x00\x1f#%\ud800-\udfff]")
 # From 1582, where the time in a UUID begins, to 1970, in units of 100 ns.
 _GREGORIAN = 0x01B21DD213814000
 
@@ -37,19 +40,17 @@ class Namespace(msgspec.Struct, frozen=True):
     @property
     def root(self) -> str:
         """The name of the Holdfast thread of the thread's own graph."""
-        return _fitting(escaped(self.thread) or "%", _LONGEST_THREAD)
+        return fitting(escaped(self.thread) or "%", _LONGEST_THREAD)
 
     @property
     def name(self) -> str:
         """The name of the Holdfast thread of this namespace."""
-        if not self.ns:
-            return self.root
-        return _fitting(f"{self.root}#{escaped(self.ns)}", LONGEST_NAME)
+        return subgraph_name(self.root, self.ns) if self.ns else self.root
 
     @property
     def below(self) -> str:
         """The prefix of the names of all namespaces of subgraphs."""
-        return f"{self.root}#"
+        return f"{self.root}{SUBGRAPH}"
 
     def start(self, *, anew: bool = False) -> Start:
         """How the Holdfast thread is created."""
@@ -97,31 +98,8 @@ def namespace_in(thread: ThreadRecord) -> Namespace:
     found = Namespace(str(about["thread_id"]), str(about["checkpoint_ns"]))
     if found.name == thread.id:
         return found
-    root, _, ns = thread.id.partition("#")
+    root, _, ns = thread.id.partition(SUBGRAPH)
     return Namespace(unescaped(root), unescaped(ns))
-
-
-def escaped(text: str) -> str:
-    """Text without ``#`` for a name; different texts stay different."""
-    return _UNFIT.sub(lambda found: _hexadecimal(found[0]), text)
-
-
-def unescaped(text: str) -> str:
-    """The text that was passed to `escaped`."""
-    return unquote_to_bytes(text).decode("utf-8", "surrogatepass")
-
-
-def _hexadecimal(character: str) -> str:
-    return "".join(f"%{b:02x}" for b in character.encode("utf-8", "surrogatepass"))
-
-
-def _fitting(name: str, longest: int) -> str:
-    data = name.encode()
-    if len(data) <= longest:
-        return name
-    kept = data[: longest - _DIGEST - 2].decode(errors="ignore")
-    # In an escaped text % is followed by hexadecimal digits, never by ~.
-    return f"{kept}%~{sha256(data).hexdigest()[:_DIGEST]}"
 
 
 def digest(*parts: object) -> str:

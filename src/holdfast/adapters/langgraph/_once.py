@@ -130,7 +130,7 @@ class _Asked(msgspec.Struct, frozen=True):
             )
         journal = saver.call_journal
         site = site_of(self.config, journal.runs.of(self.config))
-        plain = journal.types.plain(self.arguments, "arguments")
+        plain = journal.types.tabled(self.arguments, "arguments")
         arguments = cast("dict[str, Any]", plain)
         return journal, Call.at(site, self.tool, self.name, arguments, self.id)
 

@@ -94,7 +94,7 @@ async def put(
     ``unsaved`` are checkpoints before it that had effects and are never saved.
     """
     namespace, parent = namespace_of(config), id_in(config)
-    kept = types.plain(dict(get_checkpoint_metadata(config, metadata)), "metadata")
+    kept = types.tabled(dict(get_checkpoint_metadata(config, metadata)), "metadata")
     how = save.Options(id=checked_id(checkpoint["id"]), metadata=encode_metadata(kept))
     draft = PutDraft(types, checkpoint, new_versions, parent)
     follows = _follows(config, namespace, parent)

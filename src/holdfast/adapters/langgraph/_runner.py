@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from importlib.util import find_spec
@@ -11,12 +10,14 @@ from typing import Generic, ParamSpec, Self, TypeVar
 
 import holdfast
 from holdfast import AsyncStore, Store
+from holdfast.adapters.langgraph._results import Ready
 from holdfast.errors import Unsupported
 from holdfast.operations import Context, OpenOptions, Operation
+from holdfast.operations.stores import given
 
 P = ParamSpec("P")
 T = TypeVar("T")
-S = TypeVar("S")
+S = TypeVar("S", bound="StoreOwner")
 
 Address = str | os.PathLike[str]
 AnyStore = Store | AsyncStore
@@ -30,12 +31,11 @@ class SaverRunner:
     """
 
     def __init__(self, store: AnyStore) -> None:
+        self._is_awaited = isinstance(store, AsyncStore)
         self._sync = store.runner.for_sync()
         self._async = store.runner.for_async()
         self.context = self._async.context
-        self._loop: asyncio.AbstractEventLoop | None = None
-        with contextlib.suppress(RuntimeError):
-            self._loop = asyncio.get_running_loop()
+        self._loop = running_loop()
 
     def run(
         self, operation: Operation[P, T], /, *args: P.args, **kwargs: P.kwargs
@@ -44,13 +44,18 @@ class SaverRunner:
         if self._sync is not None:
             return self._sync.run(operation, *args, **kwargs)
         loop = self._loop
-        if loop is None or loop.is_closed() or _is_running(loop):
+        if loop is None or loop.is_closed() or loop is running_loop():
             raise Unsupported(
                 "this store is async and cannot be used by a sync call here; call the"
                 " method that begins with 'a', or open the store with holdfast.open()"
             )
         awaited = self._async.run(operation, *args, **kwargs)
         return asyncio.run_coroutine_threadsafe(awaited, loop).result()
+
+    @property
+    def must_be_awaited(self) -> bool:
+        """Whether the caller is a coroutine that should not be blocked."""
+        return self._is_awaited and running_loop() is not None
 
     async def arun(
         self, operation: Operation[P, T], /, *args: P.args, **kwargs: P.kwargs
@@ -76,11 +81,12 @@ async def _next(context: Context, items: AsyncIterator[T]) -> T | None:
     return await anext(items, None)
 
 
-def _is_running(loop: asyncio.AbstractEventLoop) -> bool:
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """The event loop of the calling thread, if it runs one."""
     try:
-        return asyncio.get_running_loop() is loop
+        return asyncio.get_running_loop()
     except RuntimeError:
-        return False
+        return None
 
 
 class StoreOwner:
@@ -88,7 +94,9 @@ class StoreOwner:
 
     def _take_store(self, store: Address | AnyStore, options: OpenOptions) -> None:
         self._owned: Store | None = None
-        if not isinstance(store, Store | AsyncStore):
+        if isinstance(store, Store | AsyncStore):
+            store = given(store, options)
+        else:
             store = self._owned = holdfast.open(store, **with_defaults(store, options))
         self._runner = SaverRunner(store)
 
@@ -103,8 +111,9 @@ class StoreOwner:
         if self._owned is not None:
             self._owned.close()
 
-    def setup(self) -> None:
-        """Do nothing: a store is ready once it is open."""
+    def setup(self) -> Ready:
+        """Do nothing: a store is ready once it is open. May be awaited."""
+        return Ready()
 
 
 def with_defaults(address: Address, options: OpenOptions) -> OpenOptions:
@@ -127,19 +136,26 @@ class Scoped(Generic[S]):
         self._address = address
         self._options = with_defaults(address, options)
         self._store: AnyStore | None = None
+        self._made: S | None = None
 
     def __enter__(self) -> S:
         self._store = holdfast.open(self._address, **self._options)
-        return self._make(self._store)
+        self._made = self._make(self._store)
+        return self._made
 
     def __exit__(self, *_: object) -> None:
         assert isinstance(self._store, Store)
+        assert self._made is not None
+        self._made.close()
         self._store.close()
 
     async def __aenter__(self) -> S:
         self._store = await holdfast.open_async(self._address, **self._options)
-        return self._make(self._store)
+        self._made = self._make(self._store)
+        return self._made
 
     async def __aexit__(self, *_: object) -> None:
         assert isinstance(self._store, AsyncStore)
+        assert self._made is not None
+        self._made.close()
         await self._store.close()

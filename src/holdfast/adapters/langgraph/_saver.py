@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import copy
 import random
-import sys
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
@@ -17,6 +16,7 @@ from langgraph.checkpoint.base import (
     CheckpointMetadata,
     CheckpointTuple,
 )
+from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from holdfast.adapters.langgraph import (
     _call_journal,
@@ -26,12 +26,13 @@ from holdfast.adapters.langgraph import (
     _get,
     _list,
     _put,
-    _shapes,
 )
 from holdfast.adapters.langgraph._call_journal import CallJournal
 from holdfast.adapters.langgraph._namespace import root_of
 from holdfast.adapters.langgraph._runner import Address, AnyStore, Scoped, StoreOwner
 from holdfast.adapters.langgraph._runs import Runs
+from holdfast.adapters.langgraph._schema import DeclaredTypes, named_classes
+from holdfast.adapters.langgraph._serialized import SerializedTypes
 from holdfast.adapters.langgraph._types import Types
 from holdfast.backends import run as blocking
 from holdfast.effects import Compensation, Effect
@@ -50,8 +51,12 @@ class HoldfastSaver(StoreOwner, BaseCheckpointSaver[Any]):
 
     ``allow`` are your own classes that channels hold: enums, dataclasses, pydantic
     models, named tuples. The classes in the type hints of their fields are allowed too.
-    Messages and the types of LangGraph and Python need no permission. Other types are
-    refused when they are saved or loaded; a stored name is never imported.
+    Messages, the types of LangGraph, LangChain and Python, and the classes that a graph
+    declares need no permission. Other types are refused when they are saved or loaded;
+    a stored name is never imported.
+
+    ``serde`` is a serializer of LangGraph's protocol that replaces all this: what
+    channels hold and tasks write is stored in its bytes, and in no other form.
 
     A run raises `holdfast.Conflict` if another run has saved to its thread.
     """
@@ -61,10 +66,13 @@ class HoldfastSaver(StoreOwner, BaseCheckpointSaver[Any]):
         store: Address | AnyStore,
         *,
         allow: Iterable[type] = (),
+        serde: SerializerProtocol | None = None,
         **options: Unpack[OpenOptions],
     ) -> None:
-        super().__init__()
-        self._types = Types(allow)
+        super().__init__(serde=serde)
+        self._is_serialized = serde is not None
+        types = SerializedTypes(self.serde, allow) if serde else Types(allow)
+        self._declared = DeclaredTypes(types)
         self._take_store(store, options)
         self._runs = Runs()
 
@@ -74,21 +82,24 @@ class HoldfastSaver(StoreOwner, BaseCheckpointSaver[Any]):
         address: Address,
         *,
         allow: Iterable[type] = (),
+        serde: SerializerProtocol | None = None,
         **options: Unpack[OpenOptions],
     ) -> Scoped[Self]:
         """A saver for ``with`` or ``async with``, closed at the end of the block."""
-        return Scoped(lambda store: cls(store, allow=allow), address, options)
+        return Scoped(lambda s: cls(s, allow=allow, serde=serde), address, options)
 
     # --- reading ----------------------------------------------------------------------
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """The checkpoint that a config names, or the newest of its thread."""
-        found = self._runner.run(_get.get_tuple, self._types, config)
+        types = self._declared.loaded()
+        found = self._runner.run(_get.get_tuple, types, config)
         self._runs.reads(config, found)
         return found
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        found = await self._runner.arun(_get.get_tuple, self._types, config)
+        types = self._declared.loaded()
+        found = await self._runner.arun(_get.get_tuple, types, config)
         self._runs.reads(config, found, asyncio.get_running_loop())
         return found
 
@@ -123,7 +134,8 @@ class HoldfastSaver(StoreOwner, BaseCheckpointSaver[Any]):
             yield item
 
     def _tuples(self, query: _list.TupleQuery) -> AsyncIterator[CheckpointTuple]:
-        return _list.tuples(self._runner.context, self._types, query)
+        types = self._declared.loaded()
+        return _list.tuples(self._runner.context, types, query)
 
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
@@ -132,14 +144,14 @@ class HoldfastSaver(StoreOwner, BaseCheckpointSaver[Any]):
 
         Raises `NotFound` if checkpoints that they are computed from were removed.
         """
-        return self._runner.run(_delta_channels.history, self._types, config, channels)
+        types = self._declared.loaded()
+        return self._runner.run(_delta_channels.history, types, config, channels)
 
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> dict[str, Any]:
-        return await self._runner.arun(
-            _delta_channels.history, self._types, config, channels
-        )
+        types = self._declared.loaded()
+        return await self._runner.arun(_delta_channels.history, types, config, channels)
 
     # --- writing ----------------------------------------------------------------------
 
@@ -343,6 +355,10 @@ class HoldfastSaver(StoreOwner, BaseCheckpointSaver[Any]):
     # --- for LangGraph ----------------------------------------------------------------
 
     @property
+    def _types(self) -> Types:
+        return self._declared.saved
+
+    @property
     def call_journal(self) -> CallJournal:
         """Where `once` records calls."""
         return CallJournal(self._runner, self._types, self._runs)
@@ -359,19 +375,21 @@ class HoldfastSaver(StoreOwner, BaseCheckpointSaver[Any]):
         self, extra_allowlist: Collection[tuple[str, ...]]
     ) -> HoldfastSaver:
         """A saver over the same store that also allows these classes of a state."""
-        types = self._types.allowing(_found(extra_allowlist))
-        if types is self._types:
+        if self._is_serialized:
+            return self._with_serializer(extra_allowlist)
+        given = self._declared.given
+        types = given.allowing(named_classes(extra_allowlist))
+        if types is given:
             return self
         other = copy.copy(self)
-        vars(other)["_types"] = types
+        vars(other)["_declared"] = DeclaredTypes(types)
         return other
 
-
-def _found(names: Collection[tuple[str, ...]]) -> Iterator[type]:
-    """The classes of these modules and names that are imported already."""
-    for module, *path in names:
-        found: Any = sys.modules.get(module)
-        for name in path:
-            found = getattr(found, name, None)
-        if isinstance(found, type) and _shapes.is_allowable(found):
-            yield found
+    def _with_serializer(
+        self, extra_allowlist: Collection[tuple[str, ...]]
+    ) -> HoldfastSaver:
+        """As LangGraph has it: its own serializers take such a list."""
+        other = super().with_allowlist(extra_allowlist)
+        assert isinstance(other, HoldfastSaver)
+        vars(other)["_declared"] = DeclaredTypes(SerializedTypes(other.serde))
+        return other

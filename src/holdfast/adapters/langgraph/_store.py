@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
-from typing import Self, Unpack
+from typing import Self, Unpack, cast
 
 from langgraph.store.base import BaseStore, IndexConfig, Op, Result, TTLConfig
 
 from holdfast.adapters.langgraph import _memory
+from holdfast.adapters.langgraph._results import Count, Sweeping
 from holdfast.adapters.langgraph._runner import Address, AnyStore, Scoped, StoreOwner
+from holdfast.adapters.langgraph._sweeper import Sweeper
 from holdfast.adapters.langgraph._types import Types
-from holdfast.errors import Unsupported
+from holdfast.adapters.langgraph._vectors import VectorIndex
 from holdfast.operations import OpenOptions
+
+# Between two sweeps, as LangGraph's stores have it.
+_MINUTES = 5
 
 
 class HoldfastStore(StoreOwner, BaseStore):
@@ -20,6 +26,9 @@ class HoldfastStore(StoreOwner, BaseStore):
     Opened like `HoldfastSaver`, also over the same store. ``ttl`` is LangGraph's
     config: an item whose lifetime has ended is not returned; `sweep_ttl` deletes it. A
     query finds items by words; those that contain most of its words come first.
+
+    ``index`` is LangGraph's config too, and needs the package sqlite-vec: with ``dims``
+    and ``embed`` a query finds items by their meaning, the nearest first.
     """
 
     supports_ttl = True
@@ -33,12 +42,9 @@ class HoldfastStore(StoreOwner, BaseStore):
         allow: Iterable[type] = (),
         **options: Unpack[OpenOptions],
     ) -> None:
-        if index is not None:
-            raise Unsupported(
-                "vector search is not supported; leave index= out, and queries find"
-                " items by the words in them"
-            )
+        self._index = VectorIndex(index) if index else None
         self.ttl_config = ttl
+        self._sweeper: Sweeper | None = None
         self._types = Types(allow)
         self._take_store(store, options)
 
@@ -56,14 +62,69 @@ class HoldfastStore(StoreOwner, BaseStore):
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """The results of operations, which run one after the other."""
-        return self._runner.run(_memory.batch, self._types, ops)
+        ops = list(ops)
+        embedded = self._index.embedded(ops) if self._index else None
+        return self._runner.run(_memory.batch, self._types, ops, embedded)
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        return await self._runner.arun(_memory.batch, self._types, ops)
+        ops = list(ops)
+        embedded = await self._index.aembedded(ops) if self._index else None
+        return await self._runner.arun(_memory.batch, self._types, ops, embedded)
 
-    def sweep_ttl(self) -> int:
-        """Delete the items whose lifetime has ended; returns their number."""
-        return self._runner.run(_memory.sweep)
+    # --- time to live -----------------------------------------------------------------
+
+    def sweep_ttl(self) -> Count:
+        """Delete the items whose lifetime has ended; returns their number.
+
+        May be awaited; over an `AsyncStore` a coroutine has to await it.
+        """
+        if self._runner.must_be_awaited:
+            return cast("Count", self.asweep_ttl())
+        return Count(self._runner.run(_memory.sweep))
 
     async def asweep_ttl(self) -> int:
         return await self._runner.arun(_memory.sweep)
+
+    def start_ttl_sweeper(
+        self, sweep_interval_minutes: float | None = None
+    ) -> Sweeping:
+        """Sweep in a thread, by default every ``sweep_interval_minutes`` of ``ttl``.
+
+        Without ``ttl`` nothing is swept. May be awaited. `stop_ttl_sweeper` ends it,
+        and so do `close` and cancelling the future that this returns.
+        """
+        config = self.ttl_config
+        if not config:
+            return _ended()
+        if self._sweeper is None or self._sweeper.ended.done():
+            minutes = sweep_interval_minutes or config.get("sweep_interval_minutes")
+            self._sweeper = Sweeper(self._sweep_once, float(minutes or _MINUTES))
+        return self._sweeper.ended
+
+    def stop_ttl_sweeper(self, timeout: float | None = None) -> Count:
+        """Stop sweeping; whether the last sweep ended within ``timeout`` seconds.
+
+        May be awaited; over an `AsyncStore` a coroutine has to await it.
+        """
+        sweeper, self._sweeper = self._sweeper, None
+        if sweeper is None:
+            return Count(True)
+        sweeper.stop()
+        if self._runner.must_be_awaited:
+            return cast("Count", asyncio.to_thread(sweeper.wait, timeout))
+        return Count(sweeper.wait(timeout))
+
+    def _sweep_once(self) -> int:
+        return self._runner.run(_memory.sweep)
+
+    def close(self) -> None:
+        """Stop sweeping, and close the store if it was opened here."""
+        if self._sweeper is not None:
+            self._sweeper.stop()
+        super().close()
+
+
+def _ended() -> Sweeping:
+    ended = Sweeping()
+    ended.set_result(None)
+    return ended

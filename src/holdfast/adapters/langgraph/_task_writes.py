@@ -15,16 +15,10 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import WRITES_IDX_MAP, PendingWrite
 from msgspec.structs import replace
 
-from holdfast.adapters.langgraph._namespace import (
-    Namespace,
-    escaped,
-    id_in,
-    namespace_of,
-    unescaped,
-)
+from holdfast.adapters.langgraph._namespace import Namespace, id_in, namespace_of
 from holdfast.adapters.langgraph._types import Types
 from holdfast.backends import Entry
-from holdfast.operations.graphs import SEPARATOR, task_entry
+from holdfast.operations.graphs import SEPARATOR, escaped, task_entry, unescaped
 from holdfast.operations.values import checked_id, checked_name, codec
 
 # A channel and its value.

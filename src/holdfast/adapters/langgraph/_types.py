@@ -1,190 +1,50 @@
-"""Python objects as plain values and back, by a closed table of types.
-
-An object that JSON cannot express becomes a mapping whose ``__type__`` names an entry
-of the table. Loading creates only the types of the table: nothing is imported, called
-or looked up by a stored name. A stored message is still readable as a message.
-"""
+"""The table of the types that the saver and the store can hold."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
-from datetime import datetime, time
-from typing import Any, cast
-from zoneinfo import ZoneInfo
+from collections.abc import Iterable, Mapping
+from typing import NoReturn
 
-from holdfast.adapters.langgraph import _known_types, _shapes
-from holdfast.adapters.langgraph._known_types import NATIVE
-from holdfast.adapters.langgraph._shapes import TYPE, Fields, NotStorable, Shape
-from holdfast.errors import FormatMismatch, Unstorable
-from holdfast.operations.values import codec
+from holdfast.adapters.langgraph import _known_types
+from holdfast.errors import FormatMismatch
+from holdfast.operations.objects import Fields, Shape, TypeTable
 
-_TOO_DEEP = "is nested too deeply, or inside itself; refer to it by id"
+# The name of what a serializer of the caller has written.
+SERIALIZED = "serialized"
 
 
-class Types:
-    """The storable types; ``allow`` adds classes and those of their fields."""
+class Types(TypeTable):
+    """The types of LangGraph and LangChain; ``allow`` adds classes of the caller."""
 
     def __init__(self, allow: Iterable[type] = ()) -> None:
-        self._allowed = _shapes.with_fields(allow)
-        self._shapes: dict[type, Shape] = {**_known_types.shapes()}
-        for class_ in self._allowed:
-            self._shapes.setdefault(class_, _shapes.shape_of(class_))
-        self._loads: dict[str, Callable[[Fields], object]] = {
-            shape.name: shape.load for shape in self._shapes.values()
-        }
-        self._loads |= _LOADS
-        self._dumps: dict[type, Callable[[Any], object]] = {
-            list: self._plain_list,
-            dict: self._plain_dict,
-            tuple: lambda value: tuple(self._plain_list(value)),
-            set: lambda value: self._plain_set(value, "set"),
-            frozenset: lambda value: self._plain_set(value, "frozenset"),
-            datetime: _plain_moment,
-            time: _plain_moment,
-        }
-        for class_, shape in self._shapes.items():
-            self._dumps[class_] = _dumper(shape, self._plain)
+        super().__init__(allow)
+        self._loads[SERIALIZED] = _refuse_serialized
 
-    @property
-    def classes(self) -> Collection[type]:
-        """All classes in the table."""
-        return self._shapes.keys()
+    def known(self) -> Mapping[type, Shape]:
+        """The shapes of the types that need no permission."""
+        return _known_types.shapes()
 
-    def allowing(self, classes: Iterable[type]) -> Types:
-        """The same types and more."""
-        more = _shapes.with_fields(classes) - self._shapes.keys()
-        return Types([*self._allowed, *more]) if more else self
-
-    def encode(self, value: object, path: str) -> bytes:
-        """The JSON text of a value; ``path`` names it in errors."""
-        return codec.encode(self.plain(value, path), path)
-
-    def plain(self, value: object, path: str) -> object:
-        """The value as types that the codec can encode; ``path`` names it in errors."""
-        try:
-            return self._plain(value)
-        except NotStorable as refused:
-            where = path + self._path_to_refused(value)
-            raise Unstorable(where, str(refused)) from None
-        except RecursionError:
-            raise Unstorable(path, _TOO_DEEP) from None
-
-    def revive(self, value: Any) -> Any:
-        """The value that was passed to `plain`; changes ``value`` in place."""
-        kind = cast("type[object]", type(value))
-        if kind is dict:
-            for key, item in value.items():
-                if type(item) in _HOLDING:
-                    value[key] = self.revive(item)
-            return self._load(value) if TYPE in value else value
-        if kind is list:
-            for n, item in enumerate(value):
-                if type(item) in _HOLDING:
-                    value[n] = self.revive(item)
-            return value
-        return tuple(map(self.revive, value)) if kind is tuple else value
-
-    def _plain(self, value: object) -> object:
-        kind = type(value)
-        if kind in NATIVE:
-            return value
-        dump = self._dumps.get(kind)
-        if dump is not None:
-            return dump(value)
-        # As LangGraph's own serializer does: only the text of an exception is stored.
+    def unknown(self, value: object) -> object:
+        """As LangGraph's own serializer does: only the text of an exception."""
         if isinstance(value, BaseException):
             return repr(value)
-        raise NotStorable(_refusal(kind))
+        return super().unknown(value)
 
-    def _plain_list(self, value: Iterable[Any]) -> list[object]:
-        plain = self._plain
-        return [v if type(v) in NATIVE else plain(v) for v in value]
+    def is_text_of(self, value: object, text: bytes) -> bool:
+        """Whether a text is what `encode` gives for a value."""
+        return self.encode(value, "value") == text
 
-    def _plain_dict(self, value: dict[Any, Any]) -> object:
-        if TYPE in value or not all(type(key) in NATIVE for key in value):
-            pairs = [[self._plain(k), self._plain(v)] for k, v in value.items()]
-            return {TYPE: "dict", "items": pairs}
-        return {k: self._plain(v) for k, v in value.items()}
+    def tabled(self, value: object, path: str) -> object:
+        """As `plain`, always by the table of types.
 
-    def _plain_set(self, value: Iterable[Any], name: str) -> object:
-        if all(type(item) in NATIVE for item in value):
-            return value
-        # Sorted, so that equal sets are stored in the same bytes.
-        items = sorted(self._plain_list(value), key=lambda i: codec.encode(i, name))
-        return {TYPE: name, "items": items}
-
-    def _load(self, stored: Fields) -> object:
-        name = stored.pop(TYPE)
-        load = self._loads.get(name) if isinstance(name, str) else None
-        if load is None:
-            raise FormatMismatch(
-                f"a stored value is of type {name!r}, which is not allowed here; if you"
-                " know it, pass the class: allow=[...]",
-                code="type_not_allowed",
-            )
-        try:
-            return load(stored)
-        except (TypeError, ValueError, KeyError, AttributeError) as error:
-            text = f"a stored {name} cannot be made again: {error!r}; check its class"
-            raise FormatMismatch(text, code="type_changed") from error
-
-    def _path_to_refused(self, value: Any) -> str:
-        """The path inside a value to its first part that cannot be stored."""
-        for step, item in self._parts(value):
-            try:
-                self._plain(item)
-            except NotStorable:
-                return step + self._path_to_refused(item)
-        return ""
-
-    def _parts(self, value: Any) -> Iterator[tuple[str, Any]]:
-        kind = cast("type[object]", type(value))
-        if kind is dict:
-            yield from ((f"[{key!r}]", item) for key, item in value.items())
-        elif kind in (list, tuple):
-            yield from ((f"[{n}]", item) for n, item in enumerate(value))
-        elif kind in self._shapes:
-            fields = self._shapes[kind].dump(value)
-            yield from ((f".{name}", item) for name, item in fields.items())
+        For what is not a value of a graph: metadata, the frame of a checkpoint.
+        """
+        return super().plain(value, path)
 
 
-def _refusal(kind: type) -> str:
-    if _shapes.is_allowable(kind):
-        hint = f"pass the class: allow=[{kind.__qualname__}]"
-    else:
-        hint = "pass plain data, or keep its name and look it up after loading"
-    return f"{kind.__module__}.{kind.__qualname__} is not storable; {hint}"
-
-
-def _dumper(
-    shape: Shape, plain: Callable[[Any], object]
-) -> Callable[[Any], dict[str, object]]:
-    name, fields_of = shape.name, shape.dump
-
-    def dump(value: Any) -> dict[str, object]:
-        # The name is last, so that a reader of a message sees role and text first.
-        found: dict[str, object] = {**fields_of(value), TYPE: name}
-        for key, item in found.items():
-            if type(item) not in NATIVE:
-                found[key] = plain(item)
-        return found
-
-    return dump
-
-
-def _plain_moment(moment: Any) -> object:
-    """A datetime or time; one with a named zone as a mapping."""
-    if type(moment.tzinfo) is not ZoneInfo:
-        return moment
-    zone = moment.tzinfo.key
-    return {TYPE: "zoned", "moment": moment.replace(tzinfo=None), "zone": zone}
-
-
-_HOLDING = frozenset({dict, list, tuple})
-# The names in the table that are not classes with a shape.
-_LOADS: dict[str, Callable[[Fields], object]] = {
-    "dict": lambda fields: dict(fields["items"]),
-    "set": lambda fields: set(fields["items"]),
-    "frozenset": lambda fields: frozenset(fields["items"]),
-    "zoned": lambda f: f["moment"].replace(tzinfo=ZoneInfo(f["zone"])),
-}
+def _refuse_serialized(fields: Fields) -> NoReturn:
+    raise FormatMismatch(
+        f"a stored value was written by a serializer ({fields.get('kind')}); pass the"
+        " same: HoldfastSaver(..., serde=...)",
+        code="type_not_allowed",
+    )

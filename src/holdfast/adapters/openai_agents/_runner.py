@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
-from holdfast import AsyncStore, Store
+from holdfast.errors import Closed
 from holdfast.operations import Named, Operation
+from holdfast.operations.stores import AnyStore, settled
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-AnyStore = Store | AsyncStore
+
+class SessionClosed(Closed, RuntimeError):
+    """The session is closed; a `RuntimeError`, as the SDK's own sessions raise."""
+
+    def __init__(self) -> None:
+        super().__init__("the session is closed; make a new HoldfastSession of its id")
 
 
 class SessionRunner:
@@ -20,17 +24,29 @@ class SessionRunner:
 
     def __init__(self, store: AnyStore) -> None:
         self._runner = store.runner.for_async()
+        self._is_closed = False
+
+    def close(self) -> None:
+        """Run nothing any more."""
+        self._is_closed = True
+
+    def be_open(self) -> None:
+        """Raise `SessionClosed` after `close`."""
+        if self._is_closed:
+            raise SessionClosed
 
     async def read(
         self, operation: Operation[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """The result of an operation that changes nothing."""
+        self.be_open()
         return await self._runner.run(operation, *args, **kwargs)
 
     async def change(
         self, operation: Operation[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """The result of a change, which is finished even if the caller is cancelled."""
+        self.be_open()
         return await settled(self._runner.run(operation, *args, **kwargs))
 
     async def save(
@@ -42,26 +58,5 @@ class SessionRunner:
         **kwargs: P.kwargs,
     ) -> T:
         """As `change`, for a change of one thread; saves are committed together."""
+        self.be_open()
         return await settled(self._runner.save(operation, thread, *args, **kwargs))
-
-
-async def settled(operation: Coroutine[Any, Any, T]) -> T:
-    """The result of a change; a cancelled caller waits until it is made or has failed.
-
-    The caller's `CancelledError` then has the failure as its cause, and no cause if
-    the change was made.
-    """
-    task = asyncio.ensure_future(operation)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError as error:
-            cancelled = cancelled or error
-    if cancelled is None or task.cancelled():
-        return task.result()
-    failure = task.exception()
-    cancelled.add_note(
-        "the change was made before" if failure is None else "the change was not made"
-    )
-    raise cancelled from failure

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import fields
 from functools import wraps
 from typing import Any, Self, Unpack, cast
 
@@ -30,13 +30,14 @@ from holdfast.adapters.openai_agents._paused_run import (
     dump_run,
     load_run,
 )
-from holdfast.adapters.openai_agents._runner import AnyStore, P, SessionRunner, T
+from holdfast.adapters.openai_agents._runner import P, SessionRunner, T
 from holdfast.adapters.openai_agents._transaction import PendingChanges
 from holdfast.backends import UNSET, Checkpoint, Page
 from holdfast.effects import Compensation, Effect, Key, Policy
 from holdfast.effects import checked as checked_policy
-from holdfast.errors import Closed, Conflict
+from holdfast.errors import Conflict
 from holdfast.operations import Context, OpenOptions, Operation
+from holdfast.operations.stores import AnyStore, StoreOrAddress, given
 from holdfast.operations.threads import HistoryQuery, Reference, lineage, moves, removal
 from holdfast.operations.transcripts import Untouched
 from holdfast.operations.values import HEAD, checked_name, encode_metadata
@@ -64,7 +65,7 @@ class HoldfastSession:
     def __init__(
         self,
         session_id: str,
-        store: str | os.PathLike[str] | AnyStore,
+        store: StoreOrAddress,
         *,
         session_settings: SessionSettings | dict[str, Any] | None = None,
         owner: str | None = None,
@@ -86,8 +87,9 @@ class HoldfastSession:
         self._resumed: ResumedRun | None = None
         self._policy: Policy | None = checked_policy(effects)
         self._owned: Store | None = None
-        self._is_closed = False
-        if not isinstance(store, Store | AsyncStore):
+        if isinstance(store, Store | AsyncStore):
+            store = given(store, options)
+        else:
             store = self._owned = holdfast.open(store, **options)
         self._store: AnyStore = store
         self._runner = SessionRunner(store)
@@ -103,8 +105,11 @@ class HoldfastSession:
         await asyncio.to_thread(self.close)
 
     def close(self) -> None:
-        """End the session, and close the store if it was opened here."""
-        self._is_closed = True
+        """End the session, and close the store if it was opened here.
+
+        Whatever is asked of it afterwards raises `SessionClosed`.
+        """
+        self._runner.close()
         if self._owned is not None:
             self._owned.close()
 
@@ -119,9 +124,8 @@ class HoldfastSession:
         the conversation is read.
         """
         del wrapper
-        settings = self.session_settings
-        if limit is None and settings is not None:
-            limit = settings.limit
+        if limit is None:
+            limit = _settings(self.session_settings).limit
         if self._held is not None:
             return _inputs(await self._held.items(limit, self._read))
         return _inputs(await self._read(limit))
@@ -134,7 +138,7 @@ class HoldfastSession:
         The cost depends on the new items only, not on the length of the conversation.
         Items that other sessions add at the same time are kept as well.
         """
-        self._be_open()
+        self._runner.be_open()
         kept = checked(items)
         if self._held is not None:
             self._held.added += kept
@@ -423,10 +427,6 @@ class HoldfastSession:
             return b""
         return encode_metadata(dict(self._metadata(wrapper)))
 
-    def _be_open(self) -> None:
-        if self._is_closed:
-            raise Closed("the session is closed; open it again")
-
     def _be_alone(self) -> None:
         if self._held is not None:
             raise Conflict(
@@ -436,10 +436,19 @@ class HoldfastSession:
             )
 
 
-def _settings(given: SessionSettings | dict[str, Any] | None) -> SessionSettings:
-    if given is None:
-        return SessionSettings()
-    return SessionSettings(**given) if isinstance(given, dict) else given
+def _settings(given: object) -> SessionSettings:
+    """Settings as the SDK takes them; it refuses others with the same errors."""
+    if isinstance(given, SessionSettings):
+        return given
+    if given is not None and not isinstance(given, dict):
+        kind = type(given).__name__
+        raise TypeError(f"session must be SessionSettings or a dict, got {kind}")
+    named = cast("dict[str, Any]", given or {})
+    unknown = named.keys() - {field.name for field in fields(SessionSettings)}
+    if unknown:
+        names = ", ".join(sorted(map(str, unknown)))
+        raise TypeError(f"Unknown session settings: {names}")
+    return SessionSettings(**named)
 
 
 def _inputs(items: Items) -> list[TResponseInputItem]:

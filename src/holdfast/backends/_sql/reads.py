@@ -22,6 +22,7 @@ from holdfast._port import (
     FamilySizes,
     FamilySums,
     FamilyThreads,
+    Horizon,
     Key,
     KindCount,
     Kinds,
@@ -109,6 +110,7 @@ class Reads:
             Weights: self._weights,
             SegmentSizes: self._segment_sizes,
             Kinds: self._kinds,
+            Horizon: self._horizon,
             SavedIn: self._saved_in,
             Totals: self._totals,
             FamilyThreads: self._family_threads,
@@ -337,6 +339,10 @@ class Reads:
             return Page(tuple(KindCount(*row) for row in rows))
 
         return Statement("kinds", {}, convert)
+
+    def _horizon(self, query: Horizon) -> Statement[Page[int]]:
+        del query  # it has no conditions
+        return Statement("last_settled", {}, _number)
 
     def _saved_in(self, query: SavedIn) -> Statement[Page[int]]:
         return Statement("saved_in", {"kind": query.kind}, _number)

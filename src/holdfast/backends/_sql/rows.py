@@ -11,9 +11,11 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 import orjson
+from xxhash import xxh3_64_intdigest
 
 from holdfast._port import Start, Write
 from holdfast._values.records import (
+    CHECKSUM_SHIFT,
     Checkpoint,
     Entry,
     Origin,
@@ -125,9 +127,14 @@ _BLOBS = itemgetter(
 _CHECKSUM, _PARENT, _PARENT_ID = map(
     CheckpointRow._fields.index, ("checksum", "parent", "parent_id")
 )
+_PACKABLE = itemgetter(*map(CheckpointRow._fields.index, ("manifest", "runs", "size")))
+_MANIFEST = CheckpointRow._fields.index("manifest")
 _VALUE = EntryRow._fields.index("value")
 _THREAD_FIELDS = _fields(ThreadRecord, ThreadRow._fields, _THREAD_COLUMNS)
 _HEAD, _ORIGIN = map(ThreadRecord.__struct_fields__.index, ("head", "forked_from"))
+
+# A manifest is JSON, or encrypted; bytes that come later are another form of it.
+PACKED = b"\x80"
 
 # What the markers in the ``.sql`` files stand for.
 COLUMNS: dict[str, Sequence[str]] = {
@@ -146,10 +153,17 @@ class RowCodec:
     """Rows ↔ records of one dialect.
 
     ``covered`` names the columns of a checkpoint that its checksum covers besides the
-    bytes, ``placed`` those of a journal entry besides its value.
+    bytes, ``placed`` those of a journal entry besides its value. ``unpacked`` makes a
+    manifest of what is stored, and of the runs and the size beside it.
     """
 
-    def __init__(self, covered: Sequence[str], placed: Sequence[str]) -> None:
+    def __init__(
+        self,
+        covered: Sequence[str],
+        placed: Sequence[str],
+        unpacked: Callable[[bytes, str, int], bytes] | None = None,
+    ) -> None:
+        self._unpacked = unpacked
         self._covered = itemgetter(*map(CheckpointRow._fields.index, covered))
         self._placed = itemgetter(*map(EntryRow._fields.index, placed))
 
@@ -185,6 +199,9 @@ class RowCodec:
         ``orphaned`` accepts a row whose parent is gone.
         """
         try:
+            if self._unpacked is not None and row[_MANIFEST] >= PACKED:
+                manifest = self._unpacked(*_PACKABLE(row))
+                row = (*row[:_MANIFEST], manifest, *row[_MANIFEST + 1 :])
             expected = self._checksum(row)
         except TypeError:
             expected = None
@@ -318,7 +335,8 @@ def to_segments(rows: Iterable[Row], family: int) -> list[Segment]:
     segments: list[Segment] = []
     for key, packing, data, found, count in rows:
         number = key & NUMBER_BITS
-        if checksum(data, key * 256 + packing) != found:
+        # `segment_checksum` written out: a load has hundreds.
+        if xxh3_64_intdigest(data, key * 256 + packing) - CHECKSUM_SHIFT != found:
             raise Corrupt(f"segment {number} of family {family}")
         segments.append(Segment(number, data, packing, count))
     return segments

@@ -16,6 +16,7 @@ from holdfast._port import (
     Adoption,
     Backend,
     Facts,
+    Horizon,
     IndexBatch,
     Inspection,
     Key,
@@ -63,7 +64,7 @@ class DirectoryBackend:
     """
 
     blocking = True
-    abilities = ABILITIES - {"pack"}
+    abilities = ABILITIES - {"pack", "reuse"}
 
     def __init__(
         self, index: FileIndex | MemoryIndex, *, busy_timeout: float, vfs: str | None
@@ -177,6 +178,9 @@ class DirectoryBackend:
         return await self._answer(scope, lambda sql: sql.segments(family, runs))
 
     async def scan(self, query: Query[R]) -> Page[R]:
+        if isinstance(query, Horizon):
+            # A file from elsewhere may bring lower numbers at any time.
+            return cast("Page[R]", Page((0,)))
         scope = _scope.of_query(query)
         return await self._answer(scope, lambda sql: sql.scan(query))
 

@@ -106,6 +106,10 @@ def stamp_of(found: os.stat_result) -> FileStamp:
 
 def _sync(file: int) -> None:
     if sys.platform == "darwin":
-        fcntl.fcntl(file, fcntl.F_FULLFSYNC)
+        # There fsync leaves the bytes in the cache of the disk.
+        try:
+            fcntl.fcntl(file, fcntl.F_FULLFSYNC)
+        except OSError:  # a file system that does not know it, as SQLite handles it
+            os.fsync(file)
     else:
         os.fsync(file)

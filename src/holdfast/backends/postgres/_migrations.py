@@ -14,6 +14,7 @@ MIGRATIONS = (
     "0002_blocks.sql",
     "0003_speed.sql",
     "0004_graves.sql",
+    "0005_files.sql",
 )
 FORMAT = len(MIGRATIONS)
 FUNCTIONS = "functions.sql"

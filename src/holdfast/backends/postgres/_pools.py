@@ -7,6 +7,7 @@ import os
 import threading
 import time
 import weakref
+from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple, cast
 
 import psycopg
@@ -206,7 +207,8 @@ def _after_fork_in_child() -> None:
         connections.after_fork_in_child()
 
 
-os.register_at_fork(after_in_child=_after_fork_in_child)
+if hasattr(os, "register_at_fork"):  # Windows has no forks
+    os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 # --- native async ---------------------------------------------------------------------
@@ -217,6 +219,27 @@ class Owner(NamedTuple):
 
     process: int
     loop: asyncio.AbstractEventLoop
+
+
+class PoolConnector:
+    """Connects for the workers of a pool, and lets them end with their loop.
+
+    A worker takes a cancellation for a connection that failed, and waits for more work:
+    the end of the loop would wait for it forever. So it is cancelled once more.
+    """
+
+    def __init__(self, make: Callable[[], Awaitable[TimedAsyncConnection]]) -> None:
+        self._make = make
+
+    async def connect(self, *_: object, **__: object) -> TimedAsyncConnection:
+        """A new connection."""
+        try:
+            return await self._make()
+        except asyncio.CancelledError:
+            worker = asyncio.current_task()
+            assert worker is not None
+            asyncio.get_running_loop().call_soon(worker.cancel)
+            raise
 
 
 class NativeConnections:
@@ -244,7 +267,7 @@ class NativeConnections:
         if self._pool is not None:
             return self._pool
         self._owner = here
-        maker = cast("type[TimedAsyncConnection]", self)
+        maker = cast("type[TimedAsyncConnection]", PoolConnector(self.connect))
         options = _pool_options(self._settings)
         self._pool = AsyncConnectionPool(connection_class=maker, open=False, **options)
         await self._pool.open()

@@ -54,6 +54,7 @@ class PruneCounts:
             unmarked=sum(not (c.label or c.tags) for c in plan.checkpoints),
             children=int8s([r.child.seq for r in plan.relinks]),
             adopters=int8s(list({r.parent.seq for r in plan.relinks if r.parent})),
+            known=plan.known,
         )
         if checked != (False,):
             raise stale_plan()

@@ -27,6 +27,7 @@ from holdfast._port import (
     Weights,
 )
 from holdfast._values.records import Change, Page, Run, Segment
+from holdfast._values.runs import state_runs
 from holdfast.backends._sql.reads import Reads, Statement, to_changes
 from holdfast.backends._sql.rows import COLUMNS, Row, to_segments
 from holdfast.backends.postgres import _search
@@ -94,7 +95,8 @@ async def _state(db: Statements, key: StateKey) -> Stored | None:
     columns = (column or () for column in found[THREAD_COLUMNS:])
     rows = zip(*columns, strict=True)
     segments = to_segments(rows, thread.family)
-    return Stored(thread, tuple(_complete(thread.family, thread.head.runs, segments)))
+    runs = state_runs(thread.head.runs)
+    return Stored(thread, tuple(_complete(thread.family, runs, segments)))
 
 
 async def read_segments(

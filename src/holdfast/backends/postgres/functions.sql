@@ -521,10 +521,16 @@ begin
             array_agg(s.data) as pieces, array_agg(s.checksum) as checksums,
             array_agg(s.count) as counts
         from (
+            -- Without the files, which follow the empty run.
+            select case when position('[1,0]' in t.runs) = 0 then t.runs
+                else rtrim(split_part(t.runs, '[1,0]', 1), ',') || ']'
+            end::json as of_state
+        ) runs
+        cross join lateral (
             select (found.run ->> 0)::bigint as first, (found.run ->> 1)::bigint as last
             from (
-                select json_array_elements(t.runs::json) as run
-                limit json_array_length(t.runs::json)
+                select json_array_elements(runs.of_state) as run
+                limit json_array_length(runs.of_state)
             ) found
         ) r
         cross join lateral (

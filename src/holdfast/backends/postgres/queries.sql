@@ -339,6 +339,9 @@ order by r.place, s.number
 -- show the rows that belong to them.
 select hf.horizon(), pg_is_in_recovery(), current_setting('transaction_isolation')
 
+-- name: last_settled
+select (hf.horizon())[1]
+
 -- name: changes
 select c.seq, c.thread_name, 'save' as kind, c.id as subject, c.saved_at
 from hf.checkpoint c
@@ -372,11 +375,14 @@ where family = any(:families::bigint[]) and seq <= :up_to
 group by family
 
 -- name: sums_of_families
-select t.threads, c.checkpoints, s.segments, j.entries, c.logical, s.stored
+select t.threads, c.checkpoints, s.segments, j.entries, c.logical,
+    c.records + s.stored
 from (select count(*) as threads from hf.thread
         where family = any(:families::bigint[])
             and deleted_at is null and head is not null) t,
-    (select count(*) as checkpoints, coalesce(sum(size), 0)::bigint as logical
+    (select count(*) as checkpoints, coalesce(sum(size), 0)::bigint as logical,
+            coalesce(sum(length(manifest) + length(runs) + length(metadata)), 0)::bigint
+                as records
         from hf.checkpoint where family = any(:families::bigint[])) c,
     (select coalesce(sum(count), 0)::bigint as segments,
             coalesce(sum(length(data)), 0)::bigint as stored
@@ -396,7 +402,7 @@ select exists (
         and number <> all(:dropped::bigint[])
 ) or exists (
     select 1 from hf.checkpoint
-    where family = :family and parent = any(:doomed::bigint[])
+    where family = :family and seq > :known and parent = any(:doomed::bigint[])
         and seq <> all(:doomed::bigint[]) and seq <> all(:children::bigint[])
 ) or (
     select count(*) from hf.checkpoint
@@ -502,14 +508,17 @@ where name = 'zstd dictionary 2'
     and not exists (select 1 from hf.segment where packing = 2)
 
 -- name: facts
--- One pass over each table.
-select t.threads, c.checkpoints, s.segments, j.entries, c.logical, s.stored,
+-- One pass over each table. Small values stand in the manifests.
+select t.threads, c.checkpoints, s.segments, j.entries, c.logical,
+    c.records + s.stored,
     (select sum(pg_total_relation_size(c.oid))::bigint
         from pg_class c join pg_namespace n on n.oid = c.relnamespace
         where n.nspname = :schema and c.relkind = 'r')
 from (select count(*) as threads from hf.thread
         where deleted_at is null and head is not null) t,
-    (select count(*) as checkpoints, coalesce(sum(size), 0)::bigint as logical
+    (select count(*) as checkpoints, coalesce(sum(size), 0)::bigint as logical,
+            coalesce(sum(length(manifest) + length(runs) + length(metadata)), 0)::bigint
+                as records
         from hf.checkpoint) c,
     (select coalesce(sum(count), 0)::bigint as segments,
             coalesce(sum(length(data)), 0)::bigint as stored

@@ -24,6 +24,14 @@ from holdfast.errors import Corrupt
 
 Durability = Literal["full", "normal"]
 
+# Of a lock file. Its bytes must not go to where a link leads. Windows has no such flag,
+# and without its own it would change bytes that look like the end of a line.
+FLAGS: int = (
+    getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_BINARY", 0)
+)
+
 # A setting of every store: 16 random bytes.
 IDENTITY = "identity"
 # The identity, the number, and the number with all bits turned over: a record that is
@@ -125,7 +133,7 @@ def lent_file(file: int, path: str) -> Generator[int]:
     lent = file
     if file < 0:
         with contextlib.suppress(OSError):
-            lent = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+            lent = os.open(path, os.O_RDONLY | FLAGS)
     try:
         yield lent
     finally:

@@ -6,6 +6,7 @@ import os
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
 import apsw
@@ -36,6 +37,7 @@ from holdfast.backends.sqlite._connection import (
     check_whole,
     identify,
     page_checksums,
+    remove_empty_log,
 )
 from holdfast.backends.sqlite._database import Database
 from holdfast.backends.sqlite._group_commit import CommitQueue, Ticket
@@ -66,12 +68,12 @@ from holdfast.backends.sqlite._search import (
 )
 from holdfast.backends.sqlite._statements import rows
 from holdfast.backends.sqlite._write import SqlitePrune, next_seq
-from holdfast.errors import Conflict, Corrupt, NotFound, Unsupported
+from holdfast.errors import Conflict, Corrupt, FormatMismatch, NotFound, Unsupported
 
 R = TypeVar("R")
 
 ABILITIES = frozenset(
-    {"backup", "compact", "pack"} | ({"search"} if can_search() else set())
+    {"backup", "compact", "pack", "reuse"} | ({"search"} if can_search() else set())
 )
 POLL_SECONDS = 0.02
 # What can be done about a store that cannot be opened.
@@ -104,6 +106,9 @@ class SqliteBackend:
         hooks: Hooks | None = None,
     ) -> None:
         self._read_only = read_only
+        # Whether a log that is there later was made by reading.
+        self._makes_log = read_only and not (hooks or os.path.exists(f"{path}-wal"))
+        self._compress = compress
         self._hooks = hooks or FileHooks(
             path,
             read_only=read_only,
@@ -156,7 +161,13 @@ class SqliteBackend:
             raise NotFound(f"{self.path} does not exist; open it for writing first")
         with self._reading() as db:
             check_whole(db, self.path)
-            if identify(db, self.path) != FORMAT:
+            found = identify(db, self.path)
+            if found == 0:
+                raise FormatMismatch(
+                    f"{self.path} is empty, and not a Holdfast store; check the path,"
+                    " or open it for writing to make it one"
+                )
+            if found != FORMAT:
                 raise Unsupported(
                     f"{self.path} has an older format; open it for writing once"
                 )
@@ -228,13 +239,13 @@ class SqliteBackend:
     async def compact(self) -> None:
         await self.mend()
         try:
-            self._exclusively(shrink)
+            self._exclusively(partial(shrink, pack=self._compress))
         except Corrupt:
             # A damaged page that nothing uses does no harm: the file is written again
             # without it, once all other pages were found to be sound.
             if set(await self.check()) - {UNUSED}:
                 raise
-            self._exclusively(shrink_unchecked)
+            self._exclusively(partial(shrink_unchecked, pack=self._compress))
 
     async def scrub(self) -> None:
         # `secure_delete` leaves copies of rows that SQLite once moved to another page,
@@ -328,6 +339,8 @@ class SqliteBackend:
 
     async def close(self) -> None:
         self.database.close()
+        if self._makes_log:
+            remove_empty_log(self.path, self.database.vfs)
 
     def using(self, connection: object) -> Backend:
         """SQLite cannot take part in a transaction of the caller's connection."""

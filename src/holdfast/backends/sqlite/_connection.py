@@ -6,8 +6,10 @@ of it would drop the POSIX locks of the whole process.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
+from collections.abc import Callable
 from importlib import resources
 from typing import Any
 from urllib.parse import quote
@@ -16,6 +18,7 @@ import apsw
 import apsw.sqlite_extra
 
 from holdfast.backends.sqlite._acknowledged import IDENTITY, Durability
+from holdfast.backends.sqlite._packed_manifests import pack_manifest, unpack_manifest
 from holdfast.backends.sqlite._rows import row_checksum
 from holdfast.backends.sqlite._statements import rows
 from holdfast.errors import (
@@ -34,8 +37,16 @@ MIGRATIONS = (
     "0002_blocks.sql",
     "0003_row_checksums.sql",
     "0004_graves.sql",
+    "0005_packed_manifests.sql",
+    "0006_files.sql",
 )
 FORMAT = len(MIGRATIONS)
+# What our statements call, with the columns that they name.
+_FUNCTIONS: dict[str, Callable[..., bytes | int]] = {
+    "row_checksum": row_checksum,
+    "pack_manifest": pack_manifest,
+    "unpack_manifest": unpack_manifest,
+}
 CHECKSUM_BYTES = 8
 # The setting of a file that was made with a checksum in every page.
 GUARDED = "page checksums"
@@ -151,8 +162,24 @@ def connect(
         flags |= apsw.SQLITE_OPEN_URI
     db = apsw.Connection(name, flags=flags, vfs=vfs, statementcachesize=200)
     db.set_busy_timeout(min(int(busy_timeout * 1000), LONGEST_TIMEOUT))
-    db.create_scalar_function("row_checksum", row_checksum, deterministic=True)
+    for called, function in _FUNCTIONS.items():
+        db.create_scalar_function(called, function, deterministic=True)
     return db
+
+
+def remove_empty_log(path: str, vfs: str | None) -> None:
+    """Remove the empty ``-wal`` and ``-shm`` that a reader has left beside a file.
+
+    SQLite removes them with the last connection that may write, if no other process
+    uses the file. A log with content is left alone: the next writer judges it.
+    """
+    log = f"{path}-wal"
+    if path == MEMORY or not os.path.exists(log) or _size(log) > 0:
+        return
+    with contextlib.suppress(apsw.Error):
+        db = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs)
+        with contextlib.closing(db):
+            db.execute("pragma schema_version").fetchall()
 
 
 def _is_sealed(path: str) -> bool:
@@ -247,7 +274,8 @@ def identify(db: apsw.Connection, path: str) -> int:
         return 0
     if application != APPLICATION_ID:
         raise FormatMismatch(
-            f"{path} belongs to another application; it was left as it is"
+            f"{path} is not a Holdfast store: it belongs to another application; it was"
+            " left as it is; check the path"
         )
     found = int(_value(db, "pragma user_version"))
     if found == 0:

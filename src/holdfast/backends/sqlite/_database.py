@@ -146,13 +146,14 @@ class Database:
 
     def _exclusively(self, work: Callable[[apsw.Connection], R], subject: Subject) -> R:
         # No context manager: Ctrl-C could arrive while it exits, before it unlocks.
-        if not self.acquire(self.lock):
+        if not self.lock.acquire(blocking=False) and not self.acquire(self.lock):
             path = self.hooks.path
             raise Busy(f"{path} is being written to; retry, or raise busy_timeout")
         try:
             # Before queueing: a process that holds the queue may wait for SQLite's
             # lock, which an interrupted transaction still has.
-            self.make_idle()
+            if (self._writer or self.writer).in_transaction:
+                self.make_idle()
             with self.hooks.queue:
                 self.hooks.before_write(self, subject)
                 return work(self._writer or self.writer)

@@ -33,6 +33,12 @@ class Ticket(msgspec.Struct):
     last: int = 0
     done: bool = False
 
+    def report(self, together: int, seconds: float) -> None:
+        """Tell the callers that asked for it how their commit went."""
+        for write in self.writes:
+            if write.report is not None:
+                write.report(together, seconds)
+
 
 class Caller:
     """A thread that waits for its tickets to be committed.
@@ -63,6 +69,9 @@ class CommitQueue:
         self._mutex = threading.Lock()
         self._waiting: deque[Caller] = deque()
         self._has_leader = False
+        # What the last commit left: its connection, SQLite's count of the commits that
+        # the connection has seen, of all processes, and the number of the next change.
+        self._left: tuple[apsw.Connection | None, int, int] = None, 0, 0
 
     def submit(self, batches: Sequence[Sequence[Write]]) -> list[Outcome]:
         """Have batches committed, each as a whole, by this caller or by another."""
@@ -106,15 +115,12 @@ class CommitQueue:
 
     def _lead(self, own: list[Ticket]) -> None:
         """Commit for this caller and for those that wait."""
-        group = self._take_waiting() if self._waiting else []
-        tickets = [*own]
+        group = self._take_waiting() if self._waiting else ()
+        tickets = own
         for caller in group:
-            tickets += caller.tickets
+            tickets = tickets + caller.tickets
         try:
-            self._database.exclusively(
-                partial(self._commit, tickets),
-                (write for ticket in tickets for write in ticket.writes),
-            )
+            self._commit(tickets)
         except HoldfastError as error:
             for ticket in tickets:
                 if not ticket.done:
@@ -123,7 +129,7 @@ class CommitQueue:
             # Interrupted and rolled back: the others' tickets still have to be made.
             with self._mutex:
                 self._waiting.extendleft(reversed(group))
-            group = []
+            group = ()
             raise
         finally:
             self._hand_over()
@@ -131,18 +137,71 @@ class CommitQueue:
                 caller.done = True
                 caller.gate.release()
 
-    def _take_waiting(self) -> list[Caller]:
+    def _take_waiting(self) -> Sequence[Caller]:
         with self._mutex:
             count = min(len(self._waiting), LARGEST_GROUP - 1)
             return [self._waiting.popleft() for _ in range(count)]
 
-    def _commit(self, tickets: Sequence[Ticket], db: apsw.Connection) -> None:
-        size, hooks = _size_of(tickets), self._database.hooks
-        if size < LARGE:
-            commit_group(tickets, hooks, db)
-            return
+    def _commit(self, tickets: list[Ticket]) -> None:
+        # Most often there is one ticket, whose writes need not be copied.
+        writes = tickets[0].writes
+        if len(tickets) > 1:
+            writes = [write for ticket in tickets for write in ticket.writes]
+        size = 0
+        for write in writes:
+            for segment in write.segments:
+                size += len(segment.data)
+        commit = (
+            self._commit_group if size < LARGE else partial(self._commit_large, size)
+        )
+        self._database.exclusively(partial(commit, tickets), writes)
+
+    def _commit_large(
+        self, size: int, tickets: Sequence[Ticket], db: apsw.Connection
+    ) -> None:
         with self._database.announced(size):
-            commit_group(tickets, hooks, db)
+            self._commit_group(tickets, db)
+
+    def _commit_group(self, tickets: Sequence[Ticket], db: apsw.Connection) -> None:
+        """Commit tickets in one transaction, each as a whole or with its error.
+
+        Most failures are found by the first statement, before anything is changed, so
+        there is no savepoint for each ticket. After one of the others, which are rare,
+        nothing is committed, and each ticket gets a transaction of its own. If it is
+        called again after a repair of the file, it leaves out what is done.
+        """
+        if tickets[0].done:
+            tickets = [ticket for ticket in tickets if not ticket.done]
+        seconds = 0.0
+        try:
+            seconds = self._commit_together(tickets, db)
+        except _SpoiledError:
+            if len(tickets) > 1:
+                for ticket in tickets:
+                    self._commit_group([ticket], db)
+                return
+        for ticket in tickets:
+            ticket.done = True
+            if ticket.error is None:
+                ticket.report(len(tickets), seconds)
+
+    def _commit_together(self, tickets: Sequence[Ticket], db: apsw.Connection) -> float:
+        """Commit tickets in one transaction; gives how long making it durable took."""
+        hooks, last = self._database.hooks, 0
+        before, seen, first = self._left
+        with hooks.transaction(db) as cursor:
+            # The number is asked for only if others may have taken it.
+            if before is not db or db.data_version() != seen:
+                first = next_seq(cursor)
+            seq = first
+            for ticket in tickets:
+                seq = _apply(cursor, ticket, seq, hooks)
+                last = ticket.last or last
+            applied = time.perf_counter()
+        self._left = db, db.data_version(), last + 1 if last else first
+        if last:
+            hooks.acknowledge(db, last)
+        return time.perf_counter() - applied
 
     def _hand_over(self) -> None:
         """Make the caller that has waited longest the leader, if one waits."""
@@ -152,55 +211,6 @@ class CommitQueue:
                 following = self._waiting.popleft()
                 following.leads = True
                 following.gate.release()
-
-
-def _size_of(tickets: Sequence[Ticket]) -> int:
-    """The bytes of the segments that have to be written."""
-    writes = (write for ticket in tickets for write in ticket.writes)
-    return sum([len(segment.data) for write in writes for segment in write.segments])
-
-
-def commit_group(tickets: Sequence[Ticket], hooks: Hooks, db: apsw.Connection) -> None:
-    """Commit tickets in one transaction, each as a whole or with its error.
-
-    Most failures are found by the first statement, before anything is changed, so there
-    is no savepoint for each ticket. After one of the others, which are rare, nothing is
-    committed, and each ticket gets a transaction of its own. If it is called again
-    after a repair of the file, it leaves out what is done.
-    """
-    tickets = _undone(tickets)
-    try:
-        with hooks.transaction(db) as cursor:
-            seq = next_seq(cursor)
-            last = 0
-            for ticket in tickets:
-                seq = _apply(cursor, ticket, seq, hooks)
-                last = ticket.last or last
-            applied = time.perf_counter()
-        if last:
-            hooks.acknowledge(db, last)
-    except _SpoiledError:
-        if len(tickets) > 1:
-            for ticket in tickets:
-                commit_group([ticket], hooks, db)
-    else:
-        _report(tickets, time.perf_counter() - applied)
-    for ticket in tickets:
-        ticket.done = True
-
-
-def _undone(tickets: Sequence[Ticket]) -> Sequence[Ticket]:
-    if not tickets[0].done:
-        return tickets
-    return [ticket for ticket in tickets if not ticket.done]
-
-
-def _report(tickets: Sequence[Ticket], seconds: float) -> None:
-    """Tell the callers that asked for it how their commit went."""
-    for ticket in tickets:
-        for write in ticket.writes:
-            if write.report is not None and ticket.error is None:
-                write.report(len(tickets), seconds)
 
 
 def _apply(cursor: apsw.Cursor, ticket: Ticket, seq: int, hooks: Hooks) -> int:

@@ -65,19 +65,21 @@ def bound_log(db: apsw.Connection, path: str) -> None:
         db.set_busy_timeout(patience)
 
 
-def shrink(db: apsw.Connection) -> None:
-    """Write the file again, without unused pages."""
+def shrink(db: apsw.Connection, *, pack: bool) -> None:
+    """Write the file again, without unused pages; ``pack`` what can be packed."""
     optimize(db)
     rows(db, "drop_dictionary")
+    if pack:
+        rows(db, "pack_manifests")
     db.execute("vacuum")
     db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
 
-def shrink_unchecked(db: apsw.Connection) -> None:
+def shrink_unchecked(db: apsw.Connection, *, pack: bool) -> None:
     """As `shrink`, without checking the checksums of pages."""
     ignore_page_checksums(db)
     try:
-        shrink(db)
+        shrink(db, pack=pack)
     finally:
         db.execute("pragma checksum_verification = 1")
 

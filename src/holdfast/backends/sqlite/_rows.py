@@ -6,6 +6,7 @@ import msgspec
 
 from holdfast._values.records import Checkpoint, Entry, Segment, checksum
 from holdfast.backends._sql.rows import JOINED, Row, RowCodec, segment_checksum
+from holdfast.backends.sqlite._packed_manifests import unpack_manifest
 
 CODEC = RowCodec(
     covered=(
@@ -13,6 +14,7 @@ CODEC = RowCodec(
         "tags", "runs", "size",
     ),
     placed=("thread", "checkpoint", "key"),
+    unpacked=unpack_manifest,
 )  # fmt: skip
 
 

@@ -27,9 +27,9 @@ from holdfast.backends._sql.conflicts import (
     taken_id,
     taken_segment,
 )
-from holdfast.backends._sql.rows import CheckpointRow, Row, new_thread_row
+from holdfast.backends._sql.rows import JOINED, CheckpointRow, Row, new_thread_row
 from holdfast.backends.sqlite._graves import erase_name, find_thread, find_tombstone
-from holdfast.backends.sqlite._rows import CODEC, checkpoint_row, segment_row
+from holdfast.backends.sqlite._rows import CODEC, segment_row
 from holdfast.backends.sqlite._search import reset_search
 from holdfast.backends.sqlite._statements import QUERIES, row, rows
 from holdfast.errors import Conflict
@@ -39,6 +39,7 @@ NEXT_SEQ, MOVE_HEAD, INSERT_CHECKPOINT, INSERT_SEGMENT = map(
     QUERIES.__getitem__,
     ("next_seq", "move_known_head", "insert_checkpoint", "insert_segment"),
 )
+INSERT_ENTRY, REPLACE_ENTRY = QUERIES["insert_entry"], QUERIES["replace_entry"]
 
 
 def next_seq(cursor: apsw.Cursor) -> int:
@@ -142,6 +143,7 @@ class SqliteWrite:
         if not self.write.replace_entries:
             for entry in self.write.entries:
                 self.changed -= self._taken(entry, number, family) is not None
+        # Before the entries: in a folder the thread begins the line of a write.
         if self.changed >= self.seq:
             self._touch_known(number, self.changed)
         return number, family
@@ -166,15 +168,16 @@ class SqliteWrite:
     def _move_head(
         self, head: int, expected: Checkpoint | None
     ) -> tuple[int, int] | None:
-        moved, name = (head, self.changed, self.write.at), self.write.thread
+        changed, at, name = self.changed, self.write.at, self.write.thread
+        was = None
         if expected is not None:
-            number, family = expected.thread_number, expected.family
-            self.cursor.execute(MOVE_HEAD, (*moved, number, family, expected.seq, name))
+            number, family, was = expected.thread_number, expected.family, expected.seq
+            values = (head, changed, at, number, family, was, name)
+            self.cursor.execute(MOVE_HEAD, values)
             if self.db.changes():
                 return number, family
-        was = expected.seq if expected else None
         found = self.cursor.execute(
-            QUERIES["move_head"], (*moved, name, was)
+            QUERIES["move_head"], (head, changed, at, name, was)
         ).fetchall()
         if not found and expected is not None:
             raise self._conflict()
@@ -231,9 +234,11 @@ class SqliteWrite:
         parent = (
             self.write.expect.seq if isinstance(self.write.expect, Checkpoint) else None
         )
-        values = checkpoint_row(c, self.seq, self.family, self.number, parent)
+        values = CODEC.checkpoint_row(
+            c, seq=self.seq, family=self.family, thread=self.number, parent=parent
+        )
         try:
-            self.cursor.execute(INSERT_CHECKPOINT, values)
+            self.cursor.execute(INSERT_CHECKPOINT, values[JOINED:])
         except apsw.ConstraintError:
             raise taken_id(self.write.thread, c.id) from None
 
@@ -246,7 +251,7 @@ class SqliteWrite:
 
     def _journal(self) -> tuple[Entry, ...]:
         """Record and forget; gives the entries in force."""
-        entries = tuple(self._record(entry) for entry in self.write.entries)
+        entries = tuple([self._record(entry) for entry in self.write.entries])
         if self.write.entries and self.seq <= self.last < self.changed:
             self._touch_known(self.number, self.last)
         for key in self.write.forget:
@@ -254,20 +259,20 @@ class SqliteWrite:
         return entries
 
     def _record(self, entry: Entry) -> Entry:
-        insert = "replace_entry" if self.write.replace_entries else "insert_entry"
+        insert = REPLACE_ENTRY if self.write.replace_entries else INSERT_ENTRY
         seq = self.last + 1
         if self.write.family_wide:
             taken = self._taken(entry, self.number, self.family)
             if taken is not None:
                 return taken
-        values = CODEC.entry_row(entry, seq=seq, thread=self.number)._asdict()
-        self.cursor.execute(QUERIES[insert], values)
+        values = CODEC.entry_row(entry, seq=seq, thread=self.number)
+        self.cursor.execute(insert, values)
         if self.db.changes():
             self.last = seq
             return replace(entry, seq=seq)
         if self.write.new_entries and not entry.checkpoint:
             raise taken_entry(self.write.thread)
-        found = row(self.cursor, "entry", **values)
+        found = row(self.cursor, "entry", **values._asdict())
         assert found is not None
         return CODEC.entry(found, entry.thread)
 
@@ -396,6 +401,7 @@ class SqlitePrune:
             unmarked=sum(not (c.label or c.tags) for c in plan.checkpoints),
             children=_json([r.child.seq for r in plan.relinks]),
             adopters=_json(list({r.parent.seq for r in plan.relinks if r.parent})),
+            known=plan.known,
         )
         if checked != (0,):
             raise stale_plan()

@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 
-from holdfast.backends.sqlite._acknowledged import SIZE, mapped
+from holdfast.backends.sqlite._acknowledged import FLAGS, SIZE, mapped
 from holdfast.errors import Busy, HoldfastError
 
 if sys.platform != "win32":
@@ -25,10 +25,6 @@ if sys.platform != "win32":
 # the records of what was acknowledged.
 NOTICE, DIGITS = SIZE, 20
 LONGEST_NOTICE = 600.0
-
-
-# What is written to the file must not go to where a link leads.
-_NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)
 
 
 class WriterQueue:
@@ -45,41 +41,39 @@ class WriterQueue:
         return self._file.descriptor
 
     def __enter__(self) -> None:
-        while not self._enter():
+        file = self._file
+        while True:
+            try:
+                if file.descriptor < 0:
+                    self._open()
+                granted = file.try_lock()
+            except OSError:
+                # Where no lock file can be made, SQLite's own polling has to do.
+                self.abandon()
+                return
+            except BaseException:
+                # If it was interrupted, it may have the lock already.
+                file.unlock()
+                raise
+            if not granted:
+                file.wait()
+            if time.monotonic() < self._next_look or self._is_there():
+                return
             # A process that closed the store has removed the file, or a person.
             self.abandon()
 
-    def _enter(self) -> bool:
-        """Take the lock; False if the file is no longer the one in the folder."""
-        file = self._file
-        try:
-            if file.descriptor < 0:
-                file.open()
-                self.records = mapped(file.descriptor)
-                self._next_look = 0.0
-            granted = file.try_lock()
-        except OSError:
-            # Where no lock file can be made, SQLite's own polling has to do.
-            self.abandon()
-            return True
-        except BaseException:
-            # If it was interrupted, it may have the lock already.
-            file.unlock()
-            raise
-        if not granted:
-            file.wait()
-        return self._is_there()
+    def _open(self) -> None:
+        self._file.open()
+        self.records = mapped(self._file.descriptor)
+        self._next_look = 0.0
 
     def _is_there(self) -> bool:
-        """Whether the file has its name; known for a second.
+        """Whether the file has its name; it is asked again after a second.
 
         A process removes it only if no other one has the store open. A file system may
-        have to write the time of each change after somebody has asked for it.
+        have to write the time of each change after a program has asked for it.
         """
-        now = time.monotonic()
-        if now < self._next_look:
-            return True
-        self._next_look = now + 1.0
+        self._next_look = time.monotonic() + 1.0
         return os.fstat(self._file.descriptor).st_nlink > 0
 
     def __exit__(self, *_: object) -> None:
@@ -119,7 +113,7 @@ class LockFile:
     def open(self) -> None:
         """Open the file, again if need be; it is created if there is none."""
         self.close()
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | _NO_LINK
+        flags = os.O_RDWR | os.O_CREAT | FLAGS
         try:
             self.descriptor = os.open(self.path, flags, 0o600)
         except OSError as error:

@@ -31,6 +31,12 @@ select max(
     coalesce((select max(seq) from journal), 0),
     coalesce((select max(seq) from move), 0)) + 1
 
+-- name: last_settled
+select max(
+    coalesce((select max(seq) from checkpoint), 0),
+    coalesce((select max(seq) from journal), 0),
+    coalesce((select max(seq) from move), 0))
+
 -- name: move_known_head
 -- The thread of a save is most often the one that its parent was saved in. `returning`
 -- and the look-up by name take a tenth of the time of a save's statements.
@@ -314,8 +320,9 @@ select
     (select count(*) from journal where thread in (
         select number from thread
         where family in (select value from json_each(:families)))),
-    saves.logical, pieces.stored
-from (select count(*) as checkpoints, coalesce(sum(size), 0) as logical
+    saves.logical, saves.records + pieces.stored
+from (select count(*) as checkpoints, coalesce(sum(size), 0) as logical,
+            coalesce(sum(length(manifest) + length(runs) + length(metadata)), 0) as records
         from checkpoint where family in (select value from json_each(:families))) saves,
     (select coalesce(sum(p.count), 0) as segments,
             coalesce(sum(length(p.data)), 0) as stored
@@ -324,17 +331,22 @@ from (select count(*) as checkpoints, coalesce(sum(size), 0) as logical
 
 -- name: saves_by_number
 select {checkpoint_full} from checkpoint_full
-where seq in (select value from json_each(:numbers)) and family = :family
+where seq in (select value from json_each(:numbers)) and +family = :family
 order by seq
 
 -- name: plan_is_stale
+-- A child that is not in the plan is looked for thread by thread, in this order: so an
+-- index leads to the checkpoints after a number, of which there are few.
 select exists (
     select 1 from thread
     where family = :family and deleted_at is null
         and head in (select value from json_each(:doomed))
 ) or exists (
-    select 1 from checkpoint
-    where family = :family and parent in (select value from json_each(:doomed))
+    select 1 from thread
+    cross join checkpoint on checkpoint.family = thread.family
+        and checkpoint.thread = thread.number and seq > :known
+    where thread.family = :family
+        and parent in (select value from json_each(:doomed))
         and seq not in (select value from json_each(:doomed))
         and seq not in (select value from json_each(:children))
 ) or (
@@ -662,21 +674,29 @@ delete from setting
 where name = 'zstd dictionary 2'
     and not exists (select 1 from segment where packing = 2)
 
+-- name: pack_manifests
+update checkpoint set manifest = pack_manifest(manifest, runs, size)
+where manifest between x'7b' and x'7c'
+
 -- name: totals
 select coalesce(sum(found), 0), json_group_array(name) filter (where found is null)
 from (
-    select t.name, json_extract(cast(c.manifest as text), :path) as found
+    select t.name, json_extract(cast(case when c.manifest < x'80' then c.manifest
+            else unpack_manifest(c.manifest, c.runs, c.size) end as text),
+        :path) as found
     from thread t join checkpoint c on c.seq = t.head
     where t.kind = :kind
 )
 
 -- name: facts
--- One pass over each table.
-select t.threads, c.checkpoints, s.segments, j.entries, c.logical, s.stored,
+-- One pass over each table. Small values stand in the manifests.
+select t.threads, c.checkpoints, s.segments, j.entries, c.logical,
+    c.records + s.stored,
     (select page_count * page_size from pragma_page_count(), pragma_page_size())
 from (select count(*) as threads from thread
         where deleted_at is null and head is not null) t,
-    (select count(*) as checkpoints, coalesce(sum(size), 0) as logical
+    (select count(*) as checkpoints, coalesce(sum(size), 0) as logical,
+            coalesce(sum(length(manifest) + length(runs) + length(metadata)), 0) as records
         from checkpoint) c,
     (select coalesce(sum(count), 0) as segments,
             coalesce(sum(length(data)), 0) as stored

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from types import NoneType
-from typing import Any, cast, get_args
+from typing import Any, cast, get_args, get_origin
 
 import msgspec
 from pydantic import BaseModel
@@ -50,7 +50,7 @@ def shape_of(class_: type, name: str | None = None) -> Shape:
         if applies(class_):
             return make(class_, full)
     kinds = "an enum, a dataclass, a pydantic model, a named tuple, a TypedDict or text"
-    raise Unstorable("allow", f"{full} must be {kinds}; convert it in your node")
+    raise Unstorable("allow", f"{full} must be {kinds}; convert it before")
 
 
 def is_allowable(class_: type) -> bool:
@@ -60,35 +60,58 @@ def is_allowable(class_: type) -> bool:
 
 def with_fields(classes: Iterable[Any]) -> set[type]:
     """The classes, and the classes in the type hints of their fields."""
-    found: set[type] = set()
-    seen: list[object] = []
-    waiting = list(classes)
-    for given in waiting:
+    classes = list(classes)
+    for given in classes:
         if not isinstance(given, type):
             raise Unstorable("allow", f"takes classes, not {given!r}")
         if not is_typeddict(given):
             shape_of(given)
+    return reachable(classes)
+
+
+def reachable(hints: Iterable[object], known: Collection[type] = ()) -> set[type]:
+    """The classes in type hints and, recursively, in those of their fields.
+
+    ``known`` are left out, with what only they lead to.
+    """
+    found: set[type] = set()
+    # By identity: not every hint has a hash. The hints are kept, and so their ids.
+    seen: dict[int, object] = {}
+    waiting = list(hints)
     while waiting:
         hint = waiting.pop()
-        if any(hint is other for other in seen):
+        if id(hint) in seen:
             continue
-        seen.append(hint)
-        waiting += get_args(hint)
-        if isinstance(hint, type) and (is_allowable(hint) or is_typeddict(hint)):
-            waiting += _hints(hint)
-            if not is_typeddict(hint):
+        seen[id(hint)] = hint
+        waiting += _inside(hint)
+        if isinstance(hint, type) and hint not in known:
+            if is_typeddict(hint):
+                waiting += _hints(hint)
+            elif is_allowable(hint):
+                waiting += _hints(hint)
                 found.add(hint)
     return found
+
+
+def _inside(hint: Any) -> Iterator[object]:
+    """The hints that a hint is made of, such as those of a union or an alias."""
+    yield from get_args(hint)
+    yield get_origin(hint)
+    # Of a NewType, and of an alias made by a `type` statement.
+    yield getattr(hint, "__supertype__", None)
+    if not isinstance(hint, type):
+        yield getattr(hint, "__value__", None)
 
 
 def _hints(class_: type) -> Iterator[object]:
     """The type hints of the fields of a class, none if they cannot be resolved."""
     try:
-        hints = get_type_hints(class_, include_extras=True)
+        yield from get_type_hints(class_, include_extras=True).values()
     except (NameError, TypeError, AttributeError, SyntaxError):
         # A name that only a type checker sees: the caller has to allow the class.
-        return
-    yield from hints.values()
+        # Pydantic has resolved those that it sees where the class was defined.
+        if issubclass(class_, BaseModel):
+            yield from (field.annotation for field in class_.model_fields.values())
 
 
 # --- enums and named tuples -----------------------------------------------------------

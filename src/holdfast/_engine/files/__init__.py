@@ -1,0 +1,1 @@
+"""The files of a checkpoint: storing a snapshot, reading, comparing, blaming."""

@@ -1,0 +1,93 @@
+"""Reading the list of a checkpoint's files, and their contents."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
+from hashlib import sha256
+
+from holdfast._engine.cache import OpenedCheckpoint
+from holdfast._engine.context import Context
+from holdfast._values.file_listing import (
+    Below,
+    Listing,
+    StoredFile,
+    decode_level,
+    fold,
+    runs_of,
+)
+from holdfast._values.manifest import FileLog
+from holdfast._values.records import Run, Segment
+from holdfast.errors import Corrupt, NotFound
+
+# Reads the segments of some runs of a family, in order.
+Fetch = Callable[[Sequence[Run]], Awaitable[Sequence[Segment]]]
+
+
+async def get_listing(context: Context, known: OpenedCheckpoint) -> Listing:
+    """The list of a checkpoint's files; `NotFound` if none were saved with it."""
+    found = await find_listing(context, known)
+    if found is None:
+        raise NotFound(
+            f"checkpoint {known.head.id!r} has no files; save with files=",
+            code="no_files",
+            thread=known.head.thread,
+            reference=known.head.id,
+        )
+    return found
+
+
+async def find_listing(context: Context, known: OpenedCheckpoint) -> Listing | None:
+    """The list of a checkpoint's files, ``None`` if none were saved with it."""
+    if known.listing is None and known.manifest.files is not None:
+        log = known.manifest.files
+        fetch = partial(context.backend.segments, known.head.family)
+        known.listing = await read_listing(fetch, log)
+    return known.listing
+
+
+async def read_listing(fetch: Fetch, log: FileLog) -> Listing:
+    """The list of files, in two requests for segments."""
+    at = Below(log.top, 0, log.digest)
+    [top] = await fetch([Run(log.top, log.top)])
+    level = decode_level(_checked(top, at))
+    runs = [Run(each.number, each.number) for each in level.below]
+    found = await fetch(runs) if runs else ()
+    lower = [
+        (each, decode_level(_checked(segment, each)))
+        for each, segment in zip(level.below, found, strict=True)
+    ]
+    return fold([*lower, (Below(log.top, len(top.data), log.digest), level)])
+
+
+def _checked(segment: Segment, at: Below) -> bytes:
+    if sha256(segment.data).digest() != at.digest:
+        raise Corrupt("a list of files", "it is not what was saved")
+    return segment.data
+
+
+async def contents(
+    context: Context, family: int, wanted: Iterable[StoredFile]
+) -> list[bytes]:
+    """The contents of some files, in one request."""
+    files = list(wanted)
+    chunks = await read_chunks(partial(context.backend.segments, family), files)
+    return [content_of(stored, chunks) for stored in files]
+
+
+async def read_chunks(fetch: Fetch, files: Iterable[StoredFile]) -> dict[int, bytes]:
+    """The segments that hold some files, by number."""
+    numbers = sorted({number for stored in files for number in stored.numbers})
+    runs = [Run(first, first + count - 1) for first, count in runs_of(numbers)]
+    found = await fetch(runs) if runs else ()
+    return {n: each.data for n, each in zip(numbers, found, strict=True)}
+
+
+def content_of(stored: StoredFile, chunks: dict[int, bytes]) -> bytes:
+    """The content of a file, put together and checked."""
+    content = b"".join(chunks[number] for number in stored.numbers)
+    if not stored.entry.is_directory and sha256(content).digest() != stored.digest:
+        name = os.fsdecode(stored.path)
+        raise Corrupt(f"the file {name!r}", "its content is not what was saved")
+    return content

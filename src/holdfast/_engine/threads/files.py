@@ -1,0 +1,67 @@
+"""The files at a checkpoint of a thread."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from holdfast._engine.cache import OpenedCheckpoint
+from holdfast._engine.context import Context
+from holdfast._engine.files.read import contents, get_listing
+from holdfast._engine.threads.lineage import Reference
+from holdfast._engine.threads.parts import read_at
+from holdfast._values.file_listing import Listing, StoredFile
+from holdfast._values.files import Tree
+from holdfast._values.records import Checkpoint
+from holdfast.errors import NotFound
+
+# A path as callers write it: with "/" between its parts, relative to the workspace.
+FilePath = str | bytes | os.PathLike[str]
+
+
+async def files(context: Context, thread: str, reference: Reference) -> Tree:
+    """The files at a checkpoint; `NotFound` if none were saved with it."""
+
+    async def read(known: OpenedCheckpoint) -> Tree:
+        return (await get_listing(context, known)).tree
+
+    return await read_at(context, thread, reference, read)
+
+
+async def read_files(
+    context: Context, thread: str, paths: Sequence[FilePath], reference: Reference
+) -> list[bytes]:
+    """The contents of some files at a checkpoint, in the order of the paths."""
+
+    async def read(known: OpenedCheckpoint) -> list[bytes]:
+        listing = await get_listing(context, known)
+        found = [_find(listing, path, known) for path in paths]
+        return await contents(context, known.head.family, found)
+
+    return await read_at(context, thread, reference, read)
+
+
+async def read_file(
+    context: Context, thread: str, path: FilePath, reference: Reference
+) -> bytes:
+    """The content of one file at a checkpoint."""
+    [content] = await read_files(context, thread, [path], reference)
+    return content
+
+
+def _find(listing: Listing, path: FilePath, known: OpenedCheckpoint) -> StoredFile:
+    found = listing.files.get(os.fsencode(path))
+    if found is None or found.entry.is_directory:
+        raise missing_file(path, known.head)
+    return found
+
+
+def missing_file(path: FilePath, checkpoint: Checkpoint) -> NotFound:
+    """The error for a path at which a checkpoint has no file."""
+    name = os.fsdecode(path)
+    return NotFound(
+        f"checkpoint {checkpoint.id!r} has no file {name!r}; files() lists what it has",
+        code="no_file",
+        thread=checkpoint.thread,
+        reference=name,
+    )

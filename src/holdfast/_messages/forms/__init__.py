@@ -1,0 +1,75 @@
+"""Messages in the form of a framework, as the readers of transcripts know messages.
+
+Each module here knows one framework: ``read`` gives a message of that framework as a
+message of Anthropic's form (a role, and blocks of text, ``thinking``, ``tool_use`` and
+``tool_result``), and ``None`` for every other message. What is stored stays as the
+framework made it; this is for those who read it: views, search, the list of calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import cast
+
+from holdfast._messages.forms import (
+    a2a,
+    ag_ui,
+    agent_framework,
+    claude_agent_sdk,
+    google_adk,
+    llama_index,
+    pydantic_ai,
+    strands,
+)
+from holdfast._messages.loose import fields_of
+
+Form = Callable[[Mapping[str, object]], Mapping[str, object] | None]
+
+FORMS: tuple[Form, ...] = (
+    a2a.read,
+    ag_ui.read,
+    agent_framework.read,
+    claude_agent_sdk.read,
+    google_adk.read,
+    llama_index.read,
+    pydantic_ai.read,
+    strands.read,
+)
+# Every message that a form reads has one of these fields, is a thought by its role, or
+# has blocks without a type. All other messages need not be tried with each form.
+_MARKS = frozenset(
+    {
+        "author",
+        "blocks",
+        "contents",
+        "kind",
+        "message",
+        "parts",
+        "sessionId",
+        "source_id",
+        "toolCallId",
+        "toolCalls",
+    }
+)
+
+
+def plain_form(message: object) -> object:
+    """A message as it is stored, or in Anthropic's form if it is a framework's."""
+    fields = fields_of(message)
+    if _is_plain(fields):
+        return message
+    for read in FORMS:
+        found = read(fields)
+        if found is not None:
+            return found
+    return message
+
+
+def _is_plain(fields: Mapping[str, object]) -> bool:
+    """Whether no form can read a message, as most messages; searches ask for all."""
+    content = fields.get("content")
+    if isinstance(content, list) and content:
+        first = fields_of(cast("list[object]", content)[0])
+        if first and "type" not in first:
+            return False
+    return _MARKS.isdisjoint(fields) and fields.get("role") != "reasoning"

@@ -1,0 +1,53 @@
+"""How a file of one tree differs from that of another: lines of text, or sizes."""
+
+from __future__ import annotations
+
+from difflib import unified_diff
+from typing import Literal
+
+import msgspec
+
+# Of larger files only the sizes are told: comparing lines takes long then.
+LARGEST_TEXT = 1 << 20
+
+FileOp = Literal["added", "removed", "changed", "mode changed"]
+
+
+class FileChange(msgspec.Struct, frozen=True):
+    """A file in which two trees differ.
+
+    ``lines`` are those of a unified diff, for texts that were changed; other files are
+    told by their sizes, ``None`` where there is no file.
+    """
+
+    op: FileOp
+    path: str
+    old_size: int | None = None
+    new_size: int | None = None
+    lines: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        sizes = " -> ".join(
+            f"{size:,} bytes"
+            for size in (self.old_size, self.new_size)
+            if size is not None
+        )
+        return "\n".join([f"{self.op} {self.path} ({sizes})", *self.lines])
+
+
+def changed_lines(old: bytes, new: bytes) -> tuple[str, ...]:
+    """The lines of a unified diff; none if one of the contents is not text."""
+    texts = [_text(content) for content in (old, new)]
+    if texts[0] is None or texts[1] is None:
+        return ()
+    before, after = (text.splitlines() for text in texts if text is not None)
+    return tuple(unified_diff(before, after, lineterm=""))[2:]
+
+
+def _text(content: bytes) -> str | None:
+    if len(content) > LARGEST_TEXT or b"\0" in content:
+        return None
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return None

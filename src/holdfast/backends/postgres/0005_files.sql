@@ -1,0 +1,3 @@
+-- Format 5: a checkpoint can have files. Their segments follow those of the state in
+-- `runs`, behind the empty run [1,0]; `manifest` has the entry `files`. No table changes:
+-- a version that does not know files would lose them, so it must not write here.

@@ -1,0 +1,3 @@
+-- Format 5: the manifest of a checkpoint may be packed (`_packed_manifests.py`), by the
+-- `compact` of a store that compresses. Its first byte tells. Checksums and digests cover
+-- the manifest as it is unpacked, so packing changes none of them.

@@ -1,0 +1,50 @@
+"""The pages of the documentation: their programs, and what these are said to print."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from support.folders import DOCS, ROOT, TESTS
+
+BLOCK = re.compile(r"```python\n(.*?)```(?:\n+```text\n(.*?)```)?", re.DOTALL)
+
+
+def page_of(framework: str) -> Path:
+    """The page of a framework, or of its recipe."""
+    name = framework.replace("_", "-") + ".md"
+    pages = [path for path in (DOCS / name, DOCS / "recipes" / name) if path.exists()]
+    [page] = pages
+    return page
+
+
+# The tests of a framework that has an environment of its own run its page there; the
+# programs of the tutorial are several, which test_package.py runs.
+APART = {
+    page_of(path.parent.name) for path in TESTS.glob("adapters/*/requirements.txt")
+} | {DOCS / "tutorial.md"}
+PAGES = sorted(
+    page
+    for page in {ROOT / "README.md", *DOCS.rglob("*.md")} - APART
+    if "```python\n" in page.read_text()
+)
+
+
+def shown(page: Path) -> str:
+    """What a page shows as printed by its programs."""
+    return "".join(output for _, output in BLOCK.findall(page.read_text()))
+
+
+def printed(page: Path, folder: Path) -> str:
+    """What the programs of a page print, run as one in a folder."""
+    blocks = [code for code, _ in BLOCK.findall(page.read_text())]
+    assert blocks
+    return subprocess.run(
+        [sys.executable, "-c", "\n".join(blocks)],
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+    ).stdout
