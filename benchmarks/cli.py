@@ -15,20 +15,22 @@ SHORT, LONG = 100, 100_000
 
 
 def cli(bench: Bench) -> None:
-    """`holdfast --version` against an empty interpreter; a log against a short one."""
-    _version(bench)
+    """Starts against an empty interpreter; a long log against a short one."""
+    _started(bench, "holdfast --version", 2.5)
     with bench.place() as folder:
+        path = _fill(os.path.join(folder, "short.db"), SHORT)
+        _started(bench, "holdfast log chat", 6, "--store", path)
         _log(bench, folder)
 
 
-def _version(bench: Bench) -> None:
+def _started(bench: Bench, command: str, limit: float, *options: str) -> None:
     ours, empty = alternate(
-        partial(_run, "-m", "holdfast", "--version"),
+        partial(_run, "-m", *command.split(), *options),
         partial(_run, "-c", "pass"),
         rounds=bench.amount(40, 15),
     ).medians
-    work = "`holdfast --version` against an empty interpreter"
-    bench.rows.append(Row(work, times(ours, empty, "empty"), ours / empty, 2.5))
+    work = f"`{command}` against an empty interpreter"
+    bench.rows.append(Row(work, times(ours, empty, "empty"), ours / empty, limit))
 
 
 def _log(bench: Bench, folder: str) -> None:

@@ -22,7 +22,7 @@ def keys(bench: Bench) -> None:
     _appends(bench, "full")
     _appends(bench, "normal")
     _loads(bench, cache_size=64 << 20, work="on an open store", limit=LIMIT)
-    _loads(bench, cache_size=0, work="not in the cache", limit=None)
+    _loads(bench, cache_size=0, work="not in the cache", limit=LIMIT)
 
 
 def _appends(bench: Bench, durability: Literal["full", "normal"]) -> None:

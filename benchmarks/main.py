@@ -11,6 +11,7 @@ from pathlib import Path
 
 import orjson
 
+from benchmarks.apart import frameworks
 from benchmarks.append import append
 from benchmarks.cli import cli
 from benchmarks.concurrency import processes, savers
@@ -29,8 +30,10 @@ from benchmarks.report import as_json, comparison, failed, progress
 from benchmarks.search import search
 from benchmarks.startup import startup
 from benchmarks.states import load, save
+from benchmarks.streams import streams
 from benchmarks.telemetry import telemetry
 from benchmarks.viewer import viewer
+from benchmarks.workspace import workspace
 from holdfast.bench.disk import sync_time
 from holdfast.bench.units import duration
 
@@ -47,18 +50,21 @@ BENCHMARKS: dict[str, Callable[[Bench], None]] = {
     "fork": fork,
     "history": history,
     "effects": effects,
+    "streams": streams,
     "telemetry": telemetry,
     "keys": keys,
     "savers": savers,
     "processes": processes,
     "disk": disk,
     "directory": directory,
+    "workspace": workspace,
     "search": search,
     "viewer": viewer,
     "postgres": postgres,
     "langgraph": langgraph,
     "delta channels": delta_channels,
     "openai": openai_sessions,
+    "frameworks": frameworks,
 }
 
 

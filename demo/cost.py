@@ -1,4 +1,4 @@
-"""Chapter 8: the bytes, of this run and of a long one."""
+"""Chapter 9: the bytes, of this run and of a long one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Cost:
 
 def count(stage: Stage) -> None:
     screen = stage.screen
-    screen.heading(8, "What it costs to keep every step")
+    screen.heading(9, "What it costs to keep every step")
     screen.say(
         "Saving the whole state at every step costs the square of the length. Holdfast "
         "saves what is new. Here is the run above, with its fork and its journal "

@@ -1,4 +1,4 @@
-"""Chapters 5 to 7: a fork and its difference, a rewind taken back, a verification."""
+"""Chapters 5, 6 and 8: a fork and its difference, a rewind, a verification."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def rewind(stage: Stage, store: holdfast.Store) -> None:
 
 def verify(stage: Stage, store: holdfast.Store) -> None:
     screen = stage.screen
-    screen.heading(7, "Check every checksum, digest and reference")
+    screen.heading(8, "Check every checksum, digest and reference")
     found = Session(screen, store=store).run("store.verify().ok")
     screen.gap()
     screen.claim("the store is sound, after kill, fork, rewind and undo", holds=found)

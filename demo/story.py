@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Sequence
 
 import holdfast
-from demo import agent, cost, crash, past, tool_crash
+from demo import agent, cost, crash, files, past, tool_crash
 from demo.screen import Screen, Session
 from demo.stage import Stage
 
@@ -41,6 +41,7 @@ def tell(stage: Stage) -> None:
     with holdfast.open(stage.path) as store:
         past.fork(stage, store)
         past.rewind(stage, store)
+        files.restore(stage, store)
         past.verify(stage, store)
     cost.count(stage)
     end(stage)

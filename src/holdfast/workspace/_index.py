@@ -1,0 +1,116 @@
+"""What the last scan found, so that the next one reads only what may have changed.
+
+The index is a cache. A missing, damaged or foreign one costs the time to read all files
+again. It is thrown away after a restart of the machine: a power cut can leave a file
+with the times of its last change and without the content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+import xxhash
+
+from holdfast._values.files import FileEntry, Omitted, Tree
+
+_MAGIC = b"holdfast index 1\n"
+_BOOT = "/proc/sys/kernel/random/boot_id"
+# Times of the last change of content and of the inode, size, inode number, mode.
+Stamp = tuple[int, int, int, int, int]
+
+
+class Known(msgspec.Struct, array_like=True, gc=False):
+    """A file as it was read; without a stamp it has to be read again."""
+
+    stamp: Stamp | None
+    entry: FileEntry
+
+
+class Folder(msgspec.Struct, array_like=True):
+    """A folder of the index; ``ignored`` says for each name whether it is a folder."""
+
+    files: dict[str, Known] = {}
+    folders: dict[str, Folder] = {}
+    ignored: dict[str, bool] = {}
+    rules: bytes = b""  # the key of the rules that decided
+    rule_files: dict[str, tuple[str, ...]] = {}  # the rules that stand in it, by file
+    entry: FileEntry | None = None  # of the folder itself, if it is one of the tree
+
+    def entries(self) -> Iterator[FileEntry]:
+        """All files of the tree in this folder and below."""
+        if self.entry is not None:
+            yield self.entry
+        for known in self.files.values():
+            yield known.entry
+        for folder in self.folders.values():
+            yield from folder.entries()
+
+
+class Index(msgspec.Struct, array_like=True):
+    """The folder at the last scan."""
+
+    top: Folder
+    omitted: tuple[Omitted, ...] = ()
+    rules: tuple[str, ...] = ()
+    book: bytes = b""  # the key of the rules of the program
+    boot: str = ""
+
+    def tree(self) -> Tree:
+        """The files as a value."""
+        entries = {entry.path: entry for entry in self.top.entries()}
+        return Tree(entries=entries, rules=self.rules, omitted=self.omitted)
+
+
+def encode(index: Index) -> bytes:
+    """An index as the bytes of a file."""
+    index.boot = _boot()
+    payload = msgspec.msgpack.encode(_storable(index))
+    return _MAGIC + xxhash.xxh3_128_digest(payload) + payload
+
+
+def decode(data: bytes, book: bytes) -> Index | None:
+    """The index in a file, ``None`` if it cannot be used."""
+    start = len(_MAGIC) + 16
+    payload = data[start:]
+    if data[:start] != _MAGIC + xxhash.xxh3_128_digest(payload):
+        return None
+    try:
+        index = msgspec.msgpack.decode(payload, type=Index)
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+    return index if (index.boot, index.book) == (_boot(), book) else None
+
+
+def _boot() -> str:
+    try:
+        with open(_BOOT, encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:  # not Linux: there the index outlives a restart
+        return ""
+
+
+def _storable(index: Index) -> Index:
+    """The index without names that are not UTF-8: these files are read again."""
+    return msgspec.structs.replace(index, top=_without_odd_names(index.top))
+
+
+def _without_odd_names(folder: Folder) -> Folder:
+    below = {
+        name: _without_odd_names(each)
+        for name, each in folder.folders.items()
+        if _is_utf8(name)
+    }
+    files = folder.files
+    if not all(map(_is_utf8, files)):
+        files = {name: known for name, known in files.items() if _is_utf8(name)}
+    ignored = {n: kind for n, kind in folder.ignored.items() if _is_utf8(n)}
+    return msgspec.structs.replace(folder, files=files, folders=below, ignored=ignored)
+
+
+def _is_utf8(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,259 @@
+"""Restoring the files of a checkpoint: the order of all that is done.
+
+1. All that stands in the way is found; nothing has been written.
+2. The present is saved as a checkpoint, so that the restore can be taken back.
+3. The new files are written beside, in `.holdfast/restore`, and synced.
+4. The intent is written: from here on, a crash is finished by the next opening.
+5. The files are exchanged and the head of the thread is moved; what fails is undone.
+6. The intent is removed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from holdfast._engine.threads.lineage import Reference
+from holdfast._values.files import Tree
+from holdfast._values.records import Checkpoint
+from holdfast.errors import Conflict, NotFound
+from holdfast.workspace._intent import StateMove
+from holdfast.workspace._plan import Plan, is_below, make_plan
+from holdfast.workspace._report import RestoreReport
+from holdfast.workspace._session import Session, UndoRecord
+from holdfast.workspace._store_side import StoreSide
+
+RECOVERY, RESTORED = "recovery", "restore"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreOptions:
+    """What is restored, and how."""
+
+    paths: Collection[bytes] | None = None
+    dry_run: bool = False
+    force: bool = False
+    state: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Restore:
+    """A restore that has been planned."""
+
+    plan: Plan
+    obstacles: tuple[bytes, ...]
+    head: Checkpoint | None
+    checkpoint: Checkpoint
+    target: Tree
+    last: Tree
+
+    @property
+    def recorded(self) -> set[bytes]:
+        """All paths that a snapshot has. Others stay unknown: a later restore must not
+        take them for its own, and remove them.
+        """
+        return {*self.target.entries, *self.last.entries}
+
+
+async def restore(
+    session: Session, side: StoreSide, reference: Reference, options: RestoreOptions
+) -> RestoreReport:
+    """Restore files in a folder that is locked."""
+    made = await _planned(session, side, reference, options)
+    if options.dry_run:
+        return _report(made, options, done=False)
+    _refuse_conflicts(made, force=options.force)
+    if options.state and made.head is None:
+        raise NotFound(f"thread {side.thread!r} has no checkpoint", thread=side.thread)
+    recovery = await _recovery(session, side, made)
+    await _carry_out(session, side, made, recovery, options)
+    return _report(made, options, recovery=recovery, kept=session.kept)
+
+
+async def restore_apart(
+    session: Session, side: StoreSide, reference: Reference, options: RestoreOptions
+) -> RestoreReport:
+    """Write files into another folder; nothing that is there is changed or removed."""
+    checkpoint = await side.find(reference)
+    target = await side.tree(checkpoint)
+    _check_paths(options.paths, target, Tree())
+    plan = make_plan(Tree(), Tree(), target, options.paths)
+    plan, obstacles = await side.blocking(session.check, plan)
+    made = _Restore(plan, obstacles, None, checkpoint, target, Tree())
+    if options.dry_run:
+        return _report(made, options, done=False)
+    _refuse_conflicts(made, force=True)
+    await _prepare(session, side, made, None)
+    try:
+        await side.blocking(session.forward)
+    except BaseException:
+        await side.blocking(session.backward)
+        raise
+    await side.blocking(session.finish)
+    return _report(made, options, kept=session.kept)
+
+
+async def _planned(
+    session: Session, side: StoreSide, reference: Reference, options: RestoreOptions
+) -> _Restore:
+    checkpoint = await side.find(reference)
+    head = await side.head()
+    target = await side.tree(checkpoint)
+    last = await _last_files(side, head)
+    present = await side.blocking(session.scan)
+    _check_paths(options.paths, target, last)
+    plan = make_plan(present.tree, last, target, options.paths)
+    plan, obstacles = await side.blocking(session.check, plan)
+    return _Restore(plan, obstacles, head, checkpoint, target, last)
+
+
+async def _last_files(side: StoreSide, head: Checkpoint | None) -> Tree:
+    """The files of the head; none, if none were saved on its line."""
+    try:
+        return await side.tree(head) if head else Tree()
+    except NotFound as error:
+        if error.code != "no_files":
+            raise
+        return Tree()
+
+
+def _check_paths(paths: Collection[bytes] | None, target: Tree, last: Tree) -> None:
+    for path in paths or ():
+        trees = (target.entries, last.entries)
+        if not any(is_below(each, [path]) for tree in trees for each in tree):
+            raise NotFound(
+                f"{os.fsdecode(path)} is in neither snapshot; thread.files() lists the"
+                " files",
+                code="no_file",
+            )
+
+
+def _refuse_conflicts(made: _Restore, *, force: bool) -> None:
+    if made.obstacles:
+        names = _texts(made.obstacles)
+        raise Conflict(
+            f"{_listed(names)} in no snapshot and in the way; move them elsewhere and"
+            " restore again",
+            code="files_in_the_way",
+            paths=names,
+        )
+    if made.plan.conflicts and not force:
+        names = _texts(made.plan.conflicts)
+        raise Conflict(
+            f"{_listed(names)} changed since the last snapshot; save them first, leave"
+            " them out with paths=, or pass force=True (a checkpoint keeps them)",
+            code="files_changed",
+            paths=names,
+        )
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    if len(names) == 1:
+        return f"{names[0]} is" if names else ""
+    most = ", ".join(names[:3])
+    return f"{most} and {len(names) - 3} more are" if len(names) > 3 else f"{most} are"  # noqa: PLR2004
+
+
+def _texts(paths: Collection[bytes]) -> tuple[str, ...]:
+    return tuple(map(os.fsdecode, paths))
+
+
+async def _recovery(session: Session, side: StoreSide, made: _Restore) -> Checkpoint:
+    """The present as a checkpoint: the head, if it has all of it."""
+    present = session.snapshot.only(made.recorded)
+    if made.head is not None and present.tree.entries == made.last.entries:
+        return made.head
+    return await side.keep(present, RECOVERY, made.head)
+
+
+async def _carry_out(
+    session: Session,
+    side: StoreSide,
+    made: _Restore,
+    recovery: Checkpoint,
+    options: RestoreOptions,
+) -> None:
+    move = None
+    if options.state:
+        move = StateMove(side.thread, made.checkpoint.id, recovery.id)
+    await _prepare(session, side, made, move)
+    try:
+        await side.blocking(session.forward)
+        record = UndoRecord(side.thread, recovery.id, options.state)
+        await side.blocking(session.remember, record)
+        # Last: what the store has taken cannot be undone with the files.
+        await _follow(session, side, made, recovery, options)
+    except BaseException:
+        await side.blocking(session.backward)
+        raise
+    await side.blocking(session.followed)
+    await side.blocking(session.finish)
+
+
+async def _prepare(
+    session: Session, side: StoreSide, made: _Restore, move: StateMove | None
+) -> None:
+    """Write the new files and the intent beside; what fails leaves nothing behind."""
+    try:
+        await _stage(session, side, made)
+        await side.blocking(session.commit, made.plan, made.target, move)
+    except BaseException:
+        await side.blocking(session.abandon)
+        raise
+
+
+async def _stage(session: Session, side: StoreSide, made: _Restore) -> None:
+    await side.blocking(session.begin)
+    for number, change in enumerate(made.plan.changes):
+        if change.after is not None and not change.after.is_directory:
+            content = await side.content(change.path, made.checkpoint)
+            await side.blocking(session.write, number, change.after, content)
+
+
+async def _follow(
+    session: Session,
+    side: StoreSide,
+    made: _Restore,
+    recovery: Checkpoint,
+    options: RestoreOptions,
+) -> None:
+    """Make the thread's head have the files that the folder has now."""
+    head = recovery
+    if options.state:
+        await side.move(made.checkpoint.id, recovery.id)
+        head = made.checkpoint
+    after = await side.blocking(session.restored, made.plan)
+    after = after.only(made.recorded)
+    known = made.target if options.state else session.snapshot.only(made.recorded).tree
+    if after.tree.entries == known.entries:
+        return
+    try:
+        await side.keep(after, RESTORED, head)
+    except BaseException:
+        if options.state:
+            await side.move(recovery.id, head.id)
+        raise
+
+
+def _report(
+    made: _Restore,
+    options: RestoreOptions,
+    *,
+    done: bool = True,
+    recovery: Checkpoint | None = None,
+    kept: Collection[str] = (),
+) -> RestoreReport:
+    changes = made.plan.changes
+    return RestoreReport(
+        checkpoint=made.checkpoint,
+        done=done,
+        state=options.state,
+        written=_texts([c.path for c in changes if c.after is not None]),
+        removed=_texts([c.path for c in changes if c.after is None]),
+        conflicts=_texts(made.plan.conflicts),
+        obstacles=_texts(made.obstacles),
+        left=tuple((os.fsdecode(each.path), each.reason) for each in made.plan.left),
+        recovery=recovery,
+        kept=tuple(kept),
+    )
