@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from shell import Ran, environment, open_terminal, shown_on
+from shell import COLUMNS, Ran, environment, open_terminal, shown_on
 
 from support.folders import PROGRAMS
 
@@ -42,8 +42,10 @@ class Forks:
             text, told = output.read().decode(), errors.read().decode()
         return Ran(self._status(), text, told)
 
-    def on_terminal(self, *arguments: str, typed: str = "") -> Ran:
-        parent, child = open_terminal(typed)
+    def on_terminal(
+        self, *arguments: str, typed: str = "", columns: int = COLUMNS
+    ) -> Ran:
+        parent, child = open_terminal(typed, columns)
         self._start(arguments, [child, child, child])
         shown = shown_on(parent)
         return Ran(self._status(), shown)

@@ -67,10 +67,10 @@ def on_terminal(
     return Ran(process.returncode, shown)
 
 
-def open_terminal(typed: str) -> tuple[int, int]:
+def open_terminal(typed: str, columns: int = COLUMNS) -> tuple[int, int]:
     """Both sides of a terminal on which something has been typed."""
     parent, child = pty.openpty()
-    fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+    fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, columns, 0, 0))
     os.write(parent, typed.encode())
     return parent, child
 

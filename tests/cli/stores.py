@@ -15,6 +15,7 @@ from support.stores import backend_of
 
 STARTED = 1_794_736_800_000_000  # 2026-11-15 10:00:00 UTC, in microseconds
 TICK = 20_000_000
+TEXT = "We land at eleven in the evening; please keep the room for us. " * 2
 HOSTILE = (
     "\x1b[2J\x1b]0;pwned\x07[bold]bold[/bold] \u202egnp.exe\u202c \x9b31mred\r\x08"
 )
@@ -92,6 +93,26 @@ def make_travel(path: Path) -> None:
             store.conversations.add(id_, said("assistant", "Booked.\nLyon, 9:12"))
 
 
+def make_wide(path: Path) -> None:
+    """Conversations whose lines are wider than most screens; one waits for a call."""
+    with opened(path) as store:
+        tools = {"send_email": send_email}
+        about: Any = {"owner": "ann", "agent": "planner", "title": "A letter to Lyon"}
+        store.conversations.create("letter", **about)
+        run = store.conversations.recorder("letter", agent="planner", tools=tools)
+        run.add(said("user", "Write to the hotel that we arrive late. " * 5))
+        run.save(label="asked", metadata={"tokens": 412})
+        run.llm_response(
+            asked("c1", "send_email", to="desk@astoria.example", text=TEXT)
+        )
+        run.tool_result("c1", run.call("c1"))
+        run.llm_response(asked("c2", "send_email", to="ann@home.example", text="Done."))
+        with contextlib.suppress(Killed):
+            run.call("c2", kill)
+        graph = store.thread("notes", owner="bob", kind="notebook")
+        graph.save({"messages": [said("user", "Remember the milk")]}, kind="input")
+
+
 def make_damaged(path: Path) -> None:
     """A thread of which one value has lost a piece."""
     with opened(path) as store:
@@ -164,13 +185,17 @@ def book(hotel: str, nights: int) -> dict[str, object]:
     return {"booking": f"{hotel}-{nights}"}
 
 
+def send_email(to: str, text: str) -> dict[str, object]:
+    return {"status": "sent", "to": to, "id": "msg-7f31", "copy": text}
+
+
 def pay(to: str, amount: int) -> dict[str, object]:
     if to == "nobody":
         raise ValueError("no such payee")
     return {"receipt": f"{to}-{amount}"}
 
 
-def kill(to: str, amount: int) -> None:
+def kill(**_: object) -> None:
     raise Killed
 
 

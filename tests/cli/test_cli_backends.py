@@ -7,8 +7,8 @@ import contextlib
 import pytest
 import stores
 
+from holdfast._api.address import shown_address
 from holdfast.cli import main
-from holdfast.cli._store_address import without_password
 from support import databases, servers
 
 COMMANDS = (
@@ -86,4 +86,4 @@ def answers(address, commands, capsys):
     ],
 )
 def test_no_password_is_shown(address, shown):
-    assert without_password(address) == shown
+    assert shown_address(address) == shown

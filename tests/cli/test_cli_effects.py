@@ -50,7 +50,7 @@ def test_effects_of_a_thread_without_a_checkpoint_are_shown(cli):
     effects = cli("effects", "conversation:c").out
     journal = json.loads(cli("journal", "conversation:c", "--json").out)
 
-    assert "not saved  waits: 1 unsaved message" in overview
+    assert "not saved  2026-11-15 10:02:00Z  waits: 1 unsaved message" in overview
     assert 'pay {"to": "bob", "amount": 5} → {"receipt": "bob-5"}' in effects
     assert [call["call_id"] for call in journal["calls"]] == ["call-1"]
     assert [m["calls"] for m in journal["unsaved_messages"]] == [["pay"]]

@@ -25,6 +25,7 @@ MAKERS = {
     "restore.txt": stores.make_agent,
     "search.txt": stores.make_travel,
     "waiting.txt": stores.make_trip,
+    "width.txt": stores.make_wide,
 }
 
 

@@ -81,6 +81,64 @@ def test_a_thread_named_as_an_id_begins_is_the_thread(store):
     assert step(store, saved.id[:8])[0] == saved.id[:8]
 
 
+def test_an_id_means_the_one_conversation_agent_or_document_that_has_it(store):
+    store.conversations.create("trip-7")
+    store.conversations.create("desk")
+    store.agents.save(holdfast.Agent(id="desk"))
+    store.documents.save("plan", {"n": 1})
+
+    assert step(store, "trip-7") == ("conversation:trip-7", 1)
+    assert step(store, "trip-7@1") == ("conversation:trip-7", 1)
+    assert step(store, "plan") == ("document:plan", 1)
+    assert step(store, "agent:desk") == ("agent:desk", 1)
+    with pytest.raises(
+        holdfast.NotFound, match="conversation:desk, agent:desk"
+    ) as told:
+        locate(store, "desk")
+    assert told.value.matches == ("conversation:desk", "agent:desk")
+
+
+def test_a_full_name_comes_before_an_id(store):
+    store.conversations.create("trip-7")
+    store.thread("trip-7").save({"n": 1})
+
+    assert step(store, "trip-7") == ("trip-7", 1)
+
+
+def test_commands_that_take_a_thread_take_the_id_of_a_conversation(tmp_path, capsys):
+    stores.make_travel(tmp_path / "agents.db")
+    chosen = ["--store", str(tmp_path / "agents.db")]
+
+    for words in (
+        ["reflog", "trip-7"],
+        ["journal", "trip-7"],
+        ["effects", "trip-7"],
+        ["export", str(tmp_path / "x"), "trip-7"],
+        ["prune", "--keep-last", "1", "--thread", "trip-7", "--yes"],
+        ["erase", "--thread", "trip-7", "--yes"],
+    ):
+        assert main([*words, *chosen]) == 0, capsys.readouterr().err
+
+    with holdfast.open(tmp_path / "agents.db") as store:
+        assert [t.id for t in store.threads()] == ["conversation:trip-8"]
+
+
+def test_a_message_is_named_as_search_prints_it_and_a_thread_by_its_name(
+    tmp_path, capsys
+):
+    stores.make_travel(tmp_path / "agents.db")
+    with holdfast.open(tmp_path / "agents.db") as store:
+        store.thread("x[0]").save({"n": 1})
+    chosen = ["--store", str(tmp_path / "agents.db")]
+    assert main(["search", "9:12", "--conversation", "trip-7", *chosen]) == 0
+    printed = capsys.readouterr().out.split()[0]
+
+    assert main(["show", printed, *chosen]) == 0
+    assert capsys.readouterr().out == "trip-7[1]  assistant\nBooked.\nLyon, 9:12\n"
+    assert main(["show", "x[0]", *chosen]) == 0
+    assert "x[0]@1" in capsys.readouterr().out
+
+
 def test_a_range_has_two_ends_of_which_one_may_be_left_out(store):
     for n in range(4):
         store.thread("chat").save({"n": n})

@@ -10,7 +10,7 @@ import pytest
 
 import holdfast.cli
 from holdfast.cli import _status
-from holdfast.cli._group import NAMES, ROOT, load
+from holdfast.cli._group import ALIASES, NAMES, ROOT, load, summary
 from holdfast.cli._reference import VARIABLES, reference, rewritten
 from support.folders import DOCS
 
@@ -23,6 +23,15 @@ def test_the_page_is_what_the_commands_say():
 
     assert page == rewritten(page), "run: python -m holdfast.cli._reference docs/cli.md"
     assert page.endswith(reference())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_summary_names_no_argument_that_only_the_usage_explains(name):
+    command = load(name)
+    arguments = [p for p in command.params if isinstance(p, click.Argument)]
+    given = {metavar(command, argument) for argument in arguments}
+
+    assert not given & set(re.findall(r"\w+", summary(command)))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -40,6 +49,18 @@ def test_a_command_explains_itself_its_options_and_its_arguments(name):
 
 def metavar(command, param):
     return re.sub(r"[\[\].]", "", param.make_metavar(click.Context(command)))
+
+
+def test_the_list_of_commands_has_their_summaries_whole(capsys):
+    assert holdfast.cli.main(["--help"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+
+    assert "..." not in shown.replace("[ARGS]...", "").replace("postgresql://...", "")
+    for name in NAMES:
+        assert f"{name} {summary(load(name))}" in shown
+    for name, meant in ALIASES.items():
+        assert f"{name} {meant}" in shown
+        assert f"| `{name}` | `{meant}` |" in PAGE.read_text()
 
 
 def test_every_option_of_all_commands_is_explained():

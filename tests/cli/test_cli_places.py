@@ -93,6 +93,13 @@ def test_options_may_stand_before_or_after_the_command(run, tmp_path):
     assert before[1].startswith("sub/agents.db  @1")
 
 
+def test_a_new_store_is_found_while_its_program_still_runs(run):
+    with holdfast.open("agents.db") as store:
+        store.thread("young").save(1)
+
+        assert found(run) == ["young"]
+
+
 def test_a_file_of_somebody_else_is_not_taken_for_a_store(run):
     db = apsw.Connection("agents.db")
     db.execute("create table mine (x)")

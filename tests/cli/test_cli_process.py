@@ -7,8 +7,6 @@ import os
 import pty
 import re
 import select
-import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -158,18 +156,6 @@ def read_until(terminal, text):
     return shown
 
 
-def press_until(terminal, key, text):
-    """Press a key now and then: completion gives up where a machine is too busy."""
-    shown = b""
-    deadline = time.monotonic() + DEADLINE
-    while text not in shown:
-        assert time.monotonic() < deadline, shown
-        if select.select([terminal], [], [], 1.0)[0]:
-            shown += os.read(terminal, 65_536)
-        else:
-            os.write(terminal, key)
-
-
 def test_results_go_to_standard_output_and_the_rest_to_standard_error(folder):
     ran = shell.piped("log", "-v", folder=folder)
     quiet = shell.piped("log", "-q", folder=folder)
@@ -248,10 +234,58 @@ def test_what_is_longer_than_the_screen_goes_through_the_pager(tmp_path):
     missing = shell.on_terminal(*everything, folder=tmp_path, PAGER="no-such-pager")
     leaving = shell.on_terminal(*everything, folder=tmp_path, PAGER="true")
 
-    assert paged.out == ours.out == "80 x\n"
-    assert len(short.out.splitlines()) == 3
+    endless = shell.on_terminal("log", folder=tmp_path, PAGER=pager)
+    left = shell.on_terminal("log", folder=tmp_path, PAGER="head -n 1")
+
+    assert paged.out == ours.out == endless.out == "80 x\n"
+    assert (left.status, len(left.out.splitlines())) == (0, 1)
+    assert len(short.out.splitlines()) == len(["80", "79", "78", "there is more"])
     assert len(refused.out.splitlines()) == len(missing.out.splitlines()) == 80
     assert (leaving.status, leaving.out) == (0, "")
+
+
+def test_more_than_is_listed_is_told_and_can_be_gone_on_with(tmp_path):
+    with stores.opened(tmp_path / "agents.db") as store:
+        for n in range(60):
+            store.thread("long").save({"n": n})
+            store.thread(f"t{n:02}").save({"n": n})
+
+    first = shell.piped("log", "long", folder=tmp_path)
+    option = first.err.split("go on with ")[1].split()
+    second = shell.piped("log", "long", *option, folder=tmp_path)
+    listed = json.loads(shell.piped("threads", "--json", folder=tmp_path).out)
+    rest = shell.piped(
+        "threads", "--after", str(listed["cursor"]), "--json", folder=tmp_path
+    )
+
+    both = [line.split()[0] for line in (first.out + second.out).splitlines()]
+    assert both == [f"long@{step}" for step in range(60, 0, -1)]
+    assert (second.err, listed["more"]) == ("", True)
+    names = [thread["id"] for thread in listed["threads"]]
+    names += [thread["id"] for thread in json.loads(rest.out)["threads"]]
+    assert sorted(names) == ["long", *(f"t{n:02}" for n in range(60))]
+    assert json.loads(rest.out)["more"] is False
+
+
+def test_a_log_is_followed_until_ctrl_c(folder):
+    with holdfast.open(folder / "agents.db") as store:
+        chat = store.thread("support-4812")
+        with subprocess.Popen(
+            [*shell.HOLDFAST, "log", "support-4812", "--follow", "--ndjson", "-n", "2"],
+            cwd=folder,
+            env=shell.environment(),
+            stdout=subprocess.PIPE,
+        ) as process:
+            steps = [json.loads(process.stdout.readline())["step"] for _ in range(2)]
+            store.thread("try-credit").save({"n": 0})
+            chat.save({"n": 1}, label="new")
+            saved = json.loads(process.stdout.readline())
+            process.send_signal(signal.SIGINT)
+            process.wait(DEADLINE)
+
+    assert steps == [3, 4]
+    assert (saved["reference"], saved["label"]) == ("support-4812@5", "new")
+    assert process.returncode == 130
 
 
 def test_without_rich_a_terminal_gets_the_same_text_without_colour(folder):
@@ -264,6 +298,11 @@ def test_without_rich_a_terminal_gets_the_same_text_without_colour(folder):
     coloured = shell.on_terminal("log", "--graph", folder=folder)
     plain = shell.on_terminal("log", "--graph", folder=folder, program=without)
 
+    asked = shell.on_terminal(
+        "log", "--color", "always", folder=folder, program=without
+    )
+
+    assert (asked.status, "holdfast[cli]" in asked.out) == (6, True)
     assert plain.status == 0
     assert plain.out == re.sub(r"\x1b\[[0-9;]*m", "", coloured.out)
     assert plain.out != coloured.out
@@ -385,38 +424,3 @@ def test_completion_gives_up_on_a_store_that_does_not_answer(folder):
         ended(locker)
 
     assert (ran.status, ran.out.strip(), ran.err) == (0, "", "")
-
-
-@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
-def test_bash_completes_references_although_they_have_signs_that_end_words(folder):
-    program = " ".join(shlex.quote(word) for word in shell.HOLDFAST)
-    script = shell.piped("completion", "bash", folder=folder).out
-    (folder / "rc").write_text(f'holdfast() {{ {program} "$@"; }}\nPS1="> "\n{script}')
-    typed = {
-        b"lo\t": b"log ",
-        b"log supp\t": b"support-4812 ",
-        b"show fix-policy@t\t": b"tag:ok ",
-        b"show fix-policy@label:g\t": b"golden ",
-    }
-
-    parent, child = pty.openpty()
-    bash = subprocess.Popen(
-        ["bash", "--noprofile", "--rcfile", "rc", "-i"],
-        cwd=folder,
-        env=shell.environment(TERM="dumb"),
-        stdin=child,
-        stdout=child,
-        stderr=child,
-        start_new_session=True,
-    )
-    os.close(child)
-    try:
-        read_until(parent, b"> ")
-        for keys, shown in typed.items():
-            os.write(parent, b"holdfast " + keys)
-            press_until(parent, b"\t", shown)
-            os.write(parent, b"\x15")  # takes the line away
-    finally:
-        bash.kill()
-        bash.wait()
-        os.close(parent)

@@ -14,6 +14,7 @@ from story import MAIN
 from viewer_server import Served, served
 
 import holdfast
+from support.snapshots import MemorySnapshot
 
 # What a tab has in an exported file.
 TEXTS = {
@@ -32,6 +33,18 @@ def paid(tmp_path: Path) -> Iterator[Served]:
     """A viewer that may change a store with payments."""
     path = str(tmp_path / "paid.db")
     open_payday(path)
+    with served(path, write=True) as server:
+        yield server
+
+
+@pytest.fixture
+def filed(tmp_path: Path) -> Iterator[Served]:
+    """A viewer over a thread whose files have changed."""
+    path = str(tmp_path / "files.db")
+    with holdfast.open(path) as store:
+        thread = store.thread("report")
+        thread.save(1, files=MemorySnapshot({"a.py": b"one\ntwo\n", "old": b"x"}))
+        thread.save(1, files=MemorySnapshot({"a.py": b"one\n2 < 3\n", "b.bin": b"\0"}))
     with served(path, write=True) as server:
         yield server
 
@@ -169,6 +182,28 @@ def test_a_rewind_is_shown_first_with_the_effects_it_leaves_behind(
         assert store.thread(THREAD).undo().step == 6
 
 
+def test_files_that_differ_are_shown_before_a_rewind_and_as_lines(
+    filed: Served, page: Page
+):
+    page.goto(filed.page(t="report", tab="diff"))
+    at_step(page, 2, 2)
+    rows = page.get_by_role("tabpanel").locator(".change")
+    expect(rows).to_contain_text(["a.py", "b.bin 1 B", "old 1 B"])
+    expect(page.locator(".counts")).to_have_text("3 files")
+    rows.first.locator("summary").click()
+    expect(rows.first.locator("ins")).to_have_text("+2 < 3")
+    expect(rows.first.locator("del")).to_have_text("-two")
+    assert Axe().run(page).response["violations"] == []
+    page.keyboard.press("Home")
+    at_step(page, 1, 2)
+
+    dialog = press(page, "Rewind")
+
+    expect(dialog).to_contain_text("3 files would differ; no folder is touched")
+    names = ["~ a.py", "\N{MINUS SIGN} b.bin", "+ old"]
+    expect(dialog.locator("li")).to_have_text(names)
+
+
 def test_an_interrupted_call_is_resolved_with_what_is_true(paid: Served, page: Page):
     page.goto(paid.page(t=THREAD, tab="effects"))
     panel = page.get_by_role("tabpanel")
@@ -215,7 +250,7 @@ def test_of_two_people_the_slower_is_told_and_changes_nothing(
         store.thread(MAIN).label("mine", newest)
     dialog.get_by_label("Label").fill("yours")
     dialog.get_by_role("button", name="Save").click()
-    expect(dialog.get_by_role("alert")).to_contain_text("the label is 'mine' by now")
+    expect(dialog.get_by_role("alert")).to_contain_text("was changed meanwhile")
     page.keyboard.press("Escape")
     dialog = press(page, "Fork")
     dialog.get_by_label("Name").fill("fix-policy")

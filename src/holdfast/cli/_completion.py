@@ -18,6 +18,7 @@ from holdfast._api.store import Store
 from holdfast._engine.records import agents
 from holdfast._engine.records.agent_checkpoints import thread_of
 from holdfast.cli._invocation import Invocation
+from holdfast.cli._thread_names import PREFIXES, find_thread
 
 LIMIT_SECONDS = 0.05
 MOST = 50
@@ -65,7 +66,12 @@ def _complete(
 
 
 def _threads(store: Store, prefix: str) -> Iterator[str]:
-    return (record.id for record in store.threads(prefix=prefix, limit=MOST))
+    """Names of threads, and ids of conversations, agents and documents."""
+    yield from (record.id for record in store.threads(prefix=prefix, limit=MOST))
+    # With nothing typed yet, every thread is there by its name.
+    for kind in PREFIXES if prefix else ():
+        found = store.threads(prefix=kind + prefix, limit=MOST)
+        yield from (record.id.removeprefix(kind) for record in found)
 
 
 def _references(store: Store, incomplete: str) -> Iterator[str]:
@@ -76,7 +82,8 @@ def _references(store: Store, incomplete: str) -> Iterator[str]:
 
 
 def _marked(store: Store, name: str) -> Iterator[str]:
-    for checkpoint in store.thread(name).history(MOST):
+    found = find_thread(store, name)
+    for checkpoint in found[0].history(MOST) if found else ():
         if checkpoint.label:
             yield f"{name}@label:{checkpoint.label}"
         yield from (f"{name}@tag:{tag}" for tag in checkpoint.tags)

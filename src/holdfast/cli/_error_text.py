@@ -14,6 +14,7 @@ _CALLS = {
     "backup()": "holdfast backup FILE",
     "compact()": "holdfast compact",
     "busy_timeout": "--wait",
+    "make the folder, or open with make_folders=True": "make the folder first",
     "open it for writing first": "check --store and HOLDFAST_STORE",
 }
 

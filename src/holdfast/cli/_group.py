@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
 import keyword
 from importlib import import_module
 
 import click
 
+from holdfast._values.nearest import nearest
 from holdfast.cli._command import HELP, json_options, shared_options, write_options
 
 # Each command is `command` in the module of its name.
 SECTIONS = {
     "Look": (
-        "log", "show", "diff", "threads", "effects", "journal", "reflog", "search",
-        "blame", "bisect",
+        "status", "log", "show", "diff", "compare", "threads", "effects", "journal",
+        "reflog", "search", "blame", "bisect",
     ),
     "Change": (
-        "fork", "rewind", "restore", "undo", "redo", "tag", "label", "resolve",
+        "fork", "merge", "rewind", "restore", "undo", "redo", "tag", "label", "resolve",
     ),
     "Keep": (
         "stats", "verify", "salvage", "seal", "key", "prune", "erase", "compact",
@@ -25,6 +27,14 @@ SECTIONS = {
     "Connect": ("serve", "mcp", "completion"),
 }  # fmt: skip
 NAMES = tuple(name for names in SECTIONS.values() for name in names)
+# What people type who know the commands of a shell or of git.
+ALIASES = {
+    "ls": "threads",
+    "cat": "show",
+    "history": "log",
+    "checkout": "rewind",
+    "branch": "fork",
+}
 
 
 class Commands(click.Group):
@@ -34,7 +44,19 @@ class Commands(click.Group):
         return list(NAMES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's
-        return load(cmd_name) if cmd_name in NAMES else None
+        name = ALIASES.get(cmd_name, cmd_name)
+        return load(name) if name in NAMES else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        is_known = name in NAMES or name in ALIASES or name.startswith("-")
+        if not (is_known or ctx.resilient_parsing):
+            near = nearest(name, (*NAMES, *ALIASES), most=1)
+            meant = f"did you mean {near[0]}?" if near else "holdfast --help lists all"
+            raise click.UsageError(f"there is no command {name}; {meant}", ctx)
+        return super().resolve_command(ctx, args)
 
     def format_options(
         self, ctx: click.Context, formatter: click.HelpFormatter
@@ -42,7 +64,15 @@ class Commands(click.Group):
         write_options(ctx, formatter, "Options", self.get_params(ctx))
         for title, names in SECTIONS.items():
             with formatter.section(title):
-                formatter.write_dl([(n, load(n).get_short_help_str(70)) for n in names])
+                formatter.write_dl([(name, summary(load(name))) for name in names])
+        with formatter.section("Other names"):
+            formatter.write_dl(list(ALIASES.items()))
+
+
+def summary(command: click.Command) -> str:
+    """The first sentence of a command's help, whole."""
+    first = inspect.cleandoc(command.help or "").partition("\n\n")[0]
+    return " ".join(first.split())
 
 
 def load(name: str) -> click.Command:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from holdfast._api.address import shown_address
 from holdfast._api.store import Store
+from holdfast._values.clock import now
 from holdfast.cli._shared_options import SharedOptions
-from holdfast.cli._store_address import find_store, open_store, without_password
+from holdfast.cli._store_address import find_store, open_store
 from holdfast.cli.terminal.output import Output
 from holdfast.cli.terminal.progress import ProgressReport
 
@@ -17,12 +19,15 @@ COMPLETION = "_HOLDFAST_COMPLETE"
 
 
 class Invocation:
-    """What a command is called with."""
+    """What a command is called with; ``clock`` gives microseconds."""
 
-    def __init__(self, arguments: Sequence[str] = ()) -> None:
+    def __init__(
+        self, arguments: Sequence[str] = (), clock: Callable[[], int] = now
+    ) -> None:
         self.arguments = tuple(arguments)
+        self.clock = clock
         self.options = SharedOptions()
-        self.out = Output(self.options)
+        self.out = Output(self.options, clock)
 
     @property
     def address(self) -> str:
@@ -46,7 +51,7 @@ class Invocation:
         self._change_directory()
         store = open_store(self.options, write=write, accept_loss=accept_loss)
         if self.options.verbose:
-            self.out.note(f"store: {without_password(self.address)}")
+            self.out.note(f"store: {shown_address(self.address)}")
         return store
 
     def _change_directory(self) -> None:

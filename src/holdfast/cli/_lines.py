@@ -6,11 +6,14 @@ from collections.abc import Iterable, Iterator
 
 from holdfast._messages.transcript import role_of
 from holdfast._values.records import Checkpoint, ThreadRecord
+from holdfast._values.shortening import shortened
 from holdfast.cli._text import counted
+from holdfast.cli.terminal.output import Output
 from holdfast.cli.terminal.tables import Cell, Line, Span
-from holdfast.diff import Diff
+from holdfast.diff import WIDTH, Diff, change_text
 from holdfast.views.differences import changes_by_value, counts
 from holdfast.views.messages import one_line_text
+from holdfast.views.summaries import MessageSummary
 
 # How many values a summary names.
 MOST_VALUES = 10
@@ -22,22 +25,31 @@ def marks(checkpoint: Checkpoint) -> list[Span]:
     return label + [(f"#{tag}", "tag") for tag in checkpoint.tags]
 
 
+def message_spans(out: Output, message: MessageSummary, style: str = "") -> list[Span]:
+    """A message on one line: its role and its text, or its tool and the result."""
+    text = shortened(message.text, out.width)
+    if message.tool is None:
+        return [(": ".join(filter(None, [message.role, text])), style)]
+    arrow = (out.glyphs.arrow, "faint")
+    return [("tool", style), (message.tool, style or "name"), arrow, (text, style)]
+
+
 def policy_mark(thread: ThreadRecord) -> Span:
     """What tools may do in a fork, an empty text if it does not say."""
     return f"effects={thread.effects}" if thread.effects else "", "label"
 
 
-def change_lines(found: Diff, indent: str = "") -> Iterator[Line]:
+def change_lines(found: Diff, indent: str = "", width: int = WIDTH) -> Iterator[Line]:
     """A line for each change, and one that counts them."""
     if not found.changes:
         yield ((f"{indent}no difference", "faint"),)
         return
     for change in found.changes:
-        yield ((f"{indent}{change}", change.op),)
+        yield ((f"{indent}{change_text(change, width)}", change.op),)
     yield ((f"{indent}{counts(found.changes)}", "faint"),)
 
 
-def value_lines(found: Diff, indent: str = "") -> Iterator[Line]:
+def value_lines(found: Diff, indent: str = "", width: int = WIDTH) -> Iterator[Line]:
     """A line for each value of the state that changed, and one that counts the rest."""
     if not found.changes:
         yield ((f"{indent}no difference", "faint"),)
@@ -45,7 +57,8 @@ def value_lines(found: Diff, indent: str = "") -> Iterator[Line]:
     values = changes_by_value(found)
     for name, changes in list(values.items())[:MOST_VALUES]:
         if len(changes) == 1:
-            yield ((f"{indent}{changes[0]}", changes[0].op),)
+            text = change_text(changes[0], width)
+            yield ((f"{indent}{text}", changes[0].op),)
         else:
             text = counts(changes, every=False)
             yield ((f"{indent}~ {name}  {text}", "changed"),)

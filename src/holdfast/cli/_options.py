@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, TypeVar
 
 import click
 
-from holdfast._values.clock import now
-from holdfast._values.reference import Ago, parse_time
+from holdfast._values.moment import EXAMPLES, Moment, parse_moment
+from holdfast.cli._invocation import Invocation
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_AGE = re.compile(r"([0-9]{1,9}) ?(s|m|h|d|w)(?:ec|in|ours?|ays?|eeks?)?", re.ASCII)
 
 
 def flag(*names: str, help: str) -> Callable[[F], F]:
     """An option without a value."""
     return click.option(*names, is_flag=True, help=help)
+
+
+def bookkeeping_flag(command: F) -> F:
+    """The former name of ``--verbose``, where that shows bookkeeping."""
+    text = "The same as --verbose."
+    return click.option("--bookkeeping", is_flag=True, hidden=True, help=text)(command)
 
 
 def option(names: str, metavar: str, text: str, **rest: Any) -> Callable[[F], F]:
@@ -39,6 +41,12 @@ def limit_option(default: int) -> Callable[[F], F]:
     """``-n``: how many to list."""
     text = f"Maximum number, {default} by default."
     return count_option("-n --limit", text, metavar="COUNT", default=default)
+
+
+def open_limit_option(default: int) -> Callable[[F], F]:
+    """``-n``: how many to list, ``None`` if the user does not say."""
+    text = f"Maximum number; {default} by default, in a pager all."
+    return count_option("-n --limit", text, metavar="COUNT")
 
 
 def times_option(function: F) -> F:
@@ -61,14 +69,10 @@ def dry_run_option(function: F) -> F:
 def as_time(
     ctx: click.Context, param: click.Parameter, value: str | None
 ) -> int | None:
-    """A callback: a time that a person wrote, in microseconds."""
-    parsed = parse_time(value) if value is not None else None
-    if value is not None and parsed is None:
-        example = "try '5 minutes ago', '2026-11-15' or '2026-11-15 10:00'"
-        raise click.BadParameter(f"{value!r} is not a time; {example}", ctx, param)
-    if isinstance(parsed, Ago):
-        return now() - parsed.microseconds
-    return parsed.at if parsed is not None else None
+    """A callback: a time or an age that a person wrote, in microseconds."""
+    if value is None:
+        return None
+    return _moment(ctx, param, value).when(ctx.ensure_object(Invocation).clock())
 
 
 def since_option(text: str) -> Callable[[F], F]:
@@ -79,11 +83,16 @@ def since_option(text: str) -> Callable[[F], F]:
 def as_age(
     ctx: click.Context, param: click.Parameter, value: str | None
 ) -> timedelta | None:
-    """A callback: an age such as ``30d``, ``12h``, ``90m`` or ``2w``."""
+    """A callback: an age such as ``30d``, or how long ago a time is."""
     if value is None:
         return None
-    match = _AGE.fullmatch(value)
-    if match is None:
-        text = f"{value!r} is not an age; try 30d, 12h or 2w"
+    at = ctx.ensure_object(Invocation).clock()
+    return timedelta(microseconds=at - _moment(ctx, param, value).when(at))
+
+
+def _moment(ctx: click.Context, param: click.Parameter, value: str) -> Moment:
+    found = parse_moment(value)
+    if found is None:
+        text = f"{value!r} is not a time or an age; try {EXAMPLES}"
         raise click.BadParameter(text, ctx, param)
-    return timedelta(**{_UNITS[match[2]]: int(match[1])})
+    return found

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
+from holdfast._api.address import shown_address
 from holdfast._api.store import Store
-from holdfast._values.records import Page, ThreadRecord
+from holdfast._values.records import ThreadRecord
 from holdfast.cli._invocation import Invocation
-from holdfast.cli._lines import marks, policy_mark
-from holdfast.cli._store_address import without_password
-from holdfast.cli._text import time
-from holdfast.cli._waiting import waiting_mark
-from holdfast.cli.terminal.tables import Cell, Line, Span, spaced
+from holdfast.cli._thread_rows import (
+    MESSAGES,
+    ListedThread,
+    listed_threads,
+    page_of_threads,
+    thread_row,
+)
+from holdfast.cli.terminal.tables import Cell, Line
 from holdfast.errors import NotFound
 from holdfast.views.references import shown_reference
-from holdfast.views.waiting import (
-    all_waiting,
-    listed_thread,
-    threads_without_checkpoint,
-)
+from holdfast.views.waiting import all_waiting, threads_without_checkpoint
 
 MOST = 20
 
@@ -26,19 +26,17 @@ MOST = 20
 def overview(cli: Invocation) -> None:
     """Print the threads that were used last, with their heads, forks and marks."""
     with cli.reading() as store:
-        threads = store.threads(limit=MOST)
-        listed = [*_begun(store), *threads]
-        waiting = all_waiting(store, listed)
+        threads = page_of_threads(store, MOST)
+        listed = listed_threads(cli, store, [*_begun(store), *threads])
         document = {
-            "store": without_password(cli.address),
-            "threads": list(map(listed_thread, listed, waiting)),
+            "store": shown_address(cli.address),
+            "threads": [thread.document() for thread in listed],
+            "more": threads.cursor is not None,
+            "cursor": threads.cursor,
         }
-        waits = {
-            thread.id: waiting_mark(found)
-            for thread, found in zip(listed, waiting, strict=True)
-        }
-        lines = _lines(cli, store, Page(tuple(listed), threads.cursor), waits)
-        cli.out.answer("overview/1", document, lines)
+        cli.out.answer("overview/1", document, _lines(cli, store, listed))
+        if threads.cursor is not None:
+            cli.out.note(f"there is more: holdfast threads --after {threads.cursor}")
 
 
 def _begun(store: Store) -> list[ThreadRecord]:
@@ -49,64 +47,37 @@ def _begun(store: Store) -> list[ThreadRecord]:
 
 
 def _lines(
-    cli: Invocation,
-    store: Store,
-    threads: Page[ThreadRecord],
-    waiting: Mapping[str, Span],
+    cli: Invocation, store: Store, listed: Sequence[ListedThread]
 ) -> Iterator[Line]:
-    out = cli.out
-    yield (("store ", "faint"), (without_password(cli.address), "name"))
-    if not threads:
+    yield (("store ", "faint"), (shown_address(cli.address), "name"))
+    if not listed:
         yield (("it has no threads yet", ""),)
         return
     yield ()
-    rows = [
-        row
-        for family in _families(threads)
-        for row in _rows(cli, store, family, waiting)
-    ]
-    yield from out.table(rows)
-    if threads.cursor is not None:
-        yield ()
-        yield ((f"and more: holdfast threads -n {2 * MOST}", "faint"),)
+    rows = [row for family in _families(listed) for row in _rows(cli, store, family)]
+    yield from cli.out.table(rows, frozenset({MESSAGES}))
 
 
-def _families(threads: Sequence[ThreadRecord]) -> list[list[ThreadRecord]]:
+def _families(listed: Sequence[ListedThread]) -> list[list[ListedThread]]:
     """Threads by family; in each, threads that are not forks come first."""
-    families: dict[int, list[ThreadRecord]] = {}
-    for thread in threads:
-        families.setdefault(thread.family, []).append(thread)
+    families: dict[int, list[ListedThread]] = {}
+    for thread in listed:
+        families.setdefault(thread.record.family, []).append(thread)
     return [
-        sorted(family, key=lambda thread: thread.forked_from is not None)
+        sorted(family, key=lambda thread: thread.record.forked_from is not None)
         for family in families.values()
     ]
 
 
 def _rows(
-    cli: Invocation,
-    store: Store,
-    family: Sequence[ThreadRecord],
-    waiting: Mapping[str, Span],
+    cli: Invocation, store: Store, family: Sequence[ListedThread]
 ) -> Iterator[Sequence[Cell]]:
     glyphs = cli.out.glyphs
     for index, thread in enumerate(family):
-        head = thread.head
         last = index == len(family) - 1
         sign = f"{glyphs.end if last else glyphs.branch}{glyphs.across} "
-        yield [
-            ((sign if index else "", "faint"), (thread.id, "name")),
-            (f"@{head.step}" if head else "", "reference"),
-            (time(head.saved_at if head else thread.updated_at), "faint"),
-            (head.kind if head else "not saved", ""),
-            spaced(
-                [
-                    *(marks(head) if head else ()),
-                    waiting[thread.id],
-                    (_origin(store, thread), "faint"),
-                    policy_mark(thread),
-                ]
-            ),
-        ]
+        origin = _origin(store, thread.record)
+        yield thread_row(cli.out, thread, origin, sign if index else "")
 
 
 def _origin(store: Store, thread: ThreadRecord) -> str:

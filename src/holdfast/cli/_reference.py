@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import click
 
 from holdfast.cli._command import Command, json_options, shared_options
-from holdfast.cli._group import ROOT, SECTIONS, load
+from holdfast.cli._group import ALIASES, ROOT, SECTIONS, load
 from holdfast.cli._status import MEANINGS
 
 MARK = "<!-- from here on made by: python -m holdfast.cli._reference docs/cli.md -->\n"
@@ -33,11 +33,16 @@ VARIABLES = {
 def reference() -> str:
     """Every command, option, exit status and variable."""
     parts = ["## Commands", *(part for s in SECTIONS for part in _section(s))]
+    parts += ["## Other names", _table(("typed", "is"), _other_names())]
     parts += ["## Options of every command", _options(shared_options())]
     parts += ["## Exit statuses", _table(("status", "means"), MEANINGS.items())]
     variables = ((f"`{n.replace(', ', '`, `')}`", t) for n, t in VARIABLES.items())
     parts += ["## Environment", _table(("variable", "means"), variables)]
     return "\n\n".join(parts) + "\n"
+
+
+def _other_names() -> Iterator[tuple[str, str]]:
+    return ((f"`{alias}`", f"`{name}`") for alias, name in ALIASES.items())
 
 
 def rewritten(page: str) -> str:

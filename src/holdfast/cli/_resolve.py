@@ -1,27 +1,31 @@
 """Resolve the threads and checkpoints that people name on the command line.
 
 ``THREAD``, ``THREAD@...`` or an id: `chat`, `chat@~3`, `chat@12`, `chat@label:golden`,
-`chat@{1}`, `chat@ID`. The part after the ``@`` is a reference of the library.
+`chat@{1}`, `chat@ID`. The part after the ``@`` is a reference of the library. A thread
+may be named by the id of its conversation, agent or document.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
+from collections.abc import Iterator
 
 import click
+from msgspec.structs import replace
 
 from holdfast._api.store import Store
 from holdfast._api.thread import Thread
-from holdfast._engine.context import Context
 from holdfast._engine.records import agent_checkpoints, agents
+from holdfast._values.nearest import nearest
 from holdfast._values.records import Checkpoint, ThreadRecord
 from holdfast._values.reference import HEAD
+from holdfast.cli._thread_names import did_you_mean, find_thread, unknown
 from holdfast.errors import NotFound
 from holdfast.views.references import Revision, line_of, newest_shared
 
 MOST_NAMED = 5
+# In how many checkpoints a label or tag is looked for that resembles another.
+MOST_LOOKED_AT = 500
 RANGE = ".."
 FORK = "..."
 _MARKS = ("label:", "tag:")
@@ -31,14 +35,13 @@ def locate(store: Store, text: str) -> Revision:
     """The checkpoint that a text means."""
     if text.startswith((HEAD, *_MARKS)):
         thread = thread_named(store, None)
-        return Revision(thread, thread.get(text))
+        return Revision(thread, _get(thread, text))
     for name, reference in _readings(text):
-        thread = store.thread(name)
-        record = thread.about
-        if record is not None:
-            return _in_thread(thread, record, reference)
+        found = find_thread(store, name)
+        if found is not None:
+            return replace(_in_thread(*found, reference), named=name)
     if HEAD in text:
-        raise _unknown(store, text.rpartition(HEAD)[0])
+        raise unknown(store, text.rpartition(HEAD)[0])
     return _by_id(store, text)
 
 
@@ -50,10 +53,10 @@ def head_of(thread: Thread) -> Revision:
 def thread_named(store: Store, name: str | None) -> Thread:
     """The thread of a name; without one, the only thread there is."""
     if name is not None:
-        thread = store.thread(name)
-        if thread.about is None:
-            raise _unknown(store, name)
-        return thread
+        named = find_thread(store, name)
+        if named is None:
+            raise unknown(store, name)
+        return named[0]
     found = store.threads(limit=MOST_NAMED + 1)
     if not found:
         raise _empty()
@@ -66,15 +69,14 @@ def thread_named(store: Store, name: str | None) -> Thread:
 
 def recorded_thread(store: Store, name: str | None) -> Thread:
     """As `thread_named`, also a thread that has a journal and no checkpoint yet."""
-    if name is None or store.runner.run(Context.find_thread, name) is None:
-        return thread_named(store, name)
-    return store.thread(name)
+    found = find_thread(store, name, unsaved=True) if name is not None else None
+    return found[0] if found else thread_named(store, name)
 
 
 def locate_in(store: Store, thread: Thread, text: str) -> Checkpoint:
     """The checkpoint that a text means; ``@...`` and marks are those of the thread."""
     if text.startswith((HEAD, *_MARKS)):
-        return thread.get(text)
+        return _get(thread, text)
     return locate(store, text).checkpoint
 
 
@@ -116,8 +118,38 @@ def locate_fork(store: Store, text: str) -> tuple[Revision, Revision] | None:
 
 def _in_thread(thread: Thread, record: ThreadRecord, reference: str) -> Revision:
     head = record.head if reference == HEAD else None
-    checkpoint = head or thread.get(reference)
+    checkpoint = head or _get(thread, reference)
     return Revision(thread, checkpoint, record)
+
+
+def _get(thread: Thread, reference: str) -> Checkpoint:
+    try:
+        return thread.get(reference)
+    except NotFound as error:
+        raise _near_mark(thread, reference, error) from None
+
+
+def _near_mark(thread: Thread, reference: str, error: NotFound) -> NotFound:
+    """The error for a label or tag that does not exist, with one that resembles it."""
+    kind, colon, name = reference.partition(":")
+    if f"{kind}{colon}" not in _MARKS:
+        return error
+    near = near_mark(thread, kind, name)
+    if near is None:
+        return error
+    text = f"thread {thread.id} has no {kind} {name}; did you mean {near}?"
+    return NotFound(text, thread=thread.id, reference=reference)
+
+
+def near_mark(thread: Thread, kind: str, name: str) -> str | None:
+    """The label or tag of a thread's newest checkpoints that resembles another."""
+    newest = thread.history(MOST_LOOKED_AT, all=True)
+    known = (
+        {tag for checkpoint in newest for tag in checkpoint.tags}
+        if kind == "tag"
+        else {checkpoint.label for checkpoint in newest if checkpoint.label}
+    )
+    return next(iter(nearest(name, sorted(known), most=1)), None)
 
 
 def _readings(text: str) -> Iterator[tuple[str, str]]:
@@ -137,23 +169,12 @@ def _by_id(store: Store, text: str) -> Revision:
     try:
         checkpoint = store.get(text)
     except NotFound as error:
-        raise (error if error.matches else _unknown(store, text)) from None
+        raise (error if error.matches else unknown(store, text)) from None
     return Revision(store.thread(checkpoint.thread), checkpoint)
 
 
 def _empty() -> NotFound:
     return NotFound("the store has no threads yet; save to one first")
-
-
-def _unknown(store: Store, name: str) -> NotFound:
-    names = [record.id for record in store.threads()]
-    hint = _hint(name, names, "holdfast threads lists them all")
-    return NotFound(f"there is no thread or checkpoint {name}; {hint}", thread=name)
-
-
-def _hint(name: str, names: Iterable[str], otherwise: str) -> str:
-    near = get_close_matches(name, list(names), n=1)
-    return f"did you mean {near[0]}?" if near else otherwise
 
 
 # --- agents ---------------------------------------------------------------------------
@@ -164,7 +185,7 @@ def check_agent(store: Store, name: str) -> None:
     if store.agents.thread(name).about or store.agents.checkpoints(name, limit=1):
         return
     known = (record.agent or "" for record in store.threads(kind=agents.KIND))
-    hint = _hint(name, known, "holdfast threads --kind agent lists them all")
+    hint = did_you_mean(name, known, "holdfast threads --kind agent lists them all")
     raise NotFound(f"there is no agent {name}; {hint}", thread=agents.thread_of(name))
 
 
@@ -177,6 +198,6 @@ def checkpoint_of_agent(store: Store, agent: str, text: str) -> Checkpoint:
             raise
         names = (checkpoint.name for checkpoint in store.agents.checkpoints(agent))
         listing = shlex.join(["holdfast", "restore", agent])
-        hint = _hint(text, names, f"{listing} lists them")
+        hint = did_you_mean(text, names, f"{listing} lists them")
         message = f"agent {agent} has no checkpoint {text}; {hint}"
         raise NotFound(message, thread=error.thread, reference=text) from None

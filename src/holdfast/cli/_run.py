@@ -6,11 +6,12 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import click
 import orjson
 
+from holdfast._values.clock import now
 from holdfast.cli import _status
 from holdfast.cli._error_text import for_command_line, hint_of
 from holdfast.cli._group import ROOT
@@ -19,9 +20,9 @@ from holdfast.cli.terminal.escape import escaped, harmless
 from holdfast.errors import HoldfastError
 
 
-def run(arguments: Sequence[str]) -> int:
+def run(arguments: Sequence[str], clock: Callable[[], int] = now) -> int:
     """Run a command line, and print its error if it has one."""
-    cli = Invocation(arguments)
+    cli = Invocation(arguments, clock)
     if COMPLETION in os.environ:
         from holdfast.cli._shell_completion import complete  # noqa: PLC0415 - rarely needed
 

@@ -26,10 +26,12 @@ _BASH = r"""
 %(complete_func)s() {
     local IFS=$'\n' line="${COMP_LINE:0:$COMP_POINT}" answer known="" breaks
     # What of the last word bash does not replace: up to the last sign that ends words.
+    # An @ itself is replaced: it begins a word, as in the name of a host.
     breaks="${COMP_WORDBREAKS//[^@:=]/}"
     if [[ -n "$breaks" && "${line##* }" == *[$breaks]* ]]; then
         known="${line##* }"
         known="${known%%"${known##*[$breaks]}"}"
+        known="${known%%@}"
     fi
     COMPREPLY=()
     for answer in $(COMP_WORDS="$line" %(complete_var)s=bash_complete $1); do

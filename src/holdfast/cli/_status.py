@@ -35,7 +35,8 @@ MEANINGS = {
     USAGE: "the command line is wrong, or needs `--yes`",
     NOT_FOUND: "no such store, thread or checkpoint, or more than one",
     DAMAGED: "stored bytes are damaged",
-    CONFLICT: "another process was first, or holds the lock; nothing was changed",
+    CONFLICT: "another process was first, or holds the lock, or both sides of a merge"
+    " changed the same; nothing was changed",
     DENIED: "not allowed, or not supported by this store or installation",
     FORMAT: "not a Holdfast store, or its format is newer than this program",
     INTERNAL: "an internal error of Holdfast; `-v` shows where",

@@ -17,9 +17,9 @@ FOLDER = ".holdfast"
 FILES = ("agents.db", "agent.db")
 # A single letter is a drive.
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):(?://)?", re.IGNORECASE)
-_PASSWORD = re.compile(r"(://[^/@:]*:)[^@]*(?=@)|([?&]password=)[^&]*")
 # "SQLite format 3", and the application id that our files have in their header.
 _MAGIC, _OURS, _ID_AT, _HEADER = b"SQLite format 3\0", b"HOLD", 68, 100
+_LOCK = "-lock"
 
 
 def find_store(options: SharedOptions) -> str:
@@ -42,11 +42,6 @@ def find_store(options: SharedOptions) -> str:
 def given_scope(options: SharedOptions) -> str | None:
     """The scope that was asked for: option or variable."""
     return options.scope or os.environ.get(SCOPE) or None
-
-
-def without_password(address: str) -> str:
-    """An address without its password, to be shown."""
-    return _PASSWORD.sub(r"\1\2***", address)
 
 
 def open_store(
@@ -109,4 +104,6 @@ def _is_ours(path: str) -> bool:
     except OSError:
         return False
     at_id = header[_ID_AT : _ID_AT + len(_OURS)]
-    return header.startswith(_MAGIC) and at_id == _OURS
+    # A young store that is open, or was killed, has its header in the log still.
+    is_young = at_id == bytes(len(_OURS)) and os.path.exists(path + _LOCK)
+    return header.startswith(_MAGIC) and (at_id == _OURS or is_young)

@@ -7,6 +7,15 @@ from collections.abc import Mapping
 from holdfast.diff import excerpt
 from holdfast.views.documents import utc
 
+_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
+# A unit, its seconds, and the age in seconds from which the next one is used.
+_AGES = (
+    ("s", 1, _MINUTE),
+    ("m", _MINUTE, _HOUR),
+    ("h", _HOUR, 2 * _DAY),
+    ("d", _DAY, 60 * _DAY),
+)
+_DATE = len("2026-11-15")
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 _STEP = 1000
 
@@ -23,6 +32,15 @@ def time(at: int) -> str:
     """A time in UTC, to the second."""
     found = utc(at)
     return str(at) if found is None else f"{found:%Y-%m-%d %H:%M:%SZ}"
+
+
+def ago(at: int, now: int) -> str:
+    """How long ago a time is, as a reference takes it: ``2h ago``; else the date."""
+    seconds = (now - at) // 1_000_000
+    for unit, length, until in _AGES:
+        if 0 <= seconds < until:
+            return f"{seconds // length}{unit} ago"
+    return time(at)[:_DATE] if seconds >= 0 else time(at)
 
 
 def size(count: float) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 import msgspec
 
 from holdfast._engine.context import Context
+from holdfast._messages.forms import plain_form
+from holdfast._messages.loose import EMPTY, fields_of, kind_of, parts_of
 from holdfast._messages.parts import (
     Media,
     Other,
@@ -18,14 +20,10 @@ from holdfast._messages.parts import (
     part_of,
 )
 from holdfast._messages.transcript import (
-    EMPTY,
     TranscriptCall,
     answers_of,
     as_text,
     calls_of,
-    fields_of,
-    kind_of,
-    parts_of,
     role_of,
     text_of,
     tokens_of,
@@ -84,7 +82,8 @@ class Chat:
         self.transcript, self.showing = transcript, showing
         # Results stand soon after their calls.
         end = min(where.stop + LOOK_AHEAD, len(transcript.messages))
-        self._messages = {n: transcript.messages[n] for n in range(where.start, end)}
+        messages = transcript.messages
+        self._messages = {n: plain_form(messages[n]) for n in range(where.start, end)}
         self._answers = _all_answers(self._messages)
 
     def message(self, position: int) -> dict[str, Any]:

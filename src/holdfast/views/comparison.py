@@ -11,28 +11,33 @@ import msgspec
 import orjson
 
 from holdfast._engine.context import Context
+from holdfast._engine.threads.file_changes import difference as file_difference
+from holdfast._engine.threads.fork_point import common_ancestor
 from holdfast._engine.threads.listing import get
 from holdfast._engine.threads.load import load_any
 from holdfast._messages.transcript import calls_of, role_of, text_of
-from holdfast._port import Ancestors
 from holdfast._values.records import Checkpoint
-from holdfast.diff import Change, Diff, diff
-from holdfast.views.differences import OPS
+from holdfast.diff import Change, Diff
+from holdfast.views.differences import OPS, difference
 from holdfast.views.documents import plain
+from holdfast.views.files import shown_file_changes
 from holdfast.views.showing import Showing
 from holdfast.views.state_values import StateReader, Transcript, reader_of
 
 MOST_CHANGES = 500
 MOST_MESSAGES = 200
 MOST_ROWS = 1_000
-CHUNK = 200
 
 
 class DiffQuery(msgspec.Struct, frozen=True, kw_only=True, rename={"start": "from"}):
-    """What changed from one checkpoint to another."""
+    """What changed from one checkpoint to another.
+
+    ``bookkeeping`` includes what a framework keeps for itself.
+    """
 
     start: str
     to: str
+    bookkeeping: bool = False
 
 
 class CompareQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,14 +52,17 @@ class CompareQuery(msgspec.Struct, frozen=True, kw_only=True):
 async def diff_document(
     context: Context, query: DiffQuery, showing: Showing
 ) -> dict[str, Any]:
-    """Every change of a value, and what became of the messages."""
+    """Every change of a value and of a file, and what became of the messages."""
     old, new = await get(context, query.start), await get(context, query.to)
-    found = diff(await load_any(context, old), await load_any(context, new))
+    states = await load_any(context, old), await load_any(context, new)
+    found = difference(*states, bookkeeping=query.bookkeeping)
+    files = await file_difference(context, new.thread, old, new)
     shared = await common_ancestor(context, old, new)
     return {
         "from": old.id,
         "to": new.id,
         **change_list(found, showing),
+        **shown_file_changes(files, showing),
         "ancestor": {"id": shared.id, "step": shared.step} if shared else None,
         "messages": await _message_changes(context, old, new, showing),
     }
@@ -123,26 +131,6 @@ def brief_message(message: object, position: int, showing: Showing) -> dict[str,
     }
 
 
-async def common_ancestor(
-    context: Context, one: Checkpoint, other: Checkpoint
-) -> Checkpoint | None:
-    """The newest checkpoint that two lines share."""
-    if one.family != other.family:
-        return None
-    while one.seq != other.seq:
-        if one.step < other.step or (one.step == other.step and one.seq < other.seq):
-            one, other = other, one
-        lowest = min(other.step, one.step - 1)
-        line = Ancestors(start=one, skip=1, limit=CHUNK, down_to_step=lowest)
-        page = list(await context.backend.scan(line))
-        if not page:
-            return None
-        # As far as the line is above the other, nothing of it can be shared.
-        below = [c for c in page if c.step <= other.step]
-        one = below[0] if below else page[-1]
-    return one
-
-
 # --- several branches -----------------------------------------------------------------
 
 
@@ -163,7 +151,7 @@ async def compare_document(
     rows = [_row(columns, places, showing) for places in aligned[:MOST_ROWS]]
     parts_at = next((n for n, row in enumerate(rows) if not row["same"]), None)
     return {
-        "columns": [_head(column) for column in columns],
+        "columns": [column_head(column.checkpoint) for column in columns],
         "rows": rows,
         "parts_at": parts_at,
         "cut": len(aligned) > MOST_ROWS,
@@ -180,8 +168,8 @@ async def _column(context: Context, id_: str) -> _Column:
     return _Column(reader.checkpoint, transcript, marks)
 
 
-def _head(column: _Column) -> dict[str, Any]:
-    checkpoint = column.checkpoint
+def column_head(checkpoint: Checkpoint) -> dict[str, Any]:
+    """The checkpoint that a column of a comparison is about."""
     return {
         "thread": checkpoint.thread,
         "checkpoint": checkpoint.id,

@@ -11,6 +11,7 @@ from holdfast._values.paths import Part, parse_path
 from holdfast._values.records import Checkpoint
 from holdfast.diff import Change, Diff, Op, diff
 from holdfast.views.documents import plain
+from holdfast.views.langgraph_steps import without_bookkeeping
 
 OPS: tuple[Op, ...] = ("added", "removed", "changed")
 
@@ -22,8 +23,13 @@ def state_before(store: Store, checkpoint: Checkpoint, state: object) -> object:
     return {} if type(state) is dict else None
 
 
-def differences_of(store: Store, checkpoints: Iterable[Checkpoint]) -> Iterator[Diff]:
-    """What each checkpoint changed; the state of a parent that follows is reused."""
+def differences_of(
+    store: Store, checkpoints: Iterable[Checkpoint], *, bookkeeping: bool
+) -> Iterator[Diff]:
+    """What each checkpoint changed; the state of a parent that follows is reused.
+
+    ``bookkeeping`` includes what a framework keeps for itself.
+    """
     known: dict[str | None, object] = {}
     for checkpoint in checkpoints:
         if checkpoint.id not in known:
@@ -31,7 +37,13 @@ def differences_of(store: Store, checkpoints: Iterable[Checkpoint]) -> Iterator[
         state = known[checkpoint.id]
         before = state_before(store, checkpoint, state)
         known = {checkpoint.parent: before}
-        yield diff(before, state)
+        yield difference(before, state, bookkeeping=bookkeeping)
+
+
+def difference(old: object, new: object, *, bookkeeping: bool) -> Diff:
+    """What changed; ``bookkeeping`` includes what a framework keeps for itself."""
+    found = diff(old, new)
+    return found if bookkeeping else without_bookkeeping(found, old, new)
 
 
 def only_at(found: Diff, path: str | None) -> Diff:

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import msgspec
 
-from holdfast._values.manifest import Manifest, Value, decode_manifest
+from holdfast._values.manifest import FileLog, Manifest, Value, decode_manifest
 from holdfast._values.records import Checkpoint, Run
 from holdfast._values.rope import Rope
 from holdfast._values.runs import count_segments
@@ -30,6 +30,7 @@ def growth_of(checkpoint: Checkpoint, parent: Checkpoint | None) -> Growth:
     names = [*after.values, *(n for n in before.values if n not in after.values)]
     changed = [n for n in names if not _same(after.values.get(n), before.values.get(n))]
     added = sum(_added(after.values.get(n), before.values.get(n)) for n in changed)
+    added += _added_files(after.files, before.files)
     return Growth(tuple(changed), len(checkpoint.manifest) + added)
 
 
@@ -61,6 +62,14 @@ def _added(new: Value | None, old: Value | None) -> int:
     known = old.runs if isinstance(old, Rope) else ()
     total = count_segments(new.runs)
     added = total - _shared(new.runs, known)
+    return new.size * added // max(total, 1)
+
+
+def _added_files(new: FileLog | None, old: FileLog | None) -> int:
+    if new is None or new == old:
+        return 0
+    total = count_segments(new.runs)
+    added = total - _shared(new.runs, old.runs if old else ())
     return new.size * added // max(total, 1)
 
 

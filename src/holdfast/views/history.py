@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import chain, islice, takewhile
+from itertools import chain, dropwhile, islice, takewhile
 
 import msgspec
+from msgspec.structs import replace
 
 from holdfast._api.thread import Thread
 from holdfast._values.records import Checkpoint, ThreadRecord
@@ -14,9 +15,13 @@ from holdfast.views.references import Revision, is_on_line, line_of
 
 
 class HistoryFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which checkpoints to list; ``all`` includes those that were rewound."""
+    """Which checkpoints to list; ``all`` includes those that were rewound.
 
-    limit: int
+    ``before`` is the last checkpoint of a listing that is continued.
+    """
+
+    limit: int | None
+    before: str | None = None
     all: bool = False
     since: int | None = None
     tag: str | None = None
@@ -34,13 +39,30 @@ class HistoryFilter(msgspec.Struct, frozen=True, kw_only=True):
             return iter(checkpoints)
         return takewhile(lambda c: c.saved_at >= since, checkpoints)
 
+    @property
+    def wanted(self) -> int | None:
+        """One more than the limit: whether there is more."""
+        return None if self.limit is None else self.limit + 1
+
 
 class HistoryListing(msgspec.Struct, frozen=True):
-    """Checkpoints, newest first; ``family`` are the threads of a tree."""
+    """Checkpoints, newest first; ``family`` are the threads of a tree.
+
+    ``more`` says that there are more than were asked for; ``named`` is what the user
+    called the thread.
+    """
 
     thread: str
     entries: list[LineageEntry]
     family: tuple[ThreadRecord, ...] | None = None
+    more: bool = False
+    named: str | None = None
+
+    def cut(self, limit: int | None) -> HistoryListing:
+        """The listing without what is beyond the limit."""
+        if limit is None or len(self.entries) <= limit:
+            return self
+        return replace(self, entries=self.entries[:limit], more=True)
 
 
 def tree(start: Revision, wanted: HistoryFilter) -> HistoryListing:
@@ -48,9 +70,11 @@ def tree(start: Revision, wanted: HistoryFilter) -> HistoryListing:
     # Heads first: a checkpoint that is saved in between then still has its parent
     # in the listing. In the other order a head could be missing from it.
     family = start.thread.family()
-    checkpoints = start.thread.tree(wanted.limit)
+    before = start.thread.get(wanted.before).seq if wanted.before else None
+    checkpoints = start.thread.tree(wanted.wanted, before=before)
     entries = lineage_of(wanted.recent(checkpoints), family)
-    return HistoryListing(start.thread.id, entries, tuple(family))
+    listing = HistoryListing(start.thread.id, entries, tuple(family))
+    return listing.cut(wanted.limit)
 
 
 def line(start: Revision, wanted: HistoryFilter) -> HistoryListing:
@@ -58,39 +82,55 @@ def line(start: Revision, wanted: HistoryFilter) -> HistoryListing:
     thread = start.thread
     record = start.record or thread.about
     head = record.head if record else None
-    is_head = head is not None and head.id == start.checkpoint.id
+    is_head = wanted.before is None and _is(head, start.checkpoint)
     checkpoints = _from(start, wanted, is_head=is_head)
     if wanted.all and is_head and not wanted.leaves_gaps and record is not None:
-        return HistoryListing(thread.id, lineage_of(checkpoints, [record]))
+        entries = lineage_of(checkpoints, [record])
+        return HistoryListing(thread.id, entries).cut(wanted.limit)
     contiguous = not wanted.all and not wanted.leaves_gaps
-    entries = _entries(thread, head, checkpoints, contiguous=contiguous)
-    return HistoryListing(thread.id, list(entries))
+    listed = _entries(thread, head, checkpoints, contiguous=contiguous)
+    return HistoryListing(thread.id, list(listed)).cut(wanted.limit)
 
 
 def difference(old: Revision, new: Revision, wanted: HistoryFilter) -> HistoryListing:
     """The checkpoints on the line of ``new`` that are not on the line of ``old``."""
     thread = new.thread
     only_new = wanted.recent(_missing_from(line_of(old), line_of(new)))
-    checkpoints = islice(only_new, wanted.limit)
+    checkpoints = islice(_after(only_new, wanted.before), wanted.wanted)
     record = new.record or thread.about
     head = record.head if record else None
     entries = _entries(thread, head, checkpoints, contiguous=True)
-    return HistoryListing(thread.id, list(entries))
+    return HistoryListing(thread.id, list(entries)).cut(wanted.limit)
+
+
+def _is(head: Checkpoint | None, checkpoint: Checkpoint) -> bool:
+    return head is not None and head.id == checkpoint.id
+
+
+def _after(
+    checkpoints: Iterable[Checkpoint], before: str | None
+) -> Iterator[Checkpoint]:
+    """Those that come after the last one of a listing, by the start of its id."""
+    if before is None:
+        return iter(checkpoints)
+    rest = dropwhile(lambda c: not c.id.startswith(before), checkpoints)
+    return islice(rest, 1, None)
 
 
 def _from(
     start: Revision, wanted: HistoryFilter, *, is_head: bool
 ) -> Iterator[Checkpoint]:
     # A page before a checkpoint leaves that checkpoint out, so it is put in front.
-    first = [] if is_head or wanted.leaves_gaps else [start.checkpoint]
+    is_first = not (is_head or wanted.leaves_gaps or wanted.before)
+    first = [start.checkpoint] if is_first else []
     page = start.thread.history(
-        max(wanted.limit - len(first), 1),
-        before=None if is_head else start.checkpoint,
+        wanted.wanted,
+        before=wanted.before or (None if is_head else start.checkpoint),
         all=wanted.all,
         tag=wanted.tag,
         label=wanted.label,
     )
-    return wanted.recent(islice(chain(first, page), wanted.limit))
+    return wanted.recent(islice(chain(first, page), wanted.wanted))
 
 
 def _missing_from(
@@ -119,6 +159,6 @@ def _entries(
     leads = False
     names = (thread.id,)
     for checkpoint in checkpoints:
-        is_head = head is not None and head.id == checkpoint.id
+        is_head = _is(head, checkpoint)
         leads = (contiguous and leads) or is_head or is_on_line(thread, checkpoint)
         yield LineageEntry(checkpoint, names if is_head else (), names if leads else ())

@@ -19,7 +19,8 @@ from holdfast._engine.threads.load import load_any
 from holdfast._engine.threads.pending import find_pending, unsaved_messages
 from holdfast._messages.attachments import whole
 from holdfast._messages.call_keys import key_of
-from holdfast._messages.transcript import TranscriptCall, fields_of, open_calls
+from holdfast._messages.loose import fields_of
+from holdfast._messages.transcript import TranscriptCall, open_calls
 from holdfast._port import Entries, FamilyEntries
 from holdfast._values.records import Entry, ThreadRecord
 from holdfast.effects import Effect

@@ -8,14 +8,15 @@ but such control writes has finished, and waits for nothing.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
 from holdfast._engine.context import Context
 from holdfast._engine.threads.journal import recorded
 from holdfast._messages.langgraph_form import KIND, TaskEntry, task_entry
+from holdfast._messages.loose import fields_of, parts_of
 from holdfast._values.records import ThreadRecord
 
 _INTERRUPT = "__interrupt__"
@@ -76,8 +77,11 @@ def _path(writes: list[tuple[str, str, Any]]) -> str:
 def _questions(writes: list[tuple[str, str, Any]]) -> Iterator[Waiting]:
     for path, channel, value in writes:
         if channel == _INTERRUPT:
-            for asked in cast("Sequence[Mapping[str, Any]]", value):
-                yield Waiting(asked.get("id", ""), asked.get("value"), _node(path))
+            # A serializer of the caller's may have made it unreadable.
+            for asked in parts_of(value) or [None]:
+                fields = fields_of(asked)
+                id_ = str(fields.get("id", ""))
+                yield Waiting(id_, fields.get("value"), _node(path))
 
 
 def _node(path: str) -> str:

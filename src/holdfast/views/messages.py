@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from holdfast._messages.transcript import calls_of, fields_of, role_of, text_of
-from holdfast._values.shortening import shortened
-from holdfast.diff import excerpt
-
-LONGEST = 100
+from holdfast._messages.loose import fields_of
+from holdfast._messages.transcript import calls_of, role_of, text_of
+from holdfast.diff import WIDTH, excerpt
 
 
 def message_documents(
@@ -27,18 +25,15 @@ def message_documents(
         }
 
 
-def one_line_text(message: object, position: int = 0) -> str:
-    """The text and the calls of a message on one line."""
+def one_line_text(message: object, position: int = 0, width: int = WIDTH) -> str:
+    """The text and the calls of a message on one line.
+
+    ``width`` is how much of a call's arguments is shown.
+    """
     text = " ".join(text_of(message).split())
     calls = [
-        f"{call.name}({excerpt(call.arguments)})"
+        f"{call.name}({excerpt(call.arguments, width)})"
         for call in calls_of(message, position)
     ]
     shown = " ".join([text, *calls] if text else calls)
-    return shown or excerpt(fields_of(message).get("content", message))
-
-
-def summary(message: object) -> str:
-    """The role and the text of a message, cut to 100 characters."""
-    text = ": ".join(filter(None, [role_of(message), one_line_text(message)]))
-    return shortened(text, LONGEST)
+    return shown or excerpt(fields_of(message).get("content", message), width)

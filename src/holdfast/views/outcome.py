@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast._messages.transcript import (
-    answers_of,
-    calls_of,
-    fields_of,
-    kind_of,
-    parts_of,
-    role_of,
-)
+from holdfast._messages.forms import plain_form
+from holdfast._messages.loose import fields_of, kind_of, parts_of
+from holdfast._messages.transcript import answers_of, calls_of, role_of
 from holdfast._values.records import Checkpoint
 
 _FAILED = frozenset({"error", "failed"})
@@ -29,7 +24,7 @@ def is_error(checkpoint: Checkpoint, message: object) -> bool:
 
 def is_failed_result(message: object) -> bool:
     """Whether a message has the result of a tool that failed."""
-    fields = fields_of(message)
+    fields = fields_of(plain_form(message))
     blocks = map(fields_of, parts_of(fields.get("content")))
     results = [fields, *(b for b in blocks if kind_of(b) == "tool_result")]
     if not answers_of(message):

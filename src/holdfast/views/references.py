@@ -18,12 +18,14 @@ CHUNK = 200
 class Revision(msgspec.Struct, frozen=True):
     """The checkpoint that a reference means, and the thread it was named with.
 
-    ``record`` is the thread's record, if resolving the reference read it.
+    ``record`` is the thread's record, if resolving the reference read it. ``named`` is
+    how the thread was called, which may be the id of a conversation.
     """
 
     thread: Thread
     checkpoint: Checkpoint
     record: ThreadRecord | None = None
+    named: str | None = None
 
 
 def line_of(end: Revision) -> Iterator[Checkpoint]:

@@ -10,17 +10,20 @@ from holdfast._api.store import Store
 from holdfast._engine.context import Context
 from holdfast._engine.effects.behind import in_force
 from holdfast._engine.effects.ledger import effects
+from holdfast._engine.threads.file_changes import difference as file_difference
 from holdfast._engine.threads.lineage import is_ancestor, resolve_in
 from holdfast._engine.threads.load import load_any
+from holdfast._values.file_diff import FileChange
 from holdfast._values.records import Checkpoint, ThreadRecord
 from holdfast._values.reference import HEAD
-from holdfast.diff import Diff, diff
+from holdfast.diff import Diff
 from holdfast.effects import Effect
 from holdfast.views.comparison import change_list
-from holdfast.views.differences import change_documents
+from holdfast.views.differences import change_documents, difference
 from holdfast.views.documents import checkpoint_document, iso
 from holdfast.views.effect_list import shown_effect
 from holdfast.views.effects import effect_document
+from holdfast.views.files import file_change_documents, shown_file_changes
 from holdfast.views.references import Revision
 from holdfast.views.showing import Showing
 from holdfast.views.waiting import NOTHING, waits_of
@@ -31,7 +34,8 @@ class RewindPreview(msgspec.Struct, frozen=True, kw_only=True):
 
     ``steps`` is how far it goes back, ``None`` if the target is not on the line of the
     head. ``behind`` are the effects that the new head does not show. ``unsaved`` is the
-    number of messages that no checkpoint has yet: they are passed over.
+    number of messages that no checkpoint has yet: they are passed over. ``files`` are
+    those that the checkpoints have different; no folder is touched.
     """
 
     thread: str
@@ -41,6 +45,7 @@ class RewindPreview(msgspec.Struct, frozen=True, kw_only=True):
     changes: Diff
     behind: list[Effect]
     unsaved: int
+    files: tuple[FileChange, ...] = ()
 
 
 def preview_rewind(store: Store, target: Revision) -> RewindPreview:
@@ -57,7 +62,8 @@ async def rewind_preview(
     new = await resolve_in(context, record, target)
     is_move = old.id != new.id
     waiting = (await waits_of(context, [record]))[0] if is_move else NOTHING
-    changes = diff(await load_any(context, old), await load_any(context, new))
+    states = await load_any(context, old), await load_any(context, new)
+    changes = difference(*states, bookkeeping=False)
     on_line = await is_ancestor(context, new, of=old)
     return RewindPreview(
         thread=thread,
@@ -67,6 +73,7 @@ async def rewind_preview(
         changes=changes,
         behind=await _behind(context, record, new) if is_move else [],
         unsaved=waiting.unsaved,
+        files=await file_difference(context, thread, old, new),
     )
 
 
@@ -77,8 +84,9 @@ async def _behind(
 
 
 def preview_document(preview: RewindPreview) -> dict[str, Any]:
-    """The preview with every change and every effect."""
-    return {
+    """The preview with every change and every effect; files if any differ."""
+    files = file_change_documents(preview.files)
+    document = {
         "dry_run": True,
         "thread": preview.thread,
         "from": checkpoint_document(preview.old),
@@ -88,6 +96,7 @@ def preview_document(preview: RewindPreview) -> dict[str, Any]:
         "left_behind": [effect_document(effect) for effect in preview.behind],
         "changes": change_documents(preview.changes),
     }
+    return {**document, "files": files} if files else document
 
 
 class RewindQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,6 +121,7 @@ async def rewind_document(
             shown_effect(effect, "left_behind", showing) for effect in found.behind
         ],
         **change_list(found.changes, showing),
+        **shown_file_changes(found.files, showing),
     }
 
 

@@ -15,6 +15,12 @@ from holdfast._values.records import Checkpoint, ThreadRecord
 from holdfast.errors import Corrupt
 from holdfast.views.documents import iso
 from holdfast.views.growth import growth_of
+from holdfast.views.langgraph_steps import (
+    is_bookkeeping,
+    is_graph,
+    nodes_of,
+    step_text,
+)
 from holdfast.views.messages import one_line_text
 from holdfast.views.outcome import is_error, tool_of
 from holdfast.views.showing import Showing
@@ -29,6 +35,7 @@ class RowMaker(msgspec.Struct, frozen=True):
     parents: Mapping[str, Checkpoint]
     messages: Mapping[str, object]
     heads: Mapping[str, Sequence[str]]
+    nodes: Mapping[str, Sequence[str]]
     showing: Showing
 
     def row(self, checkpoint: Checkpoint) -> dict[str, Any]:
@@ -61,9 +68,8 @@ class RowMaker(msgspec.Struct, frozen=True):
         last = self.messages.get(checkpoint.id)
         before = self.messages.get(checkpoint.parent or "")
         if last is None or last == before:
-            names = ", ".join(changed[:MOST_NAMES])
             error = is_error(checkpoint, None)
-            text = self.showing.line(names)
+            text = self.showing.line(self._made(checkpoint, changed))
             return {"role": None, "text": text, "tool": None, "error": error}
         return {
             "role": role_of(last) or None,
@@ -72,6 +78,14 @@ class RowMaker(msgspec.Struct, frozen=True):
             "error": is_error(checkpoint, last),
         }
 
+    def _made(self, checkpoint: Checkpoint, changed: Sequence[str]) -> str:
+        """The step of a graph, and the names of what changed."""
+        if checkpoint.id not in self.nodes:
+            return ", ".join(changed[:MOST_NAMES])
+        step = step_text(checkpoint, self.nodes[checkpoint.id])
+        names = [name for name in changed if not is_bookkeeping(name)]
+        return f"{step}: {', '.join(names[:MOST_NAMES])}" if names else step
+
 
 async def row_maker(
     context: Context,
@@ -79,16 +93,26 @@ async def row_maker(
     heads: Mapping[str, Sequence[str]],
     showing: Showing,
 ) -> RowMaker:
-    """Read what the rows of some checkpoints need, in two requests."""
+    """Read what the rows of some checkpoints need, in a few requests."""
     parents = await parents_of(context, checkpoints)
     every = {c.id: c for c in (*parents.values(), *checkpoints)}
+    nodes: dict[str, list[str]] = {}
     try:
         found = await last_messages(context, list(every.values()))
+        nodes = await nodes_of(context, checkpoints, parents)
     except Corrupt:
         # The log of a damaged store is still useful without its messages.
         found = [None] * len(every)
     messages = dict(zip(every, found, strict=True))
-    return RowMaker(parents, messages, heads, showing)
+    return RowMaker(parents, messages, heads, nodes, showing)
+
+
+async def nodes_by_checkpoint(
+    context: Context, checkpoints: Sequence[Checkpoint]
+) -> dict[str, list[str]]:
+    """The nodes that ran before each checkpoint of a graph, by its id."""
+    graphs = [c for c in checkpoints if is_graph(c)]
+    return await nodes_of(context, graphs, await parents_of(context, graphs))
 
 
 async def parents_of(

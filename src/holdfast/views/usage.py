@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import msgspec
 
-from holdfast._messages.transcript import fields_of
+from holdfast._messages.loose import fields_of
 from holdfast._values import codec
 from holdfast._values.manifest import value_of
 from holdfast._values.records import Checkpoint

@@ -19,7 +19,7 @@ from holdfast._engine.threads.load import read_listed
 from holdfast._engine.threads.pending import PENDING, find_pending, unsaved_messages
 from holdfast._engine.threads.prefetch import prefetched, with_entries
 from holdfast._messages.item_calls import PAUSED_RUN
-from holdfast._messages.transcript import fields_of
+from holdfast._messages.loose import fields_of
 from holdfast._port import Threads
 from holdfast._values.manifest import decode_manifest
 from holdfast._values.records import PIN, Checkpoint, ThreadRecord

@@ -26,7 +26,7 @@ REPORT_SECONDS = 0.2
 @click.argument("file", type=click.Path())
 @flag("--check", help="Verify the whole copy.")
 def command(cli: Invocation, *, file: str, check: bool) -> int:
-    """Copy the whole store to a new FILE while it is in use.
+    """Copy the whole store while it is in use.
 
     The copy is a store with the content of one moment. FILE appears only when the copy
     is complete. For PostgreSQL, use its own backup tools, or `export`.

@@ -54,13 +54,13 @@ def command(
     good: str | None,
     bad: str | None,
 ) -> int:
-    """Find the first checkpoint of THREAD for which COMMAND fails.
+    """Find the first checkpoint for which a command fails.
 
-    Write COMMAND after `--`. It gets the state as JSON on its standard input, and
-    HOLDFAST_THREAD, HOLDFAST_CHECKPOINT and HOLDFAST_STEP in its environment. Its exit
-    status is its answer: 0 is good, 125 is unknown, any other up to 127 is bad; a
-    higher status stops the search. Its output goes to standard error. REF is a
-    reference such as @12 or label:x.
+    It is looked for on THREAD. Write COMMAND after `--`. It gets the state as JSON on
+    its standard input, and HOLDFAST_THREAD, HOLDFAST_CHECKPOINT and HOLDFAST_STEP in
+    its environment. Its exit status is its answer: 0 is good, 125 is unknown, any other
+    up to 127 is bad; a higher status stops the search. Its output goes to standard
+    error. REF is a reference such as @12 or label:x.
     """
     with cli.reading() as store:
         found = thread_named(store, thread)

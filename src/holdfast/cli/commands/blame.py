@@ -10,7 +10,6 @@ from holdfast.cli._completion import REFERENCE
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._lines import marks
 from holdfast.cli._resolve import locate
-from holdfast.cli._text import time
 from holdfast.cli.terminal.tables import Cell, spaced
 from holdfast.diff import excerpt
 from holdfast.views.documents import checkpoint_document, plain
@@ -21,9 +20,9 @@ from holdfast.views.references import Revision, shown_reference
 @click.argument("path")
 @click.argument("ref", type=REFERENCE, default="@")
 def command(cli: Invocation, *, path: str, ref: str) -> None:
-    """Show which checkpoint last set the value at PATH.
+    """Show which checkpoint last set a value.
 
-    A path is written as messages[3].content or /messages/3/content. The search goes
+    PATH is written as messages[3].content or /messages/3/content. The search goes
     back from the checkpoint REF, which is the head of the only thread by default.
     """
     with cli.reading() as store:
@@ -33,7 +32,7 @@ def command(cli: Invocation, *, path: str, ref: str) -> None:
         reference = shown_reference(store, checkpoint, target.thread)
         row: list[Cell] = [
             spaced([(reference, "reference"), *marks(checkpoint)]),
-            (time(checkpoint.saved_at), "faint"),
+            (cli.out.time(checkpoint.saved_at), "faint"),
             (checkpoint.kind, ""),
             (found.path, "name"),
             (excerpt(found.value), ""),

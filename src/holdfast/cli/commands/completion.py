@@ -12,7 +12,7 @@ from holdfast.cli._shell_completion import SHELLS, script
 @_command.command("completion")
 @click.argument("shell", type=click.Choice(SHELLS), metavar="SHELL")
 def command(cli: Invocation, *, shell: str) -> None:
-    """Print the completion script for SHELL.
+    """Print the completion script for a shell.
 
     SHELL is bash, zsh or fish. It then completes commands, threads, labels and tags.
     For bash, add this line to ~/.bashrc:

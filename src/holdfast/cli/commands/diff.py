@@ -9,17 +9,19 @@ import click
 from holdfast._api.store import Store
 from holdfast.cli import _command, _status
 from holdfast.cli._completion import REFERENCE
+from holdfast.cli._files import show_file_changes
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._lines import change_lines
-from holdfast.cli._options import flag, option
+from holdfast.cli._options import bookkeeping_flag, flag, option
 from holdfast.cli._resolve import head_of, locate, locate_fork, locate_range
 from holdfast.cli.terminal.output import Output
 from holdfast.cli.terminal.tables import Line
-from holdfast.diff import Diff, Op, diff
+from holdfast.diff import Diff, Op
 from holdfast.views.differences import (
     change_documents,
     counts,
     counts_by_value,
+    difference,
     only_at,
 )
 from holdfast.views.documents import plain
@@ -33,8 +35,10 @@ SIGNS: dict[Op, str] = {"added": "+", "removed": "-", "changed": "~"}
 @click.argument("b", type=REFERENCE, required=False)
 @flag("--stat", help="Print only counts, for each value of the state.")
 @option("--path", "PATH", "Only changes at this path.")
+@flag("--files", help="Compare the files that were saved with the checkpoints.")
 @flag("--exit-code", help="Exit with 1 if there is a difference.")
-@flag("--json-patch", help="Print a JSON Patch (RFC 6902).")
+@flag("--json-patch", help="Print a JSON Patch (RFC 6902), with all changes.")
+@bookkeeping_flag
 def command(
     cli: Invocation,
     *,
@@ -44,16 +48,25 @@ def command(
     path: str | None,
     exit_code: bool,
     json_patch: bool,
+    files: bool,
+    bookkeeping: bool,
 ) -> int:
-    """Show what changed from A to B, value by value.
+    """Show what changed between two checkpoints, value by value.
 
     Without B, A is compared with the head of its thread. A..B is the same as A B; A...B
     compares the newest checkpoint that A and B share with B. A path is written as
     messages[3].content or /messages/3/content.
+
+    With --files, PATH is that of a file or folder of the workspace.
     """
+    bookkeeping = bookkeeping or json_patch or cli.options.verbose
     with cli.reading() as store:
         old, new = _ends(store, a, b)
-        found = diff(store.load(old.checkpoint), store.load(new.checkpoint))
+        if files:
+            is_different = show_file_changes(cli, store, old, new, path)
+            return _status.NEGATIVE if exit_code and is_different else _status.OK
+        states = store.load(old.checkpoint), store.load(new.checkpoint)
+        found = difference(*states, bookkeeping=bookkeeping)
         names = [
             shown_reference(store, end.checkpoint, end.thread) for end in (old, new)
         ]

@@ -15,7 +15,6 @@ from holdfast.cli._effects import effect_line
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._options import flag, option
 from holdfast.cli._resolve import locate_in, recorded_thread
-from holdfast.cli._text import time
 from holdfast.cli.terminal.tables import Cell
 from holdfast.effects import Effect
 from holdfast.errors import NotFound
@@ -39,11 +38,11 @@ def command(
     since: str | None,
     at: str | None,
 ) -> None:
-    """List the effects on the line of THREAD: its tool calls, oldest first.
+    """List tool calls and what came of them, oldest first.
 
-    A call that began and did not end is unknown: it may or may not have happened. With
-    --left-behind, those that happened and that the state does not show, because the
-    thread was rewound or they belong to a fork.
+    Those on the line of THREAD. A call that began and did not end is unknown: it may or
+    may not have happened. With --left-behind, those that happened and that the state
+    does not show, because the thread was rewound or they belong to a fork.
     """
     with cli.reading() as store:
         asked = recorded_thread(store, thread)
@@ -72,7 +71,7 @@ def _rows(
         if effect.checkpoint not in places:
             places[effect.checkpoint] = _place(store, asked, effect)
         yield [
-            (time(effect.at), "faint"),
+            (cli.out.time(effect.at), "faint"),
             (places[effect.checkpoint], "reference"),
             effect_line(cli.out, effect),
         ]

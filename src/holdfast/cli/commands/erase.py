@@ -16,6 +16,7 @@ from holdfast.cli._confirmation import confirmed
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._options import dry_run_option, flag, option, yes_option
 from holdfast.cli._text import counted, size
+from holdfast.cli._thread_names import full_name
 from holdfast.cli.terminal.tables import Line
 
 BACKUPS = {
@@ -49,7 +50,8 @@ def command(
     `key init --owners`.
     """
     with cli.writing() as store:
-        what = {"owner": owner, "agent": agent, "thread": thread, "forks": forks}
+        named = full_name(store, thread) if thread is not None else None
+        what = {"owner": owner, "agent": agent, "thread": named, "forks": forks}
         erase = partial(_erase, cli, store, what)
         if dry_run or not yes:
             going = erase(dry_run=True)

@@ -18,6 +18,7 @@ from holdfast.cli._invocation import Invocation
 from holdfast.cli._options import flag, option, since_option
 from holdfast.cli._redaction import redactor
 from holdfast.cli._text import counted
+from holdfast.cli._thread_names import full_name
 
 STREAM = "-"
 
@@ -50,26 +51,27 @@ def command(
     redact: tuple[str, ...],
     **lines: bool,
 ) -> int:
-    """Write everything, or only THREADS, to a new FILE.
+    """Write everything, or only some threads, to a new file.
 
-    FILE - is standard output. The archive of the same content is the same to the last
-    byte on every backend, and `import` reads it into any store. A thread is exported
-    with all threads that share history with it; with `--since`, older checkpoints are
-    left out, except heads. `--jsonl` is for other programs and cannot be imported;
-    with `--owner` it has everything that is held about a person, the journal too.
-    `--html` is for people: the viewer with what it shows, in one file.
+    Only THREADS, if there are any. FILE - is standard output. The archive of the same
+    content is the same to the last byte on every backend, and `import` reads it into
+    any store. A thread is exported with all threads that share history with it; with
+    `--since`, older checkpoints are left out, except heads. `--jsonl` is for other
+    programs and cannot be imported; with `--owner` it has everything that is held about
+    a person, the journal too. `--html` is for people: the viewer with what it shows, in
+    one file.
     """
     is_of_lines = any(lines.values()) or (bool(redact) and not html)
     _check(cli, file, jsonl=jsonl, only=is_of_lines)
     if html:
         return _html(cli, file, threads, redact, others=jsonl or bool(owner or since))
     common: dict[str, Any] = {
-        "threads": threads or None,
         "owner": owner,
         "since": None if since is None else EPOCH + timedelta(microseconds=since),
     }
     target = sys.stdout.buffer if file == STREAM else file
     with cli.reading() as store, cli.progress("Exporting") as progress:
+        common["threads"] = [full_name(store, name) for name in threads] or None
         if jsonl:
             count = store.export_lines(
                 target,
@@ -100,6 +102,7 @@ def _html(
     from holdfast.viewer import export_html  # noqa: PLC0415 - an extra
 
     with cli.reading() as store:
+        threads = tuple(full_name(store, name) for name in threads)
         page = store.runner.run(export_html, threads, redactor(redact)).encode()
     with new_file(sys.stdout.buffer if file == STREAM else file) as opened:
         opened.write(page)

@@ -65,9 +65,10 @@ def command(
     effects: Policy | None,
     dry_run: bool,
 ) -> None:
-    """Create a thread NAME that starts at REF; nothing is copied.
+    """Create a thread that starts at a checkpoint; nothing is copied.
 
-    Effects that happened after REF stay behind: they are not in the state of the fork.
+    The thread NAME starts at REF. Effects that happened after REF stay behind: they are
+    not in the state of the fork.
     """
     opened = cli.reading if dry_run else cli.writing
     with opened() as store:

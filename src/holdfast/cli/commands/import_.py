@@ -37,14 +37,15 @@ MAGIC = b"holdfast archive "
 )
 @dry_run_option
 def command(cli: Invocation, *, path: str, format_: str | None, dry_run: bool) -> int:
-    """Import an archive, or the files of another system, from PATH.
+    """Import an archive, or the files of another system.
 
-    The store is created if `--store` names a new one. An archive (- reads standard
-    input) is imported completely or not at all: threads that the store already has
-    unchanged are skipped, other threads of the same name are a conflict. Foreign
-    formats are aether, cortex, echo, langgraph, oxios, smooth, smooth-sqlite and those
-    of installed packages. A foreign source is never changed, damaged parts of it are
-    listed and do not stop the import, and importing it again adds nothing.
+    They are read from PATH. The store is created if `--store` names a new one. An
+    archive (- reads standard input) is imported completely or not at all: threads that
+    the store already has unchanged are skipped, other threads of the same name are a
+    conflict. Foreign formats are aether, claude, cortex, echo, langgraph,
+    openai-agents, oxios, smooth, smooth-sqlite and those of installed packages. A
+    foreign source is never changed, damaged parts of it are listed and do not stop the
+    import, and importing it again adds nothing.
     """
     with _opened(cli, dry_run=dry_run) as store:
         format_ = None if format_ == AUTO else format_

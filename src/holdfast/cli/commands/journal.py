@@ -14,7 +14,6 @@ from holdfast.cli._effects import effect_line
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._lines import message_rows
 from holdfast.cli._resolve import recorded_thread
-from holdfast.cli._text import time
 from holdfast.cli.terminal.output import Output
 from holdfast.cli.terminal.tables import Cell, Line, spaced
 from holdfast.diff import excerpt
@@ -30,12 +29,12 @@ from holdfast.views.journal import (
 @_command.command("journal")
 @click.argument("thread", type=THREAD, required=False)
 def command(cli: Invocation, *, thread: str | None) -> None:
-    """Show what is recorded on THREAD beside its checkpoints.
+    """Show what is recorded on a thread beside its checkpoints.
 
-    First what waits: tool calls that began and did not end, calls that the model asked
-    for and that have no result yet, and messages that no checkpoint has yet. Then the
-    other calls, the grants that are used up, and what your program recorded itself.
-    With --verbose also the entries from which all this is read.
+    Of THREAD first what waits: tool calls that began and did not end, calls that the
+    model asked for and that have no result yet, and messages that no checkpoint has
+    yet. Then the other calls, the grants that are used up, and what your program
+    recorded itself. With --verbose also the entries from which all this is read.
     """
     verbose = cli.options.verbose
     with cli.reading() as store:
@@ -55,11 +54,11 @@ def _lines(out: Output, found: JournalView, *, verbose: bool) -> Iterator[Line]:
         ("messages in no checkpoint yet", message_rows(found.unsaved, found.position)),
         ("messages after a head that was left", _messages(found.passed_over)),
         ("calls", _calls(out, found.calls)),
-        ("grants used up", _grants(found.grants)),
-        ("entries", _entries(found.entries)),
+        ("grants used up", _grants(out, found.grants)),
+        ("entries", _entries(out, found.entries)),
     ]
     if verbose:
-        sections.append(("bookkeeping", _entries(found.bookkeeping)))
+        sections.append(("bookkeeping", _entries(out, found.bookkeeping)))
     for title, rows in sections:
         table = list(out.table([("", ""), *row] for row in rows))
         if table:
@@ -70,7 +69,7 @@ def _lines(out: Output, found: JournalView, *, verbose: bool) -> Iterator[Line]:
 
 def _calls(out: Output, effects: Sequence[Effect]) -> Iterator[list[Cell]]:
     for effect in effects:
-        yield [(time(effect.at), "faint"), effect_line(out, effect)]
+        yield [(out.time(effect.at), "faint"), effect_line(out, effect)]
 
 
 def _to_make(calls: Sequence[TranscriptCall]) -> Iterator[list[Cell]]:
@@ -84,16 +83,20 @@ def _messages(messages: Sequence[object]) -> Iterator[list[Cell]]:
         yield row[1:]
 
 
-def _grants(grants: Sequence[Entry]) -> Iterator[list[Cell]]:
+def _grants(out: Output, grants: Sequence[Entry]) -> Iterator[list[Cell]]:
     for grant in grants:
         used = (f"by {grant.thread}", "faint")
-        yield [(time(grant.recorded_at), "faint"), (grant_name(grant), "name"), used]
+        yield [
+            (out.time(grant.recorded_at), "faint"),
+            (grant_name(grant), "name"),
+            used,
+        ]
 
 
-def _entries(entries: Sequence[Entry]) -> Iterator[list[Cell]]:
+def _entries(out: Output, entries: Sequence[Entry]) -> Iterator[list[Cell]]:
     for entry in entries:
         yield [
-            (time(entry.recorded_at), "faint"),
+            (out.time(entry.recorded_at), "faint"),
             spaced([(entry.key, "name"), (_place(entry), "faint")]),
             (excerpt(entry.value), ""),
         ]

@@ -7,13 +7,13 @@ from pathlib import Path
 import click
 
 import holdfast
+from holdfast._api.address import shown_address
 from holdfast._api.plugins import write_key_file
 from holdfast._values.caller_key import CallerKey
 from holdfast.cli import _command
 from holdfast.cli._given_key import FILE, PASSPHRASE, key_in
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._options import flag
-from holdfast.cli._store_address import without_password
 
 ACTIONS = ("init", "check", "rotate", "rekey")
 
@@ -83,7 +83,7 @@ def _rekey(cli: Invocation, key: CallerKey, to: str | None) -> None:
         cli.progress("Encrypting") as progress,
     ):
         copied = store.copy_to(other, update=True, progress=progress)
-    name = without_password(to)
+    name = shown_address(to)
     document = {"action": "rekey", "to": name, "threads": copied.threads}
     cli.out.done("key/1", document, (name, "name"), (f"  {copied.threads} threads", ""))
     cli.out.note("stop the programs, run it again, and let them open the new store")

@@ -20,7 +20,10 @@ from holdfast.views.references import shown_reference
 @click.argument("label", required=False)
 @flag("-d", "--delete", help="Remove the label.")
 def command(cli: Invocation, *, ref: str, label: str | None, delete: bool) -> None:
-    """Set the LABEL of the checkpoint REF, remove it, or show it."""
+    """Label a checkpoint, remove its label, or show it.
+
+    Sets the LABEL of the checkpoint REF; without a LABEL, shows the one it has.
+    """
     if delete and label is not None:
         raise click.UsageError("--delete takes no label; leave the label out")
     changes = delete or label is not None

@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import chain
+from typing import Any, TypeAlias
 
 import click
+from msgspec.structs import replace
 
 from holdfast._api.store import Store
 from holdfast.cli import _command
 from holdfast.cli._completion import REFERENCE
-from holdfast.cli._error_text import for_command_line
+from holdfast.cli._followed_log import followed
 from holdfast.cli._invocation import Invocation
-from holdfast.cli._lines import change_lines, marks
-from holdfast.cli._options import flag, limit_option, option, since_option
-from holdfast.cli._resolve import last_used, locate, locate_range
-from holdfast.cli._text import pairs, time
-from holdfast.cli.terminal.graph import drawn
-from holdfast.cli.terminal.output import Output
-from holdfast.cli.terminal.tables import Cell, Line, Span, spaced
-from holdfast.diff import Diff
-from holdfast.errors import HoldfastError
+from holdfast.cli._log_text import LogText, Shown
+from holdfast.cli._options import (
+    bookkeeping_flag,
+    flag,
+    open_limit_option,
+    option,
+    since_option,
+)
+from holdfast.cli._resolve import last_used, locate, locate_range, near_mark
+from holdfast.cli.terminal.tables import Line
 from holdfast.views import history
-from holdfast.views.differences import change_documents, differences_of
-from holdfast.views.documents import checkpoint_document, thread_document
+from holdfast.views.documents import thread_document
 from holdfast.views.history import HistoryFilter, HistoryListing
-from holdfast.views.lanes import laid_out
-from holdfast.views.lineage import LineageEntry
-from holdfast.views.messages import summary
 from holdfast.views.references import Revision, short_id
+
+# How many are listed where no pager shows them, and how many are read at once for one.
+SCREENFUL, CHUNK = 50, 200
+Finder: TypeAlias = Callable[[HistoryFilter], HistoryListing]
 
 
 @_command.command("log", stream=True)
@@ -42,55 +46,111 @@ from holdfast.views.references import Revision, short_id
 @option("--tag", "TAG", "Only checkpoints with this tag.")
 @option("--label", "LABEL", "Only checkpoints with this label.")
 @flag("--changes", help="Show what each checkpoint changed.")
-@limit_option(50)
+@flag("--follow", "-f", help="Oldest first, then wait and print what is saved.")
+@option("--before", "CURSOR", "Go on after this checkpoint: the cursor of a page.")
+@bookkeeping_flag
+@open_limit_option(SCREENFUL)
 def command(
     cli: Invocation,
     *,
     what: str | None,
     graph: bool,
-    oneline: bool,
     changes: bool,
+    follow: bool,
+    oneline: bool,
+    bookkeeping: bool,
     **given: Any,
 ) -> None:
     """List the checkpoints of a thread, newest first.
 
     WHAT is a thread, a checkpoint to start at, or a range A..B: the checkpoints that
     lead to B and not to A. Without WHAT, the thread that was used last is listed. Each
-    checkpoint is shown with its last message.
+    checkpoint is shown with its last message. Bookkeeping of LangGraph and of
+    conversations is hidden, unless --verbose is given.
     """
     wanted = HistoryFilter(**given)
+    _check_flags(cli, graph=graph, changes=changes, follow=follow)
+    shown = Shown(
+        oneline=oneline,
+        verbose=bookkeeping or cli.options.verbose,
+        changes=changes,
+        clock_times=follow,
+    )
+    with cli.reading() as store:
+        find = _finder(cli, store, what, wanted, graph=graph)
+        if follow:
+            followed(cli, store, find(_limited(wanted)), shown)
+            return
+        is_endless = wanted.limit is None and cli.out.is_paged and not graph
+        asked = replace(wanted, limit=CHUNK) if is_endless else _limited(wanted)
+        listing = find(asked)
+        text = LogText(cli.out, store, listing, shown)
+        rest = _rest(find, asked, text) if is_endless else ()
+        cli.out.listing(
+            ("checkpoint", "checkpoints"),
+            text.documents(),
+            text.graph() if graph else chain(text.lines(), rest),
+            schema="log/1",
+            **_about(listing),
+        )
+        if listing.more and not is_endless:
+            last = short_id(store, listing.entries[-1].checkpoint.id)
+            cli.out.note(f"there is more; go on with --before {last}")
+        _note_near_marks(cli, store, listing, wanted)
+
+
+def _limited(wanted: HistoryFilter) -> HistoryFilter:
+    return wanted if wanted.limit is not None else replace(wanted, limit=SCREENFUL)
+
+
+def _rest(find: Finder, asked: HistoryFilter, text: LogText) -> Iterator[Line]:
+    """The lines after those of a text, read as the pager asks for them."""
+    while text.listing.more:
+        last = text.listing.entries[-1].checkpoint.id
+        text = text.continued(find(replace(asked, before=last)))
+        yield from text.lines()
+
+
+def _check_flags(cli: Invocation, *, graph: bool, changes: bool, follow: bool) -> None:
     if graph and changes:
         raise click.UsageError(
             "a graph has no room for --changes; leave one of them out"
         )
-    with cli.reading() as store:
-        listing = _find(cli, store, what, wanted, graph=graph)
-        text = LogText(cli.out, store, listing, oneline=oneline)
-        checkpoints = [entry.checkpoint for entry in listing.entries]
-        differences = differences_of(store, checkpoints) if changes else None
-        cli.out.listing(
-            ("checkpoint", "checkpoints"),
-            _documents(listing, differences),
-            text.graph() if graph else text.lines(differences),
-            schema="log/1",
-            **_about(listing),
+    if follow and (graph or cli.options.json):
+        raise click.UsageError(
+            "--follow prints line by line; leave --graph out, and use --ndjson"
         )
 
 
-def _find(
+def _note_near_marks(
+    cli: Invocation, store: Store, listing: HistoryListing, wanted: HistoryFilter
+) -> None:
+    """Suggest a label or tag if the one that was asked for is on no checkpoint."""
+    thread = store.thread(listing.thread)
+    for kind, name in (("label", wanted.label), ("tag", wanted.tag)):
+        if listing.entries or name is None:
+            continue
+        near = near_mark(thread, kind, name)
+        if near is not None and near != name:
+            cli.out.note(f"no checkpoint has the {kind} {name}; did you mean {near}?")
+
+
+def _finder(
     cli: Invocation,
     store: Store,
     what: str | None,
     wanted: HistoryFilter,
     *,
     graph: bool,
-) -> HistoryListing:
+) -> Finder:
+    """The function that gives the listing for a filter, from where the user said."""
     ends = locate_range(store, what) if what else None
     _check(wanted, graph=graph, is_range=ends is not None)
     if ends is not None:
-        return history.difference(*ends, wanted)
+        return partial(history.difference, *ends)
     start = locate(store, what) if what is not None else _last_used(cli, store)
-    return history.tree(start, wanted) if graph else history.line(start, wanted)
+    listed = history.tree if graph else history.line
+    return lambda asked: replace(listed(start, asked), named=start.named)
 
 
 def _check(wanted: HistoryFilter, *, graph: bool, is_range: bool) -> None:
@@ -112,91 +172,9 @@ def _last_used(cli: Invocation, store: Store) -> Revision:
 
 
 def _about(listing: HistoryListing) -> dict[str, object]:
+    cursor = listing.entries[-1].checkpoint.id if listing.more else None
     about: dict[str, object] = {"thread": listing.thread}
+    about |= {"more": listing.more, "cursor": cursor}
     if listing.family is not None:
         about["threads"] = list(map(thread_document, listing.family))
     return about
-
-
-def _documents(
-    listing: HistoryListing, differences: Iterator[Diff] | None
-) -> Iterator[dict[str, object]]:
-    for entry in listing.entries:
-        document = checkpoint_document(entry.checkpoint)
-        document["rewound"] = entry.is_rewound
-        if differences is not None:
-            document["changes"] = change_documents(next(differences))
-        yield document
-
-
-class LogText:
-    """A log for people."""
-
-    def __init__(
-        self, out: Output, store: Store, listing: HistoryListing, *, oneline: bool
-    ) -> None:
-        self.out, self.store = out, store
-        self.listing, self.oneline = listing, oneline
-
-    def lines(self, differences: Iterator[Diff] | None) -> Iterator[Line]:
-        """A line for each checkpoint, with its changes below it."""
-        summaries = self._summaries()
-        rows = (self._row(entry, summaries) for entry in self.listing.entries)
-        for line in self.out.table(rows):
-            yield line
-            if differences is not None:
-                changed = change_lines(next(differences), "    ")
-                yield from map(self.out.fitted, changed)
-
-    def graph(self) -> Iterator[Line]:
-        """The same lines beside the tree of the checkpoints."""
-        glyphs, summaries = self.out.glyphs, self._summaries()
-        rows: list[Sequence[Cell]] = []
-        for row in laid_out(self.listing.entries):
-            entry = row.node
-            sign = glyphs.rewound if entry and entry.is_rewound else glyphs.node
-            lanes: Span = (drawn(row, glyphs, sign), "")
-            rows.append([lanes, *(self._row(entry, summaries) if entry else ())])
-        return self.out.table(rows)
-
-    def _summaries(self) -> dict[str, str]:
-        """The last message of each checkpoint, if its parent has another one."""
-        if self.oneline:
-            return {}
-        checkpoints = [entry.checkpoint for entry in self.listing.entries]
-        try:
-            messages = self.store.last_messages(checkpoints)
-        except HoldfastError as error:
-            # The log of a damaged store is still useful without its messages.
-            self.out.note(f"messages are left out: {for_command_line(str(error))}")
-            return {}
-        last = {c.id: m for c, m in zip(checkpoints, messages, strict=True)}
-        return {
-            checkpoint.id: summary(message)
-            for checkpoint, message in zip(checkpoints, messages, strict=True)
-            if message is not None and message != last.get(checkpoint.parent or "")
-        }
-
-    def _row(self, entry: LineageEntry, summaries: Mapping[str, str]) -> list[Cell]:
-        checkpoint = entry.checkpoint
-        faint = "faint" if entry.is_rewound else ""
-        name = short_id(self.store, checkpoint.id) if faint else self._name(entry)
-        reference: Span = (name, faint or "reference")
-        heads = [(f"({name})", "head") for name in entry.heads]
-        marked = [*heads, *marks(checkpoint)]
-        if self.oneline:
-            return [reference, spaced(marked)]
-        message: Span = (summaries.get(checkpoint.id, ""), faint)
-        metadata: Span = (pairs(checkpoint.metadata), "faint")
-        return [
-            reference,
-            (time(checkpoint.saved_at), "faint"),
-            (checkpoint.kind, faint),
-            spaced([*marked, message, metadata]),
-        ]
-
-    def _name(self, entry: LineageEntry) -> str:
-        names = entry.threads
-        preferred = (self.listing.thread, entry.checkpoint.thread, names[0])
-        thread = next(name for name in preferred if name in names)
-        return f"{thread}@{entry.checkpoint.step}"

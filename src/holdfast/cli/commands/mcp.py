@@ -43,6 +43,10 @@ class HttpOptions(msgspec.Struct, frozen=True):
     port: int | None
     token_file: str | None
     allow_host: tuple[str, ...]
+    resumable: bool
+
+
+NOTHING_ASKED = HttpOptions(None, None, None, (), resumable=False)
 
 
 @_command.command("mcp")
@@ -66,13 +70,14 @@ class HttpOptions(msgspec.Struct, frozen=True):
     "Another host name that clients may use for the server.",
     multiple=True,
 )
+@flag("--resumable", help="Keep sessions; clients can resume lost connections.")
 @option("--tools", "NAMES", "Offer only these tools, such as agent_load,agent_list.")
 def command(
     cli: Invocation,
     *,
     http: bool,
     tools: str | None,
-    **http_options: str | int | tuple[str, ...] | None,
+    **http_options: str | int | bool | tuple[str, ...] | None,
 ) -> None:
     """Serve the agent tools to a client that speaks MCP.
 
@@ -81,11 +86,14 @@ def command(
     if none is given.
 
     A store that --store or HOLDFAST_STORE names is created if it does not exist.
-    With --read-only, only the seven tools that change nothing are offered.
+    With --read-only, only the twelve tools that change nothing are offered.
     """
     asked = msgspec.convert(http_options, HttpOptions)
-    if not http and any(value not in (None, ()) for value in http_options.values()):
-        text = "--host, --port, --token-file and --allow-host need --http"
+    if not http and asked != NOTHING_ASKED:
+        text = "--host, --port, --token-file, --allow-host and --resumable need --http"
+        raise click.UsageError(text)
+    if asked.resumable and cli.options.read_only:
+        text = "--resumable stores events, which --read-only forbids; leave one out"
         raise click.UsageError(text)
     names = None if tools is None else _names(tools)
     token = _given_token(cli, asked) if http else None
@@ -131,7 +139,12 @@ async def _over_http(
     read_only = cli.options.read_only
     async with _opening(cli) as store:
         return await serve_http(
-            store, listening, read_only=read_only, tools=tools, ready=ready
+            store,
+            listening,
+            read_only=read_only,
+            tools=tools,
+            resumable=asked.resumable,
+            ready=ready,
         )
 
 

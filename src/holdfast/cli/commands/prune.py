@@ -84,7 +84,7 @@ def command(
     policy = _policy(**rules)
     with cli.writing() as store:
         if thread is not None:
-            thread_named(store, thread)  # tells a name that does not exist
+            thread = thread_named(store, thread).id
         prune = partial(
             _prune,
             cli,

@@ -15,7 +15,7 @@ from holdfast.cli._options import times_option
 @click.argument("thread", type=THREAD, required=False)
 @times_option
 def command(cli: Invocation, *, thread: str | None, times: int) -> None:
-    """Redo what the last `undo` of THREAD undid.
+    """Redo what the last `undo` of a thread undid.
 
     THREAD may be left out if the store has only one.
     """

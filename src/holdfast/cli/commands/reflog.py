@@ -16,7 +16,6 @@ from holdfast.cli._completion import THREAD
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._options import limit_option
 from holdfast.cli._resolve import thread_named
-from holdfast.cli._text import time
 from holdfast.cli.terminal.tables import Cell
 from holdfast.errors import NotFound
 from holdfast.views.documents import move_document
@@ -29,7 +28,7 @@ CHUNK = 200
 @click.argument("thread", type=THREAD, required=False)
 @limit_option(50)
 def command(cli: Invocation, *, thread: str | None, limit: int) -> None:
-    """List the moves of the head of THREAD, newest first.
+    """List the moves of a thread's head, newest first.
 
     THREAD@{n} is the head before its last n moves: a checkpoint that was rewound or
     undone can still be reached with it.
@@ -41,7 +40,7 @@ def command(cli: Invocation, *, thread: str | None, limit: int) -> None:
             ("move", "moves"),
             map(move_document, moves),
             cli.out.table(
-                _row(store, asked, number, move) for number, move in enumerate(moves)
+                _row(cli, store, asked, *numbered) for numbered in enumerate(moves)
             ),
             schema="reflog/1",
             thread=asked.id,
@@ -58,10 +57,12 @@ def _head_moves(thread: Thread) -> Iterator[Move]:
             return
 
 
-def _row(store: Store, thread: Thread, number: int, move: Move) -> list[Cell]:
+def _row(
+    cli: Invocation, store: Store, thread: Thread, number: int, move: Move
+) -> list[Cell]:
     return [
         (f"{thread.id}@{{{number}}}", "reference"),
-        (time(move.moved_at), "faint"),
+        (cli.out.time(move.moved_at), "faint"),
         (move.kind, ""),
         (_target(store, thread, move), "name"),
     ]

@@ -20,10 +20,11 @@ from holdfast.cli._options import option
 def command(
     cli: Invocation, *, thread: str, call: str, result: str | None, error: str | None
 ) -> None:
-    """Record how the tool call CALL of THREAD ended.
+    """Record how a tool call ended.
 
-    `effects` lists calls that began and did not end as unknown: the program was stopped
-    in between. Look into the system that the tool acts on, then record what is true.
+    CALL is a call of THREAD. `effects` lists calls that began and did not end as
+    unknown: the program was stopped in between. Look into the system that the tool acts
+    on, then record what is true.
     """
     if (result is None) == (error is None):
         raise click.UsageError("give either --result or --error")

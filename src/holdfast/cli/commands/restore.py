@@ -1,9 +1,10 @@
-"""`holdfast restore`: put an agent back to one of its checkpoints."""
+"""`holdfast restore`: put an agent, or files and state of a thread, back."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from typing import TypedDict, Unpack
 
 import click
 
@@ -16,10 +17,12 @@ from holdfast.cli import _command, _status
 from holdfast.cli._completion import AGENT, AGENT_CHECKPOINT
 from holdfast.cli._confirmation import confirmed
 from holdfast.cli._effects import behind_lines
+from holdfast.cli._file_restore import FileRestore, restore_thread
 from holdfast.cli._invocation import Invocation
-from holdfast.cli._options import dry_run_option, flag, yes_option
+from holdfast.cli._options import dry_run_option, flag, option, yes_option
 from holdfast.cli._resolve import check_agent, checkpoint_of_agent
 from holdfast.cli._text import counted, time
+from holdfast.cli._thread_names import find_thread
 from holdfast.cli.terminal.output import Output
 from holdfast.cli.terminal.tables import Cell, Line
 from holdfast.views.references import shown_reference
@@ -33,6 +36,12 @@ MOST_NAMED = 5
 @_command.command("restore")
 @click.argument("agent", type=AGENT)
 @click.argument("checkpoint", type=AGENT_CHECKPOINT, required=False)
+@flag("--files", help="Restore only the files of a thread.")
+@flag("--state", help="Restore only the state of a thread.")
+@option("--path", "PATH", "Restore only this file or folder.", multiple=True)
+@option("--into", "FOLDER", "Write the files into another folder.")
+@option("--workspace", "FOLDER", "Where the files are; by default, here or above.")
+@flag("--force", help="Restore also files that were changed since they were saved.")
 @flag("--all", "whole", help="Show every conversation and effect, not only a summary.")
 @dry_run_option
 @yes_option
@@ -44,8 +53,9 @@ def command(
     whole: bool,
     dry_run: bool,
     yes: bool,
+    **choice: Unpack[_Choice],
 ) -> int:
-    """Put AGENT and all its conversations back to CHECKPOINT.
+    """Put an agent, or a thread with files, back to a checkpoint.
 
     CHECKPOINT is a name, an id or the beginning of one, or a step such as @3. Without
     it, the checkpoints of AGENT are listed, newest first.
@@ -55,8 +65,14 @@ def command(
     calls that were made since cannot be taken back. Shows what would change and asks
     first.
 
+    If AGENT is a thread that was saved with files, its files and its state go back to
+    CHECKPOINT, a reference such as @~3. Only files that a snapshot has are touched.
+
     For example: holdfast restore planner before-booking
     """
+    wanted = _wanted(choice)
+    if wanted or _is_thread(cli, agent):
+        return restore_thread(cli, agent, checkpoint, wanted, dry_run=dry_run, yes=yes)
     opened = cli.reading if dry_run or checkpoint is None else cli.writing
     with opened() as store:
         check_agent(store, agent)
@@ -86,6 +102,34 @@ def command(
     return _status.OK
 
 
+class _Choice(TypedDict):
+    files: bool
+    state: bool
+    path: tuple[str, ...]
+    into: str | None
+    workspace: str | None
+    force: bool
+
+
+def _wanted(choice: _Choice) -> FileRestore:
+    return FileRestore(
+        files=choice["files"],
+        state=choice["state"],
+        paths=choice["path"],
+        into=choice["into"],
+        workspace=choice["workspace"],
+        force=choice["force"],
+    )
+
+
+def _is_thread(cli: Invocation, name: str) -> bool:
+    """Whether a name is that of a thread and not of an agent."""
+    with cli.reading() as store:
+        if store.agents.thread(name).about or store.agents.checkpoints(name, limit=1):
+            return False
+        return find_thread(store, name) is not None
+
+
 def _typed(store: Store, checkpoint: Checkpoint) -> str:
     """What to type for a checkpoint of an agent: its step, or the start of its id."""
     thread = store.thread(checkpoint.thread)
@@ -112,7 +156,7 @@ def _list(cli: Invocation, store: Store, agent: str) -> None:
 
 
 def _listed(out: Output, agent: str, found: Page[Checkpoint]) -> Iterator[Line]:
-    yield from out.table(map(_row, found))
+    yield from out.table(_row(out, each) for each in found)
     if found.cursor is not None:
         rest = shlex.join(["holdfast", "log", thread_of(agent)])
         yield ((f"and more: {rest}", "faint"),)
@@ -121,12 +165,12 @@ def _listed(out: Output, agent: str, found: Page[Checkpoint]) -> Iterator[Line]:
         yield ((f"to restore the first: {example}", "faint"),)
 
 
-def _row(checkpoint: Checkpoint) -> list[Cell]:
+def _row(out: Output, checkpoint: Checkpoint) -> list[Cell]:
     about = described(checkpoint)
     conversations = counted(about.conversations, "conversation")
     return [
         (f"@{checkpoint.step}", "reference"),
-        (time(about.created_at), "faint"),
+        (out.time(about.created_at), "faint"),
         (about.kind, ""),
         (about.name if about.name != about.kind else "", "name"),
         (f"{conversations}, {counted(about.messages, 'message')}", ""),

@@ -18,6 +18,7 @@ from holdfast.cli._resolve import locate
 from holdfast.cli._text import counted
 from holdfast.cli.terminal.output import Output
 from holdfast.cli.terminal.tables import Line
+from holdfast.diff import WIDTH
 from holdfast.views.effects import left_behind_by_rewind
 from holdfast.views.rewind import RewindPreview, preview_document, preview_rewind
 
@@ -31,11 +32,11 @@ from holdfast.views.rewind import RewindPreview, preview_document, preview_rewin
 def command(
     cli: Invocation, *, ref: str, hard: bool, whole: bool, dry_run: bool, yes: bool
 ) -> int:
-    """Move the head of a thread to REF.
+    """Move the head of a thread to an earlier checkpoint.
 
-    Later checkpoints stay: THREAD@{1} is the head before the rewind, and `undo` goes
-    back to it. Tool calls that were made since cannot be taken back: `effects` lists
-    them. Shows what would change and asks first.
+    It moves to REF. Later checkpoints stay: THREAD@{1} is the head before the rewind,
+    and `undo` goes back to it. Tool calls that were made since cannot be taken back:
+    `effects` lists them. Shows what would change and asks first.
     """
     opened = cli.reading if dry_run else cli.writing
     with opened() as store:
@@ -66,7 +67,11 @@ def _lines(
         (f", {_distance(preview.steps)}", "faint"),
     )
     shown = change_lines if whole else value_lines
-    yield from map(out.fitted, shown(preview.changes, "  "))
+    yield from map(out.fitted, shown(preview.changes, "  ", out.columns or WIDTH))
+    for change in preview.files:
+        yield out.fitted(((f"  file {change.op}: {change.path}", "name"),))
+    if preview.files:
+        yield (("  the folder stays as it is; `restore` brings files back", "faint"),)
     if preview.unsaved:
         text = f"  {counted(preview.unsaved, 'message')} not in a checkpoint yet"
         yield ((f"{text}, passed over", "bad"),)

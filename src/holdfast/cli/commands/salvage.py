@@ -17,10 +17,10 @@ from holdfast.cli._store_address import given_scope
 @_command.command("salvage")
 @click.argument("file", type=click.Path())
 def command(cli: Invocation, *, file: str) -> int:
-    """Copy all that can be read of a damaged store to a new FILE (or dir:FOLDER).
+    """Copy all that can be read of a damaged store to a new one.
 
-    Works on a store that is too damaged to be opened, and never changes it. The exit
-    status is 4 if something could not be saved.
+    The new one is FILE, or dir:FOLDER. Works on a store that is too damaged to be
+    opened, and never changes it. The exit status is 4 if something could not be saved.
     """
     saved = _salvaged(cli, file)
     document = {"file": file, **msgspec.to_builtins(saved)}

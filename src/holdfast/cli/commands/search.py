@@ -35,7 +35,7 @@ from holdfast.views.documents import iso
 )
 @limit_option(20)
 def command(cli: Invocation, *, words: tuple[str, ...], **wanted: Any) -> int:
-    """Find messages that contain every WORD, newest first.
+    """Find messages that contain all of some words, newest first.
 
     Upper and lower case are treated alike, and a WORD may be part of a longer one. To
     find words that stand together, quote them twice: '"train to Lyon"'. The first

@@ -11,12 +11,13 @@ import click
 import msgspec
 
 import holdfast
+from holdfast._api.address import shown_address
 from holdfast.cli import _command
 from holdfast.cli._given_key import given_key
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._options import flag, option
 from holdfast.cli._redaction import redactor
-from holdfast.cli._store_address import must_exist, without_password
+from holdfast.cli._store_address import must_exist
 from holdfast.errors import Unsupported
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def _settings(
     listen = ListenOptions(host=host, port=asked.port, socket=asked.socket)
     options = ViewerOptions(
         token=secrets.token_urlsafe(TOKEN_BYTES),
-        address=without_password(cli.address),
+        address=shown_address(cli.address),
         prefix=asked.prefix,
         hosts=asked.allow_host,
         origins=asked.allow_origin,

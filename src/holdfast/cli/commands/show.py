@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import cast
 
@@ -13,21 +13,26 @@ from holdfast._values.paths import find_at, parse_path
 from holdfast._values.records import Checkpoint
 from holdfast.cli import _command
 from holdfast.cli._completion import REFERENCE
+from holdfast.cli._files import COLON, file_named, show_file
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._lines import change_lines, marks, message_rows
-from holdfast.cli._options import flag
+from holdfast.cli._log_text import PLAIN_KIND
+from holdfast.cli._options import bookkeeping_flag, flag
 from holdfast.cli._resolve import locate
+from holdfast.cli._shown_message import names_message, show_message
 from holdfast.cli._text import pairs, size, time
 from holdfast.cli._waiting import waiting_lines
 from holdfast.cli.terminal.escape import escaped
 from holdfast.cli.terminal.output import Output
 from holdfast.cli.terminal.tables import Cell, Line, spaced
-from holdfast.diff import Diff, diff, excerpt
+from holdfast.diff import WIDTH, Diff, excerpt
 from holdfast.errors import NotFound
-from holdfast.views.differences import change_documents, state_before
+from holdfast.views.differences import change_documents, difference, state_before
 from holdfast.views.documents import checkpoint_document, plain
+from holdfast.views.langgraph_steps import own_metadata, own_values
 from holdfast.views.messages import message_documents
 from holdfast.views.references import Revision, shown_reference
+from holdfast.views.rows import nodes_by_checkpoint
 from holdfast.views.waiting import ThreadWaits, waiting_at, waiting_documents
 
 MESSAGES = "messages"
@@ -39,19 +44,39 @@ COUNTED = frozenset({list, tuple, dict, set, frozenset})
 @click.argument("path", required=False)
 @flag("--state", "whole", help="Print the whole state.")
 @flag("--messages", help="Print the messages, one line each.")
+@bookkeeping_flag
 def command(
-    cli: Invocation, *, ref: str, path: str | None, whole: bool, messages: bool
+    cli: Invocation,
+    *,
+    ref: str,
+    path: str | None,
+    whole: bool,
+    messages: bool,
+    bookkeeping: bool,
 ) -> None:
-    """Show the checkpoint REF, what it changed, and its state.
+    """Show a checkpoint: what it changed, and its state.
+
+    REF is a checkpoint, a thread, or a message as `search` prints it: trip-7[3]. With
+    REF:path, the content of a file that was saved with the checkpoint is printed.
 
     If it is the head of a thread, shows also what the thread waits for: tool calls that
     began and did not end, messages that no checkpoint has yet, a paused run.
+
+    Bookkeeping of LangGraph and of conversations is hidden, unless --verbose is given.
 
     With a PATH such as messages[3].content or /messages/3/content, only the value at
     that path is printed. With --messages, PATH is the list of messages, which is
     `messages` by default.
     """
+    bookkeeping = bookkeeping or cli.options.verbose
     with cli.reading() as store:
+        if path is None and names_message(store, ref):
+            show_message(cli, store, ref)
+            return
+        named = file_named(store, ref) if path is None and COLON in ref else None
+        if named is not None:
+            show_file(cli, *named)
+            return
         target = locate(store, ref)
         state = store.load(target.checkpoint)
         if messages:
@@ -63,9 +88,15 @@ def command(
             document = {**about, "value": plain(value)}
             cli.out.answer("value/1", document, _value_lines(value))
             return
-        changes = diff(state_before(store, target.checkpoint, state), state)
+        before = state_before(store, target.checkpoint, state)
+        changes = difference(before, state, bookkeeping=bookkeeping)
         reference = shown_reference(store, target.checkpoint, target.thread)
         waiting = waiting_at(store, target)
+        made = store.runner.run(nodes_by_checkpoint, [target.checkpoint])
+        nodes = made.get(target.checkpoint.id, [])
+        metadata = target.checkpoint.metadata
+        if not bookkeeping:
+            metadata = own_metadata(target.checkpoint)
         document = {
             "reference": reference,
             "checkpoint": checkpoint_document(target.checkpoint),
@@ -74,10 +105,10 @@ def command(
             "state": plain(state),
         }
         lines = chain(
-            _lines(cli.out, target.checkpoint, reference),
+            _lines(cli.out, target.checkpoint, reference, nodes, metadata),
             _waiting(cli.out, waiting),
             _changes(cli.out, changes),
-            _outline(cli.out, state),
+            _outline(cli.out, state, bookkeeping=bookkeeping),
         )
         cli.out.answer("show/1", document, lines)
 
@@ -104,19 +135,32 @@ def _at(state: object, path: str, reference: str) -> object:
         raise NotFound(text, reference=path) from None
 
 
-def _lines(out: Output, checkpoint: Checkpoint, reference: str) -> Iterator[Line]:
+def _lines(
+    out: Output,
+    checkpoint: Checkpoint,
+    reference: str,
+    nodes: Sequence[str],
+    metadata: Mapping[str, object],
+) -> Iterator[Line]:
     facts: list[tuple[str, Cell]] = [
         ("checkpoint", (checkpoint.id, "reference")),
         ("is", spaced([(reference, "name"), *marks(checkpoint)])),
         ("parent", (checkpoint.parent or "none: it is the first", "")),
-        ("saved", (f"{time(checkpoint.saved_at)} as {checkpoint.kind}", "")),
+        ("saved", (_saved(out, checkpoint), "")),
         ("size", (size(checkpoint.size), "")),
         ("digest", (checkpoint.digest, "")),
-        ("metadata", (pairs(checkpoint.metadata), "")),
+        ("node", (", ".join(nodes), "name")),
+        ("metadata", (pairs(metadata), "")),
         ("trace", (checkpoint.traceparent or "", "")),
     ]
     shown = [((name, "faint"), cell) for name, cell in facts if any(map(bool, cell[0]))]
     yield from out.table(shown)
+
+
+def _saved(out: Output, checkpoint: Checkpoint) -> str:
+    at, shown = time(checkpoint.saved_at), out.time(checkpoint.saved_at)
+    kind = "" if checkpoint.kind == PLAIN_KIND else f" as {checkpoint.kind}"
+    return f"{at}{kind}" if shown in at else f"{at}, {shown}{kind}"
 
 
 def _waiting(out: Output, waiting: ThreadWaits) -> Iterator[Line]:
@@ -129,18 +173,19 @@ def _waiting(out: Output, waiting: ThreadWaits) -> Iterator[Line]:
 def _changes(out: Output, changes: Diff) -> Iterator[Line]:
     yield ()
     yield (("changed since its parent", "title"),)
-    yield from map(out.fitted, change_lines(changes, "  "))
+    yield from map(out.fitted, change_lines(changes, "  ", out.columns or WIDTH))
 
 
-def _outline(out: Output, state: object) -> Iterator[Line]:
+def _outline(out: Output, state: object, *, bookkeeping: bool) -> Iterator[Line]:
     yield ()
     yield (("state", "title"),)
     if type(state) is not dict:
         yield out.fitted(((f"  {excerpt(state)}", ""),))
         return
-    values = cast("dict[object, object]", state)
+    values = cast("Mapping[object, object]", state)
     yield from out.table(
-        ((f"  {name}", "name"), (_summary(value), "")) for name, value in values.items()
+        ((f"  {name}", "name"), (_summary(value), ""))
+        for name, value in (values if bookkeeping else own_values(values)).items()
     )
 
 

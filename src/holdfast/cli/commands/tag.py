@@ -20,7 +20,10 @@ from holdfast.views.references import shown_reference
 @click.argument("tags", nargs=-1, metavar="[TAG]...")
 @flag("-d", "--delete", help="Remove the tags.")
 def command(cli: Invocation, *, ref: str, tags: tuple[str, ...], delete: bool) -> None:
-    """Add each TAG to the checkpoint REF, remove them, or show its tags."""
+    """Tag a checkpoint, remove its tags, or show them.
+
+    Adds each TAG to the checkpoint REF; without a TAG, shows those it has.
+    """
     if delete and not tags:
         raise click.UsageError("name the tags to remove")
     with cli.writing() if tags else cli.reading() as store:

@@ -15,7 +15,7 @@ from holdfast.cli._options import times_option
 @click.argument("thread", type=THREAD, required=False)
 @times_option
 def command(cli: Invocation, *, thread: str | None, times: int) -> None:
-    """Undo the last save or rewind of THREAD; `redo` repeats it.
+    """Undo the last save or rewind of a thread; `redo` repeats it.
 
     THREAD may be left out if the store has only one.
     """

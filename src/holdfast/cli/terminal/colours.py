@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TextIO, TypeAlias
 
+from holdfast._api.plugins import missing_extra
 from holdfast.cli._shared_options import When
 from holdfast.cli.terminal.tables import Line
 
@@ -33,7 +34,9 @@ def painter(when: When, environ: Mapping[str, str], stream: TextIO) -> Paint:
     try:
         from rich.color import ColorSystem  # noqa: PLC0415 - only for a terminal
         from rich.style import Style  # noqa: PLC0415 - likewise
-    except ImportError:
+    except ImportError as error:
+        if when == "always":
+            raise missing_extra("colours", "cli") from error
         return _unpainted
     colours = ColorSystem.STANDARD
     known = {name: Style.parse(style) for name, style in STYLES.items()}

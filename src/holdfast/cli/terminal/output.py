@@ -14,18 +14,22 @@ from typing import TextIO
 import orjson
 
 from holdfast.cli._shared_options import SharedOptions
+from holdfast.cli._text import ago, time
 from holdfast.cli.terminal.colours import painter
 from holdfast.cli.terminal.escape import cut, escaped, harmless, one_line, width
 from holdfast.cli.terminal.glyphs import ASCII, UNICODE, Glyphs
-from holdfast.cli.terminal.pager import page
+from holdfast.cli.terminal.pager import has_pager, page
 from holdfast.cli.terminal.tables import Cell, Line, Span, aligned
+
+# How much of a text is printed where there is no screen to fit.
+WITHOUT_TERMINAL = 100
 
 
 class Output:
     """Prints the result of a command in the format that the options choose."""
 
-    def __init__(self, options: SharedOptions) -> None:
-        self.options = options
+    def __init__(self, options: SharedOptions, clock: Callable[[], int]) -> None:
+        self.options, self._clock = options, clock
 
     # --- documents --------------------------------------------------------------------
 
@@ -115,10 +119,24 @@ class Output:
         """The width of the screen, ``None`` without a terminal."""
         return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
-    def lines(self, lines: Iterable[Line]) -> None:
+    @property
+    def is_paged(self) -> bool:
+        """Whether a pager shows the lines, so that they may go on without end."""
+        return has_pager() and self.options.pager and not self.is_json
+
+    @property
+    def width(self) -> int:
+        """How wide a text may become that is not cut later."""
+        return self.columns or WITHOUT_TERMINAL
+
+    def time(self, at: int) -> str:
+        """A time: how long ago it was on a terminal, else in UTC."""
+        return ago(at, self._clock()) if sys.stdout.isatty() else time(at)
+
+    def lines(self, lines: Iterable[Line], *, paged: bool = True) -> None:
         """Print lines; on a terminal, many of them go through the pager."""
         texts = map(self._painted(sys.stdout), lines)
-        if sys.stdout.isatty() and self.options.pager:
+        if paged and self.is_paged:
             page(texts)
         else:
             sys.stdout.writelines(texts)
@@ -143,13 +161,17 @@ class Output:
         return painted
 
     def table(
-        self, rows: Iterable[Sequence[Cell]], right: Collection[int] = ()
+        self,
+        rows: Iterable[Sequence[Cell]],
+        right: Collection[int] = (),
+        widths: dict[int, int] | None = None,
     ) -> Iterator[Line]:
         """Rows of cells as aligned lines, cut to the width of the screen.
 
-        The columns ``right`` are aligned right.
+        The columns ``right`` are aligned right. A table that is printed in parts hands
+        ``widths`` on from part to part.
         """
-        return map(self.fitted, aligned(rows, right))
+        return map(self.fitted, aligned(rows, right, widths))
 
     def fitted(self, line: Line) -> Line:
         """A line, cut to the width of the screen."""

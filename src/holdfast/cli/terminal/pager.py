@@ -13,15 +13,26 @@ import click
 LESS = "less -FRX"
 
 
+def has_pager() -> bool:
+    """Whether there is a terminal, and a pager for it."""
+    return sys.stdout.isatty() and bool(_pager())
+
+
+def _pager() -> str:
+    return os.environ.get("HOLDFAST_PAGER", os.environ.get("PAGER", LESS)).strip()
+
+
 def page(texts: Iterable[str]) -> None:
-    """Print lines at once if they fit on the screen, else through the pager."""
+    """Print lines at once if they fit on the screen, else through the pager.
+
+    The pager gets each line as it is made: a long listing begins at once.
+    """
     rest = iter(texts)
     rows = shutil.get_terminal_size().lines - 1
     first = list(itertools.islice(rest, rows + 1))
     lines = itertools.chain(first, rest)
-    pager = os.environ.get("HOLDFAST_PAGER", os.environ.get("PAGER", LESS)).strip()
-    if len(first) > rows and pager:
-        os.environ["PAGER"] = pager  # the only way to tell click which one
+    if len(first) > rows:
+        os.environ["PAGER"] = _pager()  # the only way to tell click which one
         click.echo_via_pager(_without_last_break(lines), color=True)
     else:
         sys.stdout.writelines(lines)

@@ -24,14 +24,17 @@ class _Measured(NamedTuple):
 
 
 def aligned(
-    rows: Iterable[Sequence[Cell]], right: Collection[int] = ()
+    rows: Iterable[Sequence[Cell]],
+    right: Collection[int] = (),
+    widths: dict[int, int] | None = None,
 ) -> Iterator[Line]:
     """Rows as lines with aligned columns; the columns ``right`` are aligned right.
 
     The last cell of a row is not padded; a row of one cell may be wider than a column.
+    ``widths`` are those of the rows before, and become those of all.
     """
     table = [_trimmed(list(map(_measured, row))) for row in rows]
-    widths: dict[int, int] = {}
+    widths = {} if widths is None else widths
     for row in table:
         for column, cell in enumerate(row):
             if len(row) > 1 and column < len(row) - (column not in right):
@@ -59,7 +62,8 @@ def _joined(
             yield (padding, "")
             padding = ""
         yield from cell.spans
-        if column < last:
+        # A column that is empty in all rows takes no room, unless it indents them.
+        if column < last and (column == 0 or widths.get(column, 0)):
             yield (padding + " " * GAP, "")
 
 

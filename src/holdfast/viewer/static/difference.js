@@ -4,6 +4,7 @@ import { get } from "./api.js";
 import { commandLine, copyButton, shellLine } from "./command.js";
 import { h } from "./elements.js";
 import { count, plural } from "./figures.js";
+import { fileSection } from "./files.js";
 import { fold } from "./folds.js";
 import { select, setBase } from "./state.js";
 import { textDifference } from "./textdiff.js";
@@ -94,15 +95,17 @@ function body({ found }) {
     h("p", { class: "counts", role: "status" }, countsText(found)),
     messageSection(found.messages),
     valueSections(values),
+    fileSection(found),
     found.cut ? h("p", { class: "muted" }, "More changed than is shown here.") : null,
     commandLine(shellLine("diff", found.from, found.to)),
   ];
 }
 
-function countsText({ counts, ancestor, from }) {
+function countsText({ counts, ancestor, from, files = [], more_files: more = 0 }) {
   const told = Object.entries(counts)
     .filter(([, number]) => number > 0)
     .map(([op, number]) => `${number} ${op}`);
+  if (files.length) told.push(plural(files.length + more, "file"));
   const parting =
     ancestor && ancestor.id !== from ? ` · common ancestor: step ${ancestor.step}` : "";
   return (told.join(", ") || "No difference") + parting;

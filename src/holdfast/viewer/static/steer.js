@@ -5,6 +5,7 @@ import { shellLine } from "./command.js";
 import { field, parsed, steerDialog } from "./dialog.js";
 import { h } from "./elements.js";
 import { plural } from "./figures.js";
+import { fileText } from "./files.js";
 import { open as openThread } from "./state.js";
 import { valueText } from "./text.js";
 
@@ -86,6 +87,8 @@ function previewOf({
   changes,
   left_behind: behind,
   unsaved_messages: unsaved,
+  files = [],
+  more_files: moreFiles = 0,
   from,
 }) {
   return [
@@ -104,6 +107,10 @@ function previewOf({
     list(
       `${plural(changes.length, "value")} of the state would change`,
       changes.map(changeText),
+    ),
+    list(
+      `${plural(files.length + moreFiles, "file")} would differ; no folder is touched: holdfast restore writes them`,
+      files.map(fileText),
     ),
     list(
       `${plural(behind.length, "effect")} would be left behind: they happened and cannot be taken back`,

@@ -1,0 +1,77 @@
+"""The files of checkpoints, as documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from holdfast._engine.context import Context
+from holdfast._port import CheckpointKey
+from holdfast._values.file_diff import FileChange
+from holdfast._values.records import Checkpoint
+from holdfast._values.runs import BEFORE_FILES
+from holdfast.views.growth import manifest_of
+from holdfast.views.showing import Showing
+
+MOST_FILES = 200
+
+
+def file_change_documents(changes: Iterable[FileChange]) -> list[dict[str, object]]:
+    """What changed in files; texts with the lines of a unified diff."""
+    return [
+        {
+            "op": change.op,
+            "path": change.path,
+            "old_size": change.old_size,
+            "new_size": change.new_size,
+            "lines": list(change.lines),
+        }
+        for change in changes
+    ]
+
+
+def shown_file_changes(
+    changes: Sequence[FileChange], showing: Showing
+) -> dict[str, Any]:
+    """What changed in files, as many as one can look at; nothing if none did."""
+    if not changes:
+        return {}
+    files = [
+        {
+            "op": change.op,
+            "path": showing.line(change.path),
+            "old_size": change.old_size,
+            "new_size": change.new_size,
+            "lines": showing.text("\n".join(change.lines)),
+        }
+        for change in changes[:MOST_FILES]
+    ]
+    return {"files": files, "more_files": len(changes) - len(files)}
+
+
+async def with_other_files(
+    context: Context, checkpoints: Sequence[Checkpoint]
+) -> frozenset[str]:
+    """The ids of the checkpoints that have other files than their parents."""
+    having = [c for c in checkpoints if BEFORE_FILES in c.runs]
+    known = {c.id: c for c in checkpoints}
+    missing = [c for c in having if c.parent and c.parent not in known]
+    keys = [CheckpointKey(c.family, c.parent) for c in missing if c.parent]
+    for parent in await context.backend.read(keys) if keys else ():
+        if parent is not None:
+            known[parent.id] = parent
+    return frozenset(c.id for c in having if _top(c) != _top(known.get(c.parent or "")))
+
+
+def _top(checkpoint: Checkpoint | None) -> bytes | None:
+    """The digest of the list of a checkpoint's files."""
+    files = manifest_of(checkpoint).files if checkpoint else None
+    return files.digest if files else None
+
+
+def within(path: str, folder: str | None) -> bool:
+    """Whether a path is a file, or in a folder, of this name."""
+    if folder is None:
+        return True
+    whole = folder.rstrip("/")
+    return path == whole or path.startswith(f"{whole}/")
