@@ -1,0 +1,1 @@
+"""Tests of the recipe for CrewAI, with flows that need no model."""

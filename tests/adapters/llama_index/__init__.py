@@ -1,0 +1,1 @@
+"""Tests of the recipe for LlamaIndex, with workflows that need no model."""
