@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 RUN = $(BIN)/python
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help quick test conformance thorough coverage demo bench volume lint types mypy pyright check format reference clean
+.PHONY: help quick test frameworks oldest conformance thorough coverage demo bench volume lint types mypy pyright check format reference docs package clean
 
 help: ## list what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -22,10 +22,26 @@ quick test: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/ready ## run all tests
 	$(RUN) -m pytest -n 3 --dist worksteal -q
 
+# Each framework with versions of its own has an environment of its own, `.venv-<name>`.
+FRAMEWORKS := $(patsubst tests/adapters/%/requirements.txt,%,$(wildcard tests/adapters/*/requirements.txt))
+frameworks: $(FRAMEWORKS:%=framework-%) ## run the adapters' tests on their frameworks; one: make framework-strands
+oldest: $(FRAMEWORKS:%=oldest-%) ## likewise on the oldest versions that are supported
+
+# pyproject.toml leaves the adapters out, also for a checker that is started with their names.
+STRICTLY = {"include": ["../src/holdfast/adapters/$*"], "typeCheckingMode": "strict", "pythonVersion": "3.12", "extraPaths": ["../src"]}
+framework-%: .venv-%/ready
+	HOLDFAST_FRAMEWORK=$* .venv-$*/bin/python -m pytest -q -n 0 tests/adapters/$*
+	test ! -d src/holdfast/adapters/$* || .venv-$*/bin/mypy --cache-dir .mypy_cache/$* src/holdfast/adapters/$*/*.py
+	test ! -d src/holdfast/adapters/$* || { echo '$(STRICTLY)' > .venv-$*/pyright.json && \
+		.venv-$*/bin/pyright -p .venv-$*/pyright.json --pythonpath .venv-$*/bin/python; }
+
+oldest-%: .venv-%-oldest/ready
+	HOLDFAST_FRAMEWORK=$* .venv-$*-oldest/bin/python -m pytest -q -n 0 tests/adapters/$*
+
 conformance: $(VENV)/ready ## the rules of a store on your server: HOLDFAST_TEST_POSTGRES=postgresql://…
 	$(BIN)/python -m pytest -n 2 -q tests/backends/postgres/test_postgres_conformance.py
 
-thorough: $(VENV)/ready ## every combination of call, place and breakdown, and servers that fail
+thorough: $(VENV)/ready oldest ## every combination of call, place and breakdown, and servers that fail
 	HOLDFAST_THOROUGH=1 HOLDFAST_CRASH_ROUNDS=1000 HOLDFAST_BITROT_FLIPS=1000 \
 		$(BIN)/python -m pytest -n 3 -q
 	$(BIN)/python -m pytest -q --override-ini addopts= tests/thorough
@@ -40,7 +56,7 @@ coverage: $(VENV)/ready ## run all tests and count the branches they take; fails
 demo: $(VENV)/run-ready ## watch an agent being killed and resumed
 	$(BIN)/python demo/run.py
 
-bench: $(VENV)/bench-ready ## measure against the peers, print the table
+bench: $(VENV)/bench-ready $(FRAMEWORKS:%=.venv-%/ready) ## measure against the peers, print the table
 	$(BIN)/python benchmarks/run.py
 
 volume: $(VENV)/bench-ready ## build stores of a million threads, measure what grows: an hour
@@ -69,6 +85,17 @@ reference: $(VENV)/tests-ready ## write docs/cli.md and docs/api.md from the cod
 	$(BIN)/python -m holdfast.cli._reference docs/cli.md
 	$(BIN)/python docs/reference.py docs/api.md
 
+# The site needs nothing of the network, neither to be made nor to be read.
+docs: .venv-docs/ready ## make the site in build/site, and look for dead links
+	rm -rf build/site
+	.venv-docs/bin/sphinx-build --quiet --fail-on-warning --keep-going --jobs=2 --doctree-dir=build/doctrees docs build/site
+	.venv-docs/bin/python docs/check_site.py build/site
+
+package: $(VENV)/run-ready .venv-docs/ready ## make the wheel and the source archive in dist, and check them
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
+	.venv-docs/bin/twine check --strict dist/*
+
 clean: ## remove what was set up and built
 	rm -rf $(VENV) $(VENV)-* build dist .coverage*
 
@@ -89,4 +116,22 @@ $(VENV)/ready: $(VENV)/tests-ready requirements-adapters.txt
 
 $(VENV)/bench-ready: $(VENV)/ready requirements-bench.txt
 	$(INSTALL) -r requirements-bench.txt
+	touch $@
+
+.venv-docs/ready: requirements-docs.txt
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
+# What the tests of an adapter run with, and one framework.
+WITH = $(PYTHON) -m venv $(@D) && $(@D)/bin/python -m pip install --quiet --disable-pip-version-check \
+	-r requirements-run.txt -r requirements-frameworks.txt -r $(word 3,$^) && \
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+
+.venv-%-oldest/ready: requirements-run.txt requirements-frameworks.txt tests/adapters/%/oldest.txt
+	$(WITH)
+	touch $@
+
+.venv-%/ready: requirements-run.txt requirements-frameworks.txt tests/adapters/%/requirements.txt
+	$(WITH)
 	touch $@

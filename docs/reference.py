@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import sys
 from collections.abc import Iterator
 from types import FunctionType
-from typing import Any
+from typing import Any, is_typeddict
 
 import holdfast
 
@@ -22,8 +23,8 @@ VARIADIC = inspect.Parameter.VAR_POSITIONAL
 STARS: dict[object, str] = {VARIADIC: "*", inspect.Parameter.VAR_KEYWORD: "**"}
 FUNCTIONS = ("open", "open_async", "salvage")
 DECLARATIONS = ("once", "repeatable")
-SYNC = ("Store", "Thread", "Recorder")
-ASYNC = ("AsyncStore", "AsyncThread", "AsyncRecorder")
+SYNC = ("Store", "Thread", "Stream", "Recorder")
+ASYNC = ("AsyncStore", "AsyncThread", "AsyncStream", "AsyncRecorder")
 # Public modules whose names are not all names of `holdfast` itself.
 MODULES = (
     "messages",
@@ -39,8 +40,10 @@ MODULES = (
 
 
 def reference() -> str:
-    """Every public function, class, method and field."""
-    return "\n\n".join(_parts()) + "\n"
+    """Every public function, class, method, field and option."""
+    parts = list(_parts())
+    named = sorted({*re.findall(r"Unpack\[(\w+)\]", "\n".join(parts))})
+    return "\n\n".join([*parts, *_options(named)]) + "\n"
 
 
 def rewritten(page: str) -> str:
@@ -73,13 +76,22 @@ def _parts() -> Iterator[str]:
         yield from _module(f"holdfast.{name}")
 
 
+def _options(names: list[str]) -> Iterator[str]:
+    yield "## Options by keyword"
+    yield "What a signature above has as `**options: Unpack[...]`."
+    ours = [m for name, m in sorted(sys.modules.items()) if name.startswith("holdfast")]
+    for name in names:
+        yield from _class(next(vars(m)[name] for m in ours if name in vars(m)))
+
+
 def _named(names: tuple[str, ...]) -> list[type]:
     return [getattr(holdfast, name) for name in names]
 
 
 def _records() -> tuple[str, ...]:
     others = {*FUNCTIONS, *DECLARATIONS, *SYNC, *ASYNC, *holdfast.errors.__all__}
-    return tuple(name for name in holdfast.__all__ if name not in others)
+    kinds = (n for n in holdfast.__all__ if isinstance(getattr(holdfast, n), type))
+    return tuple(name for name in kinds if name not in others)
 
 
 def _collections() -> list[type]:
@@ -88,6 +100,7 @@ def _collections() -> list[type]:
         return [
             type(changes),
             type(changes.thread("any")),
+            type(changes.stream("any")),
             type(store.agents),
             type(store.conversations),
             type(store.documents),
@@ -111,6 +124,8 @@ def _module(name: str) -> Iterator[str]:
 def _class(kind: type) -> Iterator[str]:
     yield from _heading(kind)
     fields = getattr(kind, "__struct_fields__", None) or getattr(kind, "_fields", ())
+    if is_typeddict(kind):
+        fields = tuple(kind.__annotations__)
     if fields:
         yield _fenced("\n".join(f"{name}: {_hint(kind, name)}" for name in fields))
     for name, member in _members(kind):

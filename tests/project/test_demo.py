@@ -71,9 +71,11 @@ def test_the_demo_kills_an_agent_and_keeps_every_claim(piped):
         r"✓ the fork copied 0 bytes of state",
         r"~ closed\[11\]\.by  \"issue_credit\" -> \"issue_refund\"",
         r">>> thread\.undo\(\)\.step +→ 49",
+        r">>> project\.restore\(thread, '@~1', state=True\)\.written",
+        r"✓ undo brings file and state forward again",
         r">>> store\.verify\(\)\.ok +→ True",
         r"smaller by +\d+x +\d+x",
-        r"✓ 15 of 15 claims checked and true",
+        r"✓ 17 of 17 claims checked and true",
     ):
         assert re.search(line, piped.stdout), line
 

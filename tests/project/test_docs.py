@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
-import subprocess
 import sys
 
 import pytest
@@ -14,32 +12,16 @@ from holdfast._api.agents import Agents
 from holdfast._api.conversations import Conversations
 from holdfast._api.documents import Documents
 from holdfast._api.parts import ThreadParts
-from holdfast._api.transaction import ThreadChange, Transaction
-from support.folders import DOCS, ROOT
+from holdfast._api.transaction import StreamChange, ThreadChange, Transaction
+from support.folders import ROOT
+from support.pages import PAGES, printed, shown
 
 README = (ROOT / "README.md").read_text()
-BLOCK = re.compile(r"```python\n(.*?)```(?:\n+```text\n(.*?)```)?", re.DOTALL)
-
-
-PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_code_of_a_page_prints_what_the_page_shows(page, tmp_path):
-    blocks = BLOCK.findall(page.read_text())
-    program = "\n".join(code for code, _ in blocks)
-    shown = "".join(output for _, output in blocks)
-
-    ran = subprocess.run(
-        [sys.executable, "-c", program],
-        check=True,
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-    )
-
-    assert blocks
-    assert ran.stdout == shown
+    assert printed(page, tmp_path) == shown(page)
 
 
 def test_the_readme_fits_its_size_and_names_the_two_commands():
@@ -55,10 +37,12 @@ def test_every_public_name_is_documented(name):
 
 CLASSES = [
     holdfast.Store,
+    holdfast.Stream,
     holdfast.Thread,
     ThreadParts,
     Transaction,
     ThreadChange,
+    StreamChange,
     Agents,
     Conversations,
     Documents,

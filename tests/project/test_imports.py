@@ -22,13 +22,23 @@ LAYERS = (
     {"_port"},
     {"archive"},
     {"_engine", "_engine.packing"},
+    {"_engine.files"},
     {"_engine.threads", "_engine.scopes"},
     {"_engine.effects"},
     {"_engine.records"},
     {"_engine.recorder", "_engine.search"},
     {"_engine.upkeep"},
     {"_api"},
-    {"backends", "importers", "keys", "operations", "telemetry", "testing", "views"},
+    {
+        "backends",
+        "importers",
+        "keys",
+        "operations",
+        "telemetry",
+        "testing",
+        "views",
+        "workspace",
+    },
     {"faults", "tools", "adapters", "http"},
     {"mcp", "viewer", "bench", "selftest"},
     {"cli"},
@@ -44,6 +54,7 @@ PUBLIC = {
     "effects": "_messages",
     "messages": "_messages",
     "strategy": "_messages",
+    "streams": "_messages",
     "recorder": "_api",
     "__main__": "cli",
     "": "_values",  # the package itself, for its version; its names are loaded later
@@ -141,7 +152,19 @@ def test_the_engine_knows_no_technology_no_threads_and_no_clock(name):
 ADAPTERS = sorted(name for name in MODULES if name.startswith("adapters."))
 COMMANDS = sorted(n for n in MODULES if n.startswith("cli.") or n == "cli")
 RENDERERS = {"cli.terminal.colours", "cli.terminal.progress"}
-FRAMEWORKS = {"langchain_core", "langgraph", "openai", "ormsgpack"}
+FRAMEWORKS = {
+    "a2a",
+    "agent_framework",
+    "agent_framework_ag_ui",
+    "claude_agent_sdk",
+    "google",
+    "langchain_core",
+    "langgraph",
+    "openai",
+    "ormsgpack",
+    "pydantic_ai",
+    "strands",
+}
 
 
 @pytest.mark.parametrize("name", ADAPTERS)
@@ -233,6 +256,7 @@ def test_importing_holdfast_loads_nothing_that_is_not_needed_yet():
         "rich",
         "opentelemetry",
         "cryptography",
+        "pathspec",
     ]
     program = (
         "import sys, holdfast; print([m for m in sys.argv[1:] if m in sys.modules])"
