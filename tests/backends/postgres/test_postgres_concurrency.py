@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import random
 import subprocess
@@ -12,10 +13,13 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
+import psycopg
 import pytest
 
 import holdfast
 from holdfast import Conflict
+from holdfast.backends.postgres._pools import EndingPool
+from holdfast.backends.postgres._settings import Settings
 from holdfast.testing import raises
 from support import databases, servers
 from support.effort import seed_of
@@ -357,3 +361,21 @@ def test_a_program_that_does_not_close_its_store_ends_all_the_same(door, url):
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "2\n", "")
     with holdfast.open(url) as store:
         assert store.thread("left").load() == {"log": [1, 2]}
+
+
+def test_a_loop_ends_though_a_cancellation_was_lost_while_its_pool_connected(url):
+    async def connect_whatever_comes():
+        with contextlib.suppress(asyncio.CancelledError):  # as asyncio.wait_for may do
+            await asyncio.Event().wait()
+        return await psycopg.AsyncConnection.connect(url)
+
+    async def leave():
+        await EndingPool(connect_whatever_comes, settings).open()
+        await asyncio.sleep(0)  # the worker begins to connect
+
+    settings = Settings(conninfo=url)
+    loop = threading.Thread(target=asyncio.run, args=(leave(),), daemon=True)
+    loop.start()
+    loop.join(30)
+
+    assert not loop.is_alive()

@@ -221,25 +221,56 @@ class Owner(NamedTuple):
     loop: asyncio.AbstractEventLoop
 
 
-class PoolConnector:
-    """Connects for the workers of a pool, and lets them end with their loop.
+class EndingPool(AsyncConnectionPool[TimedAsyncConnection]):
+    """A pool whose tasks end with their event loop, also if it was not closed.
 
-    A worker takes a cancellation for a connection that failed, and waits for more work:
-    the end of the loop would wait for it forever. So it is cancelled once more.
+    The end of a loop cancels all tasks once and waits for them. The pool's workers take
+    a cancellation for a connection that failed, and wait for more work. Its scheduler
+    uses `asyncio.wait_for`, which before Python 3.12 drops a cancellation that comes
+    together with the event.
     """
+
+    def __init__(
+        self,
+        connect: Callable[[], Awaitable[TimedAsyncConnection]],
+        settings: Settings,
+    ) -> None:
+        # The pool only calls ``connect`` of the class.
+        maker = cast("type[TimedAsyncConnection]", PoolConnector(connect))
+        super().__init__(connection_class=maker, open=False, **_pool_options(settings))
+
+    def _start_workers(self) -> None:
+        vars(self._sched)["_event"] = SchedulerEvent()
+        super()._start_workers()
+
+
+class PoolConnector:
+    """Connects for the workers of a pool; one that was cancelled is cancelled again."""
 
     def __init__(self, make: Callable[[], Awaitable[TimedAsyncConnection]]) -> None:
         self._make = make
 
     async def connect(self, *_: object, **__: object) -> TimedAsyncConnection:
         """A new connection."""
+        worker = asyncio.current_task()
+        assert worker is not None
         try:
             return await self._make()
-        except asyncio.CancelledError:
-            worker = asyncio.current_task()
-            assert worker is not None
-            asyncio.get_running_loop().call_soon(worker.cancel)
-            raise
+        finally:
+            if worker.cancelling():
+                asyncio.get_running_loop().call_soon(worker.cancel)
+
+
+class SchedulerEvent(asyncio.Event):
+    """What the scheduler of a pool waits for."""
+
+    async def wait_timeout(self, timeout: float) -> bool:
+        """Whether the event came within so many seconds."""
+        try:
+            async with asyncio.timeout(timeout):
+                return await self.wait()
+        except TimeoutError:
+            return False
 
 
 class NativeConnections:
@@ -250,7 +281,7 @@ class NativeConnections:
     def __init__(self, settings: Settings, channel: str) -> None:
         self._settings = settings
         self._wait = PoolWait(settings)
-        self._pool: AsyncConnectionPool[TimedAsyncConnection] | None = None
+        self._pool: EndingPool | None = None
         self._owner: Owner | None = None
         self._channel = channel
         self._closed = False
@@ -258,7 +289,7 @@ class NativeConnections:
         install_filter()
         self.listener = NativeListener(self.connect, channel, settings.pooler)
 
-    async def _opened(self) -> AsyncConnectionPool[TimedAsyncConnection]:
+    async def _opened(self) -> EndingPool:
         if self._closed:
             raise Closed
         here = Owner(os.getpid(), asyncio.get_running_loop())
@@ -267,9 +298,7 @@ class NativeConnections:
         if self._pool is not None:
             return self._pool
         self._owner = here
-        maker = cast("type[TimedAsyncConnection]", PoolConnector(self.connect))
-        options = _pool_options(self._settings)
-        self._pool = AsyncConnectionPool(connection_class=maker, open=False, **options)
+        self._pool = EndingPool(self.connect, self._settings)
         await self._pool.open()
         return self._pool
 
