@@ -45,8 +45,9 @@ KILLED = [
     for place, calls in ((FILE, CALLS), (FOLDER, FOLDER_CALLS))
     for first in range(0, len(calls), 4)
 ]
-# At which of its writes a call meets a failing disk: usually at each other one.
+# At which of its writes a call meets a failing disk: usually at some of them.
 STRIDE = 1 if THOROUGH else 2
+LONG_STRIDE = 1 if THOROUGH else 3
 BREAKDOWNS = ["full-torn", "full-for-a-while", "broken"]
 BROKEN = [
     (call, place, failure)
@@ -215,7 +216,7 @@ def test_a_save_repeated_with_its_id_after_a_failure_is_made_once(
 def test_a_store_whose_disk_fails_while_it_is_set_up_can_be_set_up_later(
     failure, place, disk, tmp_path
 ):
-    for at in itertools.count(1):
+    for at in itertools.count(1, LONG_STRIDE):
         folder = tmp_path / str(at)
         folder.mkdir()
         path = address(str(folder), place)
@@ -235,7 +236,7 @@ def test_a_store_whose_disk_fails_while_it_is_set_up_can_be_set_up_later(
 def test_a_disk_that_fails_while_a_store_is_closed_loses_nothing(
     failure, place, disk, start, tmp_path
 ):
-    for at in itertools.count(1):
+    for at in itertools.count(1, LONG_STRIDE):
         path = copy_folder(start, tmp_path / "failed", place)
         store = _opened(disk, path, Source("call", 2_000_000))
         STEPS["save"][0](store)

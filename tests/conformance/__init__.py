@@ -84,6 +84,8 @@ from conformance.values import SizeTests, ValueTests
 from conformance.verify import VerifyTests
 from conformance.workers import SeveralWorkersTests
 from holdfast.testing import StoreTests
+from support.effort import THOROUGH
+from support.servers import GIVEN
 
 
 class ThreadTests(
@@ -179,3 +181,11 @@ class RecordTests(
 
 class ConformanceTests(StoreTests, ThreadTests, RecordTests):
     """Every rule as one test; a subclass implements `open_store`."""
+
+
+class SecondApiTests(ConformanceTests if THOROUGH or GIVEN else StoreTests):
+    """For a backend on which all rules run by the other API.
+
+    What is decided above a backend is the same for both APIs, and all of it runs on a
+    file by both.
+    """

@@ -3,7 +3,7 @@
 import pytest
 
 import holdfast
-from conformance import ConformanceTests
+from conformance import ConformanceTests, SecondApiTests
 from conformance.compression import CompressedValueTests
 from holdfast.testing import StoreTests, blocking
 
@@ -28,7 +28,7 @@ class TestCompressed(StoreTests, CompressedValueTests):
         return holdfast.open(self.url, **({"compress": True} | options))
 
 
-class TestDirectory(ConformanceTests):
+class TestDirectory(SecondApiTests):
     @pytest.fixture(autouse=True)
     def place(self, tmp_path):
         self.url = f"dir:{tmp_path}/store"
@@ -37,6 +37,10 @@ class TestDirectory(ConformanceTests):
         return holdfast.open(self.url, **options)
 
 
-class TestDirectoryAsync(TestDirectory):
+class TestDirectoryAsync(ConformanceTests):
+    @pytest.fixture(autouse=True)
+    def place(self, tmp_path):
+        self.url = f"dir:{tmp_path}/store"
+
     def open_store(self, **options):
         return blocking(holdfast.open_async(self.url, **options))

@@ -8,7 +8,7 @@ import uuid
 import pytest
 
 import holdfast
-from conformance import ConformanceTests
+from conformance import ConformanceTests, SecondApiTests
 from holdfast.testing import blocking
 from support import citus, servers
 
@@ -41,7 +41,7 @@ def on_newest():
         yield schema
 
 
-class TestPostgres(ConformanceTests):
+class TestPostgres(SecondApiTests):
     @pytest.fixture(autouse=True)
     def place(self, on_oldest):
         on_oldest.empty()

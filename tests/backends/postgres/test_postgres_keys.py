@@ -8,10 +8,11 @@ import uuid
 import pytest
 
 import holdfast
-from holdfast import Unsupported
+from holdfast import Unsupported, testing
 from holdfast.keys._ciphers import OVERHEAD
 from holdfast.testing import StoreTests, blocking, raises
 from support import databases, servers
+from support.effort import THOROUGH
 
 KEY, OTHER = bytes(range(32)), bytes(32)
 CANARY = "canary"
@@ -25,7 +26,23 @@ def emptied():
         yield schema
 
 
-class TestEncrypted(StoreTests):
+class StoredTests(
+    testing.SaveTests,
+    testing.AppendTests,
+    testing.LoadTests,
+    testing.HistoryTests,
+    testing.ForkTests,
+    testing.MarkTests,
+    testing.JournalTests,
+    testing.TransactionTests,
+    testing.ListingTests,
+    testing.PruneTests,
+    testing.ErasureTests,
+):
+    """The rules about what is stored and looked up under keys."""
+
+
+class TestEncrypted(StoreTests if THOROUGH else StoredTests):
     """What a backend can break; the rest of the rules is tried over a file."""
 
     segment_overhead = OVERHEAD
