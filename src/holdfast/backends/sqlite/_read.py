@@ -75,7 +75,7 @@ def _complete(key: SegmentsKey, runs: Iterable[list[Row]]) -> Pieces | None:
     try:
         for (first, last), found in zip(key.runs, runs, strict=True):
             read = to_segments(sorted(found), key.family)
-            if not holds(read, Run(first, last)):
+            if len(read) != last - first + 1 and not holds(read, Run(first, last)):
                 return None
             segments += read
     except Corrupt:
