@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypedDict, cast
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from msgspec.structs import replace
 
@@ -42,7 +42,8 @@ def appended(
 
     Only ``files`` is both, an option and the name of a list.
     """
-    lists, files = given, SaveOptions()
+    lists: Any = given  # and no cast below: it is a call with every append
+    files = SaveOptions()
     if "files" in given and isinstance(given["files"], Scannable | Snapshot):
         files = SaveOptions(files=given["files"])
         lists = {name: given[name] for name in given if name != "files"}
@@ -54,7 +55,7 @@ def appended(
             f" extend({{...}}, {name}=...), or for a list of that name"
             f" extend({{{name!r}: [...]}})",
         )
-    return ListsDraft(cast("Mapping[str, Sequence[object]]", lists)), files
+    return ListsDraft(lists), files
 
 
 class HistoryOptions(TypedDict, total=False):

@@ -61,6 +61,21 @@ def test_no_statement_scans_a_table(store, name):
     assert not [step for step in scans if step != "SCAN line"], plan
 
 
+def test_no_statement_is_planned_again_for_another_value(store):
+    db = backend_of(store).database.writer
+    columns = []
+    # SQLite asks about every column when it makes a plan.
+    db.authorizer = lambda *asked: columns.append(asked) or apsw.SQLITE_OK
+
+    for name, sql in QUERIES.items():
+        places = {*re.findall(r":\w+|\?\d+", sql)} or sql.count("?") * "?"
+        if places and sql.startswith(("select", "with")):
+            for value in (1, 2):
+                columns.clear()
+                db.execute(sql, (value,) * len(places)).fetchall()
+            assert not columns, name
+
+
 def test_both_dialects_have_every_statement_that_shared_code_names():
     folder = Path(_sql.__file__).parent
     shared = "".join(path.read_text() for path in folder.glob("*.py"))

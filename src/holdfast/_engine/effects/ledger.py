@@ -273,6 +273,8 @@ async def find_earlier(
     in the thread that this one was forked from.
     """
     rows = await _rows_with(context, made, line)
+    if not rows:
+        return None
     behind: list[_Indexed] = []
     taken: set[Place | None] = set()
     for row in rows:

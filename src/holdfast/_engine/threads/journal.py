@@ -93,8 +93,8 @@ async def recorded_one(
     """The value recorded under a key, or the default."""
     checked_name(key, "journal key")
     query = Entries(thread=thread, checkpoint=checkpoint_id(checkpoint), key=key)
-    page = await context.backend.scan(query)
-    return page[0].value if page else default
+    found = (await context.backend.scan(query)).items
+    return found[0].value if found else default
 
 
 async def recorded_all(
@@ -126,8 +126,8 @@ async def forget(context: Context, thread: str, keys: tuple[str, ...]) -> None:
 async def find_entry(context: Context, thread: str, key: str) -> Entry | None:
     """An entry of a thread itself, ``None`` if there is none."""
     query = Entries(thread=thread, checkpoint=OF_THREAD, key=key)
-    page = await context.backend.scan(query)
-    return page[0] if page else None
+    found = (await context.backend.scan(query)).items
+    return found[0] if found else None
 
 
 def checkpoint_id(checkpoint: Checkpoint | str | None) -> str:

@@ -7,7 +7,12 @@ from typing import Any
 
 from holdfast._port import Adoption
 from holdfast._values.records import Move
-from holdfast.backends._sql.rows import CheckpointRow, RowCodec, thread_row
+from holdfast.backends._sql.rows import (
+    CheckpointRow,
+    EntryRow,
+    RowCodec,
+    thread_row,
+)
 
 Values = dict[str, Any]
 
@@ -33,8 +38,8 @@ def adoption_statements(
         yield "adopt_checkpoint", CheckpointRow._make(row)._asdict()
     for entry in adoption.entries:
         number = numbers[entry.thread]
-        values = codec.entry_row(entry, seq=entry.seq, thread=number)._asdict()
-        yield "insert_entry", {"family": family, **values}
+        row = codec.entry_row(entry, seq=entry.seq, thread=number)
+        yield "insert_entry", {"family": family, **EntryRow._make(row)._asdict()}
     for move in adoption.moves:
         values = _move_values(move, family, numbers[move.thread], seqs)
         yield "adopt_move", values

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from operator import itemgetter
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
+import msgspec
 import orjson
 
 from holdfast._port import (
@@ -73,7 +74,7 @@ ITEMS = ("item", "second")
 TEXTS = ("", "_b", "_c", "_d")
 
 
-class Statement(NamedTuple, Generic[T]):
+class Statement(msgspec.Struct, Generic[T], frozen=True):
     """A named statement, its values, and what its rows become.
 
     A dialect's text may leave out values that it does not need.
@@ -229,7 +230,7 @@ class Reads:
 
     def candidates(self, query: Candidates) -> Statement[Page[Candidate]]:
         """Gives all threads that a search is about, for where there is no index."""
-        name, values, convert = self.threads(
+        listing = self.threads(
             Threads(
                 kind=query.kind,
                 without=query.without,
@@ -241,10 +242,10 @@ class Reads:
         )
 
         def convert_all(rows: list[Row]) -> Page[Candidate]:
-            threads = convert(rows)
+            threads = listing.convert(rows)
             return Page(tuple(map(Candidate, threads)), threads.cursor)
 
-        return Statement(name, values, convert_all)
+        return Statement(listing.name, listing.values, convert_all)
 
     def _moves(self, query: Moves) -> Statement[Page[Move]]:
         values = {
@@ -276,12 +277,17 @@ class Reads:
             "name": query.thread,
             "checkpoint": query.checkpoint,
             "key": query.key,
-            **_bounds(query.prefix or ""),
         }
+        if query.prefix is not None:
+            values |= _bounds(query.prefix)
 
         def convert(rows: list[Row]) -> Page[Entry]:
-            wanted = [row for row in rows if query.key in (None, row[KEY])]
-            return Page(tuple(self._codec.entry(row, query.thread) for row in wanted))
+            wanted = [
+                self._codec.entry(row, query.thread)
+                for row in rows
+                if query.key in (None, row[KEY])
+            ]
+            return Page(tuple(wanted))
 
         return Statement(name, values, convert)
 

@@ -191,7 +191,8 @@ class RowCodec:
         # The bytes follow the other columns with their lengths: no two rows are alike.
         lengths = (len(metadata), len(manifest), len(link))
         plain = orjson.dumps((*self._covered(row), *lengths))
-        return checksum(b"".join((plain, metadata, manifest, digest, link)))
+        covered = b"".join((plain, metadata, manifest, digest, link))
+        return xxh3_64_intdigest(covered) - CHECKSUM_SHIFT  # as `checksum`
 
     def checkpoint(self, row: Row, *, orphaned: bool = False) -> Checkpoint:
         """A row of ``checkpoint_full``; `Corrupt` if it is not what was written.
@@ -229,11 +230,14 @@ class RowCodec:
 
     # --- journal entries --------------------------------------------------------------
 
-    def entry_row(self, entry: Entry, *, seq: int, thread: int) -> EntryRow:
-        """The columns of a journal entry with the numbers it has in this store."""
+    def entry_row(self, entry: Entry, *, seq: int, thread: int) -> Row:
+        """The columns of a journal entry with the numbers it has in this store.
+
+        A plain tuple in the order of `EntryRow`, the checksum last.
+        """
         place, key, data = entry.checkpoint, entry.key, entry.data
         columns = (seq, thread, place, key, data, entry.recorded_at)
-        return EntryRow(*columns, self._entry_checksum(columns))
+        return *columns, self._entry_checksum(columns)
 
     def entry(self, row: Row, name: str) -> Entry:
         """A row of ``journal``; `Corrupt` if it is not what was written."""
@@ -250,7 +254,8 @@ class RowCodec:
         )
 
     def _entry_checksum(self, row: Row) -> int:
-        return checksum(repr(self._placed(row)).encode() + row[_VALUE])
+        covered: bytes = repr(self._placed(row)).encode() + row[_VALUE]
+        return xxh3_64_intdigest(covered) - CHECKSUM_SHIFT  # as `checksum`
 
 
 def to_thread(row: Row, head: Checkpoint | None) -> ThreadRecord:

@@ -128,7 +128,7 @@ def entry_values(entries: Sequence[Entry]) -> dict[str, Any]:
         "entry_keys": texts([entry.key for entry in entries]),
         "entry_contents": byteas([entry.data for entry in entries]),
         "entry_times": int8s([entry.recorded_at for entry in entries]),
-        "entry_checksums": int8s([row.checksum for row in rows]),
+        "entry_checksums": int8s([row[-1] for row in rows]),
     }
 
 

@@ -162,6 +162,9 @@ def connect(
         flags |= apsw.SQLITE_OPEN_URI
     db = apsw.Connection(name, flags=flags, vfs=vfs, statementcachesize=200)
     db.set_busy_timeout(min(int(busy_timeout * 1000), LONGEST_TIMEOUT))
+    # One plan for all values: otherwise SQLite plans most conditions on a thread again
+    # for each name or number, which takes longer than the statement.
+    db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     for called, function in _FUNCTIONS.items():
         db.create_scalar_function(called, function, deterministic=True)
     return db

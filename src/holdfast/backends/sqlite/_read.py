@@ -75,7 +75,7 @@ def _complete(key: SegmentsKey, runs: Iterable[list[Row]]) -> Pieces | None:
     try:
         for (first, last), found in zip(key.runs, runs, strict=True):
             read = to_segments(sorted(found), key.family)
-            if not holds(read, Run(first, last)):
+            if len(read) != last - first + 1 and not holds(read, Run(first, last)):
                 return None
             segments += read
     except Corrupt:
@@ -89,7 +89,7 @@ def read_one(db: apsw.Connection, key: Key[Any]) -> Any:
         with snapshot(db):
             return _state(db, key)
     if isinstance(key, ThreadKey):
-        # SQLite plans the statement that also finds tombstones anew for each name.
+        # A tombstone is seldom asked for, and its statement takes longer.
         found = row(db, "living_thread", name=key.name)
         found = found or find_thread(db, key.name)
         return CODEC.thread(found) if found else None

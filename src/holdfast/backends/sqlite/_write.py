@@ -39,7 +39,10 @@ NEXT_SEQ, MOVE_HEAD, INSERT_CHECKPOINT, INSERT_SEGMENT = map(
     QUERIES.__getitem__,
     ("next_seq", "move_known_head", "insert_checkpoint", "insert_segment"),
 )
-INSERT_ENTRY, REPLACE_ENTRY = QUERIES["insert_entry"], QUERIES["replace_entry"]
+INSERT_ENTRY, REPLACE_ENTRY, LIVE_THREAD, HAS_ENTRY, TOUCH_KNOWN = map(
+    QUERIES.__getitem__,
+    ("insert_entry", "replace_entry", "live_thread", "has_entry", "touch_known_thread"),
+)
 
 
 def next_seq(cursor: apsw.Cursor) -> int:
@@ -136,26 +139,30 @@ class SqliteWrite:
 
     def _find(self) -> tuple[int, int] | None:
         """The thread of a write of entries only; touched if one of them is new."""
-        found = row(self.cursor, "live_thread", name=self.write.thread)
-        if found is None:
+        name = self.write.thread
+        found: list[Row] = self.cursor.execute(LIVE_THREAD, (name,)).fetchall()
+        if not found:
             return None
-        number, family = found
+        number, family = found[0]
         if not self.write.replace_entries:
             for entry in self.write.entries:
-                self.changed -= self._taken(entry, number, family) is not None
+                self.changed -= self._is_taken(entry, number, family)
         # Before the entries: in a folder the thread begins the line of a write.
         if self.changed >= self.seq:
             self._touch_known(number, self.changed)
         return number, family
 
-    def _taken(self, entry: Entry, number: int, family: int) -> Entry | None:
-        """The entry that is in force before this write."""
-        place = {"checkpoint": entry.checkpoint, "key": entry.key}
+    def _is_taken(self, entry: Entry, number: int, family: int) -> bool:
         if self.write.family_wide:
-            found = row(self.cursor, "entry_in_family", family=family, **place)
-            return CODEC.entry(found[1:], found[0]) if found else None
-        found = row(self.cursor, "entry", thread=number, **place)
-        return CODEC.entry(found, entry.thread) if found else None
+            return self._taken(entry, family) is not None
+        place = (number, entry.checkpoint, entry.key)
+        return bool(self.cursor.execute(HAS_ENTRY, place).fetchall())
+
+    def _taken(self, entry: Entry, family: int) -> Entry | None:
+        """The entry that is in force in the family before this write."""
+        place = {"checkpoint": entry.checkpoint, "key": entry.key}
+        found = row(self.cursor, "entry_in_family", family=family, **place)
+        return CODEC.entry(found[1:], found[0]) if found else None
 
     def _touch(self, changed: int) -> tuple[int, int] | None:
         values = {"name": self.write.thread, "changed": changed, "at": self.write.at}
@@ -163,7 +170,7 @@ class SqliteWrite:
 
     def _touch_known(self, number: int, changed: int) -> None:
         values = (changed, self.write.at, number)
-        self.cursor.execute(QUERIES["touch_known_thread"], values)
+        self.cursor.execute(TOUCH_KNOWN, values)
 
     def _move_head(
         self, head: int, expected: Checkpoint | None
@@ -262,7 +269,7 @@ class SqliteWrite:
         insert = REPLACE_ENTRY if self.write.replace_entries else INSERT_ENTRY
         seq = self.last + 1
         if self.write.family_wide:
-            taken = self._taken(entry, self.number, self.family)
+            taken = self._taken(entry, self.family)
             if taken is not None:
                 return taken
         values = CODEC.entry_row(entry, seq=seq, thread=self.number)
@@ -272,7 +279,8 @@ class SqliteWrite:
             return replace(entry, seq=seq)
         if self.write.new_entries and not entry.checkpoint:
             raise taken_entry(self.write.thread)
-        found = row(self.cursor, "entry", **values._asdict())
+        place = {"checkpoint": entry.checkpoint, "key": entry.key}
+        found = row(self.cursor, "entry", thread=self.number, **place)
         assert found is not None
         return CODEC.entry(found, entry.thread)
 

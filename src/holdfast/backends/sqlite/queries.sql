@@ -112,7 +112,7 @@ where number = coalesce(
 
 -- name: living_thread
 -- `thread_full` written out, which the first load of a connection plans in half the
--- time. By number: SQLite would plan a condition on the name anew for each name.
+-- time.
 select {t.thread}, o.name, p.id, {c.checkpoint}
 from thread t
 left join checkpoint c on c.seq = t.head
@@ -234,6 +234,9 @@ delete from journal where thread = :thread and checkpoint = '' and key = :key
 select {entry} from journal
 where thread = (select number from thread where name = :name and deleted_at is null)
     and checkpoint = :checkpoint and key = :key
+
+-- name: has_entry
+select 1 from journal where thread = ?1 and checkpoint = ?2 and key = ?3
 
 -- name: entry
 select {entry} from journal
