@@ -164,6 +164,8 @@ class HoldfastBackend(BackendProtocol):
         """Replace a text in a file."""
 
         def make(head: Head, changed: ChangedTree) -> int:
+            if not old_string:  # older versions would find it everywhere
+                raise Refused("Error: old_string cannot be empty; say what to replace")
             entry = plain_file(head.tree, file_path)
             text = _text(head.read([entry])[0])
             new = perform_string_replacement(text, old_string, new_string, replace_all)

@@ -119,7 +119,9 @@ def _batches(entries: list[FileEntry]) -> Iterator[list[FileEntry]]:
 
 def _texts(head: Head, entries: list[FileEntry]) -> dict[str, FileData]:
     pairs = zip(entries, head.read(entries), strict=True)
-    return {shown_path(entry.path): file_data(content) for entry, content in pairs}
+    found = {shown_path(entry.path): file_data(content) for entry, content in pairs}
+    # Older versions search base64, too.
+    return {path: data for path, data in found.items() if data["encoding"] == "utf-8"}
 
 
 def file_data(content: bytes) -> FileData:
