@@ -18,8 +18,6 @@ import signal
 import sys
 from pathlib import Path
 
-from kill_restore import build, restore, wrong
-
 import holdfast
 from holdfast.selftest._children import Tell
 from holdfast.selftest._file_systems import (
@@ -29,6 +27,7 @@ from holdfast.selftest._file_systems import (
     shut_down,
 )
 from holdfast.selftest._target import Target
+from programs.kill_restore import build, restore, wrong
 from support.children import Child, report
 from support.system_calls import BrokenCalls
 
