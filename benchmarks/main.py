@@ -14,6 +14,7 @@ import orjson
 from benchmarks.apart import frameworks
 from benchmarks.append import append
 from benchmarks.cli import cli
+from benchmarks.coding_session import coding_session
 from benchmarks.concurrency import processes, savers
 from benchmarks.delta_channels import delta_channels
 from benchmarks.directory import directory
@@ -58,6 +59,7 @@ BENCHMARKS: dict[str, Callable[[Bench], None]] = {
     "disk": disk,
     "directory": directory,
     "workspace": workspace,
+    "coding session": coding_session,
     "search": search,
     "viewer": viewer,
     "postgres": postgres,

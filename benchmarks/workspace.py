@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Callable
 from functools import partial
 from itertools import count
@@ -13,6 +12,7 @@ from statistics import median
 import holdfast
 from benchmarks.measure import Bench, timed
 from benchmarks.report import Row, times
+from benchmarks.repository import committer
 
 A_FOLDER = 100
 TEXT = "a line of code that an agent has written\n" * 20
@@ -28,7 +28,7 @@ def workspace(bench: Bench) -> None:
 def _measure(bench: Bench, place: Path, files: int) -> None:
     folder = place / "project"
     _fill(folder, files)
-    git = _repository(folder)
+    git = committer(folder)
     with holdfast.open(place / "store.db") as store:
         thread, space = store.thread("agent"), holdfast.Workspace(folder)
         thread.save({"turn": 0}, files=space)
@@ -96,24 +96,3 @@ def _walk(folder: Path) -> int:
                     item.stat(follow_symlinks=False)
                     found += 1
     return found
-
-
-def _repository(folder: Path) -> Callable[[], object]:
-    """Commits all of a folder; the repository is beside it, so that no walk sees it."""
-    beside = folder.parent / "repository"
-    options = [f"--git-dir={beside}", f"--work-tree={folder}"]
-    who = ["-c", "user.name=bench", "-c", "user.email=bench@example.org"]
-
-    def git(*arguments: str) -> None:
-        subprocess.run(
-            ["git", *options, *who, *arguments], check=True, stdout=subprocess.DEVNULL
-        )
-
-    def commit() -> None:
-        git("add", "-A")
-        git("commit", "-q", "-m", "turn")
-
-    git("init", "-q")
-    (beside / "info" / "exclude").write_text(".holdfast\n")
-    commit()
-    return commit

@@ -157,6 +157,7 @@ FRAMEWORKS = {
     "agent_framework",
     "agent_framework_ag_ui",
     "claude_agent_sdk",
+    "deepagents",
     "google",
     "langchain_core",
     "langgraph",

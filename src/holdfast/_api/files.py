@@ -41,12 +41,16 @@ class ThreadFiles:
         """`read_file` for several files in one request, in the order of the paths."""
         return self._runner.run(files.read_files, self.id, paths, ref)
 
-    def diff_files(self, a: Reference, b: Reference = HEAD) -> tuple[FileChange, ...]:
+    def diff_files(
+        self, a: Reference, b: Reference = HEAD, *, path: FilePath | None = None
+    ) -> tuple[FileChange, ...]:
         """The files that differ from ``a`` to ``b``, by path: lines of text, or sizes.
 
-        A checkpoint without files is compared as one with none.
+        ``path`` is a file or a folder, to compare no others. Lines are those of texts
+        up to 1 MB, and of so many files as have 16 MB together. A checkpoint without
+        files is compared as one with none.
         """
-        return self._runner.run(file_changes.difference, self.id, a, b)
+        return self._runner.run(file_changes.difference, self.id, a, b, path=path)
 
     def blame_file(self, path: FilePath, at: Reference = HEAD) -> Checkpoint:
         """The checkpoint that last changed a file, on the line to ``at``."""
@@ -71,9 +75,9 @@ class AsyncThreadFiles:
         return await self._runner.run(files.read_files, self.id, paths, ref)
 
     async def diff_files(
-        self, a: Reference, b: Reference = HEAD
+        self, a: Reference, b: Reference = HEAD, *, path: FilePath | None = None
     ) -> tuple[FileChange, ...]:
-        return await self._runner.run(file_changes.difference, self.id, a, b)
+        return await self._runner.run(file_changes.difference, self.id, a, b, path=path)
 
     async def blame_file(self, path: FilePath, at: Reference = HEAD) -> Checkpoint:
         return await self._runner.run(file_changes.blame, self.id, path, at)

@@ -80,6 +80,11 @@ class Cache:
                 return
             self._spent -= cost
 
+    def listing(self, thread: str) -> Listing | None:
+        """The list of files of a thread's entry, which stays where it is."""
+        entry = self._entries.get(thread)
+        return entry[0].listing if entry else None
+
     def clear(self) -> None:
         """Drop all entries."""
         self._entries.clear()
@@ -98,6 +103,9 @@ class CachePart(Cache):
 
     def give(self, thread: str, known: OpenedCheckpoint) -> None:
         self._cache.give(self._prefix + thread, known)
+
+    def listing(self, thread: str) -> Listing | None:
+        return self._cache.listing(self._prefix + thread)
 
     def clear(self) -> None:
         """Leave them to the other cache, whose budget they are in."""

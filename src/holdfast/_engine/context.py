@@ -55,6 +55,10 @@ class Context(msgspec.Struct, frozen=True):
 
     def known(self, thread: str, checkpoint: Checkpoint) -> OpenedCheckpoint:
         """A checkpoint with the bytes that the cache has of it, if it has any."""
+        return self.cached(thread, checkpoint) or OpenedCheckpoint.of(checkpoint)
+
+    def cached(self, thread: str, checkpoint: Checkpoint) -> OpenedCheckpoint | None:
+        """A checkpoint that is taken out of the cache, ``None`` if it is not there."""
         known = self.cache.take(thread)
         # Compared by digest: after Git has changed a folder, a number can mean another.
         if known is not None and known.head.sha256 == checkpoint.sha256:
@@ -62,7 +66,7 @@ class Context(msgspec.Struct, frozen=True):
             return known
         if known is not None:
             self.cache.give(thread, known)
-        return OpenedCheckpoint.of(checkpoint)
+        return None
 
     async def body(self, known: OpenedCheckpoint, name: str, rope: Rope) -> Body:
         """The bytes of one value of a checkpoint; reads them if they are not there."""

@@ -82,6 +82,12 @@ class About(msgspec.Struct, frozen=True, array_like=True):
     rules: tuple[str, ...] = ()
     omitted: tuple[tuple[bytes, str], ...] = ()
 
+    @classmethod
+    def of(cls, tree: Tree) -> About:
+        """That of a tree."""
+        omitted = tuple((each.path, each.reason) for each in tree.omitted)
+        return cls(tree.rules, omitted)
+
 
 class Level(msgspec.Struct, frozen=True, array_like=True):
     """A part of the list: what was set and removed. A top also names the others."""
@@ -110,26 +116,45 @@ def decode_level(data: bytes) -> Level:
 
 
 class Part(msgspec.Struct, frozen=True):
-    """A level of a list in memory: where it is stored, and which paths it decides."""
+    """A level of a list in memory, and where it is stored."""
 
     at: Below
-    paths: frozenset[bytes]
-    has_about: bool
+    level: Level
+
+    @property
+    def paths(self) -> set[bytes]:
+        """The paths that it decides."""
+        return {*self.level.removed, *(stored.path for stored in self.level.files)}
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """The list of the files of a checkpoint, with its levels from the oldest."""
+    """The list of the files of a checkpoint, with its levels from the oldest.
+
+    ``entries`` are the same files without where they are stored, if they are known.
+    """
 
     files: dict[bytes, StoredFile] = {}
     about: About = About()
     parts: tuple[Part, ...] = ()
+    entries: dict[bytes, FileEntry] = {}
 
     @property
     def tree(self) -> Tree:
         """The files and what was left out, without where they are stored."""
-        entries = {path: stored.entry for path, stored in self.files.items()}
+        if len(self.entries) == len(self.files):
+            entries = dict(self.entries)
+        else:
+            entries = {
+                path: FileEntry(path, stored.mode, stored.size, stored.digest)
+                for path, stored in self.files.items()
+            }
         omitted = tuple(Omitted(*each) for each in self.about.omitted)
         return Tree(entries, self.about.rules, omitted)
+
+    @property
+    def levels(self) -> dict[bytes, Level]:
+        """Its levels by their digests."""
+        return {part.at.digest: part.level for part in self.parts}
 
     @property
     def numbers(self) -> set[int]:
@@ -157,28 +182,26 @@ def fold(levels: Iterable[tuple[Below, Level]]) -> Listing:
     for at, level in levels:
         for path in level.removed:
             files.pop(path, None)
-        files.update((stored.path, stored) for stored in level.files)
+        files.update({stored.path: stored for stored in level.files})
         about = level.about or about
-        parts.append(_part(at, level))
+        parts.append(Part(at, level))
     return Listing(files, about, tuple(parts))
 
 
-def _part(at: Below, level: Level) -> Part:
-    paths = frozenset([*level.removed, *(stored.path for stored in level.files)])
-    return Part(at, paths, level.about is not None)
-
-
 def extended(
-    old: Listing,
-    files: Mapping[bytes, StoredFile],
-    about: About,
-    number: int,
+    old: Listing, changes: Mapping[bytes, StoredFile | None], tree: Tree, number: int
 ) -> tuple[Listing, Segment]:
-    """A list with other files, and the new top that it needs as a segment."""
-    before = old.files
-    # Files that did not change are the same objects.
-    changed = {p for p, stored in files.items() if before.get(p) is not stored}
-    changed |= old.files.keys() - files.keys()
+    """A list with the files of a tree, and the new top that it needs as a segment.
+
+    ``changes`` are the files in which the two differ, ``None`` for one that is gone.
+    """
+    about = About.of(tree)
+    files, changed = dict(old.files), set(changes)
+    for path, stored in changes.items():
+        if stored is None:
+            del files[path]
+        else:
+            files[path] = stored
     is_about = about != old.about
     kept = list(old.parts)
     while True:
@@ -188,10 +211,11 @@ def extended(
             break
         merged = kept.pop()
         changed |= merged.paths
-        is_about |= merged.has_about
+        is_about |= merged.level.about is not None
     at = Below(number, len(data), sha256(data).digest())
-    parts = (*kept, Part(at, frozenset(changed), is_about))
-    return Listing(dict(files), about, parts), Segment(number, data)
+    parts = (*kept, Part(at, top))
+    listing = Listing(files, about, parts, dict(tree.entries))
+    return listing, Segment(number, data)
 
 
 def _level(
@@ -213,11 +237,15 @@ def _level(
 def runs_of(numbers: Iterable[int]) -> list[tuple[int, int]]:
     """Numbers in their order, as the first and the count of each run."""
     found: list[tuple[int, int]] = []
+    first = following = -1
     for number in numbers:
-        if found and sum(found[-1]) == number:
-            found[-1] = found[-1][0], found[-1][1] + 1
-        else:
-            found.append((number, 1))
+        if number != following:
+            if following >= 0:
+                found.append((first, following - first))
+            first = number
+        following = number + 1
+    if following >= 0:
+        found.append((first, following - first))
     return found
 
 

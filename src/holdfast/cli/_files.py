@@ -13,7 +13,7 @@ from holdfast.cli._text import size
 from holdfast.cli.terminal.output import Output
 from holdfast.cli.terminal.tables import Line
 from holdfast.errors import NotFound
-from holdfast.views.files import file_change_documents, within
+from holdfast.views.files import file_change_documents
 from holdfast.views.references import Revision, shown_reference
 
 # Between a checkpoint and the path of a file, as Git writes it.
@@ -51,8 +51,7 @@ def show_file_changes(
     cli: Invocation, store: Store, old: Revision, new: Revision, path: str | None
 ) -> bool:
     """Print which files differ; returns whether any does."""
-    found = old.thread.diff_files(old.checkpoint, new.checkpoint)
-    found = tuple(change for change in found if within(change.path, path))
+    found = old.thread.diff_files(old.checkpoint, new.checkpoint, path=path)
     ends = [shown_reference(store, end.checkpoint, end.thread) for end in (old, new)]
     document: dict[str, object] = {
         "a": {"thread": old.thread.id, "checkpoint": old.checkpoint.id},

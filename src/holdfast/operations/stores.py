@@ -10,9 +10,17 @@ from typing import Any, TypeVar, Unpack, cast
 import holdfast
 from holdfast._api.options import OpenOptions
 from holdfast._api.store import AsyncStore, Store
-from holdfast.errors import Unstorable
+from holdfast.errors import Unstorable, Unsupported
 
-__all__ = ["AnyStore", "StoreOrAddress", "UsedStore", "awaited", "given", "settled"]
+__all__ = [
+    "AnyStore",
+    "BlockingStore",
+    "StoreOrAddress",
+    "UsedStore",
+    "awaited",
+    "given",
+    "settled",
+]
 
 T = TypeVar("T")
 S = TypeVar("S", bound=Store | AsyncStore)
@@ -65,6 +73,38 @@ class UsedStore:
     async def close(self) -> None:
         if self._owned is not None:
             await asyncio.to_thread(self._owned.close)
+
+
+class BlockingStore:
+    """The store behind an adapter of a ``framework`` that calls from many event loops.
+
+    As `UsedStore`, but a blocking one.
+    """
+
+    def __init__(
+        self, store: StoreOrAddress, framework: str, **options: Unpack[OpenOptions]
+    ) -> None:
+        self._owned: Store | None = None
+        if isinstance(store, AsyncStore):
+            store = _blocking(store, framework)
+        if isinstance(store, Store):
+            self.store = given(store, options)
+        else:
+            self.store = self._owned = holdfast.open(store, **options)
+
+    def close(self) -> None:
+        if self._owned is not None:
+            self._owned.close()
+
+
+def _blocking(store: AsyncStore, framework: str) -> Store:
+    runner = store.runner.for_sync()
+    if runner is None:
+        raise Unsupported(
+            f"{framework} calls from several event loops, and this store belongs to"
+            " one; give its address, or a store of holdfast.open()"
+        )
+    return Store(runner.context)
 
 
 async def settled(change: Coroutine[Any, Any, T]) -> T:

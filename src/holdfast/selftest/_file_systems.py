@@ -49,38 +49,56 @@ def cut_file_systems(task: Task, count: int) -> tuple[list[str], str]:
     wrong: list[str] = []
     notes: list[str] = []
     for kind in FILE_SYSTEMS:
-        why = obstacle(kind) or _mounted(task.target, kind)
+        why = obstacle(kind) or mounted(task.target, kind)
         if why:
             notes.append(f"{kind} not cut: {why}")
             continue
         for n in range(count):
             wrong += [f"{kind}: {what}" for what in _cut(task, kind, n)]
-        _run("umount", _mount_point(task.target, kind))
+        _run("umount", mount_point(task.target, kind))
         notes.append(f"{kind} cut {count} times")
     return wrong, ", ".join(notes)
 
 
-def _mounted(target: Target, kind: str) -> str:
+def mounted(target: Target, kind: str) -> str:
     """Make and mount a file system; what the system says if it cannot be."""
     image = target.path(f"{kind}.image")
     with open(image, "wb") as file:
         file.truncate(IMAGE_BYTES)
-    os.makedirs(_mount_point(target, kind), exist_ok=True)
+    os.makedirs(mount_point(target, kind), exist_ok=True)
     if ctypes.CDLL(None, use_errno=True).unshare(OWN_MOUNTS) != 0:
         return os.strerror(ctypes.get_errno())
     return (
         _run("mount", "--make-rprivate", "/")
         or _run(f"mkfs.{kind}", "-q", image)
-        or _mount(target, kind)
+        or mount(target, kind)
     )
 
 
-def _mount(target: Target, kind: str) -> str:
+def mount(target: Target, kind: str) -> str:
+    """Mount a file system that was made; what the system says if it cannot be."""
     image = target.path(f"{kind}.image")
-    return _run("mount", "-o", "loop", image, _mount_point(target, kind))
+    return _run("mount", "-o", "loop", image, mount_point(target, kind))
 
 
-def _mount_point(target: Target, kind: str) -> str:
+def mounted_again(target: Target, kind: str) -> str:
+    """Unmount and mount a file system, as after a restart of the machine."""
+    return _run("umount", mount_point(target, kind)) or mount(target, kind)
+
+
+def shut_down(place: str) -> None:
+    """Cut the power of the file system that is mounted at a place."""
+    import fcntl  # noqa: PLC0415 - Windows has none
+
+    descriptor = os.open(place, os.O_RDONLY)
+    try:
+        fcntl.ioctl(descriptor, SHUT_DOWN, WITHOUT_LOG)
+    finally:
+        os.close(descriptor)
+
+
+def mount_point(target: Target, kind: str) -> str:
+    """Where a file system is mounted."""
     return target.path(kind)
 
 
@@ -93,23 +111,17 @@ def _run(*command: str) -> str:
 
 def _cut(task: Task, kind: str, n: int) -> list[str]:
     """Cut the power in the middle of saves, and look at what is left."""
-    place = _mount_point(task.target, kind)
+    place = mount_point(task.target, kind)
     target = type(task.target)(task.target.address, place)
     name = f"store{n}"
     writer = Child(partial(_save, target, name))
     acknowledged = 0
     for _ in range(task.chance.randint(1, MOST_SAVES)):
         acknowledged = writer.report() or acknowledged
-    import fcntl  # noqa: PLC0415 - Windows has none
-
-    descriptor = os.open(place, os.O_RDONLY)
-    try:
-        fcntl.ioctl(descriptor, SHUT_DOWN, WITHOUT_LOG)
-    finally:
-        os.close(descriptor)
+    shut_down(place)
     writer.kill()
     writer.wait()
-    said = _run("umount", place) or _mount(task.target, kind)
+    said = mounted_again(task.target, kind)
     return [said] if said else _lost(target, name, acknowledged)
 
 

@@ -67,11 +67,3 @@ def _top(checkpoint: Checkpoint | None) -> bytes | None:
     """The digest of the list of a checkpoint's files."""
     files = manifest_of(checkpoint).files if checkpoint else None
     return files.digest if files else None
-
-
-def within(path: str, folder: str | None) -> bool:
-    """Whether a path is a file, or in a folder, of this name."""
-    if folder is None:
-        return True
-    whole = folder.rstrip("/")
-    return path == whole or path.startswith(f"{whole}/")

@@ -63,8 +63,8 @@ def make_plan(
 
 def _usual_folders(last: Tree, target: Tree) -> dict[bytes, FileEntry]:
     """Folders of the target that got unusual permissions later."""
-    listed = {path for path, each in last.entries.items() if each.is_directory}
-    listed -= target.entries.keys()
+    gone = last.entries.keys() - target.entries.keys()
+    listed = {path for path in gone if last.entries[path].is_directory}
     if not listed:
         return {}
     there = {folder for path in target.entries for folder in parents(path)}
@@ -77,7 +77,7 @@ def _usual_folders(last: Tree, target: Tree) -> dict[bytes, FileEntry]:
 def _different(present: Tree, last: Tree, target: Tree) -> Iterator[bytes]:
     now, wanted = present.entries, target.entries
     yield from (path for path, entry in wanted.items() if now.get(path) != entry)
-    yield from (p for p in last.entries if p in now and p not in wanted)
+    yield from (last.entries.keys() - wanted.keys()) & now.keys()
 
 
 def is_below(path: bytes, places: Collection[bytes]) -> bool:

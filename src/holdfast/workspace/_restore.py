@@ -11,20 +11,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from holdfast._engine.threads.lineage import Reference
-from holdfast._values.files import Tree
+from holdfast._values.files import FileEntry, Tree
 from holdfast._values.records import Checkpoint
 from holdfast.errors import Conflict, NotFound
 from holdfast.workspace._intent import StateMove
 from holdfast.workspace._plan import Plan, is_below, make_plan
 from holdfast.workspace._report import RestoreReport
 from holdfast.workspace._session import Session, UndoRecord
+from holdfast.workspace._snapshot import FolderSnapshot
 from holdfast.workspace._store_side import StoreSide
 
 RECOVERY, RESTORED = "recovery", "restore"
+# How many bytes of files are in memory at once, unless one is larger.
+READ_AT_ONCE = 8 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,12 +51,13 @@ class _Restore:
     target: Tree
     last: Tree
 
-    @property
-    def recorded(self) -> set[bytes]:
-        """All paths that a snapshot has. Others stay unknown: a later restore must not
-        take them for its own, and remove them.
+    def recorded(self, found: FolderSnapshot) -> FolderSnapshot:
+        """What was found, without paths that no snapshot has. Those stay unknown: a
+        later restore must not take them for its own, and remove them.
         """
-        return {*self.target.entries, *self.last.entries}
+        if found.tree.entries.keys() <= self.last.entries.keys():
+            return found
+        return found.only(self.target.entries.keys() | self.last.entries.keys())
 
 
 async def restore(
@@ -161,7 +165,7 @@ def _texts(paths: Collection[bytes]) -> tuple[str, ...]:
 
 async def _recovery(session: Session, side: StoreSide, made: _Restore) -> Checkpoint:
     """The present as a checkpoint: the head, if it has all of it."""
-    present = session.snapshot.only(made.recorded)
+    present = made.recorded(session.snapshot)
     if made.head is not None and present.tree.entries == made.last.entries:
         return made.head
     return await side.keep(present, RECOVERY, made.head)
@@ -205,10 +209,27 @@ async def _prepare(
 
 async def _stage(session: Session, side: StoreSide, made: _Restore) -> None:
     await side.blocking(session.begin)
-    for number, change in enumerate(made.plan.changes):
-        if change.after is not None and not change.after.is_directory:
-            content = await side.content(change.path, made.checkpoint)
-            await side.blocking(session.write, number, change.after, content)
+    for batch in _batches(made.plan):
+        paths = [entry.path for _, entry in batch]
+        contents = await side.contents(paths, made.checkpoint)
+        for (number, entry), content in zip(batch, contents, strict=True):
+            await side.blocking(session.write, number, entry, content)
+
+
+def _batches(plan: Plan) -> Iterator[list[tuple[int, FileEntry]]]:
+    """The files to be written by their numbers, as many as are read at once."""
+    batch, size = list[tuple[int, FileEntry]](), 0
+    for number, change in enumerate(plan.changes):
+        entry = change.after
+        if entry is None or entry.is_directory:
+            continue
+        if batch and size + entry.size > READ_AT_ONCE:
+            yield batch
+            batch, size = [], 0
+        batch.append((number, entry))
+        size += entry.size
+    if batch:
+        yield batch
 
 
 async def _follow(
@@ -224,8 +245,8 @@ async def _follow(
         await side.move(made.checkpoint.id, recovery.id)
         head = made.checkpoint
     after = await side.blocking(session.restored, made.plan)
-    after = after.only(made.recorded)
-    known = made.target if options.state else session.snapshot.only(made.recorded).tree
+    after = made.recorded(after)
+    known = made.target if options.state else made.recorded(session.snapshot).tree
     if after.tree.entries == known.entries:
         return
     try:

@@ -244,6 +244,8 @@ def _folders_removed(
     candidates = {folder for path in gone for folder in parents(path)} | {
         c.path for c in changes if c.before is not None and c.before.is_directory
     }
+    if not candidates:
+        return ()
     stay = {folder for path in target.entries for folder in parents(path)}
     stay |= {path for path, each in target.entries.items() if each.is_directory}
     found = ((path, look(top, path)) for path in sorted(candidates - stay))

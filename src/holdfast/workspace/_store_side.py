@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
@@ -36,8 +36,10 @@ class StoreSide(Protocol):
         """The files of a checkpoint; `NotFound` if it has none."""
         ...
 
-    async def content(self, path: bytes, checkpoint: Checkpoint) -> bytes:
-        """The content of a file of a checkpoint."""
+    async def contents(
+        self, paths: Sequence[bytes], checkpoint: Checkpoint
+    ) -> list[bytes]:
+        """The contents of some files of a checkpoint."""
         ...
 
     async def keep(
@@ -75,8 +77,10 @@ class BlockingSide:
     async def tree(self, checkpoint: Checkpoint) -> Tree:
         return self._of.files(checkpoint)
 
-    async def content(self, path: bytes, checkpoint: Checkpoint) -> bytes:
-        return self._of.read_file(path, checkpoint)
+    async def contents(
+        self, paths: Sequence[bytes], checkpoint: Checkpoint
+    ) -> list[bytes]:
+        return self._of.read_files(paths, checkpoint)
 
     async def keep(
         self, snapshot: Snapshot, kind: str, expect: Checkpoint | None
@@ -114,8 +118,10 @@ class AwaitedSide:
     async def tree(self, checkpoint: Checkpoint) -> Tree:
         return await self._of.files(checkpoint)
 
-    async def content(self, path: bytes, checkpoint: Checkpoint) -> bytes:
-        return await self._of.read_file(path, checkpoint)
+    async def contents(
+        self, paths: Sequence[bytes], checkpoint: Checkpoint
+    ) -> list[bytes]:
+        return await self._of.read_files(paths, checkpoint)
 
     async def keep(
         self, snapshot: Snapshot, kind: str, expect: Checkpoint | None

@@ -56,11 +56,15 @@ async def read_here(read: Callable[[], Any]) -> Any:
 
 
 class PlannedFiles(msgspec.Struct, frozen=True):
-    """The files of a new checkpoint, their list, and the segments to be added."""
+    """The files of a new checkpoint, their list, and the segments to be added.
+
+    ``used`` is how many segments the files need, if any are to be added.
+    """
 
     log: FileLog
     listing: Listing
     segments: Sequence[Segment] = ()
+    used: int = 0
 
 
 class Contents(Protocol):
@@ -172,11 +176,10 @@ async def _plan(
 
 def _is_wasteful(planned: PlannedFiles) -> bool:
     """Whether it is better to store all files again."""
-    if planned.listing.size > MOST_NEW:
+    if planned.log.size > MOST_NEW:
         return False
     held = sum(run.last - run.first + 1 for run in planned.log.runs)
-    used = len(planned.listing.numbers)
-    return held > 2 * used + MOST_UNUSED or len(planned.log.runs) > MOST_RUNS
+    return held > 2 * planned.used + MOST_UNUSED or len(planned.log.runs) > MOST_RUNS
 
 
 class _Store:
@@ -200,46 +203,47 @@ class _Store:
 
     async def planned(self) -> PlannedFiles:
         tree = self.contents.tree
-        omitted = tuple((each.path, each.reason) for each in tree.omitted)
-        about = About(tree.rules, omitted)
-        files = await self._files(tree)
-        is_same = files == self.old.files and about == self.old.about
+        new = self._new(tree)
+        gone = self.old.files.keys() - tree.entries.keys()
+        is_same = not new and not gone and About.of(tree) == self.old.about
         if is_same and self.log and self.log.runs:
             return PlannedFiles(self.log, self.old)
+        changes: dict[bytes, StoredFile | None] = dict.fromkeys(gone)
+        changes.update(await self._files(new))
         number = self._number()
-        listing, top = extended(self.old, files, about, number)
+        listing, top = extended(self.old, changes, tree, number)
         self.segments.append(top)
-        return PlannedFiles(self._new_log(listing, top), listing, self.segments)
+        return self._planned(listing, top)
 
-    def _new_log(self, listing: Listing, top: Segment) -> FileLog:
+    def _planned(self, listing: Listing, top: Segment) -> PlannedFiles:
         old = self.log.runs if self.log else ()
         added = [segment.number for segment in self.segments]
-        runs = covering(listing.numbers, [*old, *covering(added, (), 1)], FEW_RUNS)
+        used = listing.numbers
+        runs = covering(used, [*old, *covering(added, (), 1)], FEW_RUNS)
         digest = sha256(top.data).digest()
-        return FileLog(tuple(runs), listing.size, digest, top.number, self.next)
+        log = FileLog(tuple(runs), listing.size, digest, top.number, self.next)
+        return PlannedFiles(log, listing, self.segments, len(used))
 
-    async def _files(self, tree: Tree) -> dict[bytes, StoredFile]:
-        """The files of the tree, with the segments that hold them."""
-        old, files = self.old.files, dict[bytes, StoredFile]()
-        new: list[FileEntry] = []
-        for path, entry in tree.entries.items():
-            stored = old.get(path)
-            # Field by field: to make an entry of each file takes twice as long.
-            if (
-                stored is not None
-                and stored.digest == entry.digest
-                and stored.mode == entry.mode
-                and stored.size == entry.size
-            ):
-                files[path] = stored
-            else:
-                new.append(entry)
-        if new:
-            by_digest = {stored.digest: stored for stored in old.values()}
-            for entry in new:
-                known = by_digest.get(entry.digest)
-                stored = known.at(entry) if known else await self._stored(entry)
-                by_digest[entry.digest] = files[entry.path] = stored
+    def _new(self, tree: Tree) -> list[FileEntry]:
+        """The files of the tree that the parent does not have."""
+        old, known = self.old.files, self.old.entries
+        return [
+            entry
+            for path, entry in tree.entries.items()
+            # A scan gives the same objects for files that did not change.
+            if known.get(path) is not entry and not _has(old.get(path), entry)
+        ]
+
+    async def _files(self, new: Sequence[FileEntry]) -> dict[bytes, StoredFile]:
+        """Files that the parent does not have, with the segments that hold them."""
+        if not new:
+            return {}
+        by_digest = {stored.digest: stored for stored in self.old.files.values()}
+        files: dict[bytes, StoredFile] = {}
+        for entry in new:
+            known = by_digest.get(entry.digest)
+            stored = known.at(entry) if known else await self._stored(entry)
+            by_digest[entry.digest] = files[entry.path] = stored
         return files
 
     async def _stored(self, entry: FileEntry) -> StoredFile:
@@ -273,6 +277,17 @@ class _Store:
         number = self.blocks.number(self.next)
         self.next = number + 1
         return number
+
+
+def _has(stored: StoredFile | None, entry: FileEntry) -> bool:
+    """Whether a file is stored as it is in a tree."""
+    # Field by field: to make an entry of each file takes twice as long.
+    return (
+        stored is not None
+        and stored.digest == entry.digest
+        and stored.mode == entry.mode
+        and stored.size == entry.size
+    )
 
 
 def _too_large() -> Unstorable:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
+from types import MappingProxyType
 
 from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
 from holdfast._values.file_listing import (
     Below,
+    Level,
     Listing,
     StoredFile,
     decode_level,
@@ -43,22 +45,28 @@ async def find_listing(context: Context, known: OpenedCheckpoint) -> Listing | N
     if known.listing is None and known.manifest.files is not None:
         log = known.manifest.files
         fetch = partial(context.backend.segments, known.head.family)
-        known.listing = await read_listing(fetch, log)
+        # Neighbours share most levels; those of the head are often in memory.
+        near = context.cache.listing(known.head.thread) or Listing()
+        known.listing = await read_listing(fetch, log, near.levels)
     return known.listing
 
 
-async def read_listing(fetch: Fetch, log: FileLog) -> Listing:
-    """The list of files, in two requests for segments."""
-    at = Below(log.top, 0, log.digest)
+async def read_listing(
+    fetch: Fetch, log: FileLog, known: Mapping[bytes, Level] = MappingProxyType({})
+) -> Listing:
+    """The list of files, in two requests for segments; ``known`` levels by digest."""
     [top] = await fetch([Run(log.top, log.top)])
+    at = Below(log.top, len(top.data), log.digest)
     level = decode_level(_checked(top, at))
-    runs = [Run(each.number, each.number) for each in level.below]
+    missing = [each for each in level.below if each.digest not in known]
+    runs = [Run(each.number, each.number) for each in missing]
     found = await fetch(runs) if runs else ()
-    lower = [
-        (each, decode_level(_checked(segment, each)))
-        for each, segment in zip(level.below, found, strict=True)
-    ]
-    return fold([*lower, (Below(log.top, len(top.data), log.digest), level)])
+    read = {
+        each.digest: decode_level(_checked(segment, each))
+        for each, segment in zip(missing, found, strict=True)
+    }
+    levels = {**known, **read}
+    return fold([*((each, levels[each.digest]) for each in level.below), (at, level)])
 
 
 def _checked(segment: Segment, at: Below) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 
 from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
@@ -12,42 +12,75 @@ from holdfast._engine.threads.files import FilePath, missing_file
 from holdfast._engine.threads.lineage import Reference, resolve
 from holdfast._engine.threads.load import current
 from holdfast._port import Ancestors
-from holdfast._values.file_diff import FileChange, FileOp, changed_lines
+from holdfast._values.file_diff import LARGEST_TEXT, FileChange, FileOp, changed_lines
 from holdfast._values.file_listing import Listing
-from holdfast._values.files import compare
+from holdfast._values.files import Tree, compare
 from holdfast._values.manifest import FileLog, decode_manifest
 from holdfast._values.records import Checkpoint
 
+# How many bytes of files, old and new, are read to compare their lines. Of what is
+# beyond, the sizes are told.
+MOST_COMPARED = 1 << 24
 # How many checkpoints of a line are read at a time.
 MANY = 100
 
 
 async def difference(
-    context: Context, thread: str, a: Reference, b: Reference
+    context: Context,
+    thread: str,
+    a: Reference,
+    b: Reference,
+    *,
+    path: FilePath | None = None,
 ) -> tuple[FileChange, ...]:
     """The files that differ between two checkpoints, by path."""
     old = OpenedCheckpoint.of(await _either(context, thread, a))
     new = OpenedCheckpoint.of(await _either(context, thread, b))
     before = await find_listing(context, old) or Listing()
     after = await find_listing(context, new) or Listing()
-    found = compare(before.tree, after.tree)
+    found = compare(_below(before.tree, path), _below(after.tree, path))
+    compared = _compared(found.changed, before, after)
+    olds = await contents(context, old.head.family, [before.files[p] for p in compared])
+    news = await contents(context, new.head.family, [after.files[p] for p in compared])
+    pairs = zip(compared, olds, news, strict=True)
+    lines = {place: changed_lines(one, other) for place, one, other in pairs}
     kinds: tuple[tuple[FileOp, Sequence[bytes]], ...] = (
         ("added", found.added),
         ("removed", found.removed),
+        ("changed", found.changed),
         ("mode changed", found.mode_changed),
     )
-    plain = [_change(op, p, before, after) for op, paths in kinds for p in paths]
-    olds = await contents(
-        context, old.head.family, [before.files[p] for p in found.changed]
-    )
-    news = await contents(
-        context, new.head.family, [after.files[p] for p in found.changed]
-    )
-    texts = [
-        _change("changed", path, before, after, changed_lines(one, other))
-        for path, one, other in zip(found.changed, olds, news, strict=True)
+    changes = [
+        _change(op, place, before, after, lines.get(place, ()))
+        for op, places in kinds
+        for place in places
     ]
-    return tuple(sorted([*plain, *texts], key=lambda change: change.path))
+    return tuple(sorted(changes, key=lambda change: change.path))
+
+
+def _below(tree: Tree, path: FilePath | None) -> Tree:
+    """The files at a path and below it."""
+    if path is None:
+        return tree
+    place = os.fsencode(path).rstrip(b"/")
+    entries = {
+        each: entry
+        for each, entry in tree.entries.items()
+        if each == place or each.startswith(place + b"/")
+    }
+    return Tree(entries, tree.rules, tree.omitted)
+
+
+def _compared(changed: Iterable[bytes], before: Listing, after: Listing) -> list[bytes]:
+    """The files that are read to compare their lines, in order, up to a limit."""
+    found: list[bytes] = []
+    left = MOST_COMPARED
+    for path in changed:
+        sizes = before.files[path].size, after.files[path].size
+        if max(sizes) <= LARGEST_TEXT and sum(sizes) <= left:
+            found.append(path)
+            left -= sum(sizes)
+    return found
 
 
 def _change(

@@ -89,7 +89,8 @@ async def read_at(
     """Read something of a checkpoint; again, if it was removed after it was found."""
     checkpoint = await resolve(context, thread, reference)
     while True:
-        known = context.known(thread, checkpoint)
+        cached = context.cached(thread, checkpoint)
+        known = cached or OpenedCheckpoint.of(checkpoint)
         try:
             found = await read(known)
         except Corrupt:
@@ -98,7 +99,7 @@ async def read_at(
                 raise
             checkpoint = again
         else:
-            if reference == HEAD:
+            if cached is not None or reference == HEAD:
                 context.cache.give(thread, known)
             return found
 

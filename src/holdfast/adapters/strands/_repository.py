@@ -12,12 +12,11 @@ from strands.types.session import Session, SessionAgent, SessionMessage, Session
 
 from holdfast import Checkpoint, Thread
 from holdfast.adapters.strands import _names
-from holdfast.adapters.strands._blocking import BlockingStore
 from holdfast.adapters.strands._failures import of_session
 from holdfast.adapters.strands._messages import MESSAGES, element, position, restored
 from holdfast.adapters.strands._plain import plain
 from holdfast.operations import OpenOptions
-from holdfast.operations.stores import StoreOrAddress
+from holdfast.operations.stores import BlockingStore, StoreOrAddress
 
 AGENT_FIELDS = [field.name for field in fields(SessionAgent)]
 
@@ -35,7 +34,7 @@ class HoldfastSessionRepository(SessionRepository):
     """
 
     def __init__(self, store: StoreOrAddress, **options: Unpack[OpenOptions]) -> None:
-        self._used = BlockingStore(store, **options)
+        self._used = BlockingStore(store, "Strands", **options)
         self._store = self._used.store
         self._seen: dict[str, Checkpoint] = {}
 

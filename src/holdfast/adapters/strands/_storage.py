@@ -15,13 +15,12 @@ from strands.storage.storage import (
 from strands.types.exceptions import StorageError
 
 from holdfast import AsyncThread, Checkpoint, Thread
-from holdfast.adapters.strands._blocking import BlockingStore
 from holdfast.adapters.strands._documents import bytes_of, state_of
 from holdfast.adapters.strands._failures import of_storage
 from holdfast.adapters.strands._names import KeyPlace, history_names, key_of, prefixes
 from holdfast.errors import Conflict, NotFound
 from holdfast.operations import OpenOptions
-from holdfast.operations.stores import StoreOrAddress, awaited, settled
+from holdfast.operations.stores import BlockingStore, StoreOrAddress, awaited, settled
 
 # Every save of an agent writes such a key, and every new agent reads it first.
 LATEST = "snapshots/snapshot_latest.json"
@@ -41,7 +40,7 @@ class HoldfastStorage(Storage):
     """
 
     def __init__(self, store: StoreOrAddress, **options: Unpack[OpenOptions]) -> None:
-        self._used = BlockingStore(store, **options)
+        self._used = BlockingStore(store, "Strands", **options)
         self._store = awaited(self._used.store)
         self._seen: dict[str, Checkpoint | None] = {}
 
