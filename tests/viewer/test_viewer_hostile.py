@@ -25,6 +25,9 @@ TABS = [
     "Files",
 ]
 
+# What Chromium says of a picture, of markup and of code that the policy forbids.
+STOPPED = ["img-src", "TrustedHTML", "TrustedScript"]
+
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
@@ -94,3 +97,29 @@ def test_two_hundred_stored_payloads_are_shown_as_text(page: Page, hostile: Serv
     expect(options(page, "Threads").locator("mark").first).to_be_attached()
     assert_inert(page)
     assert opened == []
+
+
+def test_the_policy_stops_what_a_defect_would_let_through(
+    page: Page, hostile: Served, complaints: list[str]
+):
+    page.goto(hostile.page())
+    expect(options(page, "Threads").first).to_contain_text("all of them")
+
+    stopped = page.evaluate(
+        """async () => {
+          const image = new Image();
+          const refused = new Promise((done) => (image.onerror = () => done("image")));
+          image.src = "http://127.0.0.1:1/said.png";
+          const names = [await refused];
+          try { document.body.innerHTML = "<b>said</b>"; }
+          catch (error) { names.push(error.name); }
+          try { document.createElement("script").text = "window.pwned = 1"; }
+          catch (error) { names.push(error.name); }
+          return names;
+        }"""
+    )
+
+    assert stopped == ["image", "TypeError", "TypeError"]
+    for said, wanted in zip(complaints, STOPPED, strict=True):
+        assert wanted in said
+    complaints.clear()
