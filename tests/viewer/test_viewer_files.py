@@ -106,6 +106,7 @@ def test_one_file_is_text_or_a_picture_or_told_by_its_size(viewer: Asked):
     assert whole["text"] == LONG
     assert (picture["media"], picture["base64"]) == ("image/png", PIXEL)
     assert viewer.get("file", checkpoint=id_, path="b.bin")["text"] is None
+    assert viewer.send("GET", f"/api/1/part?checkpoint={id_}&file=1").status == 400
     assert (secret["path"], secret["text"]) == ("caf\\xe9.txt", "***")
 
 

@@ -91,9 +91,10 @@ async def file_document(
     stored = _find(checkpoint, listing, query)
     content = await _content(context, checkpoint, stored)
     text = None if content is None else as_text(content)
+    is_binary = content is not None and text is None
     return {
         **_about(stored, showing),
-        "media": None if content is None else _picture(stored),
+        "media": _picture(stored) if is_binary else None,
         "text": None if text is None else showing.text(text),
     }
 
@@ -109,10 +110,12 @@ async def whole_file(
     content = await _content(context, checkpoint, stored)
     if content is None:
         raise Unstorable("file", f"is larger than {LARGEST} bytes; use holdfast show")
-    text = as_text(content)
+    media, text = _picture(stored), as_text(content)
     if text is not None:
         return {"text": showing.whole(text)}
-    return {"media": _picture(stored), "base64": b64encode(content).decode()}
+    if media is None:  # nothing could be redacted in it
+        raise Unstorable("file", "is neither text nor a picture; use holdfast show")
+    return {"media": media, "base64": b64encode(content).decode()}
 
 
 async def _checkpoint(context: Context, id_: str) -> Checkpoint:
