@@ -31,28 +31,33 @@ AXE = (files("axe_playwright_python") / "axe.min.js").read_text("utf-8")
 # Results of other kinds would double the time.
 OPTIONS = {"resultTypes": ["violations"], "preload": False}
 CONTRAST = {**OPTIONS, "runOnly": ["color-contrast"]}
-ALL_ELSE = {**OPTIONS, "rules": {"color-contrast": {"enabled": False}}}
+LAYOUT = {**OPTIONS, "runOnly": ["scrollable-region-focusable", "target-size"]}
 THEMES = ("light", "dark")
+# A theme changes only colours, and a width none of them.
+WINDOWS = [
+    ("wide", "light", OPTIONS),
+    ("wide", "dark", CONTRAST),
+    ("middle", "light", LAYOUT),
+    ("narrow", "light", LAYOUT),
+]
+# A narrow window has buttons of its own.
+WHOLE_WINDOWS = [
+    *WINDOWS[:3],
+    ("narrow", "light", OPTIONS),
+    ("narrow", "dark", CONTRAST),
+]
 
 
-def assert_accessible(
-    page: Page, where: str = "html", contrast: tuple[str, ...] = ("wide",)
-) -> None:
-    """In windows of all widths, and in the themes where they change something.
-
-    A theme changes only colours, and a width none of them: the contrast, which takes
-    most of the time, is looked at where other elements are shown.
-    """
+def windows(
+    page: Page, kinds: list[tuple[str, str, dict[str, object]]]
+) -> Iterator[dict[str, object]]:
+    """Make a page a window of each kind; gives what to look for in it."""
     if page.evaluate("typeof axe") == "undefined":
         page.evaluate(AXE)
-    told: list[object] = []
-    for name, width in WIDTHS.items():
-        page.set_viewport_size({"width": width, "height": 800})
-        told += violations(page, where, ALL_ELSE)
-        for theme in THEMES if name in contrast else ():
-            page.emulate_media(color_scheme=theme)
-            told += violations(page, where, CONTRAST)
-    assert told == []
+    for width, theme, rules in kinds:
+        page.set_viewport_size({"width": WIDTHS[width], "height": 800})
+        page.emulate_media(color_scheme=theme)
+        yield rules
 
 
 def violations(page: Page, where: str, options: dict[str, object]) -> list[object]:
@@ -64,28 +69,32 @@ def violations(page: Page, where: str, options: dict[str, object]) -> list[objec
 def test_axe_finds_nothing_in_the_frame(page: Page, viewer: Served):
     page.goto(viewer.page())
     expect(options(page, "Threads")).to_have_count(6)
-    # A narrow window has buttons of its own.
-    assert_accessible(page, contrast=("wide", "narrow"))
+    for rules in windows(page, WHOLE_WINDOWS):
+        assert violations(page, "html", rules) == []
 
     options(page, "Threads").nth(2).click()
     scrubber_says(page, "8 of 8")
     page.keyboard.press("b")
-    assert_accessible(page, contrast=("wide", "narrow"))
+    for rules in windows(page, WHOLE_WINDOWS):
+        assert violations(page, "html", rules) == []
 
 
 def test_axe_finds_nothing_in_the_tabs_and_the_keys(page: Page, viewer: Served):
     page.goto(viewer.page(t=MAIN))
     scrubber_says(page, "8 of 8")
-    page.keyboard.press("?")
-    assert_accessible(page, "dialog")
-    page.keyboard.press("Escape")
     page.keyboard.press("d")
-    for number, name in enumerate(TABS, 1):
-        page.keyboard.press(str(number))
-        shown = page.get_by_role("tab", name=name, exact=True)
-        expect(shown).to_have_attribute("aria-selected", "true")
-        expect(page.get_by_role("tabpanel")).not_to_have_attribute("aria-busy", "true")
-        assert_accessible(page, ".detail")
+    for rules in windows(page, WINDOWS):
+        page.keyboard.press("?")
+        assert violations(page, "dialog", rules) == []
+        page.keyboard.press("Escape")
+        for number, name in enumerate(TABS, 1):
+            page.keyboard.press(str(number))
+            shown = page.get_by_role("tab", name=name, exact=True)
+            expect(shown).to_have_attribute("aria-selected", "true")
+            panel = page.get_by_role("tabpanel")
+            expect(panel).not_to_have_attribute("aria-busy", "true")
+            where = ".detail" if name == TABS[0] else "#detail-panel"
+            assert violations(page, where, rules) == [], name
 
 
 def test_a_narrow_window_shows_one_pane_at_a_time(

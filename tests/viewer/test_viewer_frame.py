@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from asking import TOKEN as OTHER_TOKEN
-from asking import asked
 from playwright.sync_api import Page, Route, expect
 from story import LONG, MAIN
-from viewer_server import TOKEN, Served
+from viewer_server import TOKEN, Served, served
 from windows import options, scrubber_says, selected
 
 import holdfast
@@ -234,14 +232,14 @@ def test_a_thread_shows_itself_in_a_cell_of_a_notebook(page: Page, viewer: Serve
 
 
 def test_the_page_works_under_a_path_of_a_larger_site(page: Page, story_file: str):
-    with asked(story_file, prefix="/tools/holdfast") as site:
-        page.goto(f"http://{site.host}:{site.port}/tools/holdfast/#token={OTHER_TOKEN}")
+    with served(story_file, prefix="/tools/holdfast") as site:
+        page.goto(site.page())
         options(page, "Threads").filter(has_text="Invoice 77").click()
 
         expect(page.get_by_role("tabpanel")).to_contain_text("TimeoutError")
         expect(page.locator(".connection")).to_contain_text("live")
-        assert "/tools/holdfast/?t=invoice-77" in page.url
-        page.goto("about:blank")
+        page.wait_for_url("**/tools/holdfast/?t=invoice-77&*")
+        page.goto("about:blank")  # a lost server would be a complaint
 
 
 def test_an_effect_that_fails_does_not_keep_others_from_running(
