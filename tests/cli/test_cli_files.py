@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -92,3 +93,14 @@ def test_diff_of_files_can_be_limited_and_tells_whether_they_differ(run):
     assert run("diff chat@1 --files --path src --exit-code")[0] == 1
     assert run("diff chat@1 --files --path sr --exit-code")[0] == 0
     assert b"no file differs" in run("diff chat@2 --files")[1]
+
+
+def test_documents_name_files_that_are_not_utf8(run):
+    name = os.fsdecode(b"caf\xe9")
+    with holdfast.open("agents.db") as store:
+        store.thread("chat").save({"n": 3}, files=MemorySnapshot({**NEW, name: b"1"}))
+
+    status, said = run("diff chat@2 --files --json")
+
+    assert status == 0
+    assert [file["path"] for file in json.loads(said)["files"]] == ["caf\\xe9"]

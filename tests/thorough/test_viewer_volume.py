@@ -1,4 +1,4 @@
-"""The viewer in Chromium before 100,000 checkpoints in a thread, and 1,000 forks."""
+"""The viewer in Chromium before 100,000 checkpoints, 1,000 forks, 50 MB of state."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Response, expect
 
 import holdfast
 from support.folders import TESTS
@@ -23,7 +23,11 @@ pytestmark = pytest.mark.timeout(600)
 
 STEPS = 100_000
 FORKS = 1_000
+CALLS = 12_000
 MOST_ROWS = 60
+# What the tabs have of a state of 50 MB, and how large an answer may be.
+HEAVY = {"State": "50.0 MB", "Diff": "1 added", "Meta": "MB", "Context": "tokens"}
+LARGEST_ANSWER = 2 << 20
 PARTS = (0.3, 0.999, 0.6, 0.01)
 
 
@@ -112,3 +116,62 @@ def test_a_thousand_forks_are_shown_and_found(browser, tmp_path):
         page.goto(server.page(t="trunk", c=there))
         expect(selected(page)).to_contain_text("tried 321")
         scrubber_says(page, "322 of 322")
+
+
+def test_a_long_run_of_tool_steps_loads_no_more_than_what_is_in_sight(
+    browser, tmp_path
+):
+    path = str(tmp_path / "agents.db")
+    with holdfast.open(path, durability="normal") as store:
+        thread = store.thread("busy")
+        for step in range(1, CALLS + 1):
+            function = {"name": "look", "arguments": "{}"}
+            call = {"id": f"{step}", "type": "function", "function": function}
+            said = {"role": "assistant", "content": "", "tool_calls": [call]}
+            thread.append(messages=[said])
+
+    with opened(browser, path, t="busy") as (page, _):
+        scrubber_says(page, f"{CALLS:,} of {CALLS:,}")
+        rows = options(page, "Checkpoints")
+        whole = rows.filter(has_text="100 steps of look")
+        expect(whole.nth(25)).to_be_attached(timeout=60_000)
+        assert rows.count() <= MOST_ROWS
+        scroll(page, 0.5)
+        waiting = page.locator("#graph .waiting")
+        expect(waiting).to_have_count(0, timeout=60_000)
+        expect(whole.nth(25)).to_be_attached()
+        page.get_by_role("slider", name="Step").fill(str(CALLS // 2))
+        expect(selected(page)).to_be_in_viewport()
+        assert rows.count() <= MOST_ROWS
+
+
+def test_a_state_of_fifty_megabytes_is_read_in_pieces(browser, tmp_path):
+    path = str(tmp_path / "agents.db")
+    text = "word " * 40_000
+    with holdfast.open(path) as store:
+        thread = store.thread("heavy")
+        many = [{"role": "user", "content": f"{n} {text}"} for n in range(250)]
+        thread.save({"messages": many, "notes": {"n": 1}})
+        thread.append(messages=[{"role": "assistant", "content": "the last one"}])
+
+    with opened(browser, path) as (page, _):
+        sizes: list[int] = []
+
+        def weigh(response: Response) -> None:
+            if "/api/1/live" not in response.url:
+                sizes.append(len(response.body()))
+
+        page.on("response", weigh)
+        options(page, "Threads").first.click()
+        panel = page.get_by_role("tabpanel")
+        expect(panel).to_contain_text("the last one")
+        for tab, shown in HEAVY.items():
+            page.get_by_role("tab", name=tab).click()
+            expect(panel).to_contain_text(shown)
+        page.get_by_role("button", name="First step").click()
+        scrubber_says(page, "1 of 2")
+        page.get_by_role("tab", name="Chat").click()
+        button = panel.get_by_role("button", name="Show all 200,004 characters")
+        expect(button.last).to_be_attached()
+
+    assert max(sizes) < LARGEST_ANSWER

@@ -40,11 +40,13 @@ def keep_for_docs(page: Page, name: str) -> None:
     """Store a picture for the documentation, if pictures are made."""
     if UPDATE:
         DOCS.mkdir(exist_ok=True)
-        assert page.viewport_size is not None
-        page.set_viewport_size({**page.viewport_size, "height": DOCS_HEIGHT})
+        size = page.viewport_size
+        assert size is not None
+        page.set_viewport_size({"width": size["width"], "height": DOCS_HEIGHT})
         shot = Image.open(io.BytesIO(page.screenshot(animations="disabled")))
         few = shot.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE)
         few.save(DOCS / f"{name}.png", optimize=True)
+        page.set_viewport_size(size)
 
 
 def _small(picture: Image.Image) -> Image.Image:

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.resources import files
 
-import pytest
 from pictures import compare, keep_for_docs
 from playwright.sync_api import Page, Response, expect
 from story import MAIN
 from viewer_server import Served
 from windows import WIDTHS, options, scrubber_says, selected
 
-TABS = ["Chat", "State", "Diff", "Meta", "Context", "Effects", "Charts", "Compare"]
+TABS = [
+    "Chat",
+    "State",
+    "Diff",
+    "Meta",
+    "Context",
+    "Effects",
+    "Charts",
+    "Compare",
+    "Files",
+]
 MOST_BYTES = 60_000
 MOST_REQUESTS = 6
 
@@ -21,20 +30,34 @@ MOST_REQUESTS = 6
 AXE = (files("axe_playwright_python") / "axe.min.js").read_text("utf-8")
 # Results of other kinds would double the time.
 OPTIONS = {"resultTypes": ["violations"], "preload": False}
+CONTRAST = {**OPTIONS, "runOnly": ["color-contrast"]}
+LAYOUT = {**OPTIONS, "runOnly": ["scrollable-region-focusable", "target-size"]}
+THEMES = ("light", "dark")
+# A theme changes only colours, and a width none of them.
+WINDOWS = [
+    ("wide", "light", OPTIONS),
+    ("wide", "dark", CONTRAST),
+    ("middle", "light", LAYOUT),
+    ("narrow", "light", LAYOUT),
+]
+# A narrow window has buttons of its own.
+WHOLE_WINDOWS = [
+    *WINDOWS[:3],
+    ("narrow", "light", OPTIONS),
+    ("narrow", "dark", CONTRAST),
+]
 
 
-def assert_accessible(page: Page, where: str = "html") -> None:
-    """In light and in dark windows of all widths; a theme changes only the colours."""
+def windows(
+    page: Page, kinds: list[tuple[str, str, dict[str, object]]]
+) -> Iterator[dict[str, object]]:
+    """Make a page a window of each kind; gives what to look for in it."""
     if page.evaluate("typeof axe") == "undefined":
         page.evaluate(AXE)
-    told: list[object] = []
-    for width in WIDTHS.values():
-        page.set_viewport_size({"width": width, "height": 800})
-        page.emulate_media(color_scheme="light")
-        told += violations(page, where, OPTIONS)
-        page.emulate_media(color_scheme="dark")
-        told += violations(page, where, {**OPTIONS, "runOnly": ["color-contrast"]})
-    assert told == []
+    for width, theme, rules in kinds:
+        page.set_viewport_size({"width": WIDTHS[width], "height": 800})
+        page.emulate_media(color_scheme=theme)
+        yield rules
 
 
 def violations(page: Page, where: str, options: dict[str, object]) -> list[object]:
@@ -46,27 +69,32 @@ def violations(page: Page, where: str, options: dict[str, object]) -> list[objec
 def test_axe_finds_nothing_in_the_frame(page: Page, viewer: Served):
     page.goto(viewer.page())
     expect(options(page, "Threads")).to_have_count(6)
-    assert_accessible(page)
+    for rules in windows(page, WHOLE_WINDOWS):
+        assert violations(page, "html", rules) == []
 
     options(page, "Threads").nth(2).click()
     scrubber_says(page, "8 of 8")
     page.keyboard.press("b")
-    assert_accessible(page)
+    for rules in windows(page, WHOLE_WINDOWS):
+        assert violations(page, "html", rules) == []
 
 
 def test_axe_finds_nothing_in_the_tabs_and_the_keys(page: Page, viewer: Served):
     page.goto(viewer.page(t=MAIN))
     scrubber_says(page, "8 of 8")
-    page.keyboard.press("?")
-    assert_accessible(page, "dialog")
-    page.keyboard.press("Escape")
     page.keyboard.press("d")
-    for number, name in enumerate(TABS, 1):
-        page.keyboard.press(str(number))
-        shown = page.get_by_role("tab", name=name, exact=True)
-        expect(shown).to_have_attribute("aria-selected", "true")
-        expect(page.get_by_role("tabpanel")).not_to_have_attribute("aria-busy", "true")
-        assert_accessible(page, ".detail")
+    for rules in windows(page, WINDOWS):
+        page.keyboard.press("?")
+        assert violations(page, "dialog", rules) == []
+        page.keyboard.press("Escape")
+        for number, name in enumerate(TABS, 1):
+            page.keyboard.press(str(number))
+            shown = page.get_by_role("tab", name=name, exact=True)
+            expect(shown).to_have_attribute("aria-selected", "true")
+            panel = page.get_by_role("tabpanel")
+            expect(panel).not_to_have_attribute("aria-busy", "true")
+            where = ".detail" if name == TABS[0] else "#detail-panel"
+            assert violations(page, where, rules) == [], name
 
 
 def test_a_narrow_window_shows_one_pane_at_a_time(
@@ -87,19 +115,20 @@ def test_a_narrow_window_shows_one_pane_at_a_time(
     expect(options(page, "Threads")).to_have_count(6)
 
 
-@pytest.mark.parametrize("pane", ["graph", "detail"])
 def test_nothing_is_cut_off_at_twice_the_size(
-    new_page: Callable[..., Page], viewer: Served, pane: str
+    new_page: Callable[..., Page], viewer: Served
 ):
     page = new_page(viewport={"width": 700, "height": 400}, device_scale_factor=2)
     page.goto(viewer.page(t=MAIN))
     scrubber_says(page, "8 of 8")
 
-    page.keyboard.press(pane[0])
+    for pane in ("graph", "detail"):
+        page.keyboard.press(pane[0])
 
-    wide = "() => document.documentElement.scrollWidth - innerWidth"
-    assert page.evaluate(wide) <= 0
-    expect(page.get_by_role("slider", name="Step")).to_be_in_viewport(ratio=1)
+        expect(page.locator(f".{pane}").first).to_be_visible()
+        wide = "() => document.documentElement.scrollWidth - innerWidth"
+        assert page.evaluate(wide) <= 0
+        expect(page.get_by_role("slider", name="Step")).to_be_in_viewport(ratio=1)
 
 
 def test_the_first_picture_is_light(page: Page, viewer: Served):
@@ -117,31 +146,32 @@ def test_the_first_picture_is_light(page: Page, viewer: Served):
     assert sum(len(gzip.compress(one.body())) for one in own) <= MOST_BYTES
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", WIDTHS)
-def test_the_page_looks_as_it_did(
-    new_page: Callable[..., Page], viewer: Served, width: str, theme: str
-):
-    page = new_page(width=width, theme=theme)
+def themed(page: Page) -> Iterator[str]:
+    """The page in each theme; a stored picture shows what it looked like."""
+    for theme in THEMES:
+        page.emulate_media(color_scheme=theme)
+        yield theme
+
+
+def test_the_page_looks_as_it_did(page: Page, viewer: Served):
     page.goto(viewer.page(t=MAIN))
     scrubber_says(page, "8 of 8")
     expect(page.locator("#detail-panel")).to_contain_text("I check our policy again")
     expect(page.locator(".connection")).to_contain_text("live")
 
-    compare(page, f"thread-{width}-{theme}")
-    if (width, theme) in [("wide", "light"), ("narrow", "dark")]:
-        keep_for_docs(page, f"viewer-thread-{width}")
+    for width in WIDTHS:
+        page.set_viewport_size({"width": WIDTHS[width], "height": 800})
+        for theme in themed(page):
+            compare(page, f"thread-{width}-{theme}")
+            if (width, theme) in [("wide", "light"), ("narrow", "dark")]:
+                keep_for_docs(page, f"viewer-thread-{width}")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_first_screen_looks_as_it_did(
-    new_page: Callable[..., Page], viewer: Served, theme: str
-):
-    page = new_page(theme=theme)
+def test_the_first_screen_looks_as_it_did(page: Page, viewer: Served):
     page.goto(viewer.page())
     expect(options(page, "Threads")).to_have_count(6)
     expect(page.locator(".connection")).to_contain_text("live")
 
-    compare(page, f"threads-wide-{theme}")
-    if theme == "dark":
-        keep_for_docs(page, "viewer-threads")
+    for theme in themed(page):
+        compare(page, f"threads-wide-{theme}")
+    keep_for_docs(page, "viewer-threads")

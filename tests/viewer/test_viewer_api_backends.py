@@ -9,6 +9,7 @@ from asking import asked
 
 import holdfast
 from support import databases, servers
+from support.snapshots import MemorySnapshot
 
 
 @contextlib.contextmanager
@@ -45,7 +46,9 @@ def told(path, other):
         first = thread.save({"messages": messages, "plan": {"step": 1}})
         fork = thread.fork("tried")
         thread.append(messages=[{"role": "assistant", "content": "An answer."}])
-        last = thread.save({**thread.load(), "plan": {"step": 2}}, label="end")
+        files = MemorySnapshot({"notes.md": b"# Notes", "b.bin": b"\0"})
+        state = {**thread.load(), "plan": {"step": 2}}
+        last = thread.save(state, label="end", files=files)
         tried = fork.append(messages=[{"role": "assistant", "content": "Another."}])
         fork.tag("better")
         thread.append(messages=[{"role": "user", "content": "Rewound."}])
@@ -66,4 +69,5 @@ def routes(first, last, fork):
     yield from (f"diff?from={last}&to={fork}", f"compare?at={last}&at={fork}")
     yield from (f"blame?checkpoint={last}&path=/plan/step", "search?q=answer")
     yield from ("charts?thread=case", f"rewind?thread=case&to={first}")
+    yield from (f"files?checkpoint={last}", f"file?checkpoint={last}&path=notes.md")
     yield from ("effects?thread=case", f"part?checkpoint={last}&path=/plan")

@@ -131,6 +131,10 @@ def test_the_line_is_read_from_the_root_in_stretches(story, rows):
 
     assert (line["length"], [item["step"] for item in line["items"]]) == (5, [2, 3])
     assert [item["step"] for item in older["items"]] == [1, 2, 3]
+    assert [(i["tokens"], i["cost"]) for i in line["items"]] == [
+        (412, 0.5),
+        (None, None),
+    ]
 
 
 def test_the_minimap_counts_rows_forks_and_heads(story):

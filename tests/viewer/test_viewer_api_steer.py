@@ -168,6 +168,8 @@ def opened(viewer, query):
     connection.request("GET", f"/api/1/live{query}", headers=headers)
     response = connection.getresponse()
     assert response.headers["content-type"].startswith("text/event-stream")
+    assert response.headers["x-content-type-options"] == "nosniff"
+    assert "default-src 'none'" in response.headers["content-security-policy"]
     assert response.readline() == b": connected\n"
     return connection, response
 

@@ -158,14 +158,27 @@ def test_an_exported_page_holds_the_answers_and_no_markup(tmp_path):
     assert 'src="' not in text
 
 
-def test_the_command_prints_where_the_viewer_is(tmp_path):
+def test_the_command_prints_where_the_viewer_is_and_who_can_reach_it(tmp_path):
     path = str(tmp_path / "agents.db")
     with holdfast.open(path) as store:
         store.thread("case").save({"n": 1})
 
-    about = while_serving(path, lambda url, token: asking(url, token, "threads"))
+    line = [sys.executable, "-m", "holdfast", "serve", "--no-open"]
+    with subprocess.Popen(
+        [*line, "--host", "0.0.0.0", "--store", path],
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as server:
+        try:
+            first, _, warning = (server.stderr.readline() for _ in range(3))
+            url, _, token = first.split()[-1].partition("#token=")
+            about = asking(url, token, "threads")
+        finally:
+            server.send_signal(signal.SIGINT)
 
+    assert server.returncode == 130
     assert about["threads"][0]["id"] == "case"
+    assert "can be reached from other machines" in warning
 
 
 def test_without_its_key_an_encrypted_store_shows_its_sizes(tmp_path):
@@ -208,13 +221,8 @@ def command(path, *words):
     return subprocess.run(line, check=True, capture_output=True, timeout=60)
 
 
-def while_serving(path, ask):
-    """What ``ask`` finds while the command serves a store, ended by Ctrl-C."""
-    line = [sys.executable, "-m", "holdfast", "serve", "--no-open", "--json"]
-    return while_running([*line, "--store", path], ask)
-
-
 def while_running(line, ask, **environment):
+    """What ``ask`` finds while a command serves a store, ended by Ctrl-C."""
     with subprocess.Popen(
         line,
         stdout=subprocess.PIPE,

@@ -25,6 +25,7 @@ TEXTS = {
     "Effects": "No tool call",
     "Charts": "Which values grow",
     "Compare": "5 shared messages",
+    "Files": "No files were saved",
 }
 
 

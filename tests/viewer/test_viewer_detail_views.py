@@ -302,7 +302,7 @@ def test_the_tabs_are_moved_through_with_the_arrow_keys(page: Page, viewer: Serv
     page.get_by_role("tab", name="Chat").focus()
 
     page.keyboard.press("ArrowLeft")
-    expect(page.get_by_role("tab", name="Compare")).to_be_focused()
+    expect(page.get_by_role("tab", name="Files")).to_be_focused()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
 

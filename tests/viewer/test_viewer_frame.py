@@ -7,8 +7,20 @@ from pathlib import Path
 
 from playwright.sync_api import Page, Route, expect
 from story import LONG, MAIN
-from viewer_server import TOKEN, Served
+from viewer_server import TOKEN, Served, served
 from windows import options, scrubber_says, selected
+
+import holdfast
+
+# Whether a strip has the bar of a step with tokens, and the mark of its cost.
+STRIP = """canvas => {
+  const { borderBottomColor: bar, borderLeftColor: mark } = getComputedStyle(canvas);
+  const { width, height } = canvas;
+  const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
+  const pixels = Array.from({ length: width * height }, (_, at) =>
+    `rgb(${data.slice(4 * at, 4 * at + 3).join(", ")})`);
+  return [bar, mark].map((colour) => pixels.includes(colour));
+}"""
 
 
 def test_the_first_screen_says_what_is_going_on(page: Page, viewer: Served):
@@ -91,7 +103,9 @@ def test_the_scrubber_moves_along_the_line_and_back_to_where_the_reader_was(
     page.goto(viewer.page(t=MAIN))
     slider = page.get_by_role("slider", name="Step")
     scrubber_says(page, "8 of 8")
-    expect(slider).to_have_attribute("aria-valuetext", re.compile("8 of 8"))
+    spent = re.compile(r"8 of 8 · .* · 702 tok · \$0\.0036")
+    expect(slider).to_have_attribute("aria-valuetext", spent)
+    assert page.locator("canvas.strip").evaluate(STRIP) == [True, True]
 
     page.keyboard.press("ArrowLeft")
     expect(selected(page)).to_contain_text("Your site says 30 days!")
@@ -202,6 +216,30 @@ def test_an_exported_file_shows_the_same_without_a_server(
     expect(page.get_by_role("tabpanel")).to_contain_text("Be kind.")
     options(page, "Checkpoints").filter(has_text="#golden").click()
     expect(page.get_by_role("tabpanel")).to_contain_text("Refund approved")
+
+
+def test_a_thread_shows_itself_in_a_cell_of_a_notebook(page: Page, viewer: Served):
+    with holdfast.open(viewer.path, read_only=True) as store:
+        cell = store.thread(MAIN)._repr_html_()
+
+    page.set_content(cell or "")
+
+    shown = page.frame_locator("iframe")
+    expect(shown.locator(".scrubber-text")).to_contain_text("8 of 8")
+    expect(shown.get_by_role("tabpanel")).to_contain_text("I check our policy again")
+    shown.get_by_role("button", name="First step").click()
+    expect(shown.get_by_role("tabpanel")).to_contain_text("Be kind.")
+
+
+def test_the_page_works_under_a_path_of_a_larger_site(page: Page, story_file: str):
+    with served(story_file, prefix="/tools/holdfast") as site:
+        page.goto(site.page())
+        options(page, "Threads").filter(has_text="Invoice 77").click()
+
+        expect(page.get_by_role("tabpanel")).to_contain_text("TimeoutError")
+        expect(page.locator(".connection")).to_contain_text("live")
+        page.wait_for_url("**/tools/holdfast/?t=invoice-77&*")
+        page.goto("about:blank")  # a lost server would be a complaint
 
 
 def test_an_effect_that_fails_does_not_keep_others_from_running(

@@ -13,7 +13,20 @@ from windows import options, scrubber_says
 
 import holdfast
 
-TABS = ["Chat", "State", "Diff", "Meta", "Context", "Effects", "Charts", "Compare"]
+TABS = [
+    "Chat",
+    "State",
+    "Diff",
+    "Meta",
+    "Context",
+    "Effects",
+    "Charts",
+    "Compare",
+    "Files",
+]
+
+# What Chromium says of a picture, of markup and of code that the policy forbids.
+STOPPED = ["img-src", "TrustedHTML", "TrustedScript"]
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +82,8 @@ def test_two_hundred_stored_payloads_are_shown_as_text(page: Page, hostile: Serv
     options(page, "Threads").last.click()
     scrubber_says(page, "1 of 1")
     assert_inert(page)
-    page.goto(hostile.page(t="all of them"))
+    for key in ("t", "Home", "Enter"):
+        page.keyboard.press(key)
     scrubber_says(page, "200 of 200")
     expect(options(page, "Checkpoints").first).to_contain_text(PAYLOADS[-1])
     scroll_through(page, "graph")
@@ -83,3 +97,29 @@ def test_two_hundred_stored_payloads_are_shown_as_text(page: Page, hostile: Serv
     expect(options(page, "Threads").locator("mark").first).to_be_attached()
     assert_inert(page)
     assert opened == []
+
+
+def test_the_policy_stops_what_a_defect_would_let_through(
+    page: Page, hostile: Served, complaints: list[str]
+):
+    page.goto(hostile.page())
+    expect(options(page, "Threads").first).to_contain_text("all of them")
+
+    stopped = page.evaluate(
+        """async () => {
+          const image = new Image();
+          const refused = new Promise((done) => (image.onerror = () => done("image")));
+          image.src = "http://127.0.0.1:1/said.png";
+          const names = [await refused];
+          try { document.body.innerHTML = "<b>said</b>"; }
+          catch (error) { names.push(error.name); }
+          try { document.createElement("script").text = "window.pwned = 1"; }
+          catch (error) { names.push(error.name); }
+          return names;
+        }"""
+    )
+
+    assert stopped == ["image", "TypeError", "TypeError"]
+    for said, wanted in zip(complaints, STOPPED, strict=True):
+        assert wanted in said
+    complaints.clear()

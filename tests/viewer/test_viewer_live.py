@@ -102,6 +102,25 @@ def test_an_answer_that_is_no_longer_wanted_is_given_up(page: Page, viewer: Serv
     assert held[0].request.url in given_up
 
 
+def test_a_slow_network_shows_the_last_step_that_was_asked_for(
+    page: Page, viewer: Served
+):
+    page.goto(viewer.page(t=MAIN))
+    scrubber_says(page, "8 of 8")
+    slow = {"offline": False, "latency": 300, "downloadThroughput": 50_000}
+    session = page.context.new_cdp_session(page)
+    session.send("Network.enable")
+    session.send("Network.emulateNetworkConditions", {**slow, "uploadThroughput": -1})
+
+    for _ in range(5):
+        page.keyboard.press("ArrowLeft")
+
+    scrubber_says(page, "3 of 8")
+    newest = page.get_by_role("tabpanel").locator(".message").last
+    for shown in (newest, selected(page)):
+        expect(shown).to_contain_text("I look up the order", timeout=20_000)
+
+
 def test_a_store_that_cannot_be_read_is_said_with_a_way_on(
     page: Page, viewer: Served, complaints: list[str]
 ):

@@ -34,7 +34,7 @@ class Served:
 
 @contextmanager
 def served(
-    path: str, *, port: int = 0, write: bool = False, **options: Any
+    path: str, *, port: int = 0, write: bool = False, prefix: str = "", **options: Any
 ) -> Iterator[Served]:
     """Serve the store at ``path`` until the block ends."""
     with bound("127.0.0.1", port) as listener:
@@ -51,6 +51,7 @@ def served(
                         address="agents.db",
                         hosts={"127.0.0.1"},
                         write=write,
+                        prefix=prefix,
                     ),
                 )
                 config = uvicorn.Config(
@@ -69,7 +70,7 @@ def served(
         thread.start()
         assert ready.wait(10), "the viewer did not start"
         try:
-            yield Served(origin, path)
+            yield Served(origin + prefix, path)
         finally:
             started[0].end()
             thread.join(10)

@@ -37,15 +37,18 @@ class FileChange(msgspec.Struct, frozen=True):
 
 def changed_lines(old: bytes, new: bytes) -> tuple[str, ...]:
     """The lines of a unified diff; none if one of the contents is not text."""
-    texts = [_text(content) for content in (old, new)]
+    if max(len(old), len(new)) > LARGEST_TEXT:
+        return ()
+    texts = [as_text(content) for content in (old, new)]
     if texts[0] is None or texts[1] is None:
         return ()
     before, after = (text.splitlines() for text in texts if text is not None)
     return tuple(unified_diff(before, after, lineterm=""))[2:]
 
 
-def _text(content: bytes) -> str | None:
-    if len(content) > LARGEST_TEXT or b"\0" in content:
+def as_text(content: bytes) -> str | None:
+    """A content as text; ``None`` if it is not text."""
+    if b"\0" in content:
         return None
     try:
         return content.decode()

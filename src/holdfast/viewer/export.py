@@ -2,14 +2,14 @@
 
 The page asks an exported file in the same words as a server, so the file holds answers
 by question. What a person sees first is always in it; of single checkpoints, the newest
-are, until the file is large.
+are, until the file is large. An answer that is equal to another one is only named.
 """
 
 from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from hashlib import sha256
 from html import escape
 from typing import Any, cast
@@ -73,11 +73,27 @@ class Answers:
         self.context, self.showing = context, showing
         self.answers: dict[str, Any] = {}
         self.size = 0
+        self._known: dict[Hashable, str] = {}
 
     def put(self, name: str, params: Mapping[str, Any], document: Any) -> None:
         """Keep the answer to a question."""
-        self.answers[f"GET {question(name, params)}"] = found = answer(name, document)
-        self.size += len(orjson.dumps(found))
+        found = answer(name, document)
+        text = orjson.dumps(found)
+        asked, same = f"GET {question(name, params)}", sha256(text).digest()
+        if not self._repeat(asked, same):
+            self._add(asked, found, len(text))
+            self._known[same] = asked
+
+    def _repeat(self, asked: str, same: Hashable) -> bool:
+        """Name the answer that is the same, if there is one."""
+        known = self._known.get(same)
+        if known is not None and known != asked:
+            self._add(asked, known, len(known))
+        return known is not None
+
+    def _add(self, asked: str, found: Any, size: int) -> None:
+        self.answers[asked] = found
+        self.size += len(asked) + size
 
     async def ask(self, name: str, **params: Any) -> dict[str, Any]:
         """Answer a question as the server does, and keep the answer."""
@@ -147,8 +163,22 @@ class Answers:
             if parent is not None:
                 await self.ask("diff", **{"from": parent, "to": id_})
             await self.ask("effects", thread=thread, at=id_)
+            await self._files(id_)
         except HoldfastError:
             return  # damaged, or removed meanwhile; the page says that it is not there
+
+    async def _files(self, id_: str) -> None:
+        """The first page of a checkpoint's files, and the content of each."""
+        for file in (await self.ask("files", checkpoint=id_))["files"]:
+            if self.size > LARGEST:
+                break
+            params = {"checkpoint": id_, "position": file["position"]}
+            same = (file["path"], file["mode"], file["sha256"])
+            asked = f"GET {question('file', params)}"
+            # Most files are as before: their content is not read again.
+            if not self._repeat(asked, same):
+                await self.ask("file", **params)
+                self._known[same] = asked
 
 
 def question(name: str, params: Mapping[str, Any]) -> str:

@@ -15,6 +15,7 @@ from holdfast.views import (
     checkpoint,
     comparison,
     effect_list,
+    file_list,
     finding,
     line,
     log,
@@ -59,7 +60,8 @@ READINGS: Mapping[str, Reading] = {
     "search": Reading(finding.FindQuery, finding.search_document),
     "charts": Reading(charts.ChartsQuery, charts.charts_document),
     "rewind": Reading(rewind.RewindQuery, rewind.rewind_document),
-    "files": Reading(parts.FilesQuery, parts.files_document),
+    "files": Reading(file_list.FilesQuery, file_list.files_document),
+    "file": Reading(file_list.FileQuery, file_list.file_document),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -21,13 +22,18 @@ def file_change_documents(changes: Iterable[FileChange]) -> list[dict[str, objec
     return [
         {
             "op": change.op,
-            "path": change.path,
+            "path": path_text(change.path),
             "old_size": change.old_size,
             "new_size": change.new_size,
             "lines": list(change.lines),
         }
         for change in changes
     ]
+
+
+def path_text(path: str) -> str:
+    """A path as documents write it: bytes that are not UTF-8 as ``\\xe9``."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def shown_file_changes(
@@ -39,7 +45,7 @@ def shown_file_changes(
     files = [
         {
             "op": change.op,
-            "path": showing.line(change.path),
+            "path": showing.line(path_text(change.path)),
             "old_size": change.old_size,
             "new_size": change.new_size,
             "lines": showing.text("\n".join(change.lines)),

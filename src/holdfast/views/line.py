@@ -89,11 +89,13 @@ async def stretch(
 
 
 def _item(checkpoint: Checkpoint, parent: Checkpoint | None) -> dict[str, Any]:
+    spent = step_spent(checkpoint, parent)
     return {
         "id": checkpoint.id,
         "step": checkpoint.step,
         "kind": checkpoint.kind,
         "at": iso(checkpoint.saved_at),
-        "tokens": step_spent(checkpoint, parent).tokens,
+        "tokens": spent.tokens,
+        "cost": spent.cost,
         "error": is_error(checkpoint, None),
     }

@@ -1,4 +1,4 @@
-"""One part of a state in full: a value, a message, an attachment of one."""
+"""One part of a checkpoint in full: a value, a message, an attachment, a file."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from holdfast._messages.transcript import as_text, calls_of, text_of
 from holdfast.errors import NotFound, Unstorable
 from holdfast.views.chat import media_document, parts_in, shown_parts
 from holdfast.views.documents import plain
+from holdfast.views.file_list import whole_file
 from holdfast.views.showing import Position, Showing
 from holdfast.views.state_values import StateReader, decoded, reader_of
 
@@ -21,7 +22,7 @@ LARGEST = 32 << 20
 
 
 class PartQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """A value by its path, or a message by its position.
+    """A value by its path, a message by its position, or a file by its own.
 
     Of a message: its text, the arguments of one ``call``, or one of its ``part``\\ s.
     """
@@ -31,12 +32,15 @@ class PartQuery(msgspec.Struct, frozen=True, kw_only=True):
     position: Position | None = None
     part: Position | None = None
     call: str | None = None
+    file: Position | None = None
 
 
 async def part_document(
     context: Context, query: PartQuery, showing: Showing
 ) -> dict[str, Any]:
     """A part in full."""
+    if query.file is not None:
+        return await whole_file(context, query.checkpoint, query.file, showing)
     reader = await reader_of(context, query.checkpoint)
     if query.position is None:
         return await _value(reader, query.path or "", showing)
@@ -74,21 +78,6 @@ def _part(part: Part, showing: Showing) -> dict[str, Any]:
         return {"kind": "thinking", "text": _checked(showing.whole(part.text))}
     value = showing.redacted(plain(getattr(part, "source", None)))
     return {"kind": "other", "text": _checked(orjson.dumps(value).decode())}
-
-
-class FilesQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which checkpoint."""
-
-    checkpoint: str
-
-
-async def files_document(
-    context: Context, query: FilesQuery, showing: Showing
-) -> dict[str, Any]:
-    """The files that belong to a checkpoint; no checkpoint has any yet."""
-    del showing
-    reader = await reader_of(context, query.checkpoint)
-    return {"checkpoint": reader.checkpoint.id, "files": []}
 
 
 def _checked(text: str) -> str:

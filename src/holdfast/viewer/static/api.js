@@ -6,7 +6,16 @@ import { token } from "./tokens.js";
 const TIMEOUT_MS = 60_000;
 
 // What these routes answer about a checkpoint never changes.
-const IMMUTABLE = new Set(["blame", "context", "diff", "messages", "part", "state"]);
+const IMMUTABLE = new Set([
+  "blame",
+  "context",
+  "diff",
+  "file",
+  "files",
+  "messages",
+  "part",
+  "state",
+]);
 const KEPT = 300;
 const kept = new Map();
 
@@ -114,6 +123,7 @@ function embedded() {
 
 function fromPage(asked) {
   const answer = answers[`GET ${asked}`];
+  if (typeof answer === "string") return answers[answer]; // equal to another one
   if (answer !== undefined) return answer;
   throw new ApiError(404, {
     code: "not_exported",

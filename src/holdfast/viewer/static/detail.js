@@ -7,6 +7,7 @@ import { contextTab } from "./context.js";
 import { differenceTab } from "./difference.js";
 import { effectsTab } from "./effects.js";
 import { fill, h } from "./elements.js";
+import { filesTab } from "./filelist.js";
 import { metaTab } from "./meta.js";
 import { card, failure } from "./opened.js";
 import { problem } from "./problem.js";
@@ -35,6 +36,7 @@ const TABS = [
   effectsTab,
   chartsTab,
   compareTab,
+  filesTab,
 ];
 
 export function detailPane() {

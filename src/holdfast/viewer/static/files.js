@@ -5,7 +5,7 @@ import { bytes, plural } from "./figures.js";
 import { fold } from "./folds.js";
 import { isCut, plainText } from "./text.js";
 
-const GLYPHS = { added: "+", removed: "−", changed: "~", "mode changed": "~" };
+export const GLYPHS = { added: "+", removed: "−", changed: "~", "mode changed": "~" };
 const TAGS = { "+": "ins", "-": "del" };
 
 export function fileSection({ files = [], more_files: more = 0 }) {

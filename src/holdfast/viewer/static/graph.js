@@ -10,13 +10,13 @@ import { card, failure, loadCard } from "./opened.js";
 import { problem } from "./problem.js";
 import { newestOnly } from "./request.js";
 import { rem, virtualRows } from "./rows.js";
-import { folded } from "./runs.js";
+import { FoldedRows, runsOf } from "./runs.js";
 import { computed, effect, signal } from "./signals.js";
 import { base, changed, checkpoint, pane, place, select, thread } from "./state.js";
 import { emptyRow, runRow, stepRow } from "./steps.js";
 
 const ROW = 1.75; // rem
-const MOST_FOLDED = 1000; // folding has to load every row
+const MOST_LOADED = 1000; // so many rows are loaded at once, to fold them all
 const SCOPES = { family: "family", line: "this line", all: "rewound too" };
 
 export function graphPane() {
@@ -29,29 +29,28 @@ export function graphPane() {
   const latest = newestOnly();
   const latestFind = newestOnly();
   const message = h("div", { class: "pane-message" });
-  let entries = null; // with folds: what is shown; else every row
+  const runs = runsByVersion();
+  let lines = new FoldedRows([]);
+  let drawn = { log: null, grown: 0 };
   let view = { width: 0, height: 0 };
 
-  const entry = (index) => (entries ? entries[index] : { first: index, count: 1 });
-  const length = () => (entries ? entries.length : (log.peek()?.total ?? 0));
-  const indexOfRow = (at) =>
-    entries ? entries.findIndex((one) => at < one.first + one.count) : at;
+  const length = () => lines.count(log.peek()?.total ?? 0);
 
   const list = virtualRows({
     label: "Checkpoints",
     rowHeight: () => ROW,
-    render: (index) => rendered(log.peek(), entry(index), view),
-    chosen: (index) => choose(entry(index)),
+    render: (index) => rendered(log.peek(), lines.line(index), view),
+    chosen: (index) => choose(lines.line(index)),
     seen: (first, last) => {
       if (log.peek() === null) return;
-      const end = entry(last);
-      log.peek().ensure(entry(first).first, end.first + end.count - 1).catch(showProblem);
-      map.show(entry(first).first, end.first + end.count);
+      const [begin, end] = [lines.line(first), lines.line(last)];
+      log.peek().ensure(begin.first, end.first + end.count - 1).catch(showProblem);
+      map.show(begin.first, end.first + end.count);
       if (lanesWidth(inSight(log.peek())) !== view.width) queueMicrotask(draw);
     },
   });
   list.element.id = "graph";
-  const map = minimap((at) => list.reveal(indexOfRow(at)));
+  const map = minimap((at) => list.reveal(lines.lineOf(at)));
 
   const choose = ({ first, count: steps }) => {
     const row = log.peek().row(first);
@@ -69,12 +68,10 @@ export function graphPane() {
     const asked = log.peek();
     if (asked === null) return;
     try {
-      const before = length();
       await latest(async (abort) => {
         await asked.load(abort);
-        if (folds.peek() && asked.total <= MOST_FOLDED) await asked.all(abort);
+        if (folds.peek() && asked.total <= MOST_LOADED) await asked.all(abort);
       });
-      stay(length() - before);
       fill(message);
       loaded.value = asked;
       const row = asked.row(asked.indexOf(checkpoint.peek()));
@@ -85,18 +82,29 @@ export function graphPane() {
     }
   };
 
-  // New rows come on top; what the reader looks at stays where it is.
-  const stay = (more) => {
-    if (loaded.peek() === log.peek() && list.element.scrollTop > 0) {
-      list.element.scrollTop += more * view.height;
-    }
+  // Rows come on top, and runs are folded as they are loaded: what the reader looks at
+  // stays where it is.
+  const fold = (rows) => {
+    const { scrollTop } = list.element;
+    const top = Math.floor(scrollTop / view.height);
+    const row = lines.line(top).first + rows.grown - drawn.grown;
+    const stays = drawn.log === rows && scrollTop > 0;
+    lines = new FoldedRows(folds.peek() ? runs(rows).filter(isClosed(rows)) : []);
+    list.resize(length());
+    if (stays) list.element.scrollTop = scrollTop + (lines.lineOf(row) - top) * view.height;
+    drawn = { log: rows, grown: rows.grown };
+  };
+
+  const isClosed = (rows) => {
+    const kept = [checkpoint, base].map((one) => rows.indexOf(one.peek()));
+    return ({ id, first, count: steps }) =>
+      !unfolded.peek().has(id) && !kept.some((at) => first <= at && at < first + steps);
   };
 
   const draw = () => {
     const rows = log.peek();
     if (rows === null) return list.refresh(0);
-    entries = foldedEntries(rows, folds.peek(), unfolded.peek());
-    list.resize(length());
+    fold(rows);
     view = {
       thread: thread.peek(),
       selected: checkpoint.peek(),
@@ -110,7 +118,7 @@ export function graphPane() {
 
   const inSight = (rows) => {
     const [first, last] = list.range();
-    return Array.from({ length: last - first + 1 }, (_, at) => rows.row(entry(first + at)?.first));
+    return Array.from({ length: last - first + 1 }, (_, at) => rows.row(lines.line(first + at).first));
   };
 
   // The selected checkpoint may be on a page that is not loaded yet.
@@ -123,7 +131,7 @@ export function graphPane() {
     if (at === undefined || checkpoint.peek() !== id) return;
     if (at < 0) return outside(id);
     place.value = rows.row(rows.indexOf(id)) ?? null;
-    list.activate(indexOfRow(rows.indexOf(id)));
+    list.activate(lines.lineOf(rows.indexOf(id)));
   };
 
   // The selected checkpoint may not be in the log of one line.
@@ -163,11 +171,16 @@ function narrow() {
   return matchMedia("(max-width: 43.74rem)").matches;
 }
 
-function foldedEntries(log, folds, unfolded) {
-  if (!folds || log.total > MOST_FOLDED || !log.complete) return null;
-  const rows = Array.from({ length: log.total }, (_, index) => log.row(index));
-  const [selected, from] = [checkpoint.peek(), base.peek()];
-  return folded(rows, (row) => row.id === selected || row.id === from, unfolded);
+// Scrubbing draws often; what is loaded changes seldom.
+function runsByVersion() {
+  let known = { log: null, version: 0, runs: [] };
+  return (log) => {
+    const version = log.version.peek();
+    if (known.log !== log || known.version !== version) {
+      known = { log, version, runs: runsOf(log) };
+    }
+    return known.runs;
+  };
 }
 
 function rendered(log, { first, count: steps, tool }, view) {
@@ -201,18 +214,12 @@ function heading(scope, folds, log) {
     {
       type: "button",
       class: "quiet",
+      title: "Show runs of tool steps as one row",
       onclick: () => (folds.value = !folds.value),
     },
     "Fold tools",
   );
-  effect(() => {
-    log.value?.version.value;
-    fold.disabled = (log.value?.total ?? 0) > MOST_FOLDED;
-    fold.setAttribute("aria-pressed", folds.value && !fold.disabled);
-    fold.title = fold.disabled
-      ? `Only histories of up to ${count(MOST_FOLDED)} checkpoints are folded`
-      : "Show runs of tool steps as one row";
-  });
+  effect(() => fold.setAttribute("aria-pressed", folds.value));
   effect(() => {
     const opened = card.value;
     log.value?.version.value;

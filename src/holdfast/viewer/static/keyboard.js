@@ -6,7 +6,17 @@ import { base, checkpoint, open, pane, setBase, tab } from "./state.js";
 import { turnTheme } from "./themes.js";
 import { goBack } from "./visits.js";
 
-const TABS = ["chat", "state", "diff", "meta", "context", "effects", "charts", "compare"];
+const TABS = [
+  "chat",
+  "state",
+  "diff",
+  "meta",
+  "context",
+  "effects",
+  "charts",
+  "compare",
+  "files",
+];
 
 const KEYS = [
   ["/", "search", () => focus("threads", "#search")],
@@ -21,7 +31,7 @@ const KEYS = [
   ["f", "follow live", toggleFollow],
   ["u", "back to where you were", goBack],
   ["a", "all threads", closeThread],
-  ["1 to 8", "tabs of the detail", null],
+  ["1 to 9", "tabs of the detail", null],
   ["l", "light, dark or as the system", turnTheme],
   ["?", "these keys", showKeys],
 ];

@@ -17,6 +17,7 @@ export class Log {
   total = 0;
   buckets = [];
   version = signal(0); // counts what was loaded
+  grown = 0; // how many rows came on top while the log was shown
   #thread;
   #scope;
   #steps;
@@ -42,6 +43,11 @@ export class Log {
     return this.#indexes.get(id) ?? -1;
   }
 
+  // The indexes of the rows that are loaded, in order.
+  loaded() {
+    return [...this.#rows.keys()].sort((one, other) => one - other);
+  }
+
   get complete() {
     return this.#rows.size === this.total;
   }
@@ -49,6 +55,8 @@ export class Log {
   // Begins, or begins again after a change: lanes of old rows may have changed with it.
   async load(signal) {
     const page = await this.#ask({}, signal);
+    const isShown = this.version.peek() > 0 && page.total !== null;
+    if (isShown) this.grown += page.total - this.total;
     this.#clear();
     this.#place(page, 0);
     this.version.value += 1;

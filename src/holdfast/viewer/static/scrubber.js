@@ -2,7 +2,7 @@
 
 import { exported } from "./api.js";
 import { fill, h, svg } from "./elements.js";
-import { count } from "./figures.js";
+import { compact, cost, count } from "./figures.js";
 import { Line } from "./line.js";
 import { card } from "./opened.js";
 import { newestOnly } from "./request.js";
@@ -139,8 +139,15 @@ function said() {
   const at = position.value;
   if (!line.value || at < 0) return "";
   const item = line.value.items[at];
-  const about = item ? ` · ${item.kind ?? ""} · ${clock(item.at)}` : "";
-  return `${count(at + 1)} of ${count(line.value.length)}${about}`;
+  const place = `${count(at + 1)} of ${count(line.value.length)}`;
+  return [place, ...(item ? about(item) : [])].join(" · ");
+}
+
+function about({ kind, at, tokens, cost: spent }) {
+  const told = [kind ?? "", clock(at)];
+  if (tokens) told.push(`${compact(tokens)} tok`);
+  if (spent) told.push(cost(spent));
+  return told;
 }
 
 function move(d, name, onclick) {
