@@ -141,6 +141,8 @@ WITH = $(PYTHON) -m venv --clear --without-pip $(@D) && \
 	$(@D)/bin/python -m pip install $(AS_PINNED) -r $(word 2,$^) && \
 	$(@D)/bin/python -m pip check --disable-pip-version-check
 
+# Make would remove them as steps between two others, and install all of it again.
+.PRECIOUS: .venv-%-oldest/ready .venv-%/ready
 .venv-%-oldest/ready: $(TOOLS)/ready tests/adapters/%/oldest.txt
 	$(WITH)
 	touch $@
