@@ -16,9 +16,9 @@ quick: $(VENV)/tests-ready ## the tests that need no killed process, server or f
 
 # In memory the tests do not wait for a disk; `make thorough` uses the disk.
 IN_MEMORY := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR > 1 && $$4 > 4000000 {print "/dev/shm"}')
-quick test: export TMPDIR := $(or $(IN_MEMORY),$(TMPDIR))
+quick test framework-% oldest-%: export TMPDIR := $(or $(IN_MEMORY),$(TMPDIR))
 # Without compiled files every program that a test starts is compiled again.
-quick test: export PYTHONDONTWRITEBYTECODE :=
+quick test framework-% oldest-%: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/ready ## run all tests
 	$(RUN) -m pytest -n 3 --dist worksteal -q
 
@@ -31,9 +31,9 @@ oldest: $(FRAMEWORKS:%=oldest-%) ## likewise on the oldest versions that are sup
 STRICTLY = {"include": ["../src/holdfast/adapters/$*"], "typeCheckingMode": "strict", "pythonVersion": "3.12", "extraPaths": ["../src"]}
 framework-%: .venv-%/ready
 	HOLDFAST_FRAMEWORK=$* .venv-$*/bin/python -m pytest -q -n 0 tests/adapters/$*
-	test ! -d src/holdfast/adapters/$* || .venv-$*/bin/mypy --cache-dir .mypy_cache/$* src/holdfast/adapters/$*/*.py
+	test ! -d src/holdfast/adapters/$* || .venv-$*/bin/python -m mypy --cache-dir .mypy_cache/$* src/holdfast/adapters/$*/*.py
 	test ! -d src/holdfast/adapters/$* || { echo '$(STRICTLY)' > .venv-$*/pyright.json && \
-		.venv-$*/bin/pyright -p .venv-$*/pyright.json --pythonpath .venv-$*/bin/python; }
+		.venv-$*/bin/python -m pyright -p .venv-$*/pyright.json --pythonpath .venv-$*/bin/python; }
 
 oldest-%: .venv-%-oldest/ready
 	HOLDFAST_FRAMEWORK=$* .venv-$*-oldest/bin/python -m pytest -q -n 0 tests/adapters/$*
@@ -123,15 +123,30 @@ $(VENV)/bench-ready: $(VENV)/ready requirements-bench.txt
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	touch $@
 
-# What the tests of an adapter run with, and one framework.
-WITH = $(PYTHON) -m venv $(@D) && $(@D)/bin/python -m pip install --quiet --disable-pip-version-check \
-	-r requirements-run.txt -r requirements-frameworks.txt -r $(word 3,$^) && \
-	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+# What the tests of all adapters run with, once.
+TOOLS := .venv-frameworks
+$(TOOLS)/ready: requirements-run.txt requirements-frameworks.txt pyproject.toml
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install $(AS_PINNED) -r requirements-run.txt -r requirements-frameworks.txt
+	$(@D)/bin/python -m pip install $(AS_PINNED) --no-build-isolation --editable .
+	touch $@
 
-.venv-%-oldest/ready: requirements-run.txt requirements-frameworks.txt tests/adapters/%/oldest.txt
+# One framework, in front of those tools. Its file lists all that it needs, so nothing has
+# to be resolved, only checked; and of a large framework little is imported and compiled.
+AS_PINNED := --quiet --disable-pip-version-check --no-deps --no-compile
+BESIDE_TOOLS = "import site; print('import site; site.addsitedir(%r)' % site.getsitepackages()[0])"
+SITE = "import site; print(site.getsitepackages()[0])"
+WITH = $(PYTHON) -m venv --clear --without-pip $(@D) && \
+	$(TOOLS)/bin/python -c $(BESIDE_TOOLS) > "$$($(@D)/bin/python -c $(SITE))/tools.pth" && \
+	$(@D)/bin/python -m pip install $(AS_PINNED) -r $(word 2,$^) && \
+	$(@D)/bin/python -m pip check --disable-pip-version-check
+
+# Make would remove them as steps between two others, and install all of it again.
+.PRECIOUS: .venv-%-oldest/ready .venv-%/ready
+.venv-%-oldest/ready: $(TOOLS)/ready tests/adapters/%/oldest.txt
 	$(WITH)
 	touch $@
 
-.venv-%/ready: requirements-run.txt requirements-frameworks.txt tests/adapters/%/requirements.txt
+.venv-%/ready: $(TOOLS)/ready tests/adapters/%/requirements.txt
 	$(WITH)
 	touch $@

@@ -16,6 +16,11 @@ from holdfast.bench.units import volume
 ROOT = Path(__file__).resolve().parent.parent
 # So many turns stand for the end of a conversation.
 SOME = 20
+TIMES = {
+    "last turns": "turns",
+    "processor time of last turns": "worked",
+    "load": "loads",
+}
 
 
 def frameworks(bench: Bench) -> None:
@@ -51,7 +56,7 @@ def _compare(bench: Bench, framework: str, told: dict[str, Any]) -> None:
         about = f"{framework}, {len(ours['turns'])} turns, beside {peer['name']}"
         sizes = f"{volume(ours['size'])}; {volume(peer['size'])}"
         bench.rows.append(Row(f"{about}: bytes", sizes, ours["size"] / peer["size"]))
-        for what, some in (("last turns", "turns"), ("load", "loads")):
+        for what, some in TIMES.items():
             one, other = (median(m[some][-SOME:]) for m in (ours, peer))
             shown = times(one, other, peer["name"])
             bench.rows.append(Row(f"{about}: {what}", shown, one / other))

@@ -111,9 +111,8 @@ async def _grow(writer: Any, turns: int, found: Measured) -> None:
             parts = [new_text_part(f"{n} {TEXT}")]
             task.history.add(message_id=f"{n} {role}", role=role, parts=parts)
         task.status.state = TaskState.TASK_STATE_WORKING
-        begun = time.process_time()
-        await writer.save(task)
-        found.turns.append(time.process_time() - begun)
+        with found.turn():
+            await writer.save(task)
 
 
 async def _updated(*writers: Any) -> int:

@@ -45,9 +45,8 @@ async def _of(store: Any, measured: Measured, turns: int) -> Measured:
         answer = f"{turn} ".ljust(ANSWER, "x")
         said.append({"id": f"a{turn}", "role": "assistant", "content": answer})
         snapshot = AGUIThreadSnapshot(messages=list(said), state={"turn": turn})
-        begun = time.perf_counter()
-        await store.save(**KEY, snapshot=snapshot)
-        measured.turns.append(time.perf_counter() - begun)
+        with measured.turn():
+            await store.save(**KEY, snapshot=snapshot)
     for _ in range(LOADS):
         begun = time.process_time()
         await store.get(**KEY)

@@ -127,9 +127,8 @@ async def turn(store: ConversationStore, writer: Writer) -> None:
 async def talk(measured: Measured, store: ConversationStore, turns: int) -> None:
     writer = Writer(1)
     for _ in range(turns):
-        start = time.perf_counter()
-        await turn(store, writer)
-        measured.turns.append(time.perf_counter() - start)
+        with measured.turn():
+            await turn(store, writer)
 
 
 async def load(measured: Measured, store: ConversationStore, turns: int) -> None:

@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
-from time import perf_counter, process_time
+from time import process_time
 
 from strands import Agent
 from strands.models import Model
@@ -69,9 +69,8 @@ def _measure(measured: Measured, opened: Open, turns: int) -> None:
     manager = opened("talk")
     agent = _agent(manager)
     for _ in range(turns):
-        started = perf_counter()
-        _turn(manager, agent, next(numbers), keeps_history=True)
-        measured.turns.append(perf_counter() - started)
+        with measured.turn():
+            _turn(manager, agent, next(numbers), keeps_history=True)
     for _ in range(LOADS):
         manager = opened("talk")
         started = process_time()

@@ -1,12 +1,13 @@
 """A graph that pays, in processes that kill themselves at given points.
 
-usage: kill_graph.py PATH DURABILITY POINT...
+usage: kill_graph.py FOLDER DURABILITY:POINT,... ...
 
-For each POINT, one after the other, a new process runs the graph: ``before`` or
-``after`` the payment inside of the tool, ``later`` when the tool has ended, ``never``,
-``resolve`` or ``retry``; these decide about an unknown payment first. The payments are
-lines in the file PATH.bank. For each process a line of JSON: "killed", or the code of
-the error that ended the run, or null, and the tool's answers.
+Each argument is a graph on a file of its own. For each POINT, one after the other, a
+new process runs it: ``before`` or ``after`` the payment inside of the tool, ``later``
+when the tool has ended, ``never``, ``resolve`` or ``retry``; these decide about an
+unknown payment first. For each graph a line of JSON: how its processes ended, and the
+number of payments. A process ends with "killed", or with the code of the error that
+ended the run, or null, and the tool's answers.
 """
 
 from __future__ import annotations
@@ -28,14 +29,15 @@ import holdfast
 from holdfast.adapters.langgraph import HoldfastSaver, once
 from support.children import Child, report
 
-PATH, DURABILITY, *POINTS = sys.argv[1:]
+FOLDER, *GRAPHS = sys.argv[1:]
 Tell = Callable[[object], None]
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 
 
 class Fate:
-    """The point at which this process dies, or how it decides."""
+    """Where this process runs a graph, and the point at which it dies or decides."""
 
+    path = durability = ""
     point = "never"
 
 
@@ -48,7 +50,7 @@ def die(point: str) -> None:
 def pay(to: str, amount: int, ref: str) -> str:
     """Pay somebody."""
     die("before")
-    with Path(f"{PATH}.bank").open("a") as bank:
+    with Path(f"{Fate.path}.bank").open("a") as bank:
         bank.write(f"{to} {amount} {ref}\n")
         bank.flush()
         os.fsync(bank.fileno())
@@ -78,7 +80,7 @@ def build() -> StateGraph[Any]:
 
 
 def run() -> list[Any]:
-    with HoldfastSaver(PATH) as saver:
+    with HoldfastSaver(Fate.path) as saver:
         for effect in saver.unknown(CONFIG):
             if Fate.point == "resolve":
                 saver.resolve(effect, "paid bob, said the bank")
@@ -88,7 +90,7 @@ def run() -> list[Any]:
         begun = graph.get_state(CONFIG).next
         given = None if begun else {"messages": [("user", "pay bob")]}
         try:
-            state = graph.invoke(given, CONFIG, durability=DURABILITY)
+            state = graph.invoke(given, CONFIG, durability=Fate.durability)
         except holdfast.Conflict as conflict:
             return [conflict.code, []]
     answers = [m.content for m in state["messages"] if isinstance(m, ToolMessage)]
@@ -101,11 +103,21 @@ def live(point: str, tell: Tell) -> None:
     tell(run())
 
 
+def payments() -> int:
+    bank = Path(f"{Fate.path}.bank")
+    return len(bank.read_text().splitlines()) if bank.exists() else 0
+
+
 def main() -> None:
-    for point in POINTS:
-        child = Child(partial(live, point))
-        said = child.wait()
-        report("killed" if child.was_killed else said[0])
+    for number, graph in enumerate(GRAPHS):
+        Fate.path = f"{FOLDER}/{number}.db"
+        Fate.durability, _, points = graph.partition(":")
+        ends: list[object] = []
+        for point in points.split(","):
+            child = Child(partial(live, point))
+            said = child.wait()
+            ends.append("killed" if child.was_killed else said[0])
+        report([ends, payments()])
 
 
 if __name__ == "__main__":

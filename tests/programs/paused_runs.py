@@ -1,9 +1,10 @@
 """Runs of the OpenAI Agents SDK that are paused, killed and resumed.
 
-usage: paused_runs.py pause PATH | resume PATH | kills FOLDER STEP
+usage: paused_runs.py pause PATH | kills FOLDER STEP
 
-``pause`` runs an agent until it wants its tool approved, and keeps the run; ``resume``
-approves it and goes on. The tool notes each time it runs in the file PATH.effects.
+``pause`` runs an agent in a child until it wants its tool approved, and keeps the run;
+another child approves it and goes on. The tool notes each time it runs in the file
+PATH.effects.
 ``kills`` does both in children that are killed at each write to the disk in turn, or
 each STEP-th, goes on in a new child, and reports what was wrong.
 """
@@ -15,7 +16,7 @@ import os
 import shutil
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
@@ -174,6 +175,18 @@ def kills(folder: str, step: str) -> None:
     report({"points": points, "wrong": wrong, "missed": missed})
 
 
+def pause(path: str) -> None:
+    for work in (paused, resumed):
+        [found] = Child(partial(_awaited, work, path)).finish()
+        report(found)
+
+
+def _awaited(
+    work: Callable[[str], Coroutine[Any, Any, object]], path: str, tell: Tell
+) -> None:
+    tell(asyncio.run(work(path)))
+
+
 async def paused(path: str) -> list[str]:
     with holdfast.open(path) as store:
         work = Work(store, path)
@@ -196,8 +209,5 @@ async def resumed(path: str) -> object:
 if __name__ == "__main__":
     # Of the SDK's dependencies, on older versions.
     warnings.simplefilter("ignore", DeprecationWarning)
-    command, where, *rest = sys.argv[1:]
-    if command == "kills":
-        kills(where, *rest)
-    else:
-        report(asyncio.run({"pause": paused, "resume": resumed}[command](where)))
+    command, *rest = sys.argv[1:]
+    {"pause": pause, "kills": kills}[command](*rest)

@@ -40,6 +40,7 @@ FRAMEWORKS = {
     ),
     # With a newer openai than those of its time, this SDK cannot even count tokens.
     "openai-agents": Oldest(("openai-agents==0.8.0", "openai==2.9.0"), "openai_agents"),
+    "mcp": Oldest(("mcp==2.2.0",), "mcp_events"),
 }
 
 

@@ -25,6 +25,7 @@ from holdfast._engine.threads.lineage import (
 )
 from holdfast._engine.threads.listing import read_threads
 from holdfast._engine.threads.load import loaded, read_listed, state_of
+from holdfast._engine.threads.prefetch import prefetched
 from holdfast._port.removal import plan_removal
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "moves",
     "name_successor",
     "plan_removal",
+    "prefetched",
     "put_text",
     "read_bodies",
     "read_listed",

@@ -168,8 +168,13 @@ def run(place, *arguments):
 
 def test_a_killed_invocation_goes_on_in_a_new_process_without_its_tool(durable):
     address, options = durable
-    assert json.loads(run(durable, "whole").stdout)[-1] == "counted 1"
 
+    async def first_turn():
+        async with opened(durable) as store:
+            await begun(store)
+            await turn(runner(HoldfastSessionService(store)))
+
+    asyncio.run(first_turn())
     assert run(durable, "killed").returncode == -signal.SIGKILL
     with holdfast.open(address, **options) as store:
         messages = store.thread(THREAD).load()["messages"]

@@ -442,9 +442,10 @@ def test_what_has_no_json_becomes_its_text_as_in_the_framework(tmp_path, caplog)
 
 
 class Counting(Layer):
-    """Counts the requests for reading."""
+    """Counts the requests for reading, and the records that listings gave."""
 
     requests = 0
+    listed = 0
 
     async def read(self, keys):
         self.requests += 1
@@ -456,7 +457,17 @@ class Counting(Layer):
 
     async def scan(self, query):
         self.requests += 1
-        return await super().scan(query)
+        page = await super().scan(query)
+        self.listed += len(page)
+        return page
+
+
+def counted(service, **asked):
+    """A page of sessions, and what was read for it."""
+    context = service._store.runner.context
+    counting = Counting(context.backend)
+    query = SessionsQuery(app="app", **asked)
+    return run(list_sessions(replace(context, backend=counting), query)), counting
 
 
 def test_a_list_takes_as_many_requests_for_many_sessions_as_for_few(tmp_path):
@@ -469,13 +480,24 @@ def test_a_list_takes_as_many_requests_for_many_sessions_as_for_few(tmp_path):
             session = await service.create_session(**where, state=state)
             await service.append_event(session, event("y" * 500))
             if number in (2, 29):
-                context = service._store.runner.context
-                counting = Counting(context.backend)
-                query = SessionsQuery(app="app")
-                page = run(list_sessions(replace(context, backend=counting), query))
+                page, counting = counted(service)
                 assert len(page) == number + 1
                 requests.append(counting.requests)
 
     on_a_file(body, tmp_path)
 
     assert requests[0] == requests[1] < 8
+
+
+def test_a_page_reads_nothing_of_sessions_and_users_that_are_not_on_it(tmp_path):
+    async def body(service):
+        for number in range(20):
+            where = {"app_name": "app", "user_id": f"u{number}"}
+            await service.create_session(**where, state={"user:n": number})
+
+        page, counting = counted(service, limit=2)
+
+        assert counting.listed == 2
+        assert [session.user for session in page] == [{"state:n": 19}, {"state:n": 18}]
+
+    on_a_file(body, tmp_path)

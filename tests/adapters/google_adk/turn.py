@@ -9,7 +9,7 @@ import asyncio
 import json
 import sys
 
-from adapters.google_adk.agents import HERE, runner, turn
+from adapters.google_adk.agents import runner, turn
 from holdfast.adapters.google_adk import HoldfastSessionService
 
 
@@ -18,8 +18,6 @@ async def main(address, options, what, *invocation):
     if "pool" in options:
         options["pool"] = tuple(options["pool"])
     async with HoldfastSessionService(address, **options) as sessions:
-        if await sessions.get_session(**HERE) is None:
-            await sessions.create_session(**HERE)
         running = runner(sessions, killed=what == "killed")
         if invocation:
             where = {"user_id": "ann", "session_id": "s1"}

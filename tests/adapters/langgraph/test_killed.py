@@ -1,8 +1,5 @@
 """A process that is killed in or after a tool pays once, or says that it is unknown."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from support.effort import QUICK
@@ -10,54 +7,29 @@ from support.programs import run_program
 
 KILLED = "killed"
 UNKNOWN = ["call_interrupted", []]
+PAID = [None, ["paid bob"]]
+TOLD = [None, ["paid bob, said the bank"]]
 DURABILITIES = ["sync", "async", "exit"]
 
 pytestmark = pytest.mark.skipif(QUICK, reason="starts processes: make test")
 
 
-class Agent:
-    """A graph on a file, of which each run is a process."""
+def test_whenever_it_is_killed_a_graph_pays_once_or_asks(tmp_path):
+    # How the processes end that go on one after the other, each up to a point.
+    expected = {
+        # A payment that was made is resolved, one that was not made is made.
+        "async:after,resolve": [KILLED, TOLD],
+        "async:before,retry": [KILLED, PAID],
+    }
+    for durability in DURABILITIES:
+        # Killed inside of the tool, the outcome is unknown.
+        inside = f"{durability}:after,never,never"
+        expected[inside] = [KILLED, UNKNOWN, UNKNOWN]
+        # Killed after the tool, its result is used.
+        expected[f"{durability}:later,never"] = [KILLED, PAID]
 
-    def __init__(self, path: Path, durability: str) -> None:
-        self.path, self.durability = str(path), durability
+    found = run_program("kill_graph", tmp_path, *expected)
 
-    def runs(self, *points: str) -> list[Any]:
-        """How runs end, of which each has a point at which it is killed."""
-        return run_program("kill_graph", self.path, self.durability, *points)
-
-    @property
-    def payments(self) -> int:
-        bank = Path(f"{self.path}.bank")
-        return len(bank.read_text().splitlines()) if bank.exists() else 0
-
-
-@pytest.fixture(params=DURABILITIES)
-def agent(request, tmp_path):
-    return Agent(tmp_path / "agents.db", request.param)
-
-
-@pytest.fixture
-def usual(tmp_path):
-    return Agent(tmp_path / "agents.db", "async")
-
-
-def test_killed_inside_of_the_tool_the_outcome_is_unknown(agent):
-    assert agent.runs("after", "never", "never") == [KILLED, UNKNOWN, UNKNOWN]
-    assert agent.payments == 1
-
-
-def test_an_unknown_payment_that_was_made_is_resolved(usual):
-    resolved = [None, ["paid bob, said the bank"]]
-
-    assert usual.runs("after", "resolve") == [KILLED, resolved]
-    assert usual.payments == 1
-
-
-def test_an_unknown_payment_that_was_not_made_is_made(usual):
-    assert usual.runs("before", "retry") == [KILLED, [None, ["paid bob"]]]
-    assert usual.payments == 1
-
-
-def test_killed_after_the_tool_its_result_is_used(agent):
-    assert agent.runs("later", "never") == [KILLED, [None, ["paid bob"]]]
-    assert agent.payments == 1
+    ends = {graph: end for graph, (end, _) in zip(expected, found, strict=True)}
+    assert ends == expected
+    assert [payments for _, payments in found] == [1] * len(expected)

@@ -20,8 +20,10 @@ import holdfast
 from adapters.langgraph.graphs import thread
 from adapters.langgraph.paying import Async, Sync, agent, say
 from holdfast.adapters.langgraph import HoldfastSaver, once
+from support.effort import THOROUGH
 
 ACTIONS = 14
+SEEDS = range(100 if THOROUGH else 5)
 DURABILITIES = ["sync", "async", "exit"]
 
 
@@ -157,7 +159,7 @@ class NestedHistory(History):
 
 
 @pytest.mark.parametrize("kind", [History, NestedHistory])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_every_payment_is_made_once(kind, seed):
     with holdfast.open(":memory:") as store:
         history = kind(store, seed)

@@ -3,6 +3,7 @@
 import asyncio
 import datetime as dt
 
+import msgspec
 import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.graph import START, MessagesState, StateGraph
@@ -17,7 +18,9 @@ from langgraph.store.base import (
 
 import holdfast
 from adapters.langgraph.graphs import say, thread
-from holdfast.adapters.langgraph import HoldfastSaver, HoldfastStore
+from holdfast.adapters.langgraph import HoldfastSaver, HoldfastStore, _memory
+from holdfast.adapters.langgraph._types import Types
+from holdfast.backends import Layer, run
 from holdfast.testing import FakeClock
 from support.outages import wait_until
 
@@ -415,3 +418,33 @@ def test_a_graph_remembers_across_threads(tmp_path):
         state = graph.invoke(say("two"), thread("b"))
 
     assert state["messages"][-1].content == "1 notes before"
+
+
+class Counting(Layer):
+    """Counts the requests for parts of states."""
+
+    requests = 0
+
+    async def read(self, keys):
+        self.requests += 1
+        return await super().read(keys)
+
+    async def segments(self, family, runs):
+        self.requests += 1
+        return await super().segments(family, runs)
+
+
+def test_a_search_reads_all_items_in_one_request(tmp_path):
+    large = "pasta " * 100
+    puts = [PutOp(("t",), f"{n}", {"text": large, "n": n}) for n in range(20)]
+    HoldfastStore(tmp_path / "agents.db").batch(puts)
+
+    with holdfast.open(tmp_path / "agents.db") as store:
+        context = store.runner.context
+        counting = Counting(context.backend)
+        seen = msgspec.structs.replace(context, backend=counting)
+        asked = [SearchOp(("t",), query="pasta", limit=30)]
+        [found] = run(_memory.batch(seen, Types(()), asked))
+
+    assert keys(found) == [f"{n}" for n in reversed(range(20))]
+    assert counting.requests == 1

@@ -22,7 +22,7 @@ from holdfast.retention import Retention
 
 set_tracing_disabled(True)
 
-SEEDS = range(400 if os.environ.get("HOLDFAST_THOROUGH") else 16)
+SEEDS = range(400 if os.environ.get("HOLDFAST_THOROUGH") else 8)
 STEPS = 30
 PEOPLE = ("ann", "bob")
 

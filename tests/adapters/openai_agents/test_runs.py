@@ -25,8 +25,8 @@ from holdfast import Conflict, FormatMismatch, NotFound
 from holdfast.adapters.openai_agents import HoldfastSession
 from support.programs import run_program
 
-# Every point instead of each third takes a minute: `make thorough` has them.
-STEP = 1 if os.environ.get("HOLDFAST_THOROUGH") else 3
+# Every point instead of each fifth takes a minute: `make thorough` has them.
+STEP = 1 if os.environ.get("HOLDFAST_THOROUGH") else 5
 
 set_tracing_disabled(True)
 
@@ -185,10 +185,7 @@ class Refunds:
 
 
 def test_a_paused_run_is_resumed_by_another_process_and_the_tool_runs_once(tmp_path):
-    path = tmp_path / "agents.db"
-
-    [left] = run_program("paused_runs", "pause", path)
-    [found] = run_program("paused_runs", "resume", path)
+    left, found = run_program("paused_runs", "pause", tmp_path / "agents.db")
 
     kept = ["user", "function_call", "function_call_output", "message"]
     assert left == kept[:2]
@@ -200,7 +197,7 @@ def test_whenever_a_run_is_killed_it_goes_on_and_the_tool_runs_once(tmp_path):
 
     assert told["wrong"] == []
     assert told["missed"] == []
-    assert told["points"] > 20
+    assert told["points"] > 60 / STEP
 
 
 def test_items_and_run_are_one_checkpoint_in_a_transaction():

@@ -160,6 +160,28 @@ def test_a_snapshot_is_not_written_over_a_newer_one(store):
     finished(check())
 
 
+def test_a_snapshot_that_others_went_on_from_is_not_refused_as_it_is_stored(filed):
+    def at(second, *texts):
+        document = json.loads(snapshot(*texts))
+        return json.dumps({**document, "created_at": f"2026-05-01T00:00:0{second}Z"})
+
+    async def check():
+        key = f"{FOLDER}/snapshot_latest.json"
+        one, other = HoldfastStorage(filed), HoldfastStorage(filed)
+        await one.write(key, at(1, "one").encode())
+        await other.read(key)
+        await other.write(key, at(2, "one", "two").encode())
+
+        await one.write(key, at(3, "one").encode())
+
+        assert await other.read(key) == at(2, "one", "two").encode()
+        for texts in (["one", "three"], ["one", "two"]):
+            with pytest.raises(StorageError, match="make the agent anew"):
+                await one.write(key, at(4, *texts).encode())
+
+    finished(check())
+
+
 def test_other_keys_are_overwritten(filed):
     async def check():
         one, other = HoldfastStorage(filed), HoldfastStorage(filed)

@@ -17,7 +17,7 @@ from holdfast.adapters.google_adk._names import (
     name_of,
     parts_of,
 )
-from holdfast.backends import Page, ThreadRecord, Threads
+from holdfast.backends import Page, ThreadKey, ThreadRecord, Threads
 from holdfast.errors import NotFound
 from holdfast.operations import Context, OpenedCheckpoint
 from holdfast.operations.threads import (
@@ -86,7 +86,8 @@ async def list_sessions(context: Context, query: SessionsQuery) -> Page[StoredSe
         Threads(kind=SESSION, prefix=prefix, limit=query.limit, after=query.after)
     )
     app = await shared_values(context, name_of(APP, query.app))
-    users = await _user_values(context, query)
+    keys = [SessionKey(*parts_of(record.id)) for record in page]
+    users = await _user_values(context, query, keys)
     found: list[StoredSession] = []
     for record, head, values in await _values_of_each(context, page):
         key = SessionKey(*parts_of(record.id))
@@ -95,13 +96,18 @@ async def list_sessions(context: Context, query: SessionsQuery) -> Page[StoredSe
     return Page(tuple(found), page.cursor)
 
 
-async def _user_values(context: Context, query: SessionsQuery) -> dict[str, Values]:
-    if query.user is not None:
-        thread = name_of(USER, query.app, query.user)
-        return {query.user: await shared_values(context, thread)}
-    every = Threads(kind=USER, prefix=name_of(USER, query.app, ""))
-    page = await context.backend.scan(every)
-    read = await _values_of_each(context, page)
+async def _user_values(
+    context: Context, query: SessionsQuery, listed: Iterable[SessionKey]
+) -> dict[str, Values]:
+    """What the users of the listed sessions have, by user."""
+    if query.limit is None and query.user is None:
+        every = Threads(kind=USER, prefix=name_of(USER, query.app, ""))
+        living = list(await context.backend.scan(every))
+    else:  # of a page only its users, however many the app has
+        threads = sorted({key.user_thread for key in listed})
+        found = await context.backend.read([ThreadKey(name) for name in threads])
+        living = [record for record in found if record and not record.deleted_at]
+    read = await _values_of_each(context, living)
     return {parts_of(record.id)[1]: values for record, _, values in read}
 
 

@@ -7,7 +7,7 @@ An item whose lifetime has ended is not returned any more.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, cast
 
@@ -37,6 +37,7 @@ from holdfast.operations.threads import (
     StateDraft,
     find_record,
     journal,
+    prefetched,
     read_listed,
     removal,
     save,
@@ -50,6 +51,8 @@ READ = "read_at"
 ANY = "*"
 
 _MINUTE = 60_000_000
+# So many items are read in one request by a search that has to see all of them.
+_MANY = 500
 _START = Start(kind=KIND, anew=True)
 
 # A namespace of the memory.
@@ -208,17 +211,31 @@ async def _search(
     found: list[StoredItem] = []
     # Without a filter or a query, read only as many items as are returned.
     enough = None if op.filter or op.query else op.offset + op.limit
-    for thread in await _threads(context, within(op.namespace_prefix)):
-        item = await _stored(context, types, thread)
-        item = _wanted(item, op, embedded) if item else None
-        if item is not None:
-            found.append(item)
+    async for item in _each(context, types, within(op.namespace_prefix), enough):
+        wanted = _wanted(item, op, embedded)
+        if wanted is not None:
+            found.append(wanted)
         if len(found) == enough:
             break
     found.sort(key=lambda item: -(item.score or 0.0))
     chosen = found[op.offset : op.offset + op.limit]
     await _refresh(context, chosen if op.refresh_ttl else [])
     return [item.as_search_item() for item in chosen]
+
+
+async def _each(
+    context: Context, types: Types, prefix: str, expected: int | None
+) -> AsyncIterator[StoredItem]:
+    """The items of which ``expected`` are needed, read many at a time."""
+    size = min(expected or _MANY, _MANY)
+    threads = await _threads(context, prefix)
+    for start in range(0, len(threads), size):
+        some = threads[start : start + size]
+        reading = await prefetched(context, some, None)
+        for thread in some:
+            item = await _stored(reading, types, thread)
+            if item is not None:
+                yield item
 
 
 def _wanted(

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 SNAPSHOT = "snapshot"
 DATA = "data"
+CREATED = "created_at"
 
 
 def state_of(data: bytes) -> dict[str, Any]:
@@ -38,6 +39,17 @@ def bytes_of(state: Mapping[str, Any]) -> bytes:
     if "text" in state:
         return str(state["text"]).encode()
     return bytes(state["bytes"])
+
+
+def says_the_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two states are equal but for the time at which they were written."""
+    return _timeless(one) == _timeless(other)
+
+
+def _timeless(state: Mapping[str, Any]) -> dict[str, Any]:
+    if SNAPSHOT not in state:
+        return dict(state)
+    return {**state, SNAPSHOT: {**state[SNAPSHOT], CREATED: None}}
 
 
 def _written(document: object) -> bytes:

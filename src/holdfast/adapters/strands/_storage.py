@@ -15,10 +15,10 @@ from strands.storage.storage import (
 from strands.types.exceptions import StorageError
 
 from holdfast import AsyncThread, Checkpoint, Thread
-from holdfast.adapters.strands._documents import bytes_of, state_of
+from holdfast.adapters.strands._documents import bytes_of, says_the_same, state_of
 from holdfast.adapters.strands._failures import of_storage
 from holdfast.adapters.strands._names import KeyPlace, history_names, key_of, prefixes
-from holdfast.errors import Conflict, NotFound
+from holdfast.errors import Conflict, HoldfastError, NotFound
 from holdfast.operations import OpenOptions
 from holdfast.operations.stores import BlockingStore, StoreOrAddress, awaited, settled
 
@@ -97,7 +97,7 @@ class HoldfastStorage(Storage):
     async def _write(self, key: str, place: KeyPlace, state: dict[str, Any]) -> None:
         thread = self._thread(place)
         if key in self._seen:
-            saved = await thread.save(state, expect=self._seen[key])
+            saved = await _save_after(thread, self._seen[key], state)
         else:
             saved = await _overwrite(thread, state, place.label)
         if _is_latest(key):
@@ -130,6 +130,28 @@ def _place(key: str) -> KeyPlace:
 
 def _is_latest(key: str) -> bool:
     return key.endswith(LATEST)
+
+
+async def _save_after(
+    thread: AsyncThread, seen: Checkpoint | None, state: dict[str, Any]
+) -> Checkpoint:
+    """Save over what was seen, unless it says the same and others went on from it.
+
+    After its last message an agent saves once more. To refuse that save would say that
+    the turn is not stored, and it would be repeated.
+    """
+    try:
+        return await thread.save(state, expect=seen)
+    except Conflict as conflict:
+        if seen is None or conflict.code != "head_moved":
+            raise
+        try:
+            before = await thread.load(seen)
+        except HoldfastError:
+            raise conflict from None
+        if not says_the_same(before, state):
+            raise
+        return seen
 
 
 async def _overwrite(
