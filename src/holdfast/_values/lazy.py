@@ -1,0 +1,41 @@
+"""Modules that are loaded when they are first used.
+
+In a package with ``__getattr__ = lazy_modules(__name__)``, the statement
+``from package import module`` binds a stand-in. So a program that only reads does not
+load what saves, prunes or merges: `holdfast log` needs a fifth of the modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+
+class _Module:
+    """A stand-in for a module, which it loads for the first attribute."""
+
+    __slots__ = ("__dict__", "_name")
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return f"<module {self._name}, loaded when it is used>"
+
+    def __getattr__(self, attribute: str) -> Any:
+        module = import_module(self._name)  # waits for another thread that loads it
+        # From now on a lookup finds the globals of the module at once.
+        self.__dict__ = module.__dict__
+        return getattr(module, attribute)
+
+
+def lazy_modules(package: str) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a package whose modules are loaded when they are used."""
+
+    def module_of(name: str) -> Any:
+        if name.startswith("__"):  # what Python asks every package for
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return _Module(f"{package}.{name}")
+
+    return module_of
