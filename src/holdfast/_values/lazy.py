@@ -7,8 +7,9 @@ load what saves, prunes or merges: `holdfast log` needs a fifth of the modules.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any
 
 
@@ -30,10 +31,18 @@ class _Module:
         return getattr(module, attribute)
 
 
-def lazy_modules(package: str) -> Callable[[str], Any]:
-    """The ``__getattr__`` of a package whose modules are loaded when they are used."""
+def lazy_modules(
+    package: str, offered: Mapping[str, Iterable[str]] = MappingProxyType({})
+) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a package whose modules are loaded when they are used.
+
+    ``offered`` are names that the package offers as its own, by their module.
+    """
+    homes = {name: module for module, names in offered.items() for name in names}
 
     def module_of(name: str) -> Any:
+        if name in homes:
+            return getattr(import_module(f"{package}.{homes[name]}"), name)
         if name.startswith("__"):  # what Python asks every package for
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return _Module(f"{package}.{name}")

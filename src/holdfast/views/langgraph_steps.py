@@ -13,10 +13,9 @@ from holdfast._engine.context import Context
 from holdfast._engine.threads.drafts import read_bodies, read_values
 from holdfast._messages.langgraph_form import FRAME, VECTORS
 from holdfast._messages.loose import fields_of, parts_of
-from holdfast._messages.tally import Tally
+from holdfast._messages.tally import Tally, counts_of
 from holdfast._values.paths import parse_path
 from holdfast._values.records import Checkpoint
-from holdfast.conversations import counts_of
 from holdfast.diff import Diff, Op
 from holdfast.views.growth import manifest_of
 

@@ -10,13 +10,12 @@ import contextlib
 import os
 import time
 from collections.abc import Callable
-from importlib import resources
 from typing import Any
-from urllib.parse import quote
 
 import apsw
 import apsw.sqlite_extra
 
+from holdfast.backends._sql.statements import text_of
 from holdfast.backends.sqlite._acknowledged import IDENTITY, Durability
 from holdfast.backends.sqlite._packed_manifests import pack_manifest, unpack_manifest
 from holdfast.backends.sqlite._rows import row_checksum
@@ -151,6 +150,11 @@ def plain_vfs() -> str:
     return next(name for name in apsw.vfs_names() if name not in _EXTENSIONS)
 
 
+def can_search() -> bool:
+    """Whether this build of SQLite has what the index of the search is made of."""
+    return "ENABLE_FTS5" in apsw.compile_options
+
+
 def connect(
     path: str, *, read_only: bool, busy_timeout: float, vfs: str | None
 ) -> apsw.Connection:
@@ -158,6 +162,8 @@ def connect(
     flags = _READ_ONLY if read_only else _READ_WRITE
     name = path
     if read_only and _is_sealed(path):
+        from urllib.parse import quote  # noqa: PLC0415 - loads ipaddress
+
         name = f"file:{quote(os.path.abspath(path))}?immutable=1"
         flags |= apsw.SQLITE_OPEN_URI
     db = apsw.Connection(name, flags=flags, vfs=vfs, statementcachesize=200)
@@ -372,11 +378,7 @@ def _migrate(db: apsw.Connection) -> None:
     with transaction(db):
         # Read inside the transaction: another process may have migrated it first.
         for script in MIGRATIONS[int(_value(db, "pragma user_version")) :]:
-            db.execute(
-                resources.files(__name__.rpartition(".")[0])
-                .joinpath(script)
-                .read_text()
-            )
+            db.execute(text_of(script, __name__.rpartition(".")[0]))
         rows(db, "insert_setting", name=IDENTITY, value=os.urandom(16))
         if reserved_bytes(db) == CHECKSUM_BYTES:
             rows(db, "insert_setting", name=GUARDED, value=b"1")

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 from msgspec.structs import replace
 
-from holdfast._api.store import Store
 from holdfast.cli import _command
 from holdfast.cli._completion import REFERENCE
 from holdfast.cli._followed_log import followed
@@ -29,6 +28,10 @@ from holdfast.views import history
 from holdfast.views.documents import thread_document
 from holdfast.views.history import HistoryFilter, HistoryListing
 from holdfast.views.references import Revision, short_id
+
+if TYPE_CHECKING:
+    from holdfast._api.store import Store
+
 
 # How many are listed where no pager shows them, and how many are read at once for one.
 SCREENFUL, CHUNK = 50, 200
