@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypeAlias, Unpack
 
-from holdfast import retention
 from holdfast._api import files as files_api
 from holdfast._api.keywords import (
     AboutOptions,
@@ -20,8 +19,8 @@ from holdfast._api.thread import AsyncThread, Thread
 from holdfast._engine.files import draft as file_draft
 from holdfast._engine.records import conversation_fields, conversations
 from holdfast._engine.search import query as search
+from holdfast._engine.threads import save
 from holdfast._engine.threads.lineage import Reference
-from holdfast._engine.threads.save import Options
 from holdfast._engine.upkeep import prune
 from holdfast._engine.upkeep import scope as prune_scope
 from holdfast._messages import attachments
@@ -69,7 +68,9 @@ def sessions(
     at_most: float | None,
 ) -> Retention:
     """Which conversations are kept."""
-    return retention.Retention(
+    from holdfast.retention import Retention  # noqa: PLC0415 - to prune only
+
+    return Retention(
         idle=idle, threads_per_owner=per_owner, threads_in_all=in_all, at_most=at_most
     )
 
@@ -85,7 +86,7 @@ async def add(
     files: FilesDraft | None = None,
 ) -> Checkpoint:
     """Append messages to the conversation of a thread."""
-    id_, how = thread.removeprefix(conversations.PREFIX), Options(files=files)
+    id_, how = thread.removeprefix(conversations.PREFIX), save.Options(files=files)
     return await conversations.add(context, id_, messages, owner=owner, how=how)
 
 

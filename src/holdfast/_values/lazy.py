@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 
-class _Module:
+class LazyModule:
     """A stand-in for a module, which it loads for the first attribute."""
 
     __slots__ = ("__dict__", "_name")
@@ -45,6 +45,6 @@ def lazy_modules(
             return getattr(import_module(f"{package}.{homes[name]}"), name)
         if name.startswith("__"):  # what Python asks every package for
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return _Module(f"{package}.{name}")
+        return LazyModule(f"{package}.{name}")
 
     return module_of

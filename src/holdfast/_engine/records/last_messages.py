@@ -52,9 +52,7 @@ async def _of_family(
 ) -> dict[int, object]:
     """By sequence number; segments that several checkpoints share are read once."""
     manifests = [decode_manifest(checkpoint) for checkpoint in checkpoints]
-    values = [
-        manifest.values.get(transcript_tail.MESSAGES, b"null") for manifest in manifests
-    ]
+    values = [manifest.values.get("messages", b"null") for manifest in manifests]
     parts = await _last_parts(context, family, values)
     found: dict[int, object] = {}
     for checkpoint, manifest, value in zip(checkpoints, manifests, values, strict=True):

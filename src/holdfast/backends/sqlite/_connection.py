@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from array import array
 from collections.abc import Callable
 from typing import Any
 
@@ -351,11 +352,10 @@ def reserved_bytes(db: apsw.Connection) -> int:
 
 def _reserve(db: apsw.Connection, room: int) -> int:
     """Set the bytes left free in every page, unless negative; returns what it was."""
-    import ctypes  # noqa: PLC0415 - needed once in the life of a connection
-
-    value = ctypes.c_int(room)
-    db.file_control("main", apsw.SQLITE_FCNTL_RESERVE_BYTES, ctypes.addressof(value))
-    return value.value
+    value = array("i", [room])
+    address, _ = value.buffer_info()
+    db.file_control("main", apsw.SQLITE_FCNTL_RESERVE_BYTES, address)
+    return value[0]
 
 
 def _use_wal(db: apsw.Connection, path: str) -> None:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 from msgspec.structs import replace
 
-from holdfast.cli import _command
+from holdfast.cli import _command, _followed_log
 from holdfast.cli._completion import REFERENCE
-from holdfast.cli._followed_log import followed
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._log_text import LogText, Shown
 from holdfast.cli._options import (
@@ -82,7 +81,7 @@ def command(
     with cli.reading() as store:
         find = _finder(cli, store, what, wanted, graph=graph)
         if follow:
-            followed(cli, store, find(_limited(wanted)), shown)
+            _followed_log.followed(cli, store, find(_limited(wanted)), shown)
             return
         is_endless = wanted.limit is None and cli.out.is_paged and not graph
         asked = replace(wanted, limit=CHUNK) if is_endless else _limited(wanted)
