@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 
@@ -17,18 +17,28 @@ class LazyModule:
     """A stand-in for a module, which it loads for the first attribute."""
 
     __slots__ = ("__dict__", "_name")
+    _name: str
 
     def __init__(self, name: str) -> None:
-        self._name = name
+        object.__setattr__(self, "_name", name)
 
     def __repr__(self) -> str:
         return f"<module {self._name}, loaded when it is used>"
 
     def __getattr__(self, attribute: str) -> Any:
+        return getattr(self._load(), attribute)
+
+    def __setattr__(self, attribute: str, value: object) -> None:
+        setattr(self._load(), attribute, value)
+
+    def __delattr__(self, attribute: str) -> None:
+        delattr(self._load(), attribute)
+
+    def _load(self) -> ModuleType:
         module = import_module(self._name)  # waits for another thread that loads it
         # From now on a lookup finds the globals of the module at once.
-        self.__dict__ = module.__dict__
-        return getattr(module, attribute)
+        object.__setattr__(self, "__dict__", module.__dict__)
+        return module
 
 
 def lazy_modules(
