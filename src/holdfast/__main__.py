@@ -4,9 +4,8 @@ import atexit
 import gc
 import os
 import sys
-import threading
 
-from holdfast.cli import main
+from holdfast._values import lazy
 
 # A start makes many objects that stay, and to look for garbage among them takes a
 # twentieth of it. Servers still collect, only less often.
@@ -16,8 +15,12 @@ OBJECTS_BEFORE_COLLECTION = 50_000
 def start() -> None:
     """Run the command line of this process, and end the process with its status."""
     gc.set_threshold(OBJECTS_BEFORE_COLLECTION)
+    lazy.load_lazily()
+    from holdfast.cli import main  # noqa: PLC0415 - it has to know that
+
     status = main()
-    if threading.active_count() > 1:
+    threading = sys.modules.get("threading")
+    if threading is not None and threading.active_count() > 1:
         sys.exit(status)
     _end(status)
 

@@ -277,19 +277,14 @@ def test_a_log_loads_nothing_that_saves_prunes_searches_or_records(tmp_path):
     path = str(tmp_path / "agents.db")
     with holdfast.open(path) as store:
         store.thread("chat").append(messages=["hi"])
-    program = (
-        "import sys; from holdfast.cli import main; main(sys.argv[1:]);"
-        " print(*sorted(sys.modules), sep='\\n')"
-    )
+    log = ["-X", "importtime", "-m", "holdfast", "log", "chat", "--store", path]
 
     ran = subprocess.run(
-        [sys.executable, "-c", program, "log", "chat", "--store", path],
-        check=True,
-        capture_output=True,
-        text=True,
+        [sys.executable, *log], check=True, capture_output=True, text=True
     )
 
-    loaded = set(ran.stdout.splitlines())
+    lines = ran.stderr.splitlines()
+    loaded = {line.rpartition("|")[2].strip() for line in lines}
     ours = {name for name in loaded if name.split(".")[0] == "holdfast"}
     assert not loaded & {"asyncio", "ctypes", "hashlib", "pathlib", "shutil", "rich"}
     assert (

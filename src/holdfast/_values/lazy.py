@@ -1,8 +1,12 @@
-"""Modules that are loaded when they are first used.
+"""Modules that a command line loads when they are first used.
 
 In a package with ``__getattr__ = lazy_modules(__name__)``, the statement
-``from package import module`` binds a stand-in. So a program that only reads does not
-load what saves, prunes or merges: `holdfast log` needs a fifth of the modules.
+``from package import module`` binds a stand-in. So `holdfast log` does not load what
+saves, prunes or merges: it needs two fifths of the modules.
+
+Only in a process that is a command line. A program may fork while another thread loads
+a module, and the child would wait for that thread for ever; so a program has loaded all
+when it has opened a store.
 """
 
 from __future__ import annotations
@@ -10,7 +14,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from types import MappingProxyType, ModuleType
-from typing import Any
+
+TYPE_CHECKING = False  # as in the package itself: typing takes longer than the rest
+if TYPE_CHECKING:
+    from typing import Any
+
+# Whether this process is a command line.
+_is_lazy = False
+
+
+def load_lazily() -> None:
+    """Load modules when they are used; call it before anything else is imported."""
+    global _is_lazy  # noqa: PLW0603 - a fact about the process
+    _is_lazy = True
+
+
+def load_now(*names: str) -> None:
+    """Load modules that are imported within functions, unless loading is lazy."""
+    if not _is_lazy:
+        for name in names:
+            import_module(name)
+
+
+def lazy_module(name: str) -> Any:
+    """A module, or a stand-in for it."""
+    return LazyModule(name) if _is_lazy else import_module(name)
 
 
 class LazyModule:
@@ -53,7 +81,7 @@ def lazy_modules(
     def module_of(name: str) -> Any:
         if name in homes:
             return getattr(import_module(f"{package}.{homes[name]}"), name)
-        if name.startswith("__"):  # what Python asks every package for
+        if not _is_lazy or name.startswith("__"):  # what Python asks packages for
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return LazyModule(f"{package}.{name}")
 

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, cast
 
 from holdfast._values import codec
-from holdfast._values.lazy import LazyModule
+from holdfast._values.lazy import lazy_module
 from holdfast._values.rope import (
     MOST_RUNS,
     Blocks,
@@ -26,8 +26,8 @@ from holdfast.errors import Corrupt
 
 if TYPE_CHECKING:
     import hashlib
-else:  # OpenSSL is loaded for the first digest, and reading needs none
-    hashlib = LazyModule("hashlib")
+else:  # a command line that only reads needs no digest, and no OpenSSL
+    hashlib = lazy_module("hashlib")
 
 
 class Tail:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import orjson
 
-from holdfast._values.lazy import LazyModule
+from holdfast._values.lazy import lazy_module
 from holdfast._values.records import SEPARATOR, Checkpoint, Run
 from holdfast._values.rope import Rope
 from holdfast._values.runs import BEFORE_FILES
@@ -23,8 +23,8 @@ from holdfast.errors import Corrupt
 
 if TYPE_CHECKING:
     import hashlib
-else:  # OpenSSL is loaded for the first digest, and reading needs none
-    hashlib = LazyModule("hashlib")
+else:  # a command line that only reads needs no digest, and no OpenSSL
+    hashlib = lazy_module("hashlib")
 
 INLINE_SIZE = 256
 

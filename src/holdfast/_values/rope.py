@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 import msgspec
 import orjson
 
-from holdfast._values.lazy import LazyModule
+from holdfast._values.lazy import lazy_module
 from holdfast._values.records import Run, Segment
 
 if TYPE_CHECKING:
     import hashlib
-else:  # OpenSSL is loaded for the first digest, and reading needs none
-    hashlib = LazyModule("hashlib")
+else:  # a command line that only reads needs no digest, and no OpenSSL
+    hashlib = lazy_module("hashlib")
 
 SEGMENT_SIZE = 8192
 # The first elements of a list, such as a system prompt, and elements that were just

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from holdfast.backends._sql.rows import COLUMNS
@@ -24,25 +25,30 @@ SHARED = "shared.sql"
 PACKAGE = __name__.rpartition(".")[0]
 
 
-class NamedStatements(dict[str, str]):
+class NamedStatements(Mapping[str, str]):
     """Every ``-- name:`` block of a file's text, assembled when it is first used.
 
     ``dialect`` is the text of a file that has more parts.
     """
 
     def __init__(self, text: str, dialect: str = "") -> None:
-        super().__init__()
         self._parts = _blocks(dialect, "part") | _blocks(text, "part")
         self._texts = _blocks(text, "name")
+        self._assembled: dict[str, str] = {}
 
-    def __missing__(self, name: str) -> str:
-        sql = _assembled(self._texts[name], self._parts)
-        self[name] = found = _MARKER.sub(_columns, sql)
-        return found
+    def __getitem__(self, name: str) -> str:
+        try:
+            return self._assembled[name]
+        except KeyError:
+            sql = _assembled(self._texts[name], self._parts)
+            self._assembled[name] = found = _MARKER.sub(_columns, sql)
+            return found
 
-    def all(self) -> dict[str, str]:
-        """All of them, assembled."""
-        return {name: self[name] for name in self._texts}
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
 
 
 def _blocks(text: str, kind: str) -> dict[str, str]:

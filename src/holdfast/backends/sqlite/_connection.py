@@ -14,7 +14,6 @@ from collections.abc import Callable
 from typing import Any
 
 import apsw
-import apsw.sqlite_extra
 
 from holdfast.backends._sql.statements import text_of
 from holdfast.backends.sqlite._acknowledged import IDENTITY, Durability
@@ -135,15 +134,30 @@ def leave_log(db: apsw.Connection) -> None:
 def page_checksums() -> str | None:
     """The VFS that keeps a checksum in every page, if this SQLite build has it."""
     if "cksmvfs" not in apsw.vfs_names():
-        if apsw.sqlite_extra.has("cksumvfs") is None:
+        extension = _checksum_extension()
+        if extension is None:
             return None
         default = apsw.vfs_names()[0]
         loader = apsw.Connection(":memory:")
-        apsw.sqlite_extra.load(loader, "cksumvfs")
+        loader.enable_load_extension(True)
+        loader.load_extension(extension)
         loader.close()
         # Loading makes it the default of the process, which other code did not ask for.
         apsw.set_default_vfs(default)
     return "cksmvfs"
+
+
+def _checksum_extension() -> str | None:
+    """The file of the extension in the wheel of apsw.
+
+    `apsw.sqlite_extra` finds it too, and takes as long to load as apsw four times.
+    """
+    folder = os.path.join(os.path.dirname(apsw.__file__), "sqlite_extra_binaries")
+    for ending in (".so", ".dll", ".dylib"):
+        found = os.path.join(folder, f"cksumvfs{ending}")
+        if os.path.exists(found):
+            return found
+    return None
 
 
 def plain_vfs() -> str:
