@@ -15,7 +15,8 @@ OBJECTS_BEFORE_COLLECTION = 50_000
 def start() -> None:
     """Run the command line of this process, and end the process with its status."""
     gc.set_threshold(OBJECTS_BEFORE_COLLECTION)
-    lazy.load_lazily()
+    if "selftest" not in sys.argv:  # it forks beside threads, see `lazy`
+        lazy.load_lazily()
     from holdfast.cli import main  # noqa: PLC0415 - it has to know that
 
     status = main()
