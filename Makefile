@@ -59,8 +59,8 @@ coverage: $(VENV)/ready ## run all tests, and count the branches that the inner 
 	$(BIN)/coverage json --quiet --include='src/*' -o .coverage.json
 	$(BIN)/python tests/project/coverage_floor.py .coverage.json
 
-demo: $(VENV)/run-ready ## watch an agent being killed and resumed
-	$(BIN)/python demo/run.py
+demo: $(or $(wildcard $(VENV)/run-ready),.venv-demo/ready) ## watch an agent being killed and resumed
+	$(<D)/bin/python demo/run.py
 
 bench: $(VENV)/bench-ready $(FRAMEWORKS:%=.venv-%/ready) ## measure against the peers, print the table
 	$(BIN)/python benchmarks/run.py
@@ -110,6 +110,16 @@ $(VENV)/run-ready: requirements-run.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(INSTALL) -r requirements-run.txt
 	$(INSTALL) --no-deps --no-build-isolation --editable .
+	touch $@
+
+# As little as the demo needs: no pip of its own if Python has one, no build, no install.
+NEEDED := apsw click msgspec orjson pathspec xxhash
+QUIETLY := install --quiet --disable-pip-version-check --no-compile --constraint requirements-run.txt $(NEEDED)
+.venv-demo/ready: requirements-run.txt
+	$(PYTHON) -m venv --without-pip $(@D)
+	$(PYTHON) -m pip --python $(@D)/bin/python $(QUIETLY) || \
+		{ $(PYTHON) -m venv $(@D) && $(@D)/bin/python -m pip $(QUIETLY); }
+	echo "$(CURDIR)/src" > "$$($(@D)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/holdfast.pth"
 	touch $@
 
 $(VENV)/tests-ready: $(VENV)/run-ready requirements-dev.txt

@@ -17,6 +17,7 @@ from typing import Any, TextIO
 WIDTH = 88
 INDENT = "   "
 BESIDE = 56  # the column of comments and results
+PACE = 0.3  # of the pauses; the demo ends in half a minute, its installation included
 
 STYLES = {"bold": "1", "dim": "2", "bad": "1;31", "good": "32", "code": "36"}
 ASCII = str.maketrans({"✓": "+", "✖": "X", "→": "->", "…": "~", "─": "-"})
@@ -27,7 +28,7 @@ class Screen:
 
     def __init__(self, file: TextIO = sys.stdout, *, fast: bool = False) -> None:
         self._file = file
-        self._fast = fast
+        self._fast = fast or not file.isatty()  # not read along
         self._colour = wants_colour(file, os.environ)
         self._ascii = codecs.lookup(file.encoding or "ascii").name != "utf-8"
         self._end = ""
@@ -108,7 +109,7 @@ class Screen:
 
     def pause(self, seconds: float) -> None:
         if not self._fast:
-            time.sleep(seconds)
+            time.sleep(PACE * seconds)
 
 
 class Session:

@@ -78,7 +78,7 @@ def end(stage: Stage) -> None:
     ):
         screen.code(f"$ {holdfast_program()} -C {stage.folder} {command}")
     screen.gap()
-    screen.say("Or with .venv/bin/python:")
+    screen.say(f"Or with {_shown(sys.executable)}:")
     screen.code(">>> import holdfast")
     screen.code(f">>> store = holdfast.open({stage.path!r})")
     listing = f"store.thread({agent.THREAD!r}).history(limit=9)"
@@ -90,6 +90,11 @@ def holdfast_program() -> str:
     """How to start the command line from the folder of the project."""
     installed = os.path.join(os.path.dirname(sys.executable), "holdfast")
     if not os.path.exists(installed):
-        return f"{sys.executable} -m holdfast"
-    inside = os.path.relpath(installed, ROOT)
-    return installed if inside.startswith(os.pardir) else inside
+        return f"{_shown(sys.executable)} -m holdfast"
+    return _shown(installed)
+
+
+def _shown(program: str) -> str:
+    """A program as it is started from the folder of the project."""
+    inside = os.path.relpath(program, ROOT)
+    return program if inside.startswith(os.pardir) else inside

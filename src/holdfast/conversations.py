@@ -6,7 +6,7 @@ A session is a conversation with an owner. The records are plain values;
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -14,9 +14,10 @@ import msgspec
 from holdfast import messages
 from holdfast._messages import transcript
 from holdfast._messages.fields import from_plain, to_plain
-from holdfast._messages.loose import fields_of
 from holdfast._messages.repair import Repair
 from holdfast._messages.tally import Tally
+from holdfast._messages.tally import counts_of as counts_of  # noqa: PLC0414 - offered here
+from holdfast._messages.tally import tally_of as tally_of  # noqa: PLC0414 - offered here
 from holdfast._values.shortening import shortened
 from holdfast.errors import Unstorable
 from holdfast.messages import (
@@ -180,30 +181,6 @@ DERIVED = frozenset({"messages", "counts", "contents", "content_ids"})
 def tally(messages: Iterable[object]) -> Tally:
     """The counts of a whole transcript."""
     return Tally().after(messages)
-
-
-def counts_of(counted: Tally) -> dict[str, Any]:
-    """A tally as it is stored in a state."""
-    kept: dict[str, Any] = {
-        "messages": counted.messages,
-        "exchanges": counted.exchanges,
-    }
-    if counted.awaiting:
-        kept["awaiting"] = True
-    if counted.open:
-        kept["open"] = list(counted.open)
-    return kept
-
-
-def tally_of(counts: Any) -> Tally:
-    """The inverse of `counts_of`."""
-    kept: Mapping[str, Any] = fields_of(counts)
-    return Tally(
-        kept.get("messages", 0),
-        kept.get("exchanges", 0),
-        kept.get("awaiting", False),
-        tuple(kept.get("open", ())),
-    )
 
 
 # --- titles ---------------------------------------------------------------------------

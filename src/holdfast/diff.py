@@ -12,7 +12,6 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime, time
 from decimal import Decimal
-from difflib import SequenceMatcher
 from itertools import chain, zip_longest
 from operator import eq
 from typing import Literal, TypeAlias, TypeGuard
@@ -299,6 +298,8 @@ def _anchors(old: _List, new: _List) -> Iterable[tuple[int, int]]:
         return zip(old_kept, new_kept, strict=True)
     if len(a) * len(b) > _ALIGNMENT_LIMIT:
         return ()
+    from difflib import SequenceMatcher  # noqa: PLC0415 - few differences need it
+
     blocks = SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks()
     return (
         (old_kept[i + offset], new_kept[j + offset])

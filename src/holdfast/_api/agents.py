@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, ExitStack
 from datetime import timedelta
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from holdfast._api import autosave
-from holdfast._api.autosave import AsyncAutoCheckpoints, AutoCheckpoints, OnError
 from holdfast._api.runner import AsyncRunner, Runner
 from holdfast._api.thread import AsyncThread, Thread
 from holdfast._engine.records import (
@@ -17,22 +16,23 @@ from holdfast._engine.records import (
     agents,
     restore,
 )
-from holdfast._engine.records.agent_checkpoints import CheckpointRequest
-from holdfast._engine.records.agents import KIND, thread_of
 from holdfast._engine.threads.lineage import Reference
-from holdfast._messages.repair import How
 from holdfast._port import Start
 from holdfast._values.records import Page
 from holdfast._values.reference import HEAD
-from holdfast.agents import (
-    MANUAL,
-    Agent,
-    AgentCheckpoint,
-    AgentSnapshot,
-    Restored,
-    RestorePreview,
-)
-from holdfast.conversations import Conversation
+
+if TYPE_CHECKING:
+    from holdfast._api.autosave import AsyncAutoCheckpoints, AutoCheckpoints, OnError
+    from holdfast._messages.repair import How
+    from holdfast.agents import (
+        Agent,
+        AgentCheckpoint,
+        AgentSnapshot,
+        Restored,
+        RestorePreview,
+    )
+    from holdfast.conversations import Conversation
+
 
 FIVE_MINUTES = timedelta(minutes=5)
 
@@ -49,7 +49,9 @@ class Agents:
 
     def thread(self, id: str) -> Thread:
         """The thread of an agent, for its history."""
-        return Thread(self._runner, thread_of(id), Start(kind=KIND, agent=id))
+        return Thread(
+            self._runner, agents.thread_of(id), Start(kind=agents.KIND, agent=id)
+        )
 
     def save(self, agent: Agent) -> Agent:
         """Save an agent and give it back, with its version and times.
@@ -88,7 +90,7 @@ class Agents:
         self,
         agent_id: str,
         name: str | None = None,
-        kind: str = MANUAL,
+        kind: str = "manual",
         description: str | None = None,
         *,
         metadata: Mapping[str, Any] | None = None,
@@ -101,7 +103,7 @@ class Agents:
         with ``keep`` only so many of this kind stay, other kinds are not touched. A
         conversation that cannot be read raises `Corrupt`.
         """
-        wanted = CheckpointRequest(
+        wanted = agent_checkpoints.CheckpointRequest(
             name=name,
             kind=kind,
             description=description,
@@ -203,7 +205,7 @@ class Agents:
         stay, ``on_error`` is called with the agent's id and the error.
         """
         plan = autosave.plan(agent_ids, every, keep, on_error)
-        return AutoCheckpoints(self._runner, plan, self._running)
+        return autosave.AutoCheckpoints(self._runner, plan, self._running)
 
     def close(self) -> None:
         """Stop the automatic checkpoints; closing the store calls this."""
@@ -220,7 +222,9 @@ class AsyncAgents:
         self._running: set[AsyncAutoCheckpoints] = set()
 
     def thread(self, id: str) -> AsyncThread:
-        return AsyncThread(self._runner, thread_of(id), Start(kind=KIND, agent=id))
+        return AsyncThread(
+            self._runner, agents.thread_of(id), Start(kind=agents.KIND, agent=id)
+        )
 
     async def save(self, agent: Agent) -> Agent:
         return await self._runner.run(agents.save, agent)
@@ -249,14 +253,14 @@ class AsyncAgents:
         self,
         agent_id: str,
         name: str | None = None,
-        kind: str = MANUAL,
+        kind: str = "manual",
         description: str | None = None,
         *,
         metadata: Mapping[str, Any] | None = None,
         id: str | None = None,
         keep: int | None = None,
     ) -> AgentCheckpoint:
-        wanted = CheckpointRequest(
+        wanted = agent_checkpoints.CheckpointRequest(
             name=name,
             kind=kind,
             description=description,
@@ -332,7 +336,7 @@ class AsyncAgents:
         on_error: OnError | None = None,
     ) -> AsyncAutoCheckpoints:
         plan = autosave.plan(agent_ids, every, keep, on_error)
-        return AsyncAutoCheckpoints(self._runner, plan, self._running)
+        return autosave.AsyncAutoCheckpoints(self._runner, plan, self._running)
 
     async def close(self) -> None:
         async with AsyncExitStack() as stopping:

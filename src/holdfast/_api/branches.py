@@ -5,26 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Unpack
 
-from holdfast._api.branch import Branch, BranchRun, Score, Stops
-from holdfast._api.exploration import AsyncExploration, Exploration
-from holdfast._api.explore import (
-    ExploreOptions,
-    awaited_call,
-    blocking_call,
-    choices,
-    in_tasks,
-    in_threads,
-)
+from holdfast._api import branch as branch_api
+from holdfast._api import exploration as exploration_api
+from holdfast._api import explore as explore_api
 from holdfast._api.keywords import MergeOptions, merge_options
 from holdfast._api.runner import AsyncRunner, Runner
 from holdfast._engine.threads import explore, merge
-from holdfast._engine.threads.explore import BranchResult
-from holdfast._engine.threads.merge import Merge, Resolve, Side, choice
 from holdfast._port import Start
 from holdfast._values.records import Checkpoint
 
 if TYPE_CHECKING:
+    from holdfast._api.branch import Branch, Score
+    from holdfast._api.exploration import AsyncExploration, Exploration
+    from holdfast._api.explore import ExploreOptions
     from holdfast._api.thread import AsyncThread, Thread
+    from holdfast._engine.threads.explore import BranchResult
+    from holdfast._engine.threads.merge import Merge, Resolve, Side
 
 
 class ThreadBranches:
@@ -62,7 +58,7 @@ class ThreadBranches:
           where their threads stand. Without a name, it is that of the head. Only one
           process may run an exploration at a time.
         """
-        chosen, stops = choices(n, options), Stops()
+        chosen, stops = explore_api.choices(n, options), branch_api.Stops()
         plan = self._runner.save(
             explore.begin, self.id, chosen.name, chosen.n, chosen.effects
         )
@@ -70,9 +66,11 @@ class ThreadBranches:
         if done is None:
             found = self._runner.run(explore.progress, plan)
             runner = self._runner.without_threads()
-            work = BranchRun(runner, plan, blocking_call(step), score, chosen.budget)
+            work = branch_api.BranchRun(
+                runner, plan, explore_api.blocking_call(step), score, chosen.budget
+            )
             branches = [
-                Branch(
+                branch_api.Branch(
                     self._of_branch(one),
                     one,
                     chosen.budget,
@@ -81,9 +79,11 @@ class ThreadBranches:
                 )
                 for one in _pending(found)
             ]
-            found = _ended(found) + in_threads(work, branches, stops, chosen.at_once)
+            found = _ended(found) + explore_api.in_threads(
+                work, branches, stops, chosen.at_once
+            )
             done = self._runner.save(explore.finish, self.id, plan, found, chosen.keep)
-        return Exploration(self._runner, plan, done)
+        return exploration_api.Exploration(self._runner, plan, done)
 
     def _of_branch(self, result: BranchResult) -> Thread:
         from holdfast._api.thread import Thread  # noqa: PLC0415 - it imports this
@@ -115,7 +115,7 @@ class ThreadBranches:
 
         The save expects the head that was merged: `Conflict` if the head moved.
         """
-        how, decide = merge_options(self._start, options), choice(resolve, prefer)
+        how, decide = merge_options(self._start, options), merge.choice(resolve, prefer)
         theirs = other if isinstance(other, Checkpoint) else other.id
         plan = self._runner.run(merge.preview, self.id, theirs, decide)
         return plan if dry_run else self._runner.save(merge.merge, self.id, plan, how)
@@ -136,17 +136,17 @@ class AsyncThreadBranches:
         score: Score[AsyncThread] | None = None,
         **options: Unpack[ExploreOptions],
     ) -> AsyncExploration:
-        chosen, stops = choices(n, options), Stops()
+        chosen, stops = explore_api.choices(n, options), branch_api.Stops()
         plan = await self._runner.save(
             explore.begin, self.id, chosen.name, chosen.n, chosen.effects
         )
         done = await self._runner.run(explore.results, plan)
         if done is None:
             found = await self._runner.run(explore.progress, plan)
-            call = awaited_call(step, stops)
-            work = BranchRun(self._runner, plan, call, score, chosen.budget)
+            call = explore_api.awaited_call(step, stops)
+            work = branch_api.BranchRun(self._runner, plan, call, score, chosen.budget)
             branches = [
-                Branch(
+                branch_api.Branch(
                     self._of_branch(one),
                     one,
                     chosen.budget,
@@ -155,11 +155,13 @@ class AsyncThreadBranches:
                 )
                 for one in _pending(found)
             ]
-            found = _ended(found) + await in_tasks(work, branches, chosen.at_once)
+            found = _ended(found) + await explore_api.in_tasks(
+                work, branches, chosen.at_once
+            )
             done = await self._runner.save(
                 explore.finish, self.id, plan, found, chosen.keep
             )
-        return AsyncExploration(self._runner, plan, done)
+        return exploration_api.AsyncExploration(self._runner, plan, done)
 
     def _of_branch(self, result: BranchResult) -> AsyncThread:
         from holdfast._api.thread import AsyncThread  # noqa: PLC0415 - as above
@@ -175,7 +177,7 @@ class AsyncThreadBranches:
         dry_run: bool = False,
         **options: Unpack[MergeOptions],
     ) -> Merge:
-        how, decide = merge_options(self._start, options), choice(resolve, prefer)
+        how, decide = merge_options(self._start, options), merge.choice(resolve, prefer)
         theirs = other if isinstance(other, Checkpoint) else other.id
         plan = await self._runner.run(merge.preview, self.id, theirs, decide)
         if dry_run:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Unpack
+from typing import TYPE_CHECKING, TypeAlias, Unpack
 
-from holdfast._api.files import draft_of
+from holdfast._api import files as files_api
 from holdfast._api.keywords import (
     AboutOptions,
     ListOptions,
@@ -16,32 +16,32 @@ from holdfast._api.keywords import (
 )
 from holdfast._api.runner import AsyncRunner, Runner
 from holdfast._api.thread import AsyncThread, Thread
-from holdfast._engine.context import Context
-from holdfast._engine.files.draft import FilesDraft, FileSource
-from holdfast._engine.records import conversations
-from holdfast._engine.records.conversation_fields import as_values
-from holdfast._engine.records.conversations import KIND, PREFIX, thread_of
+from holdfast._engine.files import draft as file_draft
+from holdfast._engine.records import conversation_fields, conversations
 from holdfast._engine.search import query as search
-from holdfast._engine.search.query import Match
+from holdfast._engine.threads import save
 from holdfast._engine.threads.lineage import Reference
-from holdfast._engine.threads.save import Options
-from holdfast._engine.upkeep.prune import prune_conversations
-from holdfast._engine.upkeep.scope import PruneScope
-from holdfast._messages.attachments import StoredMessages, kept_new
-from holdfast._messages.repair import How
+from holdfast._engine.upkeep import prune
+from holdfast._engine.upkeep import scope as prune_scope
+from holdfast._messages import attachments
 from holdfast._port import Pruned, Start
 from holdfast._values.keywords import refuse_unknown
 from holdfast._values.records import Checkpoint, Page, Progress
 from holdfast._values.reference import HEAD
-from holdfast.conversations import Conversation, Counter, Summary
-from holdfast.messages import AnyMessage
-from holdfast.recorder import AsyncRecorder, Recorder, RecorderOptions
-from holdfast.retention import Retention
+
+if TYPE_CHECKING:
+    from holdfast._engine.context import Context
+    from holdfast._engine.files.draft import FilesDraft, FileSource
+    from holdfast._engine.search.query import Match
+    from holdfast._messages.attachments import StoredMessages
+    from holdfast._messages.repair import How
+    from holdfast.conversations import Conversation, Counter, Summary
+    from holdfast.messages import AnyMessage
+    from holdfast.recorder import AsyncRecorder, Recorder, RecorderOptions
+    from holdfast.retention import Retention
 
 # Inside the classes below, `list` is a method.
-Window = list[AnyMessage]
-
-START = Start(kind=KIND)
+Window: TypeAlias = "list[AnyMessage]"
 
 
 def new_conversation(
@@ -54,6 +54,8 @@ def new_conversation(
     """A conversation that is not in the store yet."""
     others = ("owner", "agent", "messages")
     refuse_unknown("a conversation", about, AboutOptions, *others)
+    from holdfast.conversations import Conversation  # noqa: PLC0415 - to save only
+
     return Conversation(
         id=id_ or "", owner=owner, agent=agent, messages=list(messages), **about
     )
@@ -66,6 +68,8 @@ def sessions(
     at_most: float | None,
 ) -> Retention:
     """Which conversations are kept."""
+    from holdfast.retention import Retention  # noqa: PLC0415 - to prune only
+
     return Retention(
         idle=idle, threads_per_owner=per_owner, threads_in_all=in_all, at_most=at_most
     )
@@ -82,7 +86,7 @@ async def add(
     files: FilesDraft | None = None,
 ) -> Checkpoint:
     """Append messages to the conversation of a thread."""
-    id_, how = thread.removeprefix(PREFIX), Options(files=files)
+    id_, how = thread.removeprefix(conversations.PREFIX), save.Options(files=files)
     return await conversations.add(context, id_, messages, owner=owner, how=how)
 
 
@@ -90,7 +94,9 @@ async def update(
     context: Context, thread: str, values: dict[str, object]
 ) -> Checkpoint:
     """Set values of the conversation of a thread, beside its messages."""
-    return await conversations.update(context, thread.removeprefix(PREFIX), values)
+    return await conversations.update(
+        context, thread.removeprefix(conversations.PREFIX), values
+    )
 
 
 class Conversations:
@@ -105,7 +111,9 @@ class Conversations:
 
     def thread(self, id: str) -> Thread:
         """The thread of a conversation, for its history, forks and rewinds."""
-        return Thread(self._runner, thread_of(id), START)
+        return Thread(
+            self._runner, conversations.thread_of(id), Start(kind=conversations.KIND)
+        )
 
     # --- saving -----------------------------------------------------------------------
 
@@ -152,8 +160,14 @@ class Conversations:
 
         ``files`` is a `Workspace`, whose files are saved with them.
         """
-        draft = None if files is None else FilesDraft.of(files)
-        return self._runner.save(add, thread_of(id), kept_new(messages), owner, draft)
+        draft = None if files is None else file_draft.FilesDraft.of(files)
+        return self._runner.save(
+            add,
+            conversations.thread_of(id),
+            attachments.kept_new(messages),
+            owner,
+            draft,
+        )
 
     def save(self, conversation: Conversation) -> Conversation:
         """Save a whole conversation and give it back.
@@ -172,8 +186,8 @@ class Conversations:
         What is given replaces what was there. With ``merge``, the keys of ``context``
         and ``metadata`` that are not given stay, and ``None`` removes a key.
         """
-        values = as_values(about, merge=merge)
-        return self._runner.save(update, thread_of(id), values)
+        values = conversation_fields.as_values(about, merge=merge)
+        return self._runner.save(update, conversations.thread_of(id), values)
 
     def archive(self, id: str, *, archived: bool = True) -> Checkpoint:
         """Mark a conversation as archived, or with ``archived=False`` as active."""
@@ -235,7 +249,7 @@ class Conversations:
         **options: Unpack[SearchOptions],
     ) -> Page[Match]:
         """`Store.search` in conversations only, with the same options."""
-        wanted = search_query(query, options)
+        wanted = search_query(query, options, kind=conversations.KIND)
         return self._runner.run(search.search, wanted, progress)
 
     # --- recording --------------------------------------------------------------------
@@ -250,6 +264,8 @@ class Conversations:
         happens to a call that means an effect which a rewind has left behind. The files
         of a ``workspace`` are saved with each checkpoint and after each tool.
         """
+        from holdfast.recorder import Recorder  # noqa: PLC0415 - loads the effects
+
         return Recorder(self._runner, id, **options)
 
     # --- removing ---------------------------------------------------------------------
@@ -277,8 +293,10 @@ class Conversations:
         ``retention=Retention(kinds=("conversation",), ...)``.
         """
         policy = sessions(idle, per_owner, in_all, at_most)
-        scope = PruneScope(agent=agent, owner=owner)
-        return self._runner.run(prune_conversations, policy, scope, dry_run=dry_run)
+        scope = prune_scope.PruneScope(agent=agent, owner=owner)
+        return self._runner.run(
+            prune.prune_conversations, policy, scope, dry_run=dry_run
+        )
 
 
 class AsyncConversations:
@@ -288,7 +306,9 @@ class AsyncConversations:
         self._runner = runner
 
     def thread(self, id: str) -> AsyncThread:
-        return AsyncThread(self._runner, thread_of(id), START)
+        return AsyncThread(
+            self._runner, conversations.thread_of(id), Start(kind=conversations.KIND)
+        )
 
     # --- saving -----------------------------------------------------------------------
 
@@ -322,9 +342,11 @@ class AsyncConversations:
         owner: str | None = None,
         files: FileSource | None = None,
     ) -> Checkpoint:
-        draft = None if files is None else await draft_of(self._runner, files)
-        new = kept_new(messages)
-        return await self._runner.save(add, thread_of(id), new, owner, draft)
+        draft = None if files is None else await files_api.draft_of(self._runner, files)
+        new = attachments.kept_new(messages)
+        return await self._runner.save(
+            add, conversations.thread_of(id), new, owner, draft
+        )
 
     async def save(self, conversation: Conversation) -> Conversation:
         return await self._runner.run(conversations.save, conversation)
@@ -332,8 +354,8 @@ class AsyncConversations:
     async def update(
         self, id: str, *, merge: bool = False, **about: Unpack[AboutOptions]
     ) -> Checkpoint:
-        values = as_values(about, merge=merge)
-        return await self._runner.save(update, thread_of(id), values)
+        values = conversation_fields.as_values(about, merge=merge)
+        return await self._runner.save(update, conversations.thread_of(id), values)
 
     async def archive(self, id: str, *, archived: bool = True) -> Checkpoint:
         return await self.update(id, archived=archived)
@@ -378,7 +400,7 @@ class AsyncConversations:
         progress: Progress | None = None,
         **options: Unpack[SearchOptions],
     ) -> Page[Match]:
-        wanted = search_query(query, options)
+        wanted = search_query(query, options, kind=conversations.KIND)
         return await self._runner.run(search.search, wanted, progress)
 
     # --- recording --------------------------------------------------------------------
@@ -386,6 +408,8 @@ class AsyncConversations:
     async def recorder(
         self, id: str, **options: Unpack[RecorderOptions]
     ) -> AsyncRecorder:
+        from holdfast.recorder import AsyncRecorder  # noqa: PLC0415 - as above
+
         return await AsyncRecorder(self._runner, id, **options)
 
     # --- removing ---------------------------------------------------------------------
@@ -405,7 +429,7 @@ class AsyncConversations:
         dry_run: bool = False,
     ) -> Pruned:
         policy = sessions(idle, per_owner, in_all, at_most)
-        scope = PruneScope(agent=agent, owner=owner)
+        scope = prune_scope.PruneScope(agent=agent, owner=owner)
         return await self._runner.run(
-            prune_conversations, policy, scope, dry_run=dry_run
+            prune.prune_conversations, policy, scope, dry_run=dry_run
         )

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from holdfast._api.runner import AsyncRunner, Runner
 from holdfast._api.thread import AsyncThread, Thread
 from holdfast._engine.records import documents
-from holdfast._engine.records.documents import KIND, thread_of
 from holdfast._engine.threads.lineage import Reference
 from holdfast._port import Start
 from holdfast._values.records import UNSET, Checkpoint, Page, Unset
 from holdfast._values.reference import HEAD
-from holdfast.documents import Document, DocumentSummary
 
-START = Start(kind=KIND)
+if TYPE_CHECKING:
+    from holdfast.documents import Document, DocumentSummary
 
 
 class Documents:
@@ -28,7 +27,9 @@ class Documents:
 
     def thread(self, name: str) -> Thread:
         """The thread of a document, for its history, diffs and rewinds."""
-        return Thread(self._runner, thread_of(name), START)
+        return Thread(
+            self._runner, documents.thread_of(name), Start(kind=documents.KIND)
+        )
 
     def save(
         self,
@@ -99,7 +100,9 @@ class AsyncDocuments:
         self._runner = runner
 
     def thread(self, name: str) -> AsyncThread:
-        return AsyncThread(self._runner, thread_of(name), START)
+        return AsyncThread(
+            self._runner, documents.thread_of(name), Start(kind=documents.KIND)
+        )
 
     async def save(
         self,

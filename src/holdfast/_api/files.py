@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from holdfast._api.runner import AsyncRunner, Runner
-from holdfast._engine.files.draft import FilesDraft, FolderContents, Scannable
+from holdfast._engine.files import draft
 from holdfast._engine.threads import file_changes, files
-from holdfast._engine.threads.files import FilePath
-from holdfast._engine.threads.lineage import Reference
-from holdfast._engine.threads.save import SaveOptions
-from holdfast._values.file_diff import FileChange
-from holdfast._values.files import Snapshot, Tree
+from holdfast._values import files as file_values
 from holdfast._values.records import Checkpoint
 from holdfast._values.reference import HEAD
+
+if TYPE_CHECKING:
+    from holdfast._engine.files.draft import FilesDraft
+    from holdfast._engine.threads.files import FilePath
+    from holdfast._engine.threads.lineage import Reference
+    from holdfast._engine.threads.save import SaveOptions
+    from holdfast._values.file_diff import FileChange
+    from holdfast._values.files import Tree
 
 
 class ThreadFiles:
@@ -93,16 +97,18 @@ async def scanned(runner: AsyncRunner, options: SaveOptions) -> SaveOptions:
 
 async def draft_of(runner: AsyncRunner, source: object) -> FilesDraft:
     """What to save of ``files``, for async callers: folders are read in a thread."""
-    if runner.never_suspends or not isinstance(source, Scannable | Snapshot):
-        return FilesDraft.of(source)
-    if isinstance(source, Scannable):
-        contents = FolderContents(await _in_thread(source.scan), source.scan)
+    if runner.never_suspends or not isinstance(
+        source, draft.Scannable | file_values.Snapshot
+    ):
+        return draft.FilesDraft.of(source)
+    if isinstance(source, draft.Scannable):
+        contents = draft.FolderContents(await _in_thread(source.scan), source.scan)
     else:
-        contents = FolderContents(source)
+        contents = draft.FolderContents(source)
     if not runner.context.backend.blocking:
         # Over a blocking backend the save runs in a thread anyway.
         contents.reading = _in_thread
-    return FilesDraft(contents)
+    return draft.FilesDraft(contents)
 
 
 async def _in_thread(read: Callable[[], Any]) -> Any:

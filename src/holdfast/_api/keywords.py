@@ -8,31 +8,37 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from msgspec.structs import replace
 
-from holdfast._engine.files.draft import FileSource, Scannable
-from holdfast._engine.records.conversations import KIND, ListQuery
-from holdfast._engine.records.streams import KIND as STREAM
-from holdfast._engine.search.query import Per, SearchQuery
-from holdfast._engine.threads.drafts import ListsDraft
-from holdfast._engine.threads.lineage import HistoryQuery, Order, Reference
-from holdfast._engine.threads.listing import ThreadsQuery
-from holdfast._engine.threads.save import Options, SaveOptions
-from holdfast._engine.threads.save import options as save_options
+from holdfast._engine.files import draft
+from holdfast._engine.records import conversations, streams
+from holdfast._engine.search import query as search
+from holdfast._engine.threads import drafts, lineage, listing, save
 from holdfast._port import NEW_THREAD, Start
-from holdfast._values.files import Snapshot
+from holdfast._values import files as file_values
 from holdfast._values.keywords import refuse_unknown
 from holdfast._values.records import Progress, checked_name, encode_metadata
 from holdfast.errors import Unstorable
 
 if TYPE_CHECKING:
+    from holdfast._engine.files.draft import FileSource
+    from holdfast._engine.records.conversations import ListQuery
+    from holdfast._engine.search.query import Per, SearchQuery
+    from holdfast._engine.threads.drafts import ListsDraft
+    from holdfast._engine.threads.lineage import HistoryQuery, Order, Reference
+    from holdfast._engine.threads.listing import ThreadsQuery
+    from holdfast._engine.threads.save import Options, SaveOptions
     from holdfast._engine.upkeep.json_lines import Shown
 
 # --- threads --------------------------------------------------------------------------
 
-OPTIONS_OF_A_SAVE = (SaveOptions.__optional_keys__ | {"if_changed"}) - {"files"}
+
+@cache
+def _options_of_a_save() -> frozenset[str]:
+    return (save.SaveOptions.__optional_keys__ | {"if_changed"}) - {"files"}
 
 
 def appended(
@@ -43,19 +49,21 @@ def appended(
     Only ``files`` is both, an option and the name of a list.
     """
     lists: Any = given  # and no cast below: it is a call with every append
-    files = SaveOptions()
-    if "files" in given and isinstance(given["files"], Scannable | Snapshot):
-        files = SaveOptions(files=given["files"])
+    files = save.SaveOptions()
+    if "files" in given and isinstance(
+        given["files"], draft.Scannable | file_values.Snapshot
+    ):
+        files = save.SaveOptions(files=given["files"])
         lists = {name: given[name] for name in given if name != "files"}
-    if not OPTIONS_OF_A_SAVE.isdisjoint(lists):
-        name = min(OPTIONS_OF_A_SAVE.intersection(lists))
+    if not _options_of_a_save().isdisjoint(lists):
+        name = min(_options_of_a_save().intersection(lists))
         raise Unstorable(
             name,
             "is an option of a save, and append() takes only lists of the state; use"
             f" extend({{...}}, {name}=...), or for a list of that name"
             f" extend({{{name!r}: [...]}})",
         )
-    return ListsDraft(lists), files
+    return drafts.ListsDraft(lists), files
 
 
 class HistoryOptions(TypedDict, total=False):
@@ -71,7 +79,7 @@ class HistoryOptions(TypedDict, total=False):
 def history_query(limit: int | None, options: HistoryOptions) -> HistoryQuery:
     """The query for a history."""
     refuse_unknown("a history", options, HistoryOptions, "limit")
-    return HistoryQuery(limit=limit, **options)
+    return lineage.HistoryQuery(limit=limit, **options)
 
 
 class MergeOptions(TypedDict, total=False):
@@ -85,7 +93,7 @@ class MergeOptions(TypedDict, total=False):
 def merge_options(begun: Start, options: MergeOptions) -> Options:
     """The options of the save that a merge makes."""
     refuse_unknown("a merge", options, MergeOptions)
-    return save_options(start=begun, **options)
+    return save.options(start=begun, **options)
 
 
 class StartOptions(TypedDict, total=False):
@@ -125,7 +133,7 @@ def stream_start(options: StreamOptions) -> Start:
     refuse_unknown("a stream", options, StreamOptions)
     begun = start(
         {
-            "kind": STREAM,
+            "kind": streams.KIND,
             "owner": options.get("owner"),
             "agent": options.get("agent"),
             "metadata": options.get("metadata"),
@@ -149,7 +157,7 @@ class ThreadsOptions(TypedDict, total=False):
 def threads_query(options: ThreadsOptions) -> ThreadsQuery:
     """The query for a list of threads."""
     refuse_unknown("a list of threads", options, ThreadsOptions)
-    return ThreadsQuery(**options)
+    return listing.ThreadsQuery(**options)
 
 
 # --- conversations --------------------------------------------------------------------
@@ -190,18 +198,16 @@ class ListOptions(TypedDict, total=False):
     after: int | None
 
 
-def search_query(
-    text: str, options: SearchOptions, kind: str | None = KIND
-) -> SearchQuery:
+def search_query(text: str, options: SearchOptions, *, kind: str | None) -> SearchQuery:
     """The query for a search in threads of one kind, or of all."""
     refuse_unknown("a search", options, SearchOptions)
-    return SearchQuery(text=text, kind=kind, **options)
+    return search.SearchQuery(text=text, kind=kind, **options)
 
 
 def list_query(options: ListOptions) -> ListQuery:
     """The query for a list of conversations."""
     refuse_unknown("a list of conversations", options, ListOptions)
-    return ListQuery(**options)
+    return conversations.ListQuery(**options)
 
 
 # --- export and import ----------------------------------------------------------------

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any, Literal, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 from msgspec.structs import replace
 
+from holdfast._api import scope as scope_api
 from holdfast._api.address import (
     open_backend,
     open_damaged_backend,
@@ -16,15 +17,14 @@ from holdfast._api.address import (
     store_address,
 )
 from holdfast._api.plugins import Telemetry, find_encryption, find_telemetry
-from holdfast._api.scope import scope_of
 from holdfast._engine.cache import Cache
 from holdfast._engine.context import Context
 from holdfast._engine.packing.layer import Packing
-from holdfast._engine.upkeep.erase import finish
-from holdfast._engine.upkeep.prune import Housekeeping
-from holdfast._engine.upkeep.seal import check_seal
+from holdfast._engine.upkeep import erase, prune
+from holdfast._engine.upkeep import seal as seals
+from holdfast._engine.upkeep.erasure_intent import has_intent
 from holdfast._port import KEYS, Backend, run
-from holdfast._values.caller_key import CallerKey, checked_key
+from holdfast._values import caller_key
 from holdfast._values.clock import now, uuid7
 from holdfast._values.keywords import choice
 from holdfast._values.reference import checked_id
@@ -36,7 +36,11 @@ from holdfast.errors import (
     Unstorable,
     Unsupported,
 )
-from holdfast.retention import Retention
+
+if TYPE_CHECKING:
+    from holdfast._values.caller_key import CallerKey
+    from holdfast.retention import Retention
+
 
 CACHE_SIZE = 64 << 20
 # Options of PostgreSQL alone.
@@ -106,7 +110,7 @@ def context_over(backend: Backend, options: OpenOptions) -> Context:
         cache=Cache(options.get("cache_size", CACHE_SIZE)),
         clock=_checked_clock(options["clock"]) if "clock" in options else now,
         new_id=_checked_ids(options["new_id"]) if "new_id" in options else uuid7,
-        after_save=Housekeeping(policy, every // timedelta(microseconds=1))
+        after_save=prune.Housekeeping(policy, every // timedelta(microseconds=1))
         if policy
         else None,
         keys=keys,
@@ -124,10 +128,11 @@ async def make_ready(
         await context.backend.ready()
         await _check_keys(context)
         if scope is not None:
-            context = scope_of(context, scope, is_borrowed=False)
+            context = scope_api.scope_of(context, scope, is_borrowed=False)
         if seal is not None:
-            await check_seal(context, seal)
-        await finish(context)
+            await seals.check_seal(context, seal)
+        if await has_intent(context):
+            await erase.finish(context)
     except BaseException:
         await context.backend.close()
         raise
@@ -199,8 +204,16 @@ def _check(options: OpenOptions) -> None:
         scope_prefix(scope)
     key = options.get("key")
     if key is not None:
-        checked_key(key)
+        caller_key.checked_key(key)
         find_encryption()
+
+
+def _is_retention(value: Any) -> bool:
+    if value is None:
+        return True
+    from holdfast.retention import Retention  # noqa: PLC0415 - few stores have one
+
+    return isinstance(value, Retention)
 
 
 def _is_pool(value: Any) -> bool:
@@ -223,7 +236,7 @@ _MEANINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
         "a number of seconds",
     ),
     "accept_loss": (lambda v: isinstance(v, bool), "True or False"),
-    "retention": (lambda v: v is None or isinstance(v, Retention), "a Retention"),
+    "retention": (_is_retention, "a Retention"),
     "prune_every": (
         lambda v: isinstance(v, timedelta) and v >= timedelta(0),
         "a timedelta",

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from holdfast._api.files import scanned
 from holdfast._api.runner import AsyncRunner, Runner
-from holdfast._engine.threads import parts, save
-from holdfast._engine.threads.amend import amended
-from holdfast._engine.threads.lineage import Reference
-from holdfast._engine.threads.save import SaveOptions
+from holdfast._engine.threads import amend, parts, save
 from holdfast._port import Start
 from holdfast._values.keywords import refuse_unknown
 from holdfast._values.records import Checkpoint, Page
 from holdfast._values.reference import HEAD
 
+if TYPE_CHECKING:
+    from holdfast._engine.threads.lineage import Reference
+    from holdfast._engine.threads.save import SaveOptions
+
 
 def _amending(start: Start, options: SaveOptions) -> save.Options:
     others = ("lists", "values", "remove")
-    refuse_unknown("an amendment", options, SaveOptions, *others)
+    refuse_unknown("an amendment", options, save.SaveOptions, *others)
     return save.options(start=start, **options)
 
 
@@ -44,7 +45,7 @@ class ThreadParts:
         read but large values that are replaced.
         """
         how = _amending(self._start, options)
-        draft = amended(lists, values, remove)
+        draft = amend.amended(lists, values, remove)
         return self._runner.save(save.save, self.id, draft, how)
 
     def values(self, *names: str, ref: Reference = HEAD) -> dict[str, Any]:
@@ -93,7 +94,7 @@ class AsyncThreadParts:
         **options: Unpack[SaveOptions],
     ) -> Checkpoint:
         how = _amending(self._start, await scanned(self._runner, options))
-        draft = amended(lists, values, remove)
+        draft = amend.amended(lists, values, remove)
         return await self._runner.save(save.save, self.id, draft, how)
 
     async def values(self, *names: str, ref: Reference = HEAD) -> dict[str, Any]:

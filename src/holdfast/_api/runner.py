@@ -19,14 +19,25 @@ Stores without one have the plain classes, and do not pay for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    ParamSpec,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+)
 
-from holdfast._api.scope import scope_of
-from holdfast._api.worker import LentThreads, LoopThreads, Worker
+from holdfast._api import scope as scope_api
+from holdfast._api import worker
 from holdfast._engine.context import Context, Observation, Observer
-from holdfast._engine.scopes.scoped import scoped_alike
+from holdfast._engine.scopes import scoped
 from holdfast._port import run
 from holdfast._values.records import Page
+
+if TYPE_CHECKING:
+    from holdfast._api.worker import LentThreads, LoopThreads, Worker
 
 
 class OfThread(Protocol):
@@ -46,7 +57,7 @@ Operation: TypeAlias = Callable[Concatenate[Context, P], Coroutine[Any, Any, T]]
 # An operation that takes a cursor, a limit and for how many seconds it may wait.
 Polled: TypeAlias = Operation[[int, int, float], Page[T]]
 
-Threads: TypeAlias = Worker | LoopThreads | LentThreads
+Threads: TypeAlias = "Worker | LoopThreads | LentThreads"
 
 POLL_SECONDS = 0.02
 
@@ -88,7 +99,7 @@ class Runner:
 
     def for_async(self) -> AsyncRunner:
         """A runner for async callers of the same store."""
-        return _new_async_runner(self.context, LoopThreads())
+        return _new_async_runner(self.context, worker.LoopThreads())
 
     def without_threads(self) -> AsyncRunner:
         """A runner for coroutines that never suspend, over the blocking backend."""
@@ -176,11 +187,11 @@ class AsyncRunner:
 
     def scoped(self, scope: str) -> AsyncRunner:
         """A runner for a scope of the store, in the same threads."""
-        context, threads = scope_of(self.context, scope), self._threads
+        context, threads = scope_api.scope_of(self.context, scope), self._threads
         if threads is None:
             return _new_async_runner(context)
-        saving = scoped_alike(context, self._saving)
-        return _new_async_runner(context, LentThreads(threads, saving))
+        saving = scoped.scoped_alike(context, self._saving)
+        return _new_async_runner(context, worker.LentThreads(threads, saving))
 
     def for_sync(self) -> Runner | None:
         """A runner for sync callers of the store, ``None`` if it must be awaited."""
@@ -262,7 +273,9 @@ def new_runner(context: Context) -> Runner:
 def new_async_runner(context: Context) -> AsyncRunner:
     """The runner of a store that was opened for async callers."""
     backend = context.backend
-    return _new_async_runner(context, Worker(backend) if backend.blocking else None)
+    return _new_async_runner(
+        context, worker.Worker(backend) if backend.blocking else None
+    )
 
 
 def _new_async_runner(context: Context, threads: Threads | None = None) -> AsyncRunner:

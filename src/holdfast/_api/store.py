@@ -8,6 +8,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
 from holdfast._api import plugins, transfer
+from holdfast._api import scope as scope_api
+from holdfast._api import streams as stream_api
+from holdfast._api import transaction as transaction_api
 from holdfast._api.agents import Agents, AsyncAgents
 from holdfast._api.conversations import AsyncConversations, Conversations
 from holdfast._api.documents import AsyncDocuments, Documents
@@ -25,16 +28,11 @@ from holdfast._api.keywords import (
 )
 from holdfast._api.options import open_new, over
 from holdfast._api.runner import AsyncRunner, Runner, new_async_runner, new_runner
-from holdfast._api.scope import scope_of
-from holdfast._api.streams import AsyncStream, Stream
 from holdfast._api.thread import AsyncThread, Thread
-from holdfast._api.transaction import AsyncTransaction, Transaction
 from holdfast._api.wrong_api import AsyncOnly, SyncOnly
-from holdfast._engine.context import Context
 from holdfast._engine.records import agent_snapshots, last_messages
 from holdfast._engine.search import index
 from holdfast._engine.search import query as search
-from holdfast._engine.search.query import Match
 from holdfast._engine.threads import listing, load, removal
 from holdfast._engine.upkeep import (
     copy,
@@ -47,15 +45,9 @@ from holdfast._engine.upkeep import (
     statistics,
     verify,
 )
-from holdfast._engine.upkeep.copy import Copied
-from holdfast._engine.upkeep.erasure import Erasure, ErasureRequest
-from holdfast._engine.upkeep.salvage import Salvaged
-from holdfast._engine.upkeep.scope import PruneScope
-from holdfast._engine.upkeep.sizes import Heavy
-from holdfast._engine.upkeep.statistics import Statistics
-from holdfast._engine.upkeep.verify import Verification
+from holdfast._engine.upkeep import scope as prune_scope
 from holdfast._port import Pruned
-from holdfast._values.caller_key import CallerKey, checked_key, not_encrypted
+from holdfast._values import caller_key
 from holdfast._values.records import (
     Change,
     Checkpoint,
@@ -64,11 +56,22 @@ from holdfast._values.records import (
     ThreadRecord,
 )
 from holdfast.errors import Unsupported
-from holdfast.retention import Retention
 
 if TYPE_CHECKING:
     from holdfast._api.plugins import Report
+    from holdfast._api.streams import AsyncStream, Stream
+    from holdfast._api.transaction import AsyncTransaction, Transaction
+    from holdfast._engine.context import Context
+    from holdfast._engine.search.query import Match
+    from holdfast._engine.upkeep.copy import Copied
+    from holdfast._engine.upkeep.erasure import Erasure
+    from holdfast._engine.upkeep.salvage import Salvaged
+    from holdfast._engine.upkeep.sizes import Heavy
+    from holdfast._engine.upkeep.statistics import Statistics
+    from holdfast._engine.upkeep.verify import Verification
+    from holdfast._values.caller_key import CallerKey
     from holdfast.archive import Contents, Imported, Source, Target
+    from holdfast.retention import Retention
 
 T = TypeVar("T")
 
@@ -81,8 +84,8 @@ async def backup(context: Context, to: str) -> None:
 async def rotate_key(context: Context, key: CallerKey) -> None:
     """Wrap the store's key with another key of the caller."""
     if context.keys is None:
-        raise not_encrypted()
-    await context.keys.rotate(checked_key(key))
+        raise caller_key.not_encrypted()
+    await context.keys.rotate(caller_key.checked_key(key))
 
 
 def shown(kind: str, runner: Runner | AsyncRunner) -> str:
@@ -134,7 +137,7 @@ class Store(SyncOnly):
         the feed are those of the scope. Closing it ends the use of this handle;
         closing the store ends that of all its scopes. A scope can have scopes.
         """
-        return Store(scope_of(self.runner.context, name))
+        return Store(scope_api.scope_of(self.runner.context, name))
 
     # --- threads ----------------------------------------------------------------------
 
@@ -153,7 +156,7 @@ class Store(SyncOnly):
         those of a thread. With ``anew``, one that was deleted begins again with the
         next event; otherwise late writers are refused.
         """
-        return Stream(self.runner, name, stream_start(options))
+        return stream_api.Stream(self.runner, name, stream_start(options))
 
     def transaction(self) -> Transaction:
         """Changes of several threads, all or none: ``with store.transaction() as tx``.
@@ -166,7 +169,7 @@ class Store(SyncOnly):
         checkpoint as ``expect``. If one head is not the expected one, `Conflict` names
         the thread and nothing is changed.
         """
-        return Transaction(self.runner)
+        return transaction_api.Transaction(self.runner)
 
     def threads(
         self,
@@ -226,7 +229,9 @@ class Store(SyncOnly):
         is interrupted, the next opening of the store for writing finishes it.
         ``progress`` is called with how many groups of threads are done, of how many.
         """
-        request = ErasureRequest(owner=owner, thread=thread, agent=agent, forks=forks)
+        request = erasure.ErasureRequest(
+            owner=owner, thread=thread, agent=agent, forks=forks
+        )
         return self.runner.run(erase.erase, request, dry_run=dry_run, progress=progress)
 
     def verify_receipt(self, receipt: Erasure | str) -> bool:
@@ -314,7 +319,9 @@ class Store(SyncOnly):
         the next prune goes on. ``progress`` is called with how many threads with their
         forks are done, of how many that may need it.
         """
-        scope = PruneScope(thread=thread, agent=agent, owner=owner, prefix=prefix)
+        scope = prune_scope.PruneScope(
+            thread=thread, agent=agent, owner=owner, prefix=prefix
+        )
         return self.runner.run(
             prune.prune, policy, scope, dry_run=dry_run, progress=progress
         )
@@ -509,10 +516,10 @@ class AsyncStore(AsyncOnly):
         return AsyncThread(self.runner, id, start(options))
 
     def stream(self, name: str, **options: Unpack[StreamOptions]) -> AsyncStream:
-        return AsyncStream(self.runner, name, stream_start(options))
+        return stream_api.AsyncStream(self.runner, name, stream_start(options))
 
     def transaction(self) -> AsyncTransaction:
-        return AsyncTransaction(self.runner)
+        return transaction_api.AsyncTransaction(self.runner)
 
     async def threads(
         self,
@@ -547,7 +554,9 @@ class AsyncStore(AsyncOnly):
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> Erasure:
-        request = ErasureRequest(owner=owner, thread=thread, agent=agent, forks=forks)
+        request = erasure.ErasureRequest(
+            owner=owner, thread=thread, agent=agent, forks=forks
+        )
         return await self.runner.run(
             erase.erase, request, dry_run=dry_run, progress=progress
         )
@@ -594,7 +603,9 @@ class AsyncStore(AsyncOnly):
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> Pruned:
-        scope = PruneScope(thread=thread, agent=agent, owner=owner, prefix=prefix)
+        scope = prune_scope.PruneScope(
+            thread=thread, agent=agent, owner=owner, prefix=prefix
+        )
         return await self.runner.run(
             prune.prune, policy, scope, dry_run=dry_run, progress=progress
         )

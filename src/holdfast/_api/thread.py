@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from holdfast._api import plugins
 from holdfast._api.branches import AsyncThreadBranches, ThreadBranches
@@ -13,7 +13,6 @@ from holdfast._api.parts import AsyncThreadParts, ThreadParts
 from holdfast._api.runner import AsyncRunner, Runner
 from holdfast._api.wrong_api import awaited_property
 from holdfast._engine.effects import ledger
-from holdfast._engine.files.draft import FileSource
 from holdfast._engine.threads import (
     blame,
     drafts,
@@ -26,11 +25,8 @@ from holdfast._engine.threads import (
     removal,
     save,
 )
-from holdfast._engine.threads.blame import Blame
-from holdfast._engine.threads.lineage import Reference
-from holdfast._engine.threads.save import SaveOptions
 from holdfast._engine.upkeep import prune
-from holdfast._engine.upkeep.scope import PruneScope
+from holdfast._engine.upkeep import scope as prune_scope
 from holdfast._port import NEW_THREAD, Pruned, Start
 from holdfast._values.records import (
     UNSET,
@@ -42,12 +38,24 @@ from holdfast._values.records import (
     checked_stored_name,
 )
 from holdfast._values.reference import HEAD
-from holdfast.diff import Diff
-from holdfast.effects import Effect, Policy
-from holdfast.effects import checked as checked_policy
-from holdfast.retention import Retention
+
+if TYPE_CHECKING:
+    from holdfast._engine.files.draft import FileSource
+    from holdfast._engine.threads.blame import Blame
+    from holdfast._engine.threads.lineage import Reference
+    from holdfast._engine.threads.save import SaveOptions
+    from holdfast.diff import Diff
+    from holdfast.effects import Effect, Policy
+    from holdfast.retention import Retention
+
 
 T = TypeVar("T")
+
+
+def _checked(policy: Policy | None) -> Policy | None:
+    from holdfast.effects import checked  # noqa: PLC0415 - only forks need it
+
+    return checked(policy)
 
 
 class Thread(ThreadParts, ThreadFiles, ThreadBranches):
@@ -227,7 +235,7 @@ class Thread(ThreadParts, ThreadFiles, ThreadBranches):
         tool that is not repeatable. Without it the policy of this thread goes on.
         """
         thread = Thread(self._runner, new_id, self._start)
-        self._runner.save(moves.fork, self.id, new_id, at, checked_policy(effects))
+        self._runner.save(moves.fork, self.id, new_id, at, _checked(effects))
         return thread
 
     def rewind(
@@ -386,7 +394,7 @@ class Thread(ThreadParts, ThreadFiles, ThreadBranches):
 
     def prune(self, policy: Retention, *, dry_run: bool = False) -> Pruned:
         """`Store.prune` limited to this thread."""
-        scope = PruneScope(thread=self.id)
+        scope = prune_scope.PruneScope(thread=self.id)
         return self._runner.run(prune.prune, policy, scope, dry_run=dry_run)
 
 
@@ -496,7 +504,7 @@ class AsyncThread(AsyncThreadParts, AsyncThreadFiles, AsyncThreadBranches):
         self, new_id: str, at: Reference = HEAD, *, effects: Policy | None = None
     ) -> AsyncThread:
         thread = AsyncThread(self._runner, new_id, self._start)
-        policy = checked_policy(effects)
+        policy = _checked(effects)
         await self._runner.save(moves.fork, self.id, new_id, at, policy)
         return thread
 
@@ -619,5 +627,5 @@ class AsyncThread(AsyncThreadParts, AsyncThreadFiles, AsyncThreadBranches):
         return await self._runner.run(removal.delete, self.id, ref, expect)
 
     async def prune(self, policy: Retention, *, dry_run: bool = False) -> Pruned:
-        scope = PruneScope(thread=self.id)
+        scope = prune_scope.PruneScope(thread=self.id)
         return await self._runner.run(prune.prune, policy, scope, dry_run=dry_run)

@@ -7,14 +7,17 @@ place; a concurrent operation on the same thread reads from the backend instead.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 
-from holdfast._values.file_listing import Listing
 from holdfast._values.manifest import Manifest, decode_manifest
 from holdfast._values.records import Checkpoint
-from holdfast._values.rope import Body
+
+if TYPE_CHECKING:
+    from holdfast._values.file_listing import Listing
+    from holdfast._values.rope import Body
+
 
 ENTRY_COST = 2048
 FILE_COST = 512

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from types import TracebackType
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 import msgspec
 
 from holdfast._engine.cache import Cache, OpenedCheckpoint
 from holdfast._port import Backend, Encrypted, ThreadKey
+from holdfast._values import rope as ropes
 from holdfast._values.records import Checkpoint, ThreadRecord
-from holdfast._values.rope import Body, Rope, read_body
 from holdfast.errors import NotFound
+
+if TYPE_CHECKING:
+    from holdfast._values.rope import Body, Rope
 
 
 class Context(msgspec.Struct, frozen=True):
@@ -73,7 +76,7 @@ class Context(msgspec.Struct, frozen=True):
         body = known.bodies.get(name)
         if body is None:
             segments = await self.backend.segments(known.head.family, rope.runs)
-            body = read_body(rope, [segment.data for segment in segments])
+            body = ropes.read_body(rope, [segment.data for segment in segments])
             known.bodies[name] = body
         return body
 

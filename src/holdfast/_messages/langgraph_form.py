@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from hashlib import sha256
 from typing import Any, Final, cast
-from urllib.parse import unquote_to_bytes
 
 import msgspec
 
@@ -85,6 +83,8 @@ def escaped(text: str) -> str:
 
 def unescaped(text: str) -> str:
     """The text that was passed to `escaped`."""
+    from urllib.parse import unquote_to_bytes  # noqa: PLC0415 - loads ipaddress
+
     return unquote_to_bytes(text).decode("utf-8", "surrogatepass")
 
 
@@ -105,6 +105,8 @@ def fitting(name: str, longest: int) -> str:
     data = name.encode()
     if len(data) <= longest:
         return name
+    from hashlib import sha256  # noqa: PLC0415 - loads OpenSSL
+
     kept = data[: longest - _DIGEST - 2].decode(errors="ignore")
     # In an escaped text % is followed by hexadecimal digits, never by ~.
     return f"{kept}%~{sha256(data).hexdigest()[:_DIGEST]}"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import msgspec
 
+from holdfast._messages.loose import fields_of
 from holdfast._messages.transcript import answers_of, calls_of, role_of
 
 
@@ -103,3 +105,27 @@ def _place_of(id_: str, answered: list[str], earlier: Iterable[object]) -> int |
                 behind += 1
         taken += answers_of(message)
     return None
+
+
+def counts_of(counted: Tally) -> dict[str, Any]:
+    """A tally as it is stored in a state."""
+    kept: dict[str, Any] = {
+        "messages": counted.messages,
+        "exchanges": counted.exchanges,
+    }
+    if counted.awaiting:
+        kept["awaiting"] = True
+    if counted.open:
+        kept["open"] = list(counted.open)
+    return kept
+
+
+def tally_of(counts: Any) -> Tally:
+    """The inverse of `counts_of`."""
+    kept: Mapping[str, Any] = fields_of(counts)
+    return Tally(
+        kept.get("messages", 0),
+        kept.get("exchanges", 0),
+        kept.get("awaiting", False),
+        tuple(kept.get("open", ())),
+    )

@@ -6,11 +6,11 @@ Pure: segments and their bytes in, elements and ropes out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from hashlib import sha256
 from itertools import islice
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from holdfast._values import codec
+from holdfast._values.lazy import lazy_module
 from holdfast._values.rope import (
     MOST_RUNS,
     Blocks,
@@ -23,6 +23,11 @@ from holdfast._values.rope import (
 )
 from holdfast._values.runs import first_runs
 from holdfast.errors import Corrupt
+
+if TYPE_CHECKING:
+    import hashlib
+else:  # a command line that only reads needs no digest, and no OpenSSL
+    hashlib = lazy_module("hashlib")
 
 
 class Tail:
@@ -145,5 +150,5 @@ def _cut(body: Body, stay: int) -> None:
     known = len(body.hashes)
     start = sum(body.sizes[:known]) + known + 1
     for size in body.sizes[known:]:
-        body.hashes.append(sha256(body.text[start : start + size]).digest())
+        body.hashes.append(hashlib.sha256(body.text[start : start + size]).digest())
         start += size + 1

@@ -10,16 +10,21 @@ from base64 import b64decode
 from binascii import b2a_base64
 from collections.abc import Iterator
 from functools import lru_cache
-from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import orjson
 
+from holdfast._values.lazy import lazy_module
 from holdfast._values.records import SEPARATOR, Checkpoint, Run
 from holdfast._values.rope import Rope
 from holdfast._values.runs import BEFORE_FILES
 from holdfast.errors import Corrupt
+
+if TYPE_CHECKING:
+    import hashlib
+else:  # a command line that only reads needs no digest, and no OpenSSL
+    hashlib = lazy_module("hashlib")
 
 INLINE_SIZE = 256
 
@@ -198,4 +203,4 @@ def digest(checkpoint: Checkpoint, parent: bytes) -> bytes:
         len(checkpoint.manifest),
     ])  # fmt: skip
     parts = (parent, text, checkpoint.manifest, checkpoint.encoded_metadata)
-    return sha256(b"\0".join(parts)).digest()
+    return hashlib.sha256(b"\0".join(parts)).digest()

@@ -9,13 +9,19 @@ any other value is its segments, concatenated.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from hashlib import sha256
 from itertools import chain, islice
+from typing import TYPE_CHECKING
 
 import msgspec
 import orjson
 
+from holdfast._values.lazy import lazy_module
 from holdfast._values.records import Run, Segment
+
+if TYPE_CHECKING:
+    import hashlib
+else:  # a command line that only reads needs no digest, and no OpenSSL
+    hashlib = lazy_module("hashlib")
 
 SEGMENT_SIZE = 8192
 # The first elements of a list, such as a system prompt, and elements that were just
@@ -120,7 +126,7 @@ def append(old: Rope, body: Body | None, addition: bytes, blocks: Blocks) -> Spl
         number = number if number % BLOCK else blocks.number(number)
         segments.append(Segment(number, data))
         runs = _extended(runs, number)
-        running = sha256(running + sha256(data).digest()).digest()
+        running = hashlib.sha256(running + hashlib.sha256(data).digest()).digest()
         if body is not None:
             _push(body, data, as_list=old.is_list)
         number += 1
@@ -168,7 +174,7 @@ def read_body(rope: Rope, parts: list[bytes]) -> Body:
 def chain_of(hashes: Iterable[bytes], running: bytes = b"") -> bytes:
     """The running digest over segments' hashes, continuing ``running``."""
     for digest in hashes:
-        running = sha256(running + digest).digest()
+        running = hashlib.sha256(running + digest).digest()
     return running
 
 
@@ -282,7 +288,7 @@ class _Assembly:
         self.numbers = numbers(old.runs)
         self.parts = list(_parts(body, int(old.is_list)))
         known = len(body.hashes)
-        body.hashes += (sha256(part).digest() for part in self.parts[known:])
+        body.hashes += (hashlib.sha256(part).digest() for part in self.parts[known:])
         self.runs: tuple[Run, ...] = ()
         self.segments: list[Segment] = []
         self.sizes: list[int] = []
@@ -294,7 +300,7 @@ class _Assembly:
     def add(self, data: bytes, following: int) -> int:
         number = self.blocks.number(following)
         self.segments.append(Segment(number, data))
-        self._push(number, data, sha256(data).digest())
+        self._push(number, data, hashlib.sha256(data).digest())
         return number + 1
 
     def _push(self, number: int, data: bytes, digest: bytes) -> None:

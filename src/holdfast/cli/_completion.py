@@ -11,18 +11,19 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
 import click
-from click.shell_completion import CompletionItem
 
 import holdfast
 from holdfast._api.store import Store
-from holdfast._engine.records import agents
-from holdfast._engine.records.agent_checkpoints import thread_of
+from holdfast._engine.records import agent_checkpoints, agents
 from holdfast.cli._invocation import Invocation
-from holdfast.cli._thread_names import PREFIXES, find_thread
+from holdfast.cli._thread_names import find_thread, prefixes
 
 LIMIT_SECONDS = 0.05
 MOST = 50
 
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:  # generic for type checkers, but not in every release of click
     TextParameter: TypeAlias = click.ParamType[str]
@@ -48,6 +49,8 @@ class StoreCompletion(TextParameter):
 def _complete(
     ctx: click.Context, find: Callable[[Store], Iterator[str]]
 ) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem  # noqa: PLC0415 - for a Tab only
+
     cli = ctx.ensure_object(Invocation)
     cli.options.wait = LIMIT_SECONDS
     found: list[str] = []
@@ -69,7 +72,7 @@ def _threads(store: Store, prefix: str) -> Iterator[str]:
     """Names of threads, and ids of conversations, agents and documents."""
     yield from (record.id for record in store.threads(prefix=prefix, limit=MOST))
     # With nothing typed yet, every thread is there by its name.
-    for kind in PREFIXES if prefix else ():
+    for kind in prefixes() if prefix else ():
         found = store.threads(prefix=kind + prefix, limit=MOST)
         yield from (record.id.removeprefix(kind) for record in found)
 
@@ -106,7 +109,7 @@ class AgentCheckpointCompletion(TextParameter):
         param: click.Parameter,  # noqa: ARG002 - click's
         incomplete: str,
     ) -> list[CompletionItem]:
-        thread = thread_of(ctx.params["agent"])
+        thread = agent_checkpoints.thread_of(ctx.params["agent"])
         return _complete(ctx, lambda store: _checkpoints(store, thread, incomplete))
 
 

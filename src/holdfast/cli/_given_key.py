@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from holdfast._api.plugins import find_owner_keys
-from holdfast._values.caller_key import CallerKey
+from holdfast._api import plugins
 from holdfast.errors import Unsupported
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from holdfast._values.caller_key import CallerKey
 
 # No other key file is as long.
 LONGER = 66
@@ -19,7 +23,11 @@ def given_key() -> CallerKey | None:
     file, passphrase = os.environ.get(FILE), os.environ.get(PASSPHRASE)
     if file and passphrase:
         raise Unsupported(f"{FILE} and {PASSPHRASE} are both set; unset one")
-    return key_in(Path(file).expanduser()) if file else passphrase or None
+    if not file:
+        return passphrase or None
+    from pathlib import Path  # noqa: PLC0415 - few stores have a key
+
+    return key_in(Path(file).expanduser())
 
 
 def key_in(file: Path) -> CallerKey:
@@ -30,4 +38,4 @@ def key_in(file: Path) -> CallerKey:
     except OSError:
         return file  # opening the store tells why
     has_owners = begins.startswith(b"{") and len(begins) == LONGER
-    return find_owner_keys(file) if has_owners else file
+    return plugins.find_owner_keys(file) if has_owners else file

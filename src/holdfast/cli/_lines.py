@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from holdfast._messages.transcript import role_of
 from holdfast._values.records import Checkpoint, ThreadRecord
@@ -11,9 +12,13 @@ from holdfast.cli._text import counted
 from holdfast.cli.terminal.output import Output
 from holdfast.cli.terminal.tables import Cell, Line, Span
 from holdfast.diff import WIDTH, Diff, change_text
-from holdfast.views.differences import changes_by_value, counts
+from holdfast.views import differences
 from holdfast.views.messages import one_line_text
 from holdfast.views.summaries import MessageSummary
+
+if TYPE_CHECKING:
+    pass
+
 
 # How many values a summary names.
 MOST_VALUES = 10
@@ -46,7 +51,7 @@ def change_lines(found: Diff, indent: str = "", width: int = WIDTH) -> Iterator[
         return
     for change in found.changes:
         yield ((f"{indent}{change_text(change, width)}", change.op),)
-    yield ((f"{indent}{counts(found.changes)}", "faint"),)
+    yield ((f"{indent}{differences.counts(found.changes)}", "faint"),)
 
 
 def value_lines(found: Diff, indent: str = "", width: int = WIDTH) -> Iterator[Line]:
@@ -54,13 +59,13 @@ def value_lines(found: Diff, indent: str = "", width: int = WIDTH) -> Iterator[L
     if not found.changes:
         yield ((f"{indent}no difference", "faint"),)
         return
-    values = changes_by_value(found)
+    values = differences.changes_by_value(found)
     for name, changes in list(values.items())[:MOST_VALUES]:
         if len(changes) == 1:
             text = change_text(changes[0], width)
             yield ((f"{indent}{text}", changes[0].op),)
         else:
-            text = counts(changes, every=False)
+            text = differences.counts(changes, every=False)
             yield ((f"{indent}~ {name}  {text}", "changed"),)
     if len(values) > MOST_VALUES:
         more = counted(len(values) - MOST_VALUES, "more value")

@@ -4,29 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from holdfast._api.store import Store
 from holdfast._values.records import Checkpoint
 from holdfast.cli._error_text import for_command_line
 from holdfast.cli._lines import change_lines, marks, message_spans
 from holdfast.cli._text import pairs, time
-from holdfast.cli.terminal.graph import drawn
+from holdfast.cli.terminal import graph as graphs
 from holdfast.cli.terminal.output import Output
 from holdfast.cli.terminal.tables import Cell, Line, Span, spaced
 from holdfast.diff import WIDTH, Diff
 from holdfast.errors import HoldfastError
-from holdfast.views.differences import change_documents, differences_of
+from holdfast.views import differences as difference_views
+from holdfast.views import files
+from holdfast.views import lanes as lane_views
+from holdfast.views import rows as row_views
 from holdfast.views.documents import checkpoint_document
-from holdfast.views.files import with_other_files
 from holdfast.views.history import HistoryListing
-from holdfast.views.lanes import laid_out
 from holdfast.views.langgraph_steps import own_metadata, step_text
 from holdfast.views.lineage import LineageEntry
 from holdfast.views.references import short_id
-from holdfast.views.rows import nodes_by_checkpoint
 from holdfast.views.summaries import MessageSummary, new_messages
+
+if TYPE_CHECKING:
+    from holdfast._api.store import Store
+
 
 # The kind of a checkpoint that says nothing about it.
 PLAIN_KIND = "save"
@@ -65,7 +69,9 @@ class LogText:
         if not self.shown.changes:
             return None
         verbose = self.shown.verbose
-        return differences_of(self.store, self._checkpoints, bookkeeping=verbose)
+        return difference_views.differences_of(
+            self.store, self._checkpoints, bookkeeping=verbose
+        )
 
     # --- documents --------------------------------------------------------------------
 
@@ -86,7 +92,9 @@ class LogText:
             if checkpoint.id in self._nodes:
                 document["nodes"] = list(self._nodes[checkpoint.id])
             if differences is not None:
-                document["changes"] = change_documents(next(differences))
+                document["changes"] = difference_views.change_documents(
+                    next(differences)
+                )
             yield document
 
     def _message_document(self, checkpoint: Checkpoint) -> object:
@@ -110,10 +118,10 @@ class LogText:
         """The same lines beside the tree of the checkpoints."""
         glyphs = self.out.glyphs
         rows: list[Sequence[Cell]] = []
-        for row in laid_out(self.listing.entries):
+        for row in lane_views.laid_out(self.listing.entries):
             entry = row.node
             sign = glyphs.rewound if entry and entry.is_rewound else glyphs.node
-            lanes: Span = (drawn(row, glyphs, sign), "")
+            lanes: Span = (graphs.drawn(row, glyphs, sign), "")
             rows.append([lanes, *(self._row(entry) if entry else ())])
         return self.out.table(rows)
 
@@ -197,14 +205,16 @@ class LogText:
     def _with_files(self) -> frozenset[str]:
         """The ids of the checkpoints that changed files."""
         try:
-            return self.store.runner.run(with_other_files, self._checkpoints)
+            return self.store.runner.run(files.with_other_files, self._checkpoints)
         except HoldfastError:
             return frozenset()  # likewise, in a damaged store
 
     @cached_property
     def _nodes(self) -> dict[str, list[str]]:
         try:
-            return self.store.runner.run(nodes_by_checkpoint, self._checkpoints)
+            return self.store.runner.run(
+                row_views.nodes_by_checkpoint, self._checkpoints
+            )
         except HoldfastError:
             # Likewise without the nodes of a graph.
             return {}

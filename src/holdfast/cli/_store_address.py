@@ -15,6 +15,8 @@ VARIABLE = "HOLDFAST_STORE"
 SCOPE = "HOLDFAST_SCOPE"
 FOLDER = ".holdfast"
 FILES = ("agents.db", "agent.db")
+# What every store has that is a folder of files.
+STORE_OF_FILES = "store.jsonl"
 # A single letter is a drive.
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):(?://)?", re.IGNORECASE)
 # "SQLite format 3", and the application id that our files have in their header.
@@ -86,9 +88,12 @@ def _address(given: str) -> str:
 def _above(folder: str) -> str | None:
     while True:
         found = os.path.join(folder, FOLDER)
-        if os.path.isdir(found):
-            file = os.path.join(found, FILES[0])
-            return file if os.path.exists(file) else f"dir:{found}"
+        file = os.path.join(found, FILES[0])
+        if os.path.exists(file):
+            return file
+        # A workspace has a folder of this name too, with its index and no store.
+        if os.path.exists(os.path.join(found, STORE_OF_FILES)):
+            return f"dir:{found}"
         above = os.path.dirname(folder)
         if above == folder:
             return None

@@ -16,7 +16,11 @@ from holdfast._values.nearest import nearest
 from holdfast._values.records import ThreadRecord
 from holdfast.errors import NotFound
 
-PREFIXES = (conversations.PREFIX, agents.PREFIX, documents.PREFIX, streams.PREFIX)
+
+def prefixes() -> tuple[str, ...]:
+    """What stands before the ids of conversations, agents, documents and streams."""
+    kinds = (conversations, agents, documents, streams)
+    return tuple(kind.PREFIX for kind in kinds)
 
 
 def find_thread(
@@ -27,7 +31,7 @@ def find_thread(
     record = _record(store, name, unsaved=unsaved)
     if record is not None:
         return thread, record
-    known = (_record(store, prefix + name, unsaved=unsaved) for prefix in PREFIXES)
+    known = (_record(store, prefix + name, unsaved=unsaved) for prefix in prefixes())
     found = [record for record in known if record is not None]
     if len(found) > 1:
         names = [record.id for record in found]
@@ -63,5 +67,5 @@ def _record(store: Store, name: str, *, unsaved: bool) -> ThreadRecord | None:
 
 
 def _id(name: str) -> str:
-    prefix = next((p for p in PREFIXES if name.startswith(p)), "")
+    prefix = next((p for p in prefixes() if name.startswith(p)), "")
     return name.removeprefix(prefix)

@@ -13,10 +13,9 @@ from holdfast._engine.context import Context
 from holdfast._engine.threads.drafts import read_bodies, read_values
 from holdfast._messages.langgraph_form import FRAME, VECTORS
 from holdfast._messages.loose import fields_of, parts_of
-from holdfast._messages.tally import Tally
-from holdfast._values.paths import parse_path
+from holdfast._messages.tally import Tally, counts_of
+from holdfast._values import paths
 from holdfast._values.records import Checkpoint
-from holdfast.conversations import counts_of
 from holdfast.diff import Diff, Op
 from holdfast.views.growth import manifest_of
 
@@ -110,7 +109,7 @@ def without_bookkeeping(found: Diff, *states: object) -> Diff:
 
     return Diff(
         tuple(c for c in found.changes if not hidden(c.op, c.path)),
-        tuple(o for o in found.operations if not hidden(o[0], parse_path(o[1]))),
+        tuple(o for o in found.operations if not hidden(o[0], paths.parse_path(o[1]))),
     )
 
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from holdfast._engine.context import Context
-from holdfast._engine.records.last_messages import last_messages
+from holdfast._engine.records import last_messages as ends
 from holdfast._messages.transcript import role_of
 from holdfast._port import CheckpointKey
 from holdfast._values.records import Checkpoint, ThreadRecord
 from holdfast.errors import Corrupt
+from holdfast.views import growth as growth_views
+from holdfast.views import outcome, usage
 from holdfast.views.documents import iso
-from holdfast.views.growth import growth_of
 from holdfast.views.langgraph_steps import (
     is_bookkeeping,
     is_graph,
@@ -22,9 +23,10 @@ from holdfast.views.langgraph_steps import (
     step_text,
 )
 from holdfast.views.messages import one_line_text
-from holdfast.views.outcome import is_error, tool_of
-from holdfast.views.showing import Showing
-from holdfast.views.usage import step_spent, took_ms
+
+if TYPE_CHECKING:
+    from holdfast.views.showing import Showing
+
 
 MOST_NAMES = 5
 
@@ -41,8 +43,8 @@ class RowMaker(msgspec.Struct, frozen=True):
     def row(self, checkpoint: Checkpoint) -> dict[str, Any]:
         """One checkpoint."""
         parent = self.parents.get(checkpoint.parent or "")
-        spent = step_spent(checkpoint, parent)
-        growth = growth_of(checkpoint, parent)
+        spent = usage.step_spent(checkpoint, parent)
+        growth = growth_views.growth_of(checkpoint, parent)
         show = self.showing
         return {
             "id": checkpoint.id,
@@ -57,7 +59,7 @@ class RowMaker(msgspec.Struct, frozen=True):
             "heads": list(self.heads.get(checkpoint.id, ())),
             "tokens": spent.tokens,
             "cost": spent.cost,
-            "took_ms": took_ms(checkpoint, parent),
+            "took_ms": usage.took_ms(checkpoint, parent),
             "size": checkpoint.size,
             "stored": growth.stored,
             **self._said(checkpoint, growth.changed),
@@ -68,14 +70,14 @@ class RowMaker(msgspec.Struct, frozen=True):
         last = self.messages.get(checkpoint.id)
         before = self.messages.get(checkpoint.parent or "")
         if last is None or last == before:
-            error = is_error(checkpoint, None)
+            error = outcome.is_error(checkpoint, None)
             text = self.showing.line(self._made(checkpoint, changed))
             return {"role": None, "text": text, "tool": None, "error": error}
         return {
             "role": role_of(last) or None,
             "text": self.showing.line(one_line_text(last)),
-            "tool": tool_of(last),
-            "error": is_error(checkpoint, last),
+            "tool": outcome.tool_of(last),
+            "error": outcome.is_error(checkpoint, last),
         }
 
     def _made(self, checkpoint: Checkpoint, changed: Sequence[str]) -> str:
@@ -98,7 +100,7 @@ async def row_maker(
     every = {c.id: c for c in (*parents.values(), *checkpoints)}
     nodes: dict[str, list[str]] = {}
     try:
-        found = await last_messages(context, list(every.values()))
+        found = await ends.last_messages(context, list(every.values()))
         nodes = await nodes_of(context, checkpoints, parents)
     except Corrupt:
         # The log of a damaged store is still useful without its messages.

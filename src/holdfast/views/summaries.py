@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from holdfast._api.store import Store
 from holdfast._engine.cache import OpenedCheckpoint
-from holdfast._engine.context import Context
+from holdfast._engine.records import transcript_tail
 from holdfast._engine.records.last_messages import last_messages
-from holdfast._engine.records.transcript_tail import newest_of
-from holdfast._engine.threads.drafts import read_values_of
-from holdfast._engine.threads.load import read_listed
-from holdfast._engine.threads.prefetch import prefetched
+from holdfast._engine.threads import drafts, load, prefetch
+from holdfast._messages.tally import tally_of
 from holdfast._messages.transcript import answers_of, calls_of, role_of
 from holdfast._values.records import Checkpoint, ThreadRecord
-from holdfast.conversations import tally_of
 from holdfast.errors import Corrupt
+from holdfast.views import outcome
 from holdfast.views.messages import one_line_text
-from holdfast.views.outcome import tool_of
+
+if TYPE_CHECKING:
+    from holdfast._api.store import Store
+    from holdfast._engine.context import Context
+
 
 TITLE, COUNTS = "title", "counts"
 # How far before a result the call is looked for.
@@ -83,9 +84,11 @@ async def _summary(
     answered = answers_of(message)
     tool = None
     if answered:
-        tool = tool_of(message) or tools.get(answered[0])
+        tool = outcome.tool_of(message) or tools.get(answered[0])
         if tool is None:
-            tail = await newest_of(context, OpenedCheckpoint.of(checkpoint), TAIL)
+            tail = await transcript_tail.newest_of(
+                context, OpenedCheckpoint.of(checkpoint), TAIL
+            )
             tool = _tools(tail).get(answered[0])
     role = "tool" if tool else role_of(message)
     return MessageSummary(role, one_line_text(message, width=width), tool)
@@ -116,8 +119,10 @@ async def _thread_summaries(
     except Corrupt:
         found = [None] * len(heads)  # the rest can still be read
     last = {head.id: message for head, message in zip(heads, found, strict=True)}
-    context = await prefetched(context, records, (TITLE, COUNTS))
-    values = [await read_listed(context, record, _values) or {} for record in records]
+    context = await prefetch.prefetched(context, records, (TITLE, COUNTS))
+    values = [
+        await load.read_listed(context, record, _values) or {} for record in records
+    ]
     return [
         await _thread_summary(context, record, their, last, width)
         for record, their in zip(records, values, strict=True)
@@ -128,7 +133,7 @@ async def _values(context: Context, record: ThreadRecord) -> dict[str, Any]:
     if record.head is None:
         return {}
     try:
-        return await read_values_of(context, record.head, TITLE, COUNTS)
+        return await drafts.read_values_of(context, record.head, TITLE, COUNTS)
     except Corrupt:
         return {}
 

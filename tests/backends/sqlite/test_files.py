@@ -310,7 +310,7 @@ def test_a_build_that_cannot_keep_the_checksums_does_not_write_to_the_file(tmp_p
         store.thread("t").save(1)
     before = path.read_bytes()
     program = (
-        "import sys, apsw.sqlite_extra; apsw.sqlite_extra.has = lambda name: None\n"
+        "import sys, apsw; apsw.__file__ = '/elsewhere/apsw.so'\n"
         "import holdfast\n"
         "try: holdfast.open(sys.argv[1])\n"
         "except holdfast.Unsupported as error: print(error.code)\n"

@@ -1,1 +1,5 @@
 """Typed records over threads: conversations, agents, documents."""
+
+from holdfast._values.lazy import lazy_modules
+
+__getattr__ = lazy_modules(__name__)

@@ -8,7 +8,7 @@ from typing import cast
 
 from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
-from holdfast._engine.records.transcript_tail import MESSAGES, newest_of
+from holdfast._engine.records import transcript_tail
 from holdfast._port import CheckpointKey
 from holdfast._values import codec
 from holdfast._values.list_tail import elements_of
@@ -52,14 +52,14 @@ async def _of_family(
 ) -> dict[int, object]:
     """By sequence number; segments that several checkpoints share are read once."""
     manifests = [decode_manifest(checkpoint) for checkpoint in checkpoints]
-    values = [manifest.values.get(MESSAGES, b"null") for manifest in manifests]
+    values = [manifest.values.get("messages", b"null") for manifest in manifests]
     parts = await _last_parts(context, family, values)
     found: dict[int, object] = {}
     for checkpoint, manifest, value in zip(checkpoints, manifests, values, strict=True):
         elements = _last_elements(value, parts)
         if elements is None:
             known = OpenedCheckpoint(checkpoint, manifest)
-            elements = await newest_of(context, known, 1)
+            elements = await transcript_tail.newest_of(context, known, 1)
         found[checkpoint.seq] = elements[-1] if elements else None
     return found
 

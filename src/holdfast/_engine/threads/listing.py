@@ -9,10 +9,8 @@ import msgspec
 from msgspec.structs import replace
 
 from holdfast._engine.context import Context
+from holdfast._engine.threads import load, metadata_filter, prefetch
 from holdfast._engine.threads.lineage import only_match
-from holdfast._engine.threads.load import read_listed
-from holdfast._engine.threads.metadata_filter import texts_of
-from holdfast._engine.threads.prefetch import prefetched
 from holdfast._port import Matches, Threads
 from holdfast._values.records import (
     PIN,
@@ -53,7 +51,7 @@ async def threads(context: Context, query: ThreadsQuery) -> Page[ThreadRecord]:
         owner=query.owner,
         agent=query.agent,
         prefix=query.prefix,
-        metadata=tuple(texts_of(key, value) for key, value in wanted),
+        metadata=tuple(metadata_filter.texts_of(key, value) for key, value in wanted),
         after=query.after,
         limit=query.limit,
     )
@@ -85,9 +83,9 @@ async def read_threads(
     found: list[T] = []
     while True:
         page = await context.backend.scan(scan)
-        reading = await prefetched(context, page, names)
+        reading = await prefetch.prefetched(context, page, names)
         for record in page:
-            item = await read_listed(reading, record, read)
+            item = await load.read_listed(reading, record, read)
             if item is not None:
                 found.append(item)
             if len(found) == limit:

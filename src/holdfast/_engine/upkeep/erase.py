@@ -23,12 +23,11 @@ from holdfast._engine.upkeep.erasure import (
     new_receipt,
     signed,
 )
+from holdfast._engine.upkeep.erasure_intent import INTENT
 from holdfast._port import Entries, Prune, Threads
 from holdfast._values.records import Progress, ThreadRecord
 from holdfast.errors import Corrupt, HoldfastError
 
-# The setting with the intent.
-INTENT = "erasure"
 # How many tombstones lose their names in one transaction.
 BATCH = 200
 

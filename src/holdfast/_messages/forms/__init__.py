@@ -9,32 +9,13 @@ framework made it; this is for those who read it: views, search, the list of cal
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import cast
 
-from holdfast._messages.forms import (
-    a2a,
-    ag_ui,
-    agent_framework,
-    claude_agent_sdk,
-    google_adk,
-    llama_index,
-    pydantic_ai,
-    strands,
-)
 from holdfast._messages.loose import fields_of
 
 Form = Callable[[Mapping[str, object]], Mapping[str, object] | None]
 
-FORMS: tuple[Form, ...] = (
-    a2a.read,
-    ag_ui.read,
-    agent_framework.read,
-    claude_agent_sdk.read,
-    google_adk.read,
-    llama_index.read,
-    pydantic_ai.read,
-    strands.read,
-)
 # Every message that a form reads has one of these fields, is a thought by its role, or
 # has blocks without a type. All other messages need not be tried with each form.
 _MARKS = frozenset(
@@ -58,11 +39,37 @@ def plain_form(message: object) -> object:
     fields = fields_of(message)
     if _is_plain(fields):
         return message
-    for read in FORMS:
+    for read in _forms():
         found = read(fields)
         if found is not None:
             return found
     return message
+
+
+@cache
+def _forms() -> tuple[Form, ...]:
+    # Loaded for the first message that may need one; most stores have none.
+    from holdfast._messages.forms import (  # noqa: PLC0415
+        a2a,
+        ag_ui,
+        agent_framework,
+        claude_agent_sdk,
+        google_adk,
+        llama_index,
+        pydantic_ai,
+        strands,
+    )
+
+    return (
+        a2a.read,
+        ag_ui.read,
+        agent_framework.read,
+        claude_agent_sdk.read,
+        google_adk.read,
+        llama_index.read,
+        pydantic_ai.read,
+        strands.read,
+    )
 
 
 def _is_plain(fields: Mapping[str, object]) -> bool:

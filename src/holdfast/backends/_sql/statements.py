@@ -9,8 +9,11 @@ the same file, or of the dialect's.
 
 from __future__ import annotations
 
+import os
 import re
-from importlib import resources
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from holdfast.backends._sql.rows import COLUMNS
 
@@ -22,38 +25,53 @@ SHARED = "shared.sql"
 PACKAGE = __name__.rpartition(".")[0]
 
 
-def named_statements(text: str, dialect: str = "") -> dict[str, str]:
-    """Every ``-- name:`` block of a file's text, by its name.
+class NamedStatements(Mapping[str, str]):
+    """Every ``-- name:`` block of a file's text, assembled when it is first used.
 
     ``dialect`` is the text of a file that has more parts.
     """
-    parts = _blocks(dialect, "part") | _blocks(text, "part")
-    return {
-        name: _MARKER.sub(_columns, _assembled(sql, parts))
-        for name, sql in _blocks(text, "name").items()
-    }
+
+    def __init__(self, text: str, dialect: str = "") -> None:
+        self._parts = _blocks(dialect, "part") | _blocks(text, "part")
+        self._texts = _blocks(text, "name")
+        self._assembled: dict[str, str] = {}
+
+    def __getitem__(self, name: str) -> str:
+        try:
+            return self._assembled[name]
+        except KeyError:
+            sql = _assembled(self._texts[name], self._parts)
+            self._assembled[name] = found = _MARKER.sub(_columns, sql)
+            return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
 
 
 def _blocks(text: str, kind: str) -> dict[str, str]:
     _, *found = _BLOCK.split(text)
     blocks = zip(found[::3], found[1::3], found[2::3], strict=True)
-    return {
-        name: _COMMENT.sub("", sql).strip()
-        for what, name, sql in blocks
-        if what == kind
-    }
+    return {name: sql for what, name, sql in blocks if what == kind}
 
 
 def _assembled(sql: str, parts: dict[str, str]) -> str:
     """A statement with the texts of its parts, and of the parts of these."""
+    sql = _COMMENT.sub("", sql).strip()
     while _PART.search(sql):
-        sql = _PART.sub(lambda marker: f"({parts[marker[1]]})", sql)
+        sql = _PART.sub(lambda marker: f"({_assembled(parts[marker[1]], parts)})", sql)
     return sql
 
 
 def text_of(file: str, package: str = PACKAGE) -> str:
     """The text of a file of a package."""
-    return resources.files(package).joinpath(file).read_text("utf-8")
+    # importlib.resources takes longer to load than all statements to read.
+    module = sys.modules[package]
+    loader: Any = module.__loader__
+    path = os.path.join(os.path.dirname(module.__file__ or ""), file)
+    return str(loader.get_data(path), "utf-8")
 
 
 def _columns(marker: re.Match[str]) -> str:

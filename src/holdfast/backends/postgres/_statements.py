@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from holdfast.backends._sql.rows import Row
-from holdfast.backends._sql.statements import SHARED, named_statements
+from holdfast.backends._sql.statements import SHARED, NamedStatements
 from holdfast.backends._sql.statements import text_of as text_in
 from holdfast.backends.postgres._session import Session
 from holdfast.errors import Unstorable
@@ -31,7 +31,7 @@ def checked_schema(schema: object) -> str:
 @cache
 def statements(schema: str, file: str = "queries.sql") -> dict[str, bytes]:
     """All statements of a file by name."""
-    found = named_statements(text_of(file), text_of("queries.sql"))
+    found = NamedStatements(text_of(file), text_of("queries.sql"))
     return {
         name: within(schema, _PARAMETER.sub(r"%(\1)s", sql))
         for name, sql in found.items()

@@ -5,23 +5,28 @@ the fsync. Readers have connections of their own. All of it is blocking: the asy
 calls it from worker threads.
 """
 
-from holdfast.backends.sqlite._backend import ABILITIES, SqliteBackend
-from holdfast.backends.sqlite._connection import (
-    FORMAT,
-    MEMORY,
-    check_whole,
-    connect,
-    page_checksums,
-    prepare,
-    snapshot,
-    transaction,
-    translated,
-    translation,
-)
-from holdfast.backends.sqlite._database import Database
-from holdfast.backends.sqlite._hooks import PAGE, Hooks, Subject
-from holdfast.backends.sqlite._search import reset_search
-from holdfast.backends.sqlite._writer_queue import LockFile, announced
+from typing import TYPE_CHECKING
+
+from holdfast._values.lazy import lazy_modules
+
+if TYPE_CHECKING:
+    from holdfast.backends.sqlite._backend import ABILITIES, SqliteBackend
+    from holdfast.backends.sqlite._connection import (
+        FORMAT,
+        MEMORY,
+        check_whole,
+        connect,
+        page_checksums,
+        prepare,
+        snapshot,
+        transaction,
+        translated,
+        translation,
+    )
+    from holdfast.backends.sqlite._database import Database
+    from holdfast.backends.sqlite._hooks import PAGE, Hooks, Subject
+    from holdfast.backends.sqlite._search import reset_search
+    from holdfast.backends.sqlite._writer_queue import LockFile, announced
 
 __all__ = [
     "ABILITIES",
@@ -44,3 +49,26 @@ __all__ = [
     "translated",
     "translation",
 ]
+
+__getattr__ = lazy_modules(
+    __name__,
+    {
+        "_backend": ("ABILITIES", "SqliteBackend"),
+        "_connection": (
+            "FORMAT",
+            "MEMORY",
+            "check_whole",
+            "connect",
+            "page_checksums",
+            "prepare",
+            "snapshot",
+            "transaction",
+            "translated",
+            "translation",
+        ),
+        "_database": ("Database",),
+        "_hooks": ("PAGE", "Hooks", "Subject"),
+        "_search": ("reset_search",),
+        "_writer_queue": ("LockFile", "announced"),
+    },
+)

@@ -7,7 +7,7 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import apsw
 
@@ -27,12 +27,13 @@ from holdfast._port import (
     Receipt,
     Write,
 )
-from holdfast._values.os_errors import writing
+from holdfast._values import os_errors
 from holdfast._values.records import Change, Page, Run, Segment
+from holdfast.backends.sqlite import _adopt, _maintenance, _search, _write
 from holdfast.backends.sqlite._acknowledged import Durability
-from holdfast.backends.sqlite._adopt import admit, adopt
 from holdfast.backends.sqlite._connection import (
     FORMAT,
+    can_search,
     check_guarded,
     check_whole,
     identify,
@@ -42,33 +43,18 @@ from holdfast.backends.sqlite._connection import (
 from holdfast.backends.sqlite._database import Database
 from holdfast.backends.sqlite._group_commit import CommitQueue, Ticket
 from holdfast.backends.sqlite._hooks import FileHooks, Hooks, Subject
-from holdfast.backends.sqlite._maintenance import (
-    check_file,
-    copy_file,
-    make_private,
-    remove_new,
-    shrink,
-    shrink_unchecked,
-    sync_file,
-)
 from holdfast.backends.sqlite._read import (
     read_all,
     read_changes,
     read_page,
     read_segments,
 )
-from holdfast.backends.sqlite._search import (
-    UNUSED,
-    can_search,
-    drop,
-    explained,
-    is_damaged,
-    merge,
-    write_index,
-)
 from holdfast.backends.sqlite._statements import rows
-from holdfast.backends.sqlite._write import SqlitePrune, next_seq
 from holdfast.errors import Conflict, Corrupt, FormatMismatch, NotFound, Unsupported
+
+if TYPE_CHECKING:
+    pass
+
 
 R = TypeVar("R")
 
@@ -192,7 +178,7 @@ class SqliteBackend:
 
     async def prune(self, plan: Prune) -> Pruned:
         def carry_out(db: apsw.Connection) -> Pruned:
-            pruned = SqlitePrune(db, plan.at).carry_out(plan)
+            pruned = _write.SqlitePrune(db, plan.at).carry_out(plan)
             if plan.dry_run:
                 raise _DryRun(pruned)
             return pruned
@@ -203,24 +189,24 @@ class SqliteBackend:
             return counted.pruned
 
     async def index(self, batch: IndexBatch) -> None:
-        if self._exclusively(lambda db: write_index(db, batch)):
-            is_done = self._exclusively(lambda db: merge(db, begin=True))
+        if self._exclusively(lambda db: _search.write_index(db, batch)):
+            is_done = self._exclusively(lambda db: _search.merge(db, begin=True))
             while not is_done:
-                is_done = self._exclusively(lambda db: merge(db, begin=False))
+                is_done = self._exclusively(lambda db: _search.merge(db, begin=False))
 
     async def mend(self) -> bool:
         if self._read_only:
             return False
-        damaged = self.database.read_apart(is_damaged)
+        damaged = self.database.read_apart(_search.is_damaged)
         if damaged:
-            self._exclusively(drop)
+            self._exclusively(_search.drop)
         return damaged
 
     async def adopt(self, adoption: Adoption) -> None:
-        self._change(lambda db: adopt(db, adoption))
+        self._change(lambda db: _adopt.adopt(db, adoption))
 
     async def admit(self, admission: Admission) -> None:
-        self._change(lambda db: admit(db, admission))
+        self._change(lambda db: _adopt.admit(db, admission))
 
     def _change(
         self, work: Callable[[apsw.Connection], R], subject: Subject = None
@@ -230,7 +216,7 @@ class SqliteBackend:
         def change(db: apsw.Connection) -> R:
             with self._hooks.transaction(db) as cursor:
                 result = work(db)
-                last = next_seq(cursor) - 1
+                last = _write.next_seq(cursor) - 1
             self._hooks.acknowledge(db, last)
             return result
 
@@ -239,13 +225,15 @@ class SqliteBackend:
     async def compact(self) -> None:
         await self.mend()
         try:
-            self._exclusively(partial(shrink, pack=self._compress))
+            self._exclusively(partial(_maintenance.shrink, pack=self._compress))
         except Corrupt:
             # A damaged page that nothing uses does no harm: the file is written again
             # without it, once all other pages were found to be sound.
-            if set(await self.check()) - {UNUSED}:
+            if set(await self.check()) - {_search.UNUSED}:
                 raise
-            self._exclusively(partial(shrink_unchecked, pack=self._compress))
+            self._exclusively(
+                partial(_maintenance.shrink_unchecked, pack=self._compress)
+            )
 
     async def scrub(self) -> None:
         # `secure_delete` leaves copies of rows that SQLite once moved to another page,
@@ -305,37 +293,37 @@ class SqliteBackend:
 
     async def check(self) -> list[str]:
         try:
-            found = self.database.read_apart(check_file)
+            found = self.database.read_apart(_maintenance.check_file)
         except Corrupt as error:
             found = [str(error)]
         with self._reading() as db:
-            return explained(db, found)
+            return _search.explained(db, found)
 
     async def backup(self, path: str) -> None:
         if os.path.lexists(path):
             text = f"{path} exists; choose the name of a new file"
             raise Conflict(text, code="file_exists")
         part = f"{path}.{os.getpid()}-{time.monotonic_ns()}.part"
-        make_private(part)
+        _maintenance.make_private(part)
         try:
-            with writing(path):
+            with os_errors.writing(path):
                 await self._copy(part)
-                sync_file(part)
+                _maintenance.sync_file(part)
                 os.rename(part, path)
-                sync_file(os.path.dirname(os.path.abspath(path)))
+                _maintenance.sync_file(os.path.dirname(os.path.abspath(path)))
         except BaseException:
-            remove_new(part, path)
+            _maintenance.remove_new(part, path)
             raise
 
     async def _copy(self, path: str) -> None:
         vfs = self.database.vfs
         try:
-            self.database.read_apart(lambda db: copy_file(db, path, vfs))
+            self.database.read_apart(lambda db: _maintenance.copy_file(db, path, vfs))
         except Corrupt:
             if not await self.mend():
                 raise
             os.truncate(path, 0)
-            self.database.read_apart(lambda db: copy_file(db, path, vfs))
+            self.database.read_apart(lambda db: _maintenance.copy_file(db, path, vfs))
 
     async def close(self) -> None:
         self.database.close()

@@ -9,14 +9,13 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from array import array
 from collections.abc import Callable
-from importlib import resources
 from typing import Any
-from urllib.parse import quote
 
 import apsw
-import apsw.sqlite_extra
 
+from holdfast.backends._sql.statements import text_of
 from holdfast.backends.sqlite._acknowledged import IDENTITY, Durability
 from holdfast.backends.sqlite._packed_manifests import pack_manifest, unpack_manifest
 from holdfast.backends.sqlite._rows import row_checksum
@@ -135,20 +134,40 @@ def leave_log(db: apsw.Connection) -> None:
 def page_checksums() -> str | None:
     """The VFS that keeps a checksum in every page, if this SQLite build has it."""
     if "cksmvfs" not in apsw.vfs_names():
-        if apsw.sqlite_extra.has("cksumvfs") is None:
+        extension = _checksum_extension()
+        if extension is None:
             return None
         default = apsw.vfs_names()[0]
         loader = apsw.Connection(":memory:")
-        apsw.sqlite_extra.load(loader, "cksumvfs")
+        loader.enable_load_extension(True)
+        loader.load_extension(extension)
         loader.close()
         # Loading makes it the default of the process, which other code did not ask for.
         apsw.set_default_vfs(default)
     return "cksmvfs"
 
 
+def _checksum_extension() -> str | None:
+    """The file of the extension in the wheel of apsw.
+
+    `apsw.sqlite_extra` finds it too, and takes as long to load as apsw four times.
+    """
+    folder = os.path.join(os.path.dirname(apsw.__file__), "sqlite_extra_binaries")
+    for ending in (".so", ".dll", ".dylib"):
+        found = os.path.join(folder, f"cksumvfs{ending}")
+        if os.path.exists(found):
+            return found
+    return None
+
+
 def plain_vfs() -> str:
     """The VFS of the operating system, which knows nothing of page checksums."""
     return next(name for name in apsw.vfs_names() if name not in _EXTENSIONS)
+
+
+def can_search() -> bool:
+    """Whether this build of SQLite has what the index of the search is made of."""
+    return "ENABLE_FTS5" in apsw.compile_options
 
 
 def connect(
@@ -158,6 +177,8 @@ def connect(
     flags = _READ_ONLY if read_only else _READ_WRITE
     name = path
     if read_only and _is_sealed(path):
+        from urllib.parse import quote  # noqa: PLC0415 - loads ipaddress
+
         name = f"file:{quote(os.path.abspath(path))}?immutable=1"
         flags |= apsw.SQLITE_OPEN_URI
     db = apsw.Connection(name, flags=flags, vfs=vfs, statementcachesize=200)
@@ -348,11 +369,10 @@ def reserved_bytes(db: apsw.Connection) -> int:
 
 def _reserve(db: apsw.Connection, room: int) -> int:
     """Set the bytes left free in every page, unless negative; returns what it was."""
-    import ctypes  # noqa: PLC0415 - needed once in the life of a connection
-
-    value = ctypes.c_int(room)
-    db.file_control("main", apsw.SQLITE_FCNTL_RESERVE_BYTES, ctypes.addressof(value))
-    return value.value
+    value = array("i", [room])
+    address, _ = value.buffer_info()
+    db.file_control("main", apsw.SQLITE_FCNTL_RESERVE_BYTES, address)
+    return value[0]
 
 
 def _use_wal(db: apsw.Connection, path: str) -> None:
@@ -375,11 +395,7 @@ def _migrate(db: apsw.Connection) -> None:
     with transaction(db):
         # Read inside the transaction: another process may have migrated it first.
         for script in MIGRATIONS[int(_value(db, "pragma user_version")) :]:
-            db.execute(
-                resources.files(__name__.rpartition(".")[0])
-                .joinpath(script)
-                .read_text()
-            )
+            db.execute(text_of(script, __name__.rpartition(".")[0]))
         rows(db, "insert_setting", name=IDENTITY, value=os.urandom(16))
         if reserved_bytes(db) == CHECKSUM_BYTES:
             rows(db, "insert_setting", name=GUARDED, value=b"1")

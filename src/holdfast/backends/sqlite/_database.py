@@ -10,10 +10,11 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Generator
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import apsw
 
+from holdfast.backends.sqlite import _inspection
 from holdfast.backends.sqlite._connection import (
     MEMORY,
     connect,
@@ -21,10 +22,13 @@ from holdfast.backends.sqlite._connection import (
     is_bad_page,
 )
 from holdfast.backends.sqlite._hooks import Hooks, Subject
-from holdfast.backends.sqlite._inspection import SqliteInspection
 from holdfast.backends.sqlite._reader_pool import ReaderPool
 from holdfast.backends.sqlite._statements import rows
 from holdfast.errors import Busy, Closed, Corrupt
+
+if TYPE_CHECKING:
+    from holdfast.backends.sqlite._inspection import SqliteInspection
+
 
 R = TypeVar("R")
 
@@ -243,13 +247,13 @@ class Database:
         with contextlib.suppress(Corrupt):  # the view tells what is damaged
             self.read_apart(lambda db: rows(db, "weigh_threads"))
         if self.is_in_memory:
-            return SqliteInspection(self.writer)
+            return _inspection.SqliteInspection(self.writer)
         readers = self._readers
         readers.enter()
         try:
             with self.hooks.errors():
                 db = self.connect(read_only=True)
-                return SqliteInspection(
+                return _inspection.SqliteInspection(
                     db,
                     private=True,
                     checks_pages=not self._trusts_pages,

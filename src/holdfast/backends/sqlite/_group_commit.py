@@ -12,9 +12,9 @@ import apsw
 import msgspec
 
 from holdfast._port import Outcome, Receipt, Write
+from holdfast.backends.sqlite import _write
 from holdfast.backends.sqlite._database import Database
 from holdfast.backends.sqlite._hooks import Hooks
-from holdfast.backends.sqlite._write import SqliteWrite, next_seq
 from holdfast.errors import Busy, HoldfastError
 
 LARGEST_GROUP = 256
@@ -192,7 +192,7 @@ class CommitQueue:
         with hooks.transaction(db) as cursor:
             # The number is asked for only if others may have taken it.
             if before is not db or db.data_version() != seen:
-                first = next_seq(cursor)
+                first = _write.next_seq(cursor)
             seq = first
             for ticket in tickets:
                 seq = _apply(cursor, ticket, seq, hooks)
@@ -221,7 +221,7 @@ def _apply(cursor: apsw.Cursor, ticket: Ticket, seq: int, hooks: Hooks) -> int:
     ticket.receipts.clear()
     try:
         for write in hooks.check_writes(db, ticket.writes):
-            applied = SqliteWrite(cursor, write, seq)
+            applied = _write.SqliteWrite(cursor, write, seq)
             ticket.receipts.append(applied.receipt())
             seq = applied.last + 1
             if applied.is_stored:

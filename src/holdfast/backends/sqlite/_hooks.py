@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 import apsw
 
 from holdfast._port import Prune, Write
+from holdfast.backends.sqlite import _maintenance, _open_files, _page_repair
 from holdfast.backends.sqlite._acknowledged import (
     Durability,
     check_acknowledged,
@@ -34,14 +35,12 @@ from holdfast.backends.sqlite._connection import (
     transaction,
     translated,
 )
-from holdfast.backends.sqlite._maintenance import bound_log, rescue
-from holdfast.backends.sqlite._open_files import OpenFiles, open_descriptors
-from holdfast.backends.sqlite._page_repair import repair_pages
 from holdfast.backends.sqlite._writer_queue import WriterQueue
 from holdfast.errors import Corrupt, HoldfastError, Unsupported
 
 if TYPE_CHECKING:
     from holdfast.backends.sqlite._database import Database
+    from holdfast.backends.sqlite._open_files import OpenFiles
 
 # Of a turn's 1.5 kB, 4 kB pages hold two and waste a quarter; 8 kB pages hold five.
 # With 4 kB a save would be 8 % faster, and a chat take 1.6 of its text, not 1.5. Blocks
@@ -184,7 +183,7 @@ class FileHooks:
         # One process after the other: a process that opens a file which another is
         # still setting up would not know that its pages carry checksums.
         with self.queue:
-            before = open_descriptors()
+            before = _open_files.open_descriptors()
             db = database.connect(read_only=False)
             try:
                 check_whole(db, self.path)
@@ -202,7 +201,7 @@ class FileHooks:
             return None
         pause = UNSYNCED_PAUSE if self._durability == "normal" else 0.0
         try:
-            return OpenFiles(self.path, before, pause)
+            return _open_files.OpenFiles(self.path, before, pause)
         except OSError as error:
             text = f"{error.filename} is gone; do not remove files of an open store"
             raise HoldfastError(text, code="log_removed") from error
@@ -233,13 +232,13 @@ class FileHooks:
     def acknowledge(self, db: apsw.Connection, last: int) -> None:
         files, records = self._files, self._file_queue.records
         if files is not None and not files.may_have_log():
-            self._rescued = rescue(db, self.path, files.log)
+            self._rescued = _maintenance.rescue(db, self.path, files.log)
             raise self._rescued
         if records is not None:
             write_acknowledged(records, self._identity, last, self._durability)
         self._commits += 1
         if self._commits % LOOK_AFTER == 0:
-            bound_log(db, self.path)
+            _maintenance.bound_log(db, self.path)
 
     def before_close(self, db: apsw.Connection) -> None:
         files, self._files = self._files, None
@@ -252,7 +251,7 @@ class FileHooks:
         leave_log(db)
         # Whoever removed the database as well did not want to keep anything.
         if self._rescued is None and os.path.exists(self.path):
-            raise rescue(db, self.path, files.log)
+            raise _maintenance.rescue(db, self.path, files.log)
 
     def forsake(self) -> None:
         files, self._files = self._files, None
@@ -275,7 +274,9 @@ class FileHooks:
         with self._repair_lock:
             if time.monotonic() < self._next_repair:
                 return False
-            if repair_pages(database, self.path, read_only=self._read_only):
+            if _page_repair.repair_pages(
+                database, self.path, read_only=self._read_only
+            ):
                 return True
             self._next_repair = time.monotonic() + REPAIR_PAUSE
             return False

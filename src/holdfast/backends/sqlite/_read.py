@@ -28,10 +28,9 @@ from holdfast._values.records import Change, Page, Run, Segment
 from holdfast._values.runs import state_runs
 from holdfast.backends._sql.reads import Reads, Statement, to_changes
 from holdfast.backends._sql.rows import Row, holds, to_segments
-from holdfast.backends.sqlite import _search
-from holdfast.backends.sqlite._candidates import read_candidates
+from holdfast.backends.sqlite import _candidates as _fts_candidates
+from holdfast.backends.sqlite import _graves, _search
 from holdfast.backends.sqlite._connection import snapshot
-from holdfast.backends.sqlite._graves import find_thread
 from holdfast.backends.sqlite._rows import CODEC
 from holdfast.backends.sqlite._statements import QUERIES, row, rows
 from holdfast.errors import Corrupt
@@ -91,7 +90,7 @@ def read_one(db: apsw.Connection, key: Key[Any]) -> Any:
     if isinstance(key, ThreadKey):
         # A tombstone is seldom asked for, and its statement takes longer.
         found = row(db, "living_thread", name=key.name)
-        found = found or find_thread(db, key.name)
+        found = found or _graves.find_thread(db, key.name)
         return CODEC.thread(found) if found else None
     return run(db, READS.key(key))
 
@@ -148,7 +147,7 @@ def read_changes(db: apsw.Connection, after: int, limit: int) -> Page[Change]:
 def _candidates(db: apsw.Connection, query: Candidates) -> Page[Candidate]:
     with snapshot(db):
         if _search.exists(db):
-            found = read_candidates(db, query)
+            found = _fts_candidates.read_candidates(db, query)
             if found is not None:
                 return found
     return run(db, READS.candidates(query))

@@ -53,11 +53,6 @@ TABLES = (
 )
 
 
-def can_search() -> bool:
-    """Whether this build of SQLite has what the index is made of."""
-    return "ENABLE_FTS5" in apsw.compile_options
-
-
 def rows(
     db: apsw.Connection, query: str, values: Sequence[Any] = (), /, **named: Any
 ) -> list[Row]:

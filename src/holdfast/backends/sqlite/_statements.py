@@ -7,22 +7,20 @@ from typing import Any
 import apsw
 
 from holdfast.backends._sql.rows import Row
-from holdfast.backends._sql.statements import SHARED, named_statements, text_of
+from holdfast.backends._sql.statements import SHARED, NamedStatements, text_of
 
 _PACKAGE = __name__.rpartition(".")[0]
 
 
-def load_queries(file: str, package: str = _PACKAGE) -> dict[str, str]:
+def load_queries(file: str, package: str = _PACKAGE) -> NamedStatements:
     """Every statement of a package's file, by its name."""
-    return named_statements(text_of(file, package))
+    return NamedStatements(text_of(file, package))
 
 
-def _shared_queries() -> dict[str, str]:
-    shared = named_statements(text_of(SHARED), text_of("queries.sql", _PACKAGE))
-    return {name: sql.replace("hf.", "") for name, sql in shared.items()}
-
-
-QUERIES = _shared_queries() | load_queries("queries.sql")
+# Schemas are PostgreSQL's.
+QUERIES = NamedStatements(
+    text_of(SHARED).replace("hf.", "") + text_of("queries.sql", _PACKAGE)
+)
 
 
 def rows(db: apsw.Connection | apsw.Cursor, query: str, /, **values: Any) -> list[Row]:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 from msgspec.structs import replace
 
-from holdfast._api.store import Store
-from holdfast.cli import _command
+from holdfast.cli import _command, _followed_log
 from holdfast.cli._completion import REFERENCE
-from holdfast.cli._followed_log import followed
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._log_text import LogText, Shown
 from holdfast.cli._options import (
@@ -29,6 +27,10 @@ from holdfast.views import history
 from holdfast.views.documents import thread_document
 from holdfast.views.history import HistoryFilter, HistoryListing
 from holdfast.views.references import Revision, short_id
+
+if TYPE_CHECKING:
+    from holdfast._api.store import Store
+
 
 # How many are listed where no pager shows them, and how many are read at once for one.
 SCREENFUL, CHUNK = 50, 200
@@ -79,7 +81,7 @@ def command(
     with cli.reading() as store:
         find = _finder(cli, store, what, wanted, graph=graph)
         if follow:
-            followed(cli, store, find(_limited(wanted)), shown)
+            _followed_log.followed(cli, store, find(_limited(wanted)), shown)
             return
         is_endless = wanted.limit is None and cli.out.is_paged and not graph
         asked = replace(wanted, limit=CHUNK) if is_endless else _limited(wanted)

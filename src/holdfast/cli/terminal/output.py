@@ -6,7 +6,6 @@ The result goes to standard output, everything else to standard error.
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TextIO
@@ -117,7 +116,11 @@ class Output:
     @property
     def columns(self) -> int | None:
         """The width of the screen, ``None`` without a terminal."""
-        return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        if not sys.stdout.isatty():
+            return None
+        import shutil  # noqa: PLC0415 - loads three compressors
+
+        return shutil.get_terminal_size().columns
 
     @property
     def is_paged(self) -> bool:

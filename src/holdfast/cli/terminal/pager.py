@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import shutil
 import sys
 from collections.abc import Iterable, Iterator
 
@@ -27,6 +26,8 @@ def page(texts: Iterable[str]) -> None:
 
     The pager gets each line as it is made: a long listing begins at once.
     """
+    import shutil  # noqa: PLC0415 - loads three compressors
+
     rest = iter(texts)
     rows = shutil.get_terminal_size().lines - 1
     first = list(itertools.islice(rest, rows + 1))

@@ -1,0 +1,88 @@
+"""Modules that a command line loads when they are first used.
+
+In a package with ``__getattr__ = lazy_modules(__name__)``, the statement
+``from package import module`` binds a stand-in. So `holdfast log` does not load what
+saves, prunes or merges: it needs two fifths of the modules.
+
+Only in a process that is a command line. A program may fork while another thread loads
+a module, and the child would wait for that thread for ever; so a program has loaded all
+when it has opened a store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from types import MappingProxyType, ModuleType
+
+TYPE_CHECKING = False  # as in the package itself: typing takes longer than the rest
+if TYPE_CHECKING:
+    from typing import Any
+
+# Whether this process is a command line.
+_is_lazy = False
+
+
+def load_lazily() -> None:
+    """Load modules when they are used; call it before anything else is imported."""
+    global _is_lazy  # noqa: PLW0603 - a fact about the process
+    _is_lazy = True
+
+
+def load_now(*names: str) -> None:
+    """Load modules that are imported within functions, unless loading is lazy."""
+    if not _is_lazy:
+        for name in names:
+            import_module(name)
+
+
+def lazy_module(name: str) -> Any:
+    """A module, or a stand-in for it."""
+    return LazyModule(name) if _is_lazy else import_module(name)
+
+
+class LazyModule:
+    """A stand-in for a module, which it loads for the first attribute."""
+
+    __slots__ = ("__dict__", "_name")
+    _name: str
+
+    def __init__(self, name: str) -> None:
+        object.__setattr__(self, "_name", name)
+
+    def __repr__(self) -> str:
+        return f"<module {self._name}, loaded when it is used>"
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(self._load(), attribute)
+
+    def __setattr__(self, attribute: str, value: object) -> None:
+        setattr(self._load(), attribute, value)
+
+    def __delattr__(self, attribute: str) -> None:
+        delattr(self._load(), attribute)
+
+    def _load(self) -> ModuleType:
+        module = import_module(self._name)  # waits for another thread that loads it
+        # From now on a lookup finds the globals of the module at once.
+        object.__setattr__(self, "__dict__", module.__dict__)
+        return module
+
+
+def lazy_modules(
+    package: str, offered: Mapping[str, Iterable[str]] = MappingProxyType({})
+) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a package whose modules are loaded when they are used.
+
+    ``offered`` are names that the package offers as its own, by their module.
+    """
+    homes = {name: module for module, names in offered.items() for name in names}
+
+    def module_of(name: str) -> Any:
+        if name in homes:
+            return getattr(import_module(f"{package}.{homes[name]}"), name)
+        if not _is_lazy or name.startswith("__"):  # what Python asks packages for
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return LazyModule(f"{package}.{name}")
+
+    return module_of
