@@ -28,7 +28,8 @@ def start() -> None:
 
 def _end(status: int) -> None:
     """End without taking every module apart, a tenth of what a short command takes."""
-    atexit._run_exitfuncs()  # noqa: SLF001 - what the standard library does before `_exit`
+    # What the standard library calls before `_exit`.
+    atexit._run_exitfuncs()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
     try:
         sys.stdout.flush()
         sys.stderr.flush()
