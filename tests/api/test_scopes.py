@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast import Closed, Unsupported
+from holdfast import Closed, Conflict, Unsupported
 from holdfast.agents import Agent
 from holdfast.cli import main
 from holdfast.errors import Unstorable
@@ -380,3 +380,21 @@ def test_the_command_line_opens_a_scope(path, monkeypatch, capsys):
     monkeypatch.delenv("HOLDFAST_SCOPE")
     assert threads("--store", f"{path}-b") == ["secret"]
     assert main(["compact", "--scope", "a"]) != 0
+
+
+def test_tasks_that_save_in_a_scope_at_once_are_told_apart(path):
+    async def work():
+        async with holdfast.open_async(path, scope="acme") as store:
+            await store.thread("late").save({"n": 0})
+            late = store.thread("late").save({"n": 1}, expect=None)
+            saves = [store.thread(f"t{n}").save({"n": n}) for n in range(6)]
+            return await asyncio.gather(late, *saves, return_exceptions=True)
+
+    late, *saved = asyncio.run(work())
+
+    assert isinstance(late, Conflict)
+    assert (late.thread, late.code) == ("late", "head_moved")
+    assert [checkpoint.thread for checkpoint in saved] == [f"t{n}" for n in range(6)]
+    with holdfast.open(path) as store:
+        assert store.scope("acme").thread("late").load() == {"n": 0}
+        assert store.scope("acme").thread("t5").load() == {"n": 5}

@@ -52,7 +52,7 @@ def test_the_loop_of_the_page_killed_anywhere_ends_as_if_left_alone(
 
 def test_the_loop_of_the_page_killed_on_postgresql_ends_as_if_left_alone(tmp_path):
     with databases.database(servers.shared(servers.NAMES[0])) as url:
-        lines = 48 if THOROUGH else 120
+        lines = 48 if THOROUGH else 80
         [report] = run_program("loop_on_the_page", tmp_path, "awaited", url, lines, 0)
 
     assert report["wrong"] == []
