@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import click
 import orjson
@@ -34,6 +34,9 @@ from holdfast.views.messages import message_documents
 from holdfast.views.references import Revision, shown_reference
 from holdfast.views.rows import nodes_by_checkpoint
 from holdfast.views.waiting import ThreadWaits, waiting_at, waiting_documents
+
+if TYPE_CHECKING:
+    from holdfast._api.store import Store
 
 MESSAGES = "messages"
 COUNTED = frozenset({list, tuple, dict, set, frozenset})
@@ -81,36 +84,43 @@ def command(
         state = store.load(target.checkpoint)
         if messages:
             _show_messages(cli, target, _at(state, path or MESSAGES, ref))
-            return
-        if path is not None or whole:
-            value = _at(state, path or "", ref)
-            about = {"checkpoint": target.checkpoint.id, "path": path or ""}
-            document = {**about, "value": plain(value)}
-            cli.out.answer("value/1", document, _value_lines(value))
-            return
-        before = state_before(store, target.checkpoint, state)
-        changes = difference(before, state, bookkeeping=bookkeeping)
-        reference = shown_reference(store, target.checkpoint, target.thread)
-        waiting = waiting_at(store, target)
-        made = store.runner.run(nodes_by_checkpoint, [target.checkpoint])
-        nodes = made.get(target.checkpoint.id, [])
-        metadata = target.checkpoint.metadata
-        if not bookkeeping:
-            metadata = own_metadata(target.checkpoint)
-        document = {
-            "reference": reference,
-            "checkpoint": checkpoint_document(target.checkpoint),
-            "waiting": waiting_documents(waiting),
-            "changes": change_documents(changes),
-            "state": plain(state),
-        }
-        lines = chain(
-            _lines(cli.out, target.checkpoint, reference, nodes, metadata),
-            _waiting(cli.out, waiting),
-            _changes(cli.out, changes),
-            _outline(cli.out, state, bookkeeping=bookkeeping),
-        )
-        cli.out.answer("show/1", document, lines)
+        elif path is not None or whole:
+            _show_value(cli, target, path or "", _at(state, path or "", ref))
+        else:
+            _show_checkpoint(cli, store, target, state, bookkeeping=bookkeeping)
+
+
+def _show_checkpoint(
+    cli: Invocation, store: Store, target: Revision, state: object, *, bookkeeping: bool
+) -> None:
+    before = state_before(store, target.checkpoint, state)
+    changes = difference(before, state, bookkeeping=bookkeeping)
+    reference = shown_reference(store, target.checkpoint, target.thread)
+    waiting = waiting_at(store, target)
+    made = store.runner.run(nodes_by_checkpoint, [target.checkpoint])
+    nodes = made.get(target.checkpoint.id, [])
+    metadata = target.checkpoint.metadata
+    if not bookkeeping:
+        metadata = own_metadata(target.checkpoint)
+    document = {
+        "reference": reference,
+        "checkpoint": checkpoint_document(target.checkpoint),
+        "waiting": waiting_documents(waiting),
+        "changes": change_documents(changes),
+        "state": plain(state),
+    }
+    lines = chain(
+        _lines(cli.out, target.checkpoint, reference, nodes, metadata),
+        _waiting(cli.out, waiting),
+        _changes(cli.out, changes),
+        _outline(cli.out, state, bookkeeping=bookkeeping),
+    )
+    cli.out.answer("show/1", document, lines)
+
+
+def _show_value(cli: Invocation, target: Revision, path: str, value: object) -> None:
+    about = {"checkpoint": target.checkpoint.id, "path": path, "value": plain(value)}
+    cli.out.answer("value/1", about, _value_lines(value))
 
 
 def _show_messages(cli: Invocation, target: Revision, found: object) -> None:
