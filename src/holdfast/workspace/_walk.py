@@ -115,8 +115,7 @@ class Walk:
                     quiet += 1
                     continue
             rest.append(item)
-        if place:  # the top was asked before
-            _refuse_store(at, rest)
+        _refuse_store(at, place, rest)
         below = sum(item.name in folder.folders for item in rest)
         is_whole = quiet == len(files) and below == len(folder.folders)
         if not is_whole or len(folder.ignored) > len(rest):
@@ -348,9 +347,11 @@ def _reason(error: Exception) -> str:
             raise error
 
 
-def _refuse_store(at: int, unknown: list[os.DirEntry[str]]) -> None:
+def _refuse_store(at: int, place: str, unknown: list[os.DirEntry[str]]) -> None:
     """Leave a folder out that is a store; its files are never known to the index."""
-    if any(item.name == STORE_OF_FILES for item in unknown) and is_store_folder(at):
+    has_name = any(item.name == STORE_OF_FILES for item in unknown)
+    # The top was asked when the workspace was opened.
+    if place and has_name and is_store_folder(at):
         raise _Left(A_STORE)
 
 
