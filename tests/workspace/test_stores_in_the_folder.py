@@ -84,9 +84,13 @@ def test_an_open_store_is_recognised_without_opening_its_files(folder, monkeypat
         opened.append(os.path.basename(path))
         return real(path, *args, **kwargs)
 
+    def no_list(path):
+        raise FileNotFoundError(2, "No such file or directory", path)
+
     with holdfast.open(folder / "agents.db") as store:
         store.thread("agent").save({})
         monkeypatch.setattr(os, "open", noting)
+        monkeypatch.setattr(os, "listdir", no_list)  # a jail without /dev/fd
         workspace.scan()
         monkeypatch.undo()
     with holdfast.open(folder / "agents.db", read_only=True) as store:

@@ -33,7 +33,7 @@ def is_store_file(at: int, name: str, about: os.stat_result) -> bool:
     if not stat.S_ISREG(about.st_mode) or about.st_size % SMALLEST_PAGE:
         return False
     lock = _file(at, name + LOCK)
-    # One that is open here is not read: closing it would drop SQLite's locks.
+    # One that is open here is not opened again: closing it would drop SQLite's locks.
     if lock is not None and lock.st_size in LOCK_SIZES:
         return True
     if about.st_size == 0:
@@ -111,13 +111,21 @@ def _file(at: int, name: str) -> os.stat_result | None:
 def _header(at: int, name: str, about: os.stat_result) -> bytes:
     try:
         if _file(at, name + SHARED_MEMORY) is not None:
-            for mine in map(int, os.listdir(_DESCRIPTORS)):
+            for mine in _own_descriptors():
                 if _is_same(mine, about):
                     return os.pread(mine, HEADER, 0)
         with _descriptors.opened(name, _descriptors.READ, at) as file:
             return os.read(file, HEADER)
     except OSError:  # what reads the file for the snapshot says why
         return b""
+
+
+def _own_descriptors() -> list[int]:
+    """The descriptors of this process, none where that cannot be known."""
+    try:
+        return [int(name) for name in os.listdir(_DESCRIPTORS)]
+    except OSError:
+        return []
 
 
 def _is_same(descriptor: int, about: os.stat_result) -> bool:
