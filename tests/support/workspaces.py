@@ -33,3 +33,11 @@ def files_of(folder: Path) -> dict[str, object]:
         if not names and not folders and here != folder:
             found[str(here.relative_to(folder))] = "folder"
     return found
+
+
+def wait_for_the_clock(folder: Path) -> None:
+    """Wait until a change would give a file other times than it has now."""
+    now = max(path.lstat().st_ctime_ns for path in folder.iterdir())
+    probe = folder.parent / "clock"
+    while not probe.exists() or probe.stat().st_mtime_ns <= now:
+        probe.touch()

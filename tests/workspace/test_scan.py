@@ -15,7 +15,7 @@ import pytest
 import holdfast
 from holdfast.workspace import Workspace
 from support.effort import THOROUGH
-from support.workspaces import write
+from support.workspaces import wait_for_the_clock, write
 
 
 def names(snapshot):
@@ -33,14 +33,6 @@ def content(snapshot, name):
 def backdate(path):
     """Make a file older than any index: the next scan may believe its times."""
     os.utime(path, (1_000_000_000, 1_000_000_000), follow_symlinks=False)
-
-
-def wait_for_the_clock(folder):
-    """Wait until a change would give a file other times than it has now."""
-    now = max(path.lstat().st_ctime_ns for path in folder.iterdir())
-    probe = folder.parent / "clock"
-    while not probe.exists() or probe.stat().st_mtime_ns <= now:
-        probe.touch()
 
 
 def test_a_scan_has_files_links_and_empty_folders_with_their_modes(folder, workspace):

@@ -7,6 +7,7 @@ import re
 
 import holdfast
 from holdfast._api.store import Store
+from holdfast._values.store_files import HEADER, LOCK, STORE_OF_FILES, is_database
 from holdfast.cli._given_key import given_key
 from holdfast.cli._shared_options import SharedOptions
 from holdfast.errors import NotFound, Unsupported
@@ -15,13 +16,8 @@ VARIABLE = "HOLDFAST_STORE"
 SCOPE = "HOLDFAST_SCOPE"
 FOLDER = ".holdfast"
 FILES = ("agents.db", "agent.db")
-# What every store has that is a folder of files.
-STORE_OF_FILES = "store.jsonl"
 # A single letter is a drive.
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):(?://)?", re.IGNORECASE)
-# "SQLite format 3", and the application id that our files have in their header.
-_MAGIC, _OURS, _ID_AT, _HEADER = b"SQLite format 3\0", b"HOLD", 68, 100
-_LOCK = "-lock"
 
 
 def find_store(options: SharedOptions) -> str:
@@ -105,10 +101,7 @@ def _is_ours(path: str) -> bool:
     # drops SQLite's locks.
     try:
         with open(path, "rb") as file:
-            header = file.read(_HEADER)
+            header = file.read(HEADER)
     except OSError:
         return False
-    at_id = header[_ID_AT : _ID_AT + len(_OURS)]
-    # A young store that is open, or was killed, has its header in the log still.
-    is_young = at_id == bytes(len(_OURS)) and os.path.exists(path + _LOCK)
-    return header.startswith(_MAGIC) and (at_id == _OURS or is_young)
+    return is_database(header, has_lock=os.path.exists(path + LOCK))

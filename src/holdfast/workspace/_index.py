@@ -14,7 +14,8 @@ import xxhash
 
 from holdfast._values.files import FileEntry, Omitted, Tree
 
-_MAGIC = b"holdfast index 1\n"
+# The first version took stores for files.
+_MAGIC = b"holdfast index 2\n"
 _BOOT = "/proc/sys/kernel/random/boot_id"
 # Times of the last change of content and of the inode, size, inode number, mode.
 Stamp = tuple[int, int, int, int, int]

@@ -16,6 +16,7 @@ from msgspec import structs
 from holdfast._values.files import KEPT_MODE, FileEntry
 from holdfast.workspace import _descriptors
 from holdfast.workspace._plan import FileChange, parents
+from holdfast.workspace._stores import StoresBelow
 
 
 def look(top: int, path: bytes) -> os.stat_result | None:
@@ -31,17 +32,20 @@ def look(top: int, path: bytes) -> os.stat_result | None:
 
 def remaining(top: int, changes: tuple[FileChange, ...]) -> tuple[FileChange, ...]:
     """The changes without those that are already there, unknown to any snapshot."""
-    looked = (_looked(top, change) for change in changes)
+    stores = StoresBelow(top)
+    looked = (_looked(top, change, stores) for change in changes)
     return tuple(change for change in looked if change.before != change.after)
 
 
-def _looked(top: int, change: FileChange) -> FileChange:
+def _looked(top: int, change: FileChange, stores: StoresBelow) -> FileChange:
     """A change with what is there: a folder that has files, or an equal file."""
     after = change.after
     if change.before is not None or after is None:
         return change
     found = look(top, change.path)
-    if found is None or not _is_equal(top, after, found):
+    if found is None or (not after.is_directory and stores.at(change.path)):
+        return change
+    if not _is_equal(top, after, found):
         return change
     return structs.replace(
         change, before=structs.replace(after, mode=found.st_mode & KEPT_MODE)
@@ -72,11 +76,13 @@ def obstacles(top: int, changes: tuple[FileChange, ...]) -> tuple[bytes, ...]:
     moved = removed | {c.path for c in changes if _becomes_folder(c)}
     found: set[bytes] = set()
     checked: set[bytes] = set()
+    stores = StoresBelow(top)
     for change in changes:
         if change.after is None:
             continue
         if change.before is None or change.before.is_directory:
-            found.update(_in_the_place(top, change, removed))
+            store = stores.at(change.path)
+            found.update([store] if store else _in_the_place(top, change, removed))
         for folder in parents(change.path):
             if folder in checked:
                 break

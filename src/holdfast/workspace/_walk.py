@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from holdfast._values.files import KEPT_MODE, FileEntry, Omitted
+from holdfast._values.store_files import COMPANIONS, STORE_OF_FILES
 from holdfast.workspace import _descriptors
 from holdfast.workspace._index import Folder, Index, Known
 from holdfast.workspace._read import (
@@ -30,6 +31,12 @@ from holdfast.workspace._rules import (
     rule_lines,
 )
 from holdfast.workspace._snapshot import Contents
+from holdfast.workspace._stores import (
+    A_STORE,
+    is_companion,
+    is_store_file,
+    is_store_folder,
+)
 
 # Each level holds a descriptor and a frame.
 DEEPEST = 200
@@ -108,6 +115,7 @@ class Walk:
                     quiet += 1
                     continue
             rest.append(item)
+        _refuse_store(at, place, rest)
         below = sum(item.name in folder.folders for item in rest)
         is_whole = quiet == len(files) and below == len(folder.folders)
         if not is_whole or len(folder.ignored) > len(rest):
@@ -216,7 +224,9 @@ class Walk:
         is_folder = item.is_dir(follow_symlinks=False)
         if name == OWN_FOLDER or folder.ignored.get(name) is is_folder:
             return
-        if is_folder and name in folder.folders:
+        if not is_folder and name.endswith(COMPANIONS) and is_companion(at, name):
+            self._forget(folder, name)
+        elif is_folder and name in folder.folders:
             self._enter(at, folder, name, place, rules)
         elif not is_folder and name in folder.files:
             self._file(at, folder, item, place)
@@ -251,7 +261,7 @@ class Walk:
                 if about.st_dev != self.device:
                     _distrust(below)
                 self._folder(inside, below, f"{place}{name}/", rules)
-        except OSError as error:
+        except (OSError, _Left) as error:
             self._forget_folder(folder, name)
             self._omit(path, _reason(error))
         else:
@@ -277,7 +287,7 @@ class Walk:
         if before is not None:
             self._remove(before.entry)
         try:
-            known = self._read(at, item, path)
+            known = self._read(at, folder, item, path)
         except (OSError, Replaced, Unstable, _Left) as error:
             self._omit(path, _reason(error))
             return
@@ -288,8 +298,14 @@ class Walk:
         if before is not None and before.entry == known.entry:
             del self.changed[path]
 
-    def _read(self, at: int, item: os.DirEntry[str], path: bytes) -> Known:
+    def _read(
+        self, at: int, folder: Folder, item: os.DirEntry[str], path: bytes
+    ) -> Known:
         about = item.stat(follow_symlinks=False)
+        if is_store_file(at, item.name, about):
+            for end in COMPANIONS:  # known, if they were there before the store
+                self._forget_file(folder, item.name + end)
+            raise _Left(A_STORE)
         self._check_limits(about)
         self.read += about.st_size + 1000
         if item.is_symlink():
@@ -312,7 +328,7 @@ class Walk:
 
 
 class _Left(Exception):
-    """A file that is left out on purpose."""
+    """A file or folder that is left out on purpose."""
 
 
 def _reason(error: Exception) -> str:
@@ -329,6 +345,14 @@ def _reason(error: Exception) -> str:
             return f"unreadable: {error.strerror}"
         case _:
             raise error
+
+
+def _refuse_store(at: int, place: str, unknown: list[os.DirEntry[str]]) -> None:
+    """Leave a folder out that is a store; its files are never known to the index."""
+    has_name = any(item.name == STORE_OF_FILES for item in unknown)
+    # The top was asked when the workspace was opened.
+    if place and has_name and is_store_folder(at):
+        raise _Left(A_STORE)
 
 
 def _distrust(folder: Folder) -> None:

@@ -28,6 +28,7 @@ from holdfast.workspace._scan import Scanner
 from holdfast.workspace._session import Session, UndoRecord, read_undo
 from holdfast.workspace._snapshot import FolderSnapshot
 from holdfast.workspace._store_side import AwaitedSide, BlockingSide, StoreSide
+from holdfast.workspace._stores import A_STORE, is_store_folder
 from holdfast.workspace._walk import Limits
 
 LARGEST_FILE = 64 << 20
@@ -201,6 +202,7 @@ class Workspace:
         except OSError as error:
             raise _no_folder(self.path) from error
         try:
+            _refuse_store(top, self.path)
             with own_folder(top, self.path, self._busy_timeout) as own:
                 yield top, own
         finally:
@@ -246,6 +248,16 @@ def _checked_folder(path: StrPath) -> str:
             code="workspace_too_wide",
         )
     return found
+
+
+def _refuse_store(top: int, path: str) -> None:
+    """Both would keep a lock and an index of the same names in `.holdfast`."""
+    if is_store_folder(top):
+        raise Unsupported(
+            f"{path} is {A_STORE}, whose files no snapshot has; choose the folder that"
+            " it is in, or one beside it",
+            code="workspace_is_store",
+        )
 
 
 def _no_folder(path: str) -> NotFound:

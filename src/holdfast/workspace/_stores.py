@@ -1,0 +1,135 @@
+"""Stores of ours in a folder: no snapshot has them, and no restore touches them.
+
+A snapshot of a store, saved in that store, would grow with each save; an older version
+of its files, put back while it is open, would destroy it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+
+from holdfast._values.store_files import (
+    COMPANIONS,
+    HEADER,
+    LOCK,
+    LOCK_SIZES,
+    SHARED_MEMORY,
+    SMALLEST_PAGE,
+    STORE_OF_FILES,
+    is_database,
+    is_lines,
+)
+from holdfast.workspace import _descriptors
+from holdfast.workspace._plan import parents
+
+A_STORE = "a Holdfast store"
+_DESCRIPTORS = "/dev/fd"
+
+
+def is_store_file(at: int, name: str, about: os.stat_result) -> bool:
+    """Whether a file in the folder ``at`` is the database of a store."""
+    if not stat.S_ISREG(about.st_mode) or about.st_size % SMALLEST_PAGE:
+        return False
+    lock = _file(at, name + LOCK)
+    # One that is open here is not opened again: closing it would drop SQLite's locks.
+    if lock is not None and lock.st_size in LOCK_SIZES:
+        return True
+    if about.st_size == 0:
+        return False
+    return is_database(_header(at, name, about), has_lock=lock is not None)
+
+
+def is_companion(at: int, name: str) -> bool:
+    """Whether a file in the folder ``at`` is the log or the like of a store there."""
+    return any(_is_store(at, each) for each in _companion_of(name))
+
+
+def _companion_of(name: str) -> list[str]:
+    """The database that a file stands beside, by its name."""
+    return [name.removesuffix(end) for end in COMPANIONS if name.endswith(end)]
+
+
+def _is_store(at: int, name: str) -> bool:
+    about = _file(at, name)
+    return about is not None and is_store_file(at, name, about)
+
+
+def is_store_folder(at: int) -> bool:
+    """Whether a folder is a store of text files."""
+    with (
+        contextlib.suppress(OSError),
+        _descriptors.opened(STORE_OF_FILES, _descriptors.READ, at) as file,
+    ):
+        return is_lines(os.read(file, HEADER))
+    return False
+
+
+class StoresBelow:
+    """The stores in a folder that a restore could write to."""
+
+    def __init__(self, top: int) -> None:
+        self._top = top
+        self._folders: dict[bytes, bool] = {}
+
+    def at(self, path: bytes) -> bytes | None:
+        """The store that a file at a path would belong to, ``None`` if to none."""
+        for folder in (path, *parents(path)):
+            if self._is_folder(folder):
+                return folder
+        with (
+            contextlib.suppress(OSError),
+            _descriptors.parent(self._top, path) as (at, name),
+        ):
+            text = os.fsdecode(name)
+            for each in (text, *_companion_of(text)):
+                if _is_store(at, each):
+                    return path.removesuffix(name) + os.fsencode(each)
+        return None
+
+    def _is_folder(self, path: bytes) -> bool:
+        if path not in self._folders:
+            self._folders[path] = False
+            with (
+                contextlib.suppress(OSError),
+                _descriptors.folder(self._top, path.split(b"/")) as at,
+            ):
+                self._folders[path] = is_store_folder(at)
+        return self._folders[path]
+
+
+def _file(at: int, name: str) -> os.stat_result | None:
+    """A regular file in a folder, ``None`` if there is none of this name."""
+    try:
+        found = os.stat(name, dir_fd=at, follow_symlinks=False)
+    except OSError:
+        return None
+    return found if stat.S_ISREG(found.st_mode) else None
+
+
+def _header(at: int, name: str, about: os.stat_result) -> bytes:
+    try:
+        if _file(at, name + SHARED_MEMORY) is not None:
+            for mine in _own_descriptors():
+                if _is_same(mine, about):
+                    return os.pread(mine, HEADER, 0)
+        with _descriptors.opened(name, _descriptors.READ, at) as file:
+            return os.read(file, HEADER)
+    except OSError:  # what reads the file for the snapshot says why
+        return b""
+
+
+def _own_descriptors() -> list[int]:
+    """The descriptors of this process, none where that cannot be known."""
+    try:
+        return [int(name) for name in os.listdir(_DESCRIPTORS)]
+    except OSError:
+        return []
+
+
+def _is_same(descriptor: int, about: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), about)
+    except OSError:
+        return False
