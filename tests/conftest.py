@@ -1,6 +1,7 @@
 """Stores of every kind for the tests, and how hard Hypothesis tries."""
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -18,6 +19,10 @@ from support.stores import (
     open_file,
     open_memory,
 )
+
+# A shell that starts the tests in the background has them, and every program that they
+# start, ignore interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A failing example is printed with the @reproduce_failure line that repeats it.
 PHASES = [Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink]

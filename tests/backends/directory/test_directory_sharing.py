@@ -158,15 +158,6 @@ def test_a_lock_held_past_the_timeout_is_busy_and_nothing_has_changed(url, folde
         assert thread.save({"n": 2}).step == 2
 
 
-@pytest.fixture
-def interruptible():
-    """A shell that starts the tests in the background has them ignore interrupts."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("interruptible")
 def test_a_save_interrupted_while_it_waits_leaves_the_folder_to_everybody(url, folder):
     with holdfast.open(url, busy_timeout=30) as store, holdfast.open(url) as other:
         store.thread("t").save({"n": 0})
