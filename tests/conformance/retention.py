@@ -415,6 +415,14 @@ class HousekeepingTests(Cases):
 
         assert steps(chat.history()) == [10, 9, 8]
 
+    def test_a_stores_own_policy_is_applied_after_a_transaction(self) -> None:
+        store = self.open(retention=Retention(last=3), prune_every=timedelta(0))
+        for n in range(5):
+            with store.transaction() as changes:
+                changes.thread("chat").save({"n": n})
+
+        assert steps(store.thread("chat").history()) == [5, 4, 3]
+
     def test_a_policy_of_the_store_is_applied_only_so_often(self) -> None:
         store = self.open(retention=Retention(last=1), prune_every=HOUR)
         chat = store.thread("chat")

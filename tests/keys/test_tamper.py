@@ -285,6 +285,15 @@ def sealed(path, change):
         return [str(problem) for problem in store.verify(seal=seal).problems]
 
 
+def test_a_thread_that_only_has_a_journal_is_sealed_too(whole, tmp_path):
+    path = tmp_path / "store.db"
+    shutil.copy(whole, path)
+    with holdfast.open(str(path), key=KEY) as store:
+        store.thread("called").record("call", {"refunded": 129})
+
+    assert sealed(path, lambda: None) == []
+
+
 def test_a_file_that_was_put_back_is_recognised(whole, tmp_path):
     path, older = tmp_path / "store.db", tmp_path / "older.db"
     shutil.copy(whole, path)

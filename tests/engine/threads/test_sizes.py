@@ -32,3 +32,13 @@ def test_the_size_is_that_of_the_loaded_values(steps):
             thread.save({})
             for added in additions:
                 assert thread.extend(added).size == size_of(thread.load())
+
+
+def test_a_thread_that_only_has_a_journal_is_the_lightest(memory):
+    memory.thread("called").record("call", {"refunded": 129})
+    memory.thread("chat").save({"text": "x" * 999})
+
+    heavy = {one.threads[0]: one.values for one in memory.heaviest()}
+
+    assert heavy["chat"].keys() == {"text"}
+    assert heavy.get("called", {}) == {}
