@@ -36,6 +36,7 @@ class Walk:
 
     def show(self, pane: str) -> None:
         """Bring a pane in sight; a wide window shows them all."""
+        self.page.locator("#app[data-view]").wait_for()
         button = self.page.get_by_role("navigation", name="Panes").get_by_role(
             "button", name=pane, exact=True
         )
