@@ -50,6 +50,11 @@ class Walk:
         expect(self.page.locator(".step-bar h2")).to_contain_text(f"Step {step} ")
         expect(self.panel).not_to_have_attribute("aria-busy", "true")
 
+    def newest(self, thread: str) -> None:
+        """Wait until this thread is on top, where the window shows the threads."""
+        if self.page.get_by_role("region", name="Threads").is_visible():
+            expect(options(self.page, "Threads").first).to_contain_text(thread)
+
     def press(self, name: str) -> Locator:
         """Press a button of the detail pane; gives the dialog that it opens."""
         bar = self.page.locator(".step-bar")
@@ -301,6 +306,7 @@ def edit_and_fork(walk: Walk) -> None:
     walk.at_step(9)
     row.locator(".toggle").click()
     expect(walk.tree_row("/plan/cursor/at")).to_contain_text("7")
+    walk.newest("edited")
 
 
 def resolve(walk: Walk) -> None:
@@ -310,6 +316,7 @@ def resolve(walk: Walk) -> None:
     walk.dialog.get_by_role("button", name="Record").click()
     expect(walk.panel.locator(".is-unknown")).to_have_count(0)
     expect(walk.panel.locator(".is-happened h3")).to_contain_text("3 calls")
+    walk.newest(THREAD)
 
 
 def live_tail(walk: Walk) -> None:
@@ -323,6 +330,7 @@ def live_tail(walk: Walk) -> None:
         store.thread(MAIN).append(messages=[said])
     walk.at_step(9)
     expect(walk.panel).to_contain_text("Here is your refund.")
+    walk.newest("Here is your refund.")
 
 
 def back_to_where_i_was(walk: Walk) -> None:
