@@ -10,7 +10,7 @@ from pictures import compare, keep_for_docs
 from playwright.sync_api import Page, Response, expect
 from story import MAIN
 from viewer_server import Served
-from windows import WIDTHS, options, scrubber_says, selected
+from windows import THEMES, WIDTHS, options, scrubber_says, selected
 
 TABS = [
     "Chat",
@@ -32,7 +32,6 @@ AXE = (files("axe_playwright_python") / "axe.min.js").read_text("utf-8")
 OPTIONS = {"resultTypes": ["violations"], "preload": False}
 CONTRAST = {**OPTIONS, "runOnly": ["color-contrast"]}
 LAYOUT = {**OPTIONS, "runOnly": ["scrollable-region-focusable", "target-size"]}
-THEMES = ("light", "dark")
 # A theme changes only colours, and a width none of them.
 WINDOWS = [
     ("wide", "light", OPTIONS),

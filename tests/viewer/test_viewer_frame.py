@@ -8,19 +8,9 @@ from pathlib import Path
 from playwright.sync_api import Page, Route, expect
 from story import LONG, MAIN
 from viewer_server import TOKEN, Served, served
-from windows import options, scrubber_says, selected
+from windows import STRIP, options, scrubber_says, selected
 
 import holdfast
-
-# Whether a strip has the bar of a step with tokens, and the mark of its cost.
-STRIP = """canvas => {
-  const { borderBottomColor: bar, borderLeftColor: mark } = getComputedStyle(canvas);
-  const { width, height } = canvas;
-  const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
-  const pixels = Array.from({ length: width * height }, (_, at) =>
-    `rgb(${data.slice(4 * at, 4 * at + 3).join(", ")})`);
-  return [bar, mark].map((colour) => pixels.includes(colour));
-}"""
 
 
 def test_the_first_screen_says_what_is_going_on(page: Page, viewer: Served):
@@ -216,6 +206,9 @@ def test_an_exported_file_shows_the_same_without_a_server(
     expect(page.get_by_role("tabpanel")).to_contain_text("Be kind.")
     options(page, "Checkpoints").filter(has_text="#golden").click()
     expect(page.get_by_role("tabpanel")).to_contain_text("Refund approved")
+    scrubber_says(page, "8 of 10")
+    page.get_by_role("button", name="Last step").click()
+    expect(selected(page)).to_contain_text("fix-policy")
 
 
 def test_a_thread_shows_itself_in_a_cell_of_a_notebook(page: Page, viewer: Served):

@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 from playwright.sync_api import Page, Route, expect
-from story import MAIN
+from story import LONG, MAIN
 from viewer_server import Served, served
 from windows import options, scrubber_says, selected
 
@@ -100,6 +100,30 @@ def test_an_answer_that_is_no_longer_wanted_is_given_up(page: Page, viewer: Serv
     expect(chat).not_to_contain_text("I want my money back")
     expect(chat).to_contain_text("Be kind.")
     assert held[0].request.url in given_up
+
+
+def test_a_chat_stays_at_its_end_when_what_stands_above_it_comes_later(
+    page: Page, viewer: Served
+):
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/checkpoint?*", hold)
+    page.goto(viewer.page(t=LONG))
+    newest = page.get_by_role("tabpanel").locator(".message").last
+    expect(newest).to_be_in_viewport()
+    held[-1].continue_()
+
+    expect(page.locator(".step-bar")).to_contain_text("changed: run")
+    left = page.get_by_role("tabpanel").evaluate(
+        """async (panel) => {
+          for (const _ of [1, 2]) await new Promise(requestAnimationFrame);
+          return panel.scrollHeight - panel.scrollTop - panel.clientHeight;
+        }"""
+    )
+    assert left < 1
 
 
 def test_a_slow_network_shows_the_last_step_that_was_asked_for(

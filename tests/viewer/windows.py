@@ -5,6 +5,16 @@ from __future__ import annotations
 from playwright.sync_api import Locator, Page, expect
 
 WIDTHS = {"narrow": 360, "middle": 800, "wide": 1400}
+THEMES = ("light", "dark")
+# Whether a strip has the bar of a step with tokens, and the mark of its cost.
+STRIP = """canvas => {
+  const { borderBottomColor: bar, borderLeftColor: mark } = getComputedStyle(canvas);
+  const { width, height } = canvas;
+  const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
+  const pixels = Array.from({ length: width * height }, (_, at) =>
+    `rgb(${data.slice(4 * at, 4 * at + 3).join(", ")})`);
+  return [bar, mark].map((colour) => pixels.includes(colour));
+}"""
 
 
 def options(page: Page, label: str) -> Locator:

@@ -18,7 +18,7 @@ from urllib.parse import quote_plus
 import orjson
 
 from holdfast._engine.context import Context
-from holdfast.errors import HoldfastError
+from holdfast.errors import HoldfastError, NotFound
 from holdfast.viewer import joining
 from holdfast.viewer.page import page
 from holdfast.viewer.reading import READINGS, answer, query_of
@@ -119,15 +119,26 @@ class Answers:
         rows = await self._log(thread, "family")
         await self._log(thread, "line")
         await self.ask("minimap", thread=thread, buckets=STRETCHES)
-        for first in range(0, min(card["steps"], MOST_ROWS), STEPS):
-            await self.ask("line", thread=thread, first=first, limit=STEPS)
+        await self._line(thread, card["steps"])
         head = card["head"]
         if head is not None:
             await self._head(thread, head, card["family"])
+        lines = {thread}
         for row in rows:
             if self.size > LARGEST:
                 break
+            # The newest row of a fork is its head: the page scrubs along its line, too.
+            if row["thread"] not in lines:
+                lines.add(row["thread"])
+                await self._line(row["thread"], row["step"])
             await self._checkpoint(thread, row)
+
+    async def _line(self, thread: str, steps: int) -> None:
+        try:
+            for first in range(0, min(steps, MOST_ROWS), STEPS):
+                await self.ask("line", thread=thread, first=first, limit=STEPS)
+        except NotFound:
+            return  # the thread that saved a checkpoint may be deleted
 
     async def _log(self, thread: str, scope: str) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = []

@@ -50,6 +50,15 @@ function write(search, isOther) {
   else history.replaceState(null, "", url);
 }
 
+// What is shown now, at this checkpoint. The address of the page comes a moment later.
+export function linkTo(id) {
+  const address = new URL(location.href);
+  address.search = query();
+  address.searchParams.set("c", id);
+  address.hash = "";
+  return address.href;
+}
+
 function query() {
   const params = new URLSearchParams();
   const pairs = [["t", thread.value], ["c", checkpoint.value], ["base", base.value]];

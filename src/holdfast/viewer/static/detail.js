@@ -12,7 +12,7 @@ import { metaTab } from "./meta.js";
 import { card, failure } from "./opened.js";
 import { problem } from "./problem.js";
 import { newestOnly } from "./request.js";
-import { focusIn, placeIn, restore } from "./scrolling.js";
+import { focusIn, keepEnd, placeIn, restore } from "./scrolling.js";
 import { effect } from "./signals.js";
 import {
   base,
@@ -131,6 +131,7 @@ function keepShowing(panel) {
   const latest = newestOnly();
   const places = new Map(); // tab → where the reader was in it
   let shown = null; // the tab whose content is in the panel
+  const look = keepEnd(panel, () => shown?.toEnd);
   const replace = (now, ...content) => {
     if (shown) places.set(shown.id, placeIn(panel));
     const focused = focusIn(panel);
@@ -141,6 +142,7 @@ function keepShowing(panel) {
       places.get(now.id) ?? { scrollTop: 0, atEnd: now.toEnd ?? false, anchor: null },
     );
     shown = now;
+    look();
   };
   const show = async () => {
     const now = opened(tab.value);

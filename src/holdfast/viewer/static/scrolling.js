@@ -6,8 +6,7 @@ const NEAR = 24;
 // What to restore after the replacement.
 export function placeIn(element) {
   const { scrollTop, scrollHeight, clientHeight } = element;
-  const atEnd =
-    scrollHeight > clientHeight && scrollTop + clientHeight >= scrollHeight - NEAR;
+  const atEnd = scrollHeight > clientHeight && isAtEnd(element);
   const top = element.getBoundingClientRect().top;
   for (const one of element.querySelectorAll("[data-anchor]")) {
     const box = one.getBoundingClientRect();
@@ -20,6 +19,27 @@ export function placeIn(element) {
 export function restore(element, place) {
   if (place.atEnd) element.scrollTop = element.scrollHeight;
   else if (!toAnchor(element, place)) element.scrollTop = place.scrollTop;
+}
+
+function isAtEnd({ scrollTop, scrollHeight, clientHeight }) {
+  return scrollTop + clientHeight >= scrollHeight - NEAR;
+}
+
+// A reader at the end stays there when the element becomes smaller, if `wanted()`: what
+// stands around it may come later. Gives a function to call after a replacement.
+export function keepEnd(element, wanted) {
+  let height = 0;
+  let atEnd = false;
+  const look = () => {
+    height = element.clientHeight;
+    atEnd = isAtEnd(element);
+  };
+  element.addEventListener("scroll", () => element.clientHeight === height && look());
+  new ResizeObserver(() => {
+    if (atEnd && wanted()) element.scrollTop = element.scrollHeight;
+    look();
+  }).observe(element);
+  return look;
 }
 
 function toAnchor(element, { anchor, above }) {

@@ -1,5 +1,6 @@
 // The head of the detail pane: which step is selected and what can be done with it.
 
+import { linkTo } from "./address.js";
 import { exported, get, stream } from "./api.js";
 import { busyButton } from "./busy.js";
 import { copy } from "./command.js";
@@ -95,7 +96,7 @@ function buttonsFor(about) {
   return [
     baseButton(about),
     settings.write && !exported ? steering() : null,
-    button("Copy link", "show", ({ id }) => copy(permalink(id), "link")),
+    button("Copy link", "show", ({ id }) => copy(linkTo(id), "link")),
     exported ? null : button("Export", "export", () => download(thread.value)),
   ];
 }
@@ -127,14 +128,6 @@ function baseButton(about) {
     button.setAttribute("aria-pressed", isBase());
   });
   return button;
-}
-
-function permalink(id) {
-  const address = new URL(location.href);
-  address.searchParams.set("t", thread.value);
-  address.searchParams.set("c", id);
-  address.hash = "";
-  return address.href;
 }
 
 async function download(id) {
