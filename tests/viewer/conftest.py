@@ -18,14 +18,14 @@ from holdfast.testing import FakeClock
 LATER = MORNING + 30 * 60 * 1_000_000
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium, for this folder: its event loop would disturb tests of others."""
+    """Chromium, for one module: its event loop would disturb other tests."""
     with chromium() as browser:
         yield browser
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def story_file(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A store with a bit of everything; to be copied by tests that change it."""
     path = str(tmp_path_factory.mktemp("viewer") / "agents.db")
@@ -33,7 +33,7 @@ def story_file(tmp_path_factory: pytest.TempPathFactory) -> str:
     return path
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def viewer(story_file: str) -> Iterator[Served]:
     """A read-only viewer over the story."""
     with served(story_file, clock=FakeClock(LATER)) as server:
