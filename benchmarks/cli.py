@@ -58,4 +58,5 @@ def _fill(path: str, length: int) -> str:
 
 
 def _run(*arguments: str) -> None:
-    subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
+    # The note beside an answer that there is more is not of interest.
+    subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
