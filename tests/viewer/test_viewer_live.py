@@ -63,6 +63,8 @@ def test_a_lost_server_is_said_and_what_was_missed_is_shown_after_it(
         port = int(server.origin.rpartition(":")[2])
         page.goto(server.page(t=MAIN))
         expect(page.locator(".connection")).to_contain_text("live")
+        scrubber_says(page, "8 of 8")  # a step is chosen, whose tabs can be opened
+        expect(page.get_by_role("tabpanel")).to_contain_text("Your site says")
     expect(page.locator(".connection")).to_contain_text("not connected")
     page.get_by_role("tab", name="Meta").click()
     problem = page.get_by_role("tabpanel").get_by_role("alert")
