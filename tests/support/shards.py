@@ -95,6 +95,13 @@ def is_recursive(sql: str) -> bool:
     return any(isinstance(n, ast.WithClause) and n.recursive for n in nodes)
 
 
+def is_limited_by_query(sql: str) -> bool:
+    """Whether a query says how many rows another one may give: no shard can know it."""
+    [raw] = pglast.parse_sql(sql)
+    limits = (getattr(node, "limitCount", None) for node in _nodes(raw.stmt))
+    return any(isinstance(n, ast.SubLink) for limit in limits for n in _nodes(limit))
+
+
 def is_joined_by_key(sql: str) -> bool:
     """Whether tables are joined by the column only that they are distributed by."""
     [raw] = pglast.parse_sql(sql)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import uuid
 
+import psycopg
 import pytest
 
 import holdfast
 from conformance import ConformanceTests, SecondApiTests
+from holdfast.backends.postgres._statements import statements
 from holdfast.testing import blocking
 from support import citus, servers
 
@@ -61,3 +63,29 @@ class TestPostgresAsync(ConformanceTests):
     def open_store(self, **options):
         special = {"schema": self.schema, "pool": (1, 4)}
         return blocking(holdfast.open_async(self.url, **(special | options)))
+
+
+# --- what a server understands --------------------------------------------------------
+
+# The first makes tables. Citus refuses the other, and its saves are then sent one by one.
+NOT_ASKED = {"distribute", "save_each"}
+
+
+def test_the_server_plans_every_statement(on_newest):
+    on_newest.empty()
+    with holdfast.open(on_newest.url, schema=on_newest.schema) as store:
+        store.thread("a").save({"messages": [{"role": "user", "content": "hello"}]})
+        store.search("hello")  # makes the tables for it
+    files = ["shared.sql", "queries.sql", "search.sql"]
+    if citus.is_there(on_newest.url):
+        files.append("citus.sql")
+    texts = {n: q for f in files for n, q in statements(on_newest.schema, f).items()}
+
+    with psycopg.connect(on_newest.url, prepare_threshold=None) as connection:
+        problems = {
+            name: citus.problem(connection, sql.decode())
+            for name, sql in texts.items()
+            if name not in NOT_ASKED and not sql.startswith(b"create")
+        }
+
+    assert {name: why for name, why in problems.items() if why} == {}

@@ -19,7 +19,6 @@ EVERYWHERE = {
     "narrowed_threads": "a listing",
     "described_threads": "a listing",
     "own_entries": "journals of several threads",
-    "pieces": "values of several threads",
     "hold": "finds the families of several names",
     "families_end": "a prune",
     "surplus": "a prune",
@@ -71,7 +70,8 @@ EVERYWHERE = {
     "looked_up": "a search",
 }
 REFUSED = {"save_each"}
-FILES = ("shared.sql", "queries.sql", "search.sql")
+# The last has those that are written otherwise for Citus.
+FILES = ("shared.sql", "queries.sql", "search.sql", "citus.sql")
 CREATED = re.compile(r"create (or replace )?function")
 PARAMETER = re.compile(r"%\((\w+)\)s")
 
@@ -133,6 +133,7 @@ def test_what_asks_every_shard_can_be_answered_by_each_for_itself(name):
     for sql in asked:
         assert not shards.locks_rows(sql)
         assert not shards.is_recursive(sql)
+        assert not shards.is_limited_by_query(sql)
         assert shards.is_joined_by_key(sql)
 
 

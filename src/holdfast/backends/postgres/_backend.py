@@ -113,7 +113,7 @@ class PostgresBackend:
         if refused is not None:
             raise Unsupported(refused)
         [found] = await session.rows(self._statements["around"], {})
-        process, encoding, can_search = found
+        process, encoding, can_search, has_citus = found
         # A pooler reports another process than the one that runs the statement.
         if process != session.process:
             self._settings.pooler.in_use = True
@@ -121,6 +121,8 @@ class PostgresBackend:
             raise Unsupported(
                 f"the database is encoded in {encoding}; create one with UTF8"
             )
+        if has_citus:
+            self._statements.update(statements(self._schema, "citus.sql"))
         return bool(can_search)
 
     # --- writing ----------------------------------------------------------------------

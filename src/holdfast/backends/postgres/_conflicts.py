@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from psycopg import errors
 
 from holdfast._port import Write
@@ -9,6 +11,8 @@ from holdfast.backends._sql.conflicts import refusal, taken_id, taken_segment
 from holdfast.backends.postgres._rows import CODEC
 from holdfast.backends.postgres._statements import Statements
 from holdfast.errors import Conflict
+
+_KEY = re.compile(r"\b(checkpoint|segment)_\w+")
 
 
 async def conflict(db: Statements, write: Write, code: str = "head_moved") -> Conflict:
@@ -22,8 +26,7 @@ async def conflict(db: Statements, write: Write, code: str = "head_moved") -> Co
 
 def taken(write: Write, error: errors.UniqueViolation) -> Conflict:
     """Another transaction took a number, name or id that a write wanted."""
-    # The table may be a partition: its name begins with that of the whole.
-    table = error.diag.table_name or ""
+    table = _table(error)
     if write.checkpoint is not None and table.startswith("checkpoint"):
         return taken_id(write.thread, write.checkpoint.id)
     if table.startswith("segment"):
@@ -33,6 +36,18 @@ def taken(write: Write, error: errors.UniqueViolation) -> Conflict:
         " repeat the change",
         thread=write.thread,
     )
+
+
+def _table(error: errors.UniqueViolation) -> str:
+    """The table of a key that is taken, or a partition, which is named after it.
+
+    Citus passes on what a shard said without the field; the message, in any language,
+    has the name of the key, which begins with that of its table.
+    """
+    if error.diag.table_name:
+        return error.diag.table_name
+    found = _KEY.search(error.diag.message_primary or "")
+    return found[0] if found else ""
 
 
 def outdated_view() -> Conflict:

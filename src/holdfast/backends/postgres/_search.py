@@ -212,7 +212,8 @@ async def create(db: Statements) -> bool:
     if made:
         return is_whole
     await db.rows("lock")
-    await db.rows("create_extension")
+    if not await db.rows("extension_schema"):
+        await db.rows("create_extension")
     await db.rows("create_state_table")
     await db.rows("create_thread_table")
     await db.rows("create_thread_index")

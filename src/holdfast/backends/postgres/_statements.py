@@ -31,7 +31,7 @@ def checked_schema(schema: object) -> str:
 @cache
 def statements(schema: str, file: str = "queries.sql") -> dict[str, bytes]:
     """All statements of a file by name."""
-    found = NamedStatements(text_of(file), text_of("queries.sql"))
+    found = NamedStatements(text_of(file), text_of("queries.sql") + text_of(SHARED))
     return {
         name: within(schema, _PARAMETER.sub(r"%(\1)s", sql))
         for name, sql in found.items()

@@ -691,6 +691,33 @@ begin
     end if;
 end $$;
 
+-- Segments of several families, each run by itself: Citus joins no list of runs with the
+-- segments in them and before them.
+create function hf.pieces(
+    places bigint[], families bigint[], firsts bigint[], lasts bigint[]
+) returns table (
+    place bigint, number bigint, packing smallint, data bytea, checksum bigint, count int
+)
+language plpgsql stable as $$
+declare
+    of_family bigint;
+begin
+    for i in 1 .. cardinality(families) loop
+        of_family := families[i];
+        return query
+        select places[i], s.number, s.packing, s.data, s.checksum, s.count
+        from hf.segment s
+        where s.family = of_family and s.number <= lasts[i]
+            and s.number >= coalesce((
+                select b.number from hf.segment b
+                where b.family = of_family and b.number <= firsts[i]
+                order by b.number desc
+                limit 1), firsts[i])
+            and s.number + s.count > firsts[i]
+        order by s.number;
+    end loop;
+end $$;
+
 -- Distributes the tables over the servers of Citus: what belongs to a family by its
 -- number, the directory by names, and the small tables as a whole to each. For a store
 -- without partitions that nobody uses meanwhile.

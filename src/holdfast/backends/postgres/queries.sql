@@ -23,11 +23,12 @@ and (:second::bytea is null
 select current_setting('server_version_num')::bigint, version()
 
 -- name: around
--- The last tells whether pg_trgm is there, or could be made.
+-- The third tells whether pg_trgm is there, or could be made, the last whether Citus is.
 select pg_backend_pid(), current_setting('server_encoding'),
     exists (select 1 from pg_extension where extname = 'pg_trgm')
     or (exists (select 1 from pg_available_extensions where name = 'pg_trgm')
-        and has_database_privilege(current_database(), 'create'))
+        and has_database_privilege(current_database(), 'create')),
+    exists (select 1 from pg_extension where extname = 'citus')
 
 -- name: enter
 -- The first sequence number of a transaction, which is one of many statements.
@@ -319,20 +320,8 @@ order by r.place, s.number
 
 -- name: pieces
 -- As `segments`, of several families.
-select r.place, s.number, s.packing, s.data, s.checksum, s.count
-from unnest(:places::bigint[], :families::bigint[], :firsts::bigint[],
-    :lasts::bigint[]) r (place, family, first, last)
-cross join lateral (
-    select s.* from hf.segment s
-    where s.family = r.family and s.number <= r.last
-        and s.number >= coalesce((
-            select b.number from hf.segment b
-            where b.family = r.family and b.number <= r.first
-            order by b.number desc
-            limit 1), r.first)
-        and s.number + s.count > r.first
-) s
-order by r.place, s.number
+select place, number, packing, data, checksum, count
+from hf.pieces(:places::bigint[], :families::bigint[], :firsts::bigint[], :lasts::bigint[])
 
 -- name: horizon
 -- A standby does not show the locks; a transaction that keeps its first view does not

@@ -22,6 +22,7 @@ select to_regclass('hf.search_stretch') is not null,
 select pg_advisory_xact_lock(hashtext('holdfast search'))
 
 -- name: create_extension
+-- Only if there is none: Citus asks for the right to make it even where it exists.
 create extension if not exists pg_trgm
 
 -- name: extension_schema
