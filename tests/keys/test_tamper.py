@@ -392,7 +392,7 @@ def grown(path):
     """Two threads whose messages were joined into blocks while they grew."""
     with holdfast.open(path, key=KEY) as store:
         for name in ("one", "two"):
-            for n in range(150):
+            for n in range(200):
                 store.thread(name).append(messages=[f"{name} {n} {LONG}"])
     return path
 
@@ -406,9 +406,9 @@ def test_lists_that_grow_are_joined_so_that_a_load_decrypts_less(grown):
         loaded = store.thread("two").load()["messages"]
         problems = store.verify().problems
 
-    assert loaded == [f"two {n} {LONG}" for n in range(150)]
+    assert loaded == [f"two {n} {LONG}" for n in range(200)]
     assert problems == ()
-    assert held == 300
+    assert held == 400
     assert stored < held / 3
 
 

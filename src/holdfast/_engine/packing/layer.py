@@ -46,7 +46,7 @@ class Growth(NamedTuple):
 TO_COMPRESS: Final = Growth(16, 128)
 # Only so that a load has less to decrypt: no message is written more than twice. Plain
 # segments are not joined, since they are read as fast and take as much.
-TO_DECRYPT: Final = Growth(64, 64)
+TO_DECRYPT: Final = Growth(96, 96)
 
 
 class Packing(Layer):
