@@ -294,9 +294,7 @@ class PostgresBackend:
         return await self._sessions.use(settle)
 
     async def facts(self) -> Facts:
-        [counts] = await self._sessions.use(
-            lambda db: db.rows("facts", schema=self._schema), Limit.ANSWER
-        )
+        [counts] = await self._sessions.use(lambda db: db.rows("facts"), Limit.ANSWER)
         threads, checkpoints, segments, entries, logical, stored, file = counts
         return Facts(
             threads=threads,

@@ -15,7 +15,7 @@ MIGRATIONS = (
     "0003_speed.sql",
     "0004_graves.sql",
     "0005_files.sql",
-    "0006_pieces.sql",
+    "0006_citus.sql",
 )
 FORMAT = len(MIGRATIONS)
 FUNCTIONS = "functions.sql"

@@ -145,7 +145,8 @@ end $$;
 -- the first of its thread, which is made if need be: `begin_` says how. Gives the sequence
 -- number and the thread's family and number, nothing if the head is another.
 -- Of numbers that follow one another only the first is looked for in blocks: the key tells
--- of a block that begins among them.
+-- of a block that begins among them. Few segments are inserted one by one, which is faster;
+-- where the tables are distributed, each of many would be a request to another server.
 create function hf.save(
     durable boolean, of_family bigint, of_thread text, expected bigint,
     expected_id text, at bigint, new_id text, new_step bigint, new_saved_at bigint,
@@ -190,9 +191,18 @@ begin
         then
             perform hf.refuse_number();
         end if;
-        insert into hf.segment (family, number, packing, data, checksum)
-        values (of_family, numbers[i], packings[i], pieces[i], checksums[i]);
     end loop;
+    if cardinality(numbers) > 8 then
+        insert into hf.segment (family, number, packing, data, checksum)
+        select of_family, s.number, s.packing, s.data, s.checksum
+        from unnest(numbers, packings, pieces, checksums)
+            s (number, packing, data, checksum);
+    else
+        for i in 1 .. cardinality(numbers) loop
+            insert into hf.segment (family, number, packing, data, checksum)
+            values (of_family, numbers[i], packings[i], pieces[i], checksums[i]);
+        end loop;
+    end if;
     return array[taken, of_family, of_number];
 end $$;
 
@@ -321,7 +331,8 @@ end $$;
 -- replaced; nothing if there is no such thread, or if a head is expected that it has not.
 -- If they are `family_wide`, one in any living thread of the family counts; the locks let
 -- others that ask the same wait until this transaction ends. What is `forgotten` goes
--- last; `logs` leaves a move that says so.
+-- last; `logs` leaves a move that says so. An entry is taken out of the arrays first: Citus
+-- copies all that a statement refers to.
 create function hf.record(
     durable boolean, of_name text, at bigint, expects boolean, expected bigint,
     family_wide boolean, replaces boolean, checkpoints text[], keys text[],
@@ -333,6 +344,12 @@ declare
     place hf.directory;
     taken bigint[];
     used int := cardinality(keys) + logs::int;
+    new_checkpoint text;
+    new_key text;
+    new_seq bigint;
+    new_value bytea;
+    new_time bigint;
+    new_checksum bigint;
     recorded bigint;
     result bigint[];
 begin
@@ -358,11 +375,17 @@ begin
     end if;
     result := array[place.family, place.number];
     for i in 1 .. cardinality(keys) loop
+        new_checkpoint := checkpoints[i];
+        new_key := keys[i];
+        new_seq := taken[i];
+        new_value := contents[i];
+        new_time := times[i];
+        new_checksum := checksums[i];
         if family_wide then
             perform 1 from hf.thread t
             join hf.journal j on j.family = t.family and j.thread = t.number
             where t.family = place.family and t.deleted_at is null
-                and j.checkpoint = checkpoints[i] and j.key = keys[i];
+                and j.checkpoint = new_checkpoint and j.key = new_key;
             if found then
                 result := result || null::bigint;
                 continue;
@@ -370,8 +393,8 @@ begin
         end if;
         insert into hf.journal (family, thread, checkpoint, key, seq, value,
             recorded_at, checksum)
-        values (place.family, place.number, checkpoints[i], keys[i], taken[i],
-            contents[i], times[i], checksums[i])
+        values (place.family, place.number, new_checkpoint, new_key, new_seq, new_value,
+            new_time, new_checksum)
         on conflict (family, thread, checkpoint, key) do update
         set seq = excluded.seq, value = excluded.value,
             recorded_at = excluded.recorded_at, checksum = excluded.checksum
@@ -718,6 +741,27 @@ begin
     end loop;
 end $$;
 
+-- How many bytes the tables take with their indexes, on all servers.
+create function hf.file_bytes() returns bigint
+language plpgsql stable as $$
+declare
+    distributed oid[] := '{}';
+    result bigint;
+begin
+    if to_regclass('pg_dist_partition') is not null then
+        select array_agg(p.logicalrelid::oid), sum(citus_total_relation_size(p.logicalrelid))
+        into distributed, result
+        from pg_dist_partition p join pg_class c on c.oid = p.logicalrelid
+        where c.relnamespace = 'hf'::regnamespace;
+    end if;
+    select coalesce(result, 0) + coalesce(sum(pg_total_relation_size(c.oid)), 0)
+    into result
+    from pg_class c
+    where c.relnamespace = 'hf'::regnamespace and c.relkind = 'r'
+        and c.oid <> all(coalesce(distributed, '{}'));
+    return result;
+end $$;
+
 -- Distributes the tables over the servers of Citus: what belongs to a family by its
 -- number, the directory by names, and the small tables as a whole to each. For a store
 -- without partitions that nobody uses meanwhile.
@@ -819,12 +863,15 @@ begin
         result[3] := result[3] + freed.number;
         result[4] := result[4] + freed.bytes;
     end loop;
-    for i in 1 .. cardinality(numbers) loop
-        insert into hf.segment (family, number, packing, data, checksum, count)
-        values (of_family, numbers[i], packings[i], pieces[i], checksums[i], counts[i]);
-        result[3] := result[3] - counts[i];
-        result[4] := result[4] - length(pieces[i]);
-    end loop;
+    insert into hf.segment (family, number, packing, data, checksum, count)
+    select of_family, s.number, s.packing, s.data, s.checksum, s.count
+    from unnest(numbers, packings, pieces, checksums, counts)
+        s (number, packing, data, checksum, count);
+    select coalesce(sum(s.count), 0)::bigint as number,
+        coalesce(sum(length(s.data)), 0)::bigint as bytes into freed
+    from unnest(counts, pieces) s (count, data);
+    result[3] := result[3] - freed.number;
+    result[4] := result[4] - freed.bytes;
     return result;
 end $$;
 

@@ -499,10 +499,7 @@ where name = 'zstd dictionary 2'
 -- name: facts
 -- One pass over each table. Small values stand in the manifests.
 select t.threads, c.checkpoints, s.segments, j.entries, c.logical,
-    c.records + s.stored,
-    (select sum(pg_total_relation_size(c.oid))::bigint
-        from pg_class c join pg_namespace n on n.oid = c.relnamespace
-        where n.nspname = :schema and c.relkind = 'r')
+    c.records + s.stored, hf.file_bytes()
 from (select count(*) as threads from hf.thread
         where deleted_at is null and head is not null) t,
     (select count(*) as checkpoints, coalesce(sum(size), 0)::bigint as logical,

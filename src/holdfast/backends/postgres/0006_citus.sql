@@ -1,0 +1,3 @@
+-- Format 6: functions read the segments of several families, add up the bytes of the tables
+-- and insert many rows at once, because Citus cannot plan the statements that did it, or
+-- asks a shard for every row. No table changes.

@@ -1,2 +1,0 @@
--- Format 6: the segments of several families are read by a function, because Citus cannot
--- plan the statement that did it. No table changes.
