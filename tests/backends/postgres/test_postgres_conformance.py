@@ -67,7 +67,7 @@ class TestPostgresAsync(ConformanceTests):
 
 # --- what a server understands --------------------------------------------------------
 
-# The first makes tables. Citus refuses the other, and its saves are then sent one by one.
+# The first makes tables. Citus refuses the other; its saves are then sent one by one.
 NOT_ASKED = {"distribute", "save_each"}
 
 
