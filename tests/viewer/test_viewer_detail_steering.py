@@ -239,7 +239,9 @@ def test_of_two_people_the_slower_is_told_and_changes_nothing(
         newest = store.thread(MAIN).append(messages=[{"role": "user", "content": "Hi"}])
     dialog.get_by_role("button", name="Rewind").click()
 
-    expect(dialog.get_by_role("alert")).to_contain_text("Somebody else was faster")
+    expect(dialog.get_by_role("alert")).to_contain_text(
+        "Another change was saved first"
+    )
     with holdfast.open(writable.path) as store:
         assert store.thread(MAIN).get().id == newest.id
     dialog.get_by_role("button", name="Look at the newest state").click()

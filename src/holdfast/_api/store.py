@@ -402,8 +402,8 @@ class Store(SyncOnly):
         done, of how many.
 
         With ``update=True`` an earlier copy is brought up to date: what has changed
-        here since then is copied again, and what is gone here goes there. A copy in
-        which somebody has saved meanwhile is refused.
+        here since then is copied again, and what is gone here goes there. A copy to
+        which others have saved meanwhile is refused.
         """
         other_context = other.runner.context
         return self.runner.run(copy.copy, other_context, progress, update=update)

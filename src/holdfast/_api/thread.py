@@ -270,7 +270,7 @@ class Thread(ThreadParts, ThreadFiles, ThreadBranches):
         """Label an existing checkpoint; ``None`` takes the label away.
 
         ``expect`` is the label that it must have, ``None`` for none; `Conflict` if
-        somebody changed it meanwhile.
+        it was changed meanwhile.
         """
         return self._runner.save(moves.mark, self.id, ref, label=label, expect=expect)
 

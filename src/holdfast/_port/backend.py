@@ -164,7 +164,7 @@ class Inspection(Protocol):
         ...
 
     async def count_segments(self, families: Sequence[int]) -> list[int]:
-        """How many segments of families are stored, also those nobody needs.
+        """How many segments of families are stored, also those that are not needed.
 
         Those in blocks are counted one by one, here and by `count_strays`.
         """

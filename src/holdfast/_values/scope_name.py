@@ -22,7 +22,7 @@ def scope_prefix(name: object) -> str:
 def refuse_scoped(thread: str) -> None:
     """Refuse to save to a thread of a scope from outside.
 
-    What it would begin, a fork or an owner, would belong to nobody in the scope.
+    What it would begin, a fork or an owner, would belong to no one in the scope.
     """
     if SEPARATOR in thread:
         scope, _, name = thread.partition(SEPARATOR)

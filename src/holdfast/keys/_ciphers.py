@@ -90,7 +90,7 @@ class _Session:
         self._last = 0
 
     def take(self, number: int) -> int:
-        """The first of so many numbers that nobody else gets."""
+        """The first of so many numbers that no other gets."""
         with self._lock:
             first = self._last + 1
             self._last += number

@@ -30,7 +30,7 @@ def foreign_tools(task: Task) -> Trials:
     """A plain SQLite reads or checkpoints a store after a crash, and a live one."""
     if importlib.util.find_spec("sqlite3") is None:
         raise NotRun("this Python has no sqlite3")
-    # That page checksums were made anew is said once.
+    # That page checksums were made again is said once.
     warnings.simplefilter("ignore")
     ways = (_after_a_crash, _while_it_is_open, _after_reading_the_file)
     wrong: list[str] = []
@@ -58,7 +58,7 @@ def _lost(task: Task, name: str, acknowledged: int) -> list[str]:
 
 
 def _use(target: Target, name: str, statement: str) -> None:
-    """Another process, in which nobody knows of Holdfast."""
+    """Another process, which knows nothing of Holdfast."""
     arguments = [sys.executable, "-c", PROGRAM, target.path(name), statement]
     subprocess.run(arguments, check=False, capture_output=True)  # noqa: S603 - our own program
 

@@ -110,7 +110,7 @@ class _Running:
 
     def __post_init__(self) -> None:
         self.child = Child(partial(_work, self.job))
-        # Also done by the child: whoever is first, the group is there in time.
+        # Also done by the child: whichever is first, the group is there in time.
         with contextlib.suppress(OSError):
             os.setpgid(self.child.pid, self.child.pid)
 

@@ -1,4 +1,4 @@
-"""Somebody with the file and without the key changes it: that is noticed."""
+"""A change of the file by one who has no key is noticed."""
 
 from __future__ import annotations
 

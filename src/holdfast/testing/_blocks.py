@@ -1,4 +1,4 @@
-"""Blocks: many segments stored as one, which nobody can tell from the outside."""
+"""Blocks: many segments stored as one, which cannot be told from the outside."""
 
 from __future__ import annotations
 

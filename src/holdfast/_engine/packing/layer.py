@@ -154,7 +154,7 @@ class Packing(Layer):
             for segment in write.segments:
                 if segment.number % growth.few == 0 and write.checkpoint is not None:
                     grown = _end(write.checkpoint.runs, segment.number, growth)
-                    # Nobody asked for it: if it fails, the save still stands.
+                    # No caller asked for it: if it fails, the save still stands.
                     with suppress(HoldfastError):
                         await self._joiner.join(receipt.family, grown)
 

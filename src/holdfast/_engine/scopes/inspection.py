@@ -44,7 +44,7 @@ class ScopedInspection(InspectionLayer):
         try:
             return await self._families.among(self._backend, wanted)
         except Corrupt:
-            # Whoever reads a damaged store has read its threads first.
+            # The threads of a damaged store are read first.
             return self._families.known(wanted)
 
     async def families(
@@ -128,4 +128,4 @@ class ScopedInspection(InspectionLayer):
         return [next(found) if family in ours else 0 for family in families]
 
     async def count_strays(self) -> int:
-        return 0  # nobody knows whose they are; the whole store's verify counts them
+        return 0  # it is not known whose they are; the whole store's verify counts them

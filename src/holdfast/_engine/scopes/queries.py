@@ -185,7 +185,7 @@ class ScopedQueries:
 
     async def totals(self, query: Totals) -> Page[Any]:
         del query
-        return Page(())  # whoever asks then reads the heads
+        return Page(())  # the caller then reads the heads
 
 
 _Answer: TypeAlias = Callable[[ScopedQueries, Any], Awaitable[Page[Any]]]

@@ -117,7 +117,7 @@ def _not_empty(thread: ThreadRecord) -> Conflict:
 
 def _changed(thread: ThreadRecord) -> Conflict:
     return Conflict(
-        f"the other store holds {thread.id!r} and is no copy, or somebody has saved in"
+        f"the other store holds {thread.id!r} and is no copy, or something was saved in"
         " it since it was copied; copy into an empty store",
         code="not_empty",
         thread=thread.id,

@@ -112,7 +112,7 @@ class Erasure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def new_receipt(request: ErasureRequest, **fields: Any) -> Erasure:
-    """A receipt that nobody has signed yet."""
+    """A receipt that is not signed yet."""
     salt = os.urandom(SALT).hex()
     return Erasure(
         selector=request.selector,

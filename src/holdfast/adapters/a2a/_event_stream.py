@@ -37,7 +37,7 @@ class HoldfastTaskEventStream(TaskEventStream):
         try:
             await settled(stream.append(stored, key=event_key(event.event, version)))
         except Conflict as conflict:
-            # The task was deleted, and nobody can subscribe to it any more.
+            # The task was deleted, and there is no more subscribing to it.
             if conflict.code != "thread_deleted":
                 raise
 

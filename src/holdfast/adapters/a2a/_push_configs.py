@@ -60,7 +60,7 @@ class HoldfastPushNotificationConfigStore(PushNotificationConfigStore):
     async def get_info_for_dispatch(
         self, task_id: str
     ) -> list[TaskPushNotificationConfig]:
-        """The configs of a task, whoever has registered them."""
+        """The configs of a task, of all who registered some."""
         return [_config(config) for config in (await self._stored(task_id)).values()]
 
     async def delete_info(

@@ -109,7 +109,7 @@ class MemoryIndex:
         return False
 
     def check_loss(self, db: apsw.Connection) -> None:
-        """It is made anew from the files."""
+        """It is made again from the files."""
 
     def acknowledge(self, db: apsw.Connection, last: int) -> None:
         """Only what the files say is in it."""

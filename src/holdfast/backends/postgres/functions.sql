@@ -1,4 +1,4 @@
--- The views and functions of a store. Every migration makes all of them anew, after the
+-- The views and functions of a store. Every migration makes all of them again, after the
 -- numbered files have changed the tables: so each is here once, as it is now. A view
 -- shows what the caller may see in its tables, not what its owner may.
 
@@ -283,7 +283,7 @@ end $$;
 
 -- A new thread, of a family of its own if none is given. Gives family and number, nothing
 -- if there is a thread of that name, or was one and it is not `anew`. Who forks holds the
--- threads of the family, so that nobody packs it meanwhile.
+-- threads of the family, so that no other packs it meanwhile.
 create function hf.begin_thread(
     of_name text, of_family bigint, new_kind text, new_owner text, new_agent text,
     new_metadata bytea, new_head bigint, new_changed bigint, at bigint,
@@ -764,7 +764,7 @@ end $$;
 
 -- Distributes the tables over the servers of Citus: what belongs to a family by its
 -- number, the directory by names, and the small tables as a whole to each. For a store
--- without partitions that nobody uses meanwhile.
+-- without partitions that is not in use meanwhile.
 create function hf.distribute() returns void
 language plpgsql as $$
 begin

@@ -42,7 +42,7 @@ create policy scope on hf.move
 using (exists (select from hf.thread t where t.family = move.family));
 
 -- Settings of the whole store can be read: the wrapped keys of an encrypted one, without
--- which nobody could open it.
+-- which no one could open it.
 create policy scope on hf.setting using (starts_with(name, (select hf.own_prefix())));
 create policy whole on hf.setting for select using (strpos(name, E'\x1f') = 0);
 -- What the first erasure makes.

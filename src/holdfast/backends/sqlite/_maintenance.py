@@ -20,7 +20,7 @@ from holdfast.backends.sqlite._statements import rows
 from holdfast.errors import HoldfastError
 
 # The size at which a log is begun anew, and for how many milliseconds its readers are
-# waited for: nobody can save meanwhile.
+# waited for: no one can save meanwhile.
 LARGEST_LOG, READERS_TIMEOUT = 32 << 20, 100
 
 _FAILED_WRITES = {
@@ -47,7 +47,7 @@ def check_file(db: apsw.Connection) -> list[str]:
 def bound_log(db: apsw.Connection, path: str) -> None:
     """Begin a log anew that has become large, if its readers end soon.
 
-    SQLite does this by itself at a moment when nobody reads. Beside readers who relieve
+    SQLite does this by itself at a moment without readers. Beside readers who relieve
     one another there may be none; here new ones are served from the file.
     """
     try:
@@ -58,7 +58,7 @@ def bound_log(db: apsw.Connection, path: str) -> None:
     patience = db.pragma("busy_timeout")
     db.set_busy_timeout(READERS_TIMEOUT)
     try:
-        # Nobody asked for it: if it fails, the save still stands.
+        # No caller asked for it: if it fails, the save still stands.
         with contextlib.suppress(apsw.Error):
             db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
     finally:

@@ -117,7 +117,7 @@ function stepsOf({ steps }, { series }) {
   return steps ?? series[0].values.map((_, at) => at + 1);
 }
 
-// A new size and another theme draw anew, until the canvas has left the page.
+// A new size and another theme draw again, until the canvas has left the page.
 function watch(canvas, draw) {
   const left = new AbortController();
   const sizes = new ResizeObserver(() => (canvas.isConnected ? draw() : left.abort()));

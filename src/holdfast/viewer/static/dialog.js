@@ -10,7 +10,7 @@ const CONFLICT = 409;
 
 // `content`: the fields. `command()`: the command line of what the fields say now.
 // `send()`: sends them and gives the answer. `done(answer)`
-// runs after success. `thread` is opened at its head if somebody else was faster.
+// runs after success. `thread` is opened at its head if another change was saved first.
 export function steerDialog({ title, action, content, command, send, done, thread }) {
   const trouble = h("div", { class: "trouble", role: "alert" });
   const shown = h("div", { class: "shown-command" });
@@ -76,7 +76,7 @@ function troubleOf(error, thread, dialog) {
   const isConflict = error instanceof ApiError && error.status === CONFLICT;
   return [
     isConflict
-      ? h("p", { class: "bad" }, "✖ Somebody else was faster; nothing was changed.")
+      ? h("p", { class: "bad" }, "✖ Another change was saved first; nothing was changed.")
       : null,
     h("p", { class: "bad" }, isConflict ? error.message : `✖ ${error.message}`),
     error.hint ? h("p", { class: "muted" }, error.hint) : null,

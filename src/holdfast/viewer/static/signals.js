@@ -54,7 +54,7 @@ class Reader {
 
 export const signal = (value) => new Signal(value);
 
-// A value made of others: made when it is read, and anew after one of them has changed.
+// A value made of others: made when it is read, and again after one of them has changed.
 export function computed(fn) {
   const [self, result] = [new Reader(), new Signal()];
   let fresh = false;

@@ -21,7 +21,7 @@ import {
 } from "./state.js";
 import { labelDialog, rewindDialog, tagDialog } from "./steer.js";
 
-// The buttons stay the same elements, so that a live change takes nobody's focus.
+// The buttons stay the same elements, so that a live change takes no focus away.
 export function stepBar() {
   const about = signal(null); // the document of the selected checkpoint
   const trouble = signal("");
