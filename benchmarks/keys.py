@@ -9,7 +9,7 @@ from typing import Literal, Unpack
 import holdfast
 from benchmarks.measure import Bench, Pair, Work, alternate
 from benchmarks.report import Row
-from holdfast._api.options import OpenOptions
+from holdfast._api.declared import OpenOptions
 from holdfast.bench.workload import Writer
 
 KEY = bytes(range(32))

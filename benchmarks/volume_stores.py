@@ -83,7 +83,12 @@ def copy_rows(path: str, url: str, schema: str) -> None:
     source = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
     with psycopg.connect(url) as target:
         names: dict[int, str] = {}
-        _copy(target, f"{schema}.thread", ThreadRow._fields, _threads(source, names))
+        _copy(
+            target,
+            f"{schema}.thread",
+            ThreadRow.__struct_fields__,
+            _threads(source, names),
+        )
         place = ("name", "number", "family", "deleted_at")
         columns = ", ".join(place)
         target.execute(
@@ -91,7 +96,9 @@ def copy_rows(path: str, url: str, schema: str) -> None:
             f" select {columns} from {schema}.thread"
         )
         checkpoints = _checkpoints(source, names)
-        _copy(target, f"{schema}.checkpoint", CheckpointRow._fields, checkpoints)
+        _copy(
+            target, f"{schema}.checkpoint", CheckpointRow.__struct_fields__, checkpoints
+        )
         pieces = ("family", "number", "packing", "data", "checksum")
         _copy(target, f"{schema}.segment", pieces, _segments(source))
         last = source.execute("select max(changed), max(number) from thread").get
@@ -120,9 +127,9 @@ def _copy(
 
 
 def _threads(source: apsw.Connection, names: dict[int, str]) -> Iterator[Row]:
-    columns = ", ".join(ThreadRow._fields)
+    columns = ", ".join(ThreadRow.__struct_fields__)
     for row in source.execute(f"select {columns} from thread"):
-        thread = ThreadRow._make(row)
+        thread = ThreadRow(*row)
         names[thread.number] = thread.name
         yield row
 
@@ -130,10 +137,9 @@ def _threads(source: apsw.Connection, names: dict[int, str]) -> Iterator[Row]:
 def _checkpoints(source: apsw.Connection, names: dict[int, str]) -> Iterator[Row]:
     [(last,)] = rows(source, "last_checkpoint")
     for row in rows_between(source, "rescue_checkpoints", last):
-        found = CheckpointRow._make(row)
-        found = found._replace(thread_name=names[found.thread])
+        found = CheckpointRow(*row)
         yield THEIRS.checkpoint_row(
-            OURS.checkpoint(found),
+            OURS.checkpoint((names[found.thread], *row[1:])),
             seq=found.seq,
             family=found.family,
             thread=found.thread,

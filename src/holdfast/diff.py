@@ -19,6 +19,7 @@ from typing import Literal, TypeAlias, TypeGuard
 import msgspec
 from msgspec.structs import replace
 
+from holdfast._values.lazy import lazy_pattern
 from holdfast._values.shortening import ELLIPSIS
 
 __all__ = ["Change", "Diff", "diff", "excerpt", "render_path"]
@@ -37,7 +38,7 @@ _ALIGNMENT_LIMIT = 1_000_000  # pairs; SequenceMatcher takes up to 0.1 s for the
 # Equal values of these types can differ (-0.0, 1.00, another zone), and NaN != NaN.
 _LOOSELY_EQUAL = frozenset({float, complex, Decimal, datetime, time})
 # What a cut must not split: an escape, a flag, a letter or emoji with its marks.
-_CHARACTER = re.compile(
+_CHARACTER = lazy_pattern(
     r"\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|.)|[\U0001f1e6-\U0001f1ff]{2}"
     r"|.(?:[\u0300-\u036f\u20d0-\u20ff\ufe00-\ufe0f\U0001f3fb-\U0001f3ff]|\u200d.)*",
     re.DOTALL,
@@ -395,7 +396,10 @@ def _pieces(value: object) -> Iterator[str]:
     if _is_set(value):
         members = sorted(map(excerpt, value))
         return _listed(f"{type(value).__name__}(", ([text] for text in members), ")")
-    return (_visible(found[0]) for found in _CHARACTER.finditer(_atom_text(value)))
+    text = _atom_text(value)
+    if text.isascii() and text.isprintable() and "\\" not in text:
+        return iter(text)  # every character may be cut from the next one
+    return (_visible(found[0]) for found in _CHARACTER.finditer(text))
 
 
 def _listed(

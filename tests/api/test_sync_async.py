@@ -19,10 +19,7 @@ from holdfast._api.agents import Agents, AsyncAgents
 from holdfast._api.autosave import AsyncAutoCheckpoints, AutoCheckpoints
 from holdfast._api.branches import AsyncThreadBranches, ThreadBranches
 from holdfast._api.conversations import AsyncConversations, Conversations
-from holdfast._api.documents import AsyncDocuments, Documents
-from holdfast._api.exploration import AsyncExploration, Exploration
-from holdfast._api.explore import ExploreOptions
-from holdfast._api.keywords import (
+from holdfast._api.declared import (
     HistoryOptions,
     ImportOptions,
     LinesOptions,
@@ -32,6 +29,9 @@ from holdfast._api.keywords import (
     StartOptions,
     ThreadsOptions,
 )
+from holdfast._api.documents import AsyncDocuments, Documents
+from holdfast._api.exploration import AsyncExploration, Exploration
+from holdfast._api.explore import ExploreOptions
 from holdfast._api.parts import AsyncThreadParts, ThreadParts
 from holdfast._api.streams import AsyncStream, Stream
 from holdfast._engine.threads import journal

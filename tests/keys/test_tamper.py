@@ -62,13 +62,14 @@ class Rows:
         """Make the checksums of all rows fit, as they do after a save."""
         for key, packing, data in self.run("select key, packing, data from segment"):
             self.put("segment", "checksum", key, checksum(data, key * 256 + packing))
-        columns = ", ".join(CheckpointRow._fields)
+        columns = ", ".join(CheckpointRow.__struct_fields__)
         for row in self.run(f"select {columns} from checkpoint_full"):
-            seq = CheckpointRow._make(row).seq
+            seq = CheckpointRow(*row).seq
             self.put("checkpoint", "checksum", seq, CODEC._checksum(row))
-        for row in self.run(f"select {', '.join(EntryRow._fields)} from journal"):
-            entry = EntryRow._make(row)
-            self.put("journal", "checksum", entry.seq, CODEC._entry_checksum(entry))
+        columns = ", ".join(EntryRow.__struct_fields__)
+        for row in self.run(f"select {columns} from journal"):
+            seq = EntryRow(*row).seq
+            self.put("journal", "checksum", seq, CODEC._entry_checksum(row))
 
 
 def flipped(data, chance):

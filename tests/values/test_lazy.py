@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+import holdfast
+
 PROGRAM = """
 import sys
 from holdfast._values import lazy
@@ -41,6 +43,58 @@ USES = {
     "delete": "again.x = 1; del merge.x; assert not hasattr(again, 'x')",
     "change later": "merge.merge; sys.modules[NAME].merge = 2; assert merge.merge == 2",
 }
+
+
+PATTERN = """
+import re
+from holdfast._values import lazy
+
+lazy.load_lazily()
+compiled, real = [], re.compile
+re.compile = lambda *given: compiled.append(given) or real(*given)
+letter = lazy.lazy_pattern("a", re.IGNORECASE)
+assert not compiled
+assert letter.sub("b", "xA") == "xb" and letter.sub("b", "a") == "b"
+assert letter.pattern == "a" and letter.fullmatch("b") is None
+assert compiled and {*compiled} == {("a", re.IGNORECASE)}
+"""
+LOOKS = """
+import sys
+from holdfast._values import lazy
+
+lazy.load_lazily()
+from holdfast.cli import main
+
+assert main(["log", "t", "--store", {path!r}]) == 0
+print(*sys.modules)
+"""
+
+
+def test_a_pattern_is_compiled_by_its_first_use():
+    subprocess.run([sys.executable, "-c", PATTERN], check=True)
+
+
+def test_a_log_loads_neither_what_saves_nor_translations_nor_digests(tmp_path):
+    path = str(tmp_path / "agents.db")
+    with holdfast.open(path) as store:
+        store.thread("t").save({"messages": ["a"]})
+
+    ran = subprocess.run(
+        [sys.executable, "-c", LOOKS.format(path=path)],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+
+    others = {
+        "hashlib",
+        "locale",
+        "holdfast._api.declared",
+        "holdfast._engine.packing.joining",
+        "holdfast._engine.threads.save",
+        "holdfast.cli._followed_log",
+    }
+    assert not others & {*ran.stdout.split()}
 
 
 @pytest.mark.parametrize("use", USES.values(), ids=USES)

@@ -6,16 +6,19 @@ import os
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple, cast
+from typing import cast
+
+import msgspec
 
 from holdfast._api.plugins import find_backend, open_damaged_sqlite
 from holdfast._port import Backend
+from holdfast._values.lazy import lazy_pattern
 from holdfast.errors import HoldfastError, Unstorable
 
 # A single letter is a Windows drive, not a scheme.
-_SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):(?://)?(.*)", re.DOTALL | re.IGNORECASE)
+_SCHEME = lazy_pattern(r"([a-z][a-z0-9+.-]+):(?://)?(.*)", re.DOTALL | re.IGNORECASE)
 _POSTGRES = "postgresql"
-_PASSWORD = re.compile(r"(://[^/@:]*:)[^@]*(?=@)|([?&]password=)[^&]*")
+_PASSWORD = lazy_pattern(r"(://[^/@:]*:)[^@]*(?=@)|([?&]password=)[^&]*")
 
 
 def open_backend(
@@ -53,10 +56,12 @@ def open_backend(
 
 def shown_address(url: object) -> str:
     """An address to be shown: a path as given, others without their password."""
-    return _PASSWORD.sub(r"\1\2***", _address(url))
+    address = _address(url)
+    has_password = "://" in address or "password=" in address
+    return _PASSWORD.sub(r"\1\2***", address) if has_password else address
 
 
-class StoreAddress(NamedTuple):
+class StoreAddress(msgspec.Struct, frozen=True):
     """An address without its form: a path is absolute, other addresses are as given."""
 
     scheme: str
@@ -82,7 +87,7 @@ def open_damaged_backend(url: object) -> Backend | None:
 
 def _parts(address: str) -> tuple[str, str]:
     """The scheme of an address and what follows it; a path belongs to SQLite."""
-    match = _SCHEME.fullmatch(address)
+    match = _SCHEME.fullmatch(address) if ":" in address else None
     if match is None:
         return "sqlite", address
     scheme = match[1].lower()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 from holdfast._api import branch as branch_api
 from holdfast._api import exploration as exploration_api
 from holdfast._api import explore as explore_api
-from holdfast._api.keywords import MergeOptions, merge_options
+from holdfast._api.keywords import merge_options
 from holdfast._api.runner import AsyncRunner, Runner
 from holdfast._engine.threads import explore, merge
 from holdfast._port import Start
@@ -16,6 +16,7 @@ from holdfast._values.records import Checkpoint
 
 if TYPE_CHECKING:
     from holdfast._api.branch import Branch, Score
+    from holdfast._api.declared import MergeOptions
     from holdfast._api.exploration import AsyncExploration, Exploration
     from holdfast._api.explore import ExploreOptions
     from holdfast._api.thread import AsyncThread, Thread

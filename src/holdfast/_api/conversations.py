@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypeAlias, Unpack
 
+from holdfast._api import declared
 from holdfast._api import files as files_api
 from holdfast._api.keywords import (
-    AboutOptions,
-    ListOptions,
-    SearchOptions,
     list_query,
     search_query,
 )
@@ -30,6 +28,7 @@ from holdfast._values.records import Checkpoint, Page, Progress
 from holdfast._values.reference import HEAD
 
 if TYPE_CHECKING:
+    from holdfast._api.declared import AboutOptions, ListOptions, SearchOptions
     from holdfast._engine.context import Context
     from holdfast._engine.files.draft import FilesDraft, FileSource
     from holdfast._engine.search.query import Match
@@ -53,7 +52,7 @@ def new_conversation(
 ) -> Conversation:
     """A conversation that is not in the store yet."""
     others = ("owner", "agent", "messages")
-    refuse_unknown("a conversation", about, AboutOptions, *others)
+    refuse_unknown("a conversation", about, declared.AboutOptions, *others)
     from holdfast.conversations import Conversation  # noqa: PLC0415 - to save only
 
     return Conversation(

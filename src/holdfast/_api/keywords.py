@@ -1,37 +1,46 @@
-"""The keyword options of the API, each declared once, and the queries they make.
+"""The keyword options of the API, and the queries they make.
 
 A method takes them as ``**options: Unpack[...]``: type checkers know every name and
-type, and its docstring explains them. Here unknown names are refused at run time.
+type (see `declared`), and its docstring explains them. Here unknown names are refused
+at run time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from holdfast._api import declared
 from holdfast._engine.files import draft
 from holdfast._engine.records import conversations, streams
 from holdfast._engine.search import query as search
 from holdfast._engine.threads import drafts, lineage, listing, save
 from holdfast._port import NEW_THREAD, Start
 from holdfast._values import files as file_values
-from holdfast._values.keywords import refuse_unknown
-from holdfast._values.records import Progress, checked_name, encode_metadata
+from holdfast._values.keywords import refuse_other_fields, refuse_unknown
+from holdfast._values.records import checked_name, encode_metadata
 from holdfast.errors import Unstorable
 
 if TYPE_CHECKING:
+    from holdfast._api.declared import (
+        HistoryOptions,
+        ListOptions,
+        MergeOptions,
+        SearchOptions,
+        StartOptions,
+        StreamOptions,
+        ThreadsOptions,
+    )
     from holdfast._engine.files.draft import FileSource
     from holdfast._engine.records.conversations import ListQuery
-    from holdfast._engine.search.query import Per, SearchQuery
+    from holdfast._engine.search.query import SearchQuery
     from holdfast._engine.threads.drafts import ListsDraft
-    from holdfast._engine.threads.lineage import HistoryQuery, Order, Reference
+    from holdfast._engine.threads.lineage import HistoryQuery
     from holdfast._engine.threads.listing import ThreadsQuery
     from holdfast._engine.threads.save import Options, SaveOptions
-    from holdfast._engine.upkeep.json_lines import Shown
 
 # --- threads --------------------------------------------------------------------------
 
@@ -66,50 +75,23 @@ def appended(
     return drafts.ListsDraft(lists), files
 
 
-class HistoryOptions(TypedDict, total=False):
-    """Which checkpoints a history lists; `Thread.history` explains it."""
-
-    before: Reference | int | None
-    order: Order
-    all: bool
-    tag: str | None
-    label: str | None
-
-
 def history_query(limit: int | None, options: HistoryOptions) -> HistoryQuery:
     """The query for a history."""
-    refuse_unknown("a history", options, HistoryOptions, "limit")
+    refuse_other_fields("a history", options, lineage.HistoryQuery)
     return lineage.HistoryQuery(limit=limit, **options)
-
-
-class MergeOptions(TypedDict, total=False):
-    """How the save of a merge is described; `Thread.merge` explains it."""
-
-    label: str | None
-    tags: Sequence[str]
-    metadata: Mapping[str, object] | None
 
 
 def merge_options(begun: Start, options: MergeOptions) -> Options:
     """The options of the save that a merge makes."""
-    refuse_unknown("a merge", options, MergeOptions)
+    refuse_unknown("a merge", options, declared.MergeOptions)
     return save.options(start=begun, **options)
-
-
-class StartOptions(TypedDict, total=False):
-    """What a new thread begins with; `Store.thread` explains it."""
-
-    kind: str
-    owner: str | None
-    agent: str | None
-    metadata: dict[str, object] | None
 
 
 def start(options: StartOptions) -> Start:
     """How a thread that does not exist yet begins."""
     if not options:
         return NEW_THREAD
-    refuse_unknown("a thread", options, StartOptions)
+    refuse_unknown("a thread", options, declared.StartOptions)
     owner, agent = options.get("owner"), options.get("agent")
     return Start(
         kind=checked_name(options.get("kind", "thread"), "kind"),
@@ -119,18 +101,9 @@ def start(options: StartOptions) -> Start:
     )
 
 
-class StreamOptions(TypedDict, total=False):
-    """What a new stream begins with; `Store.stream` explains it."""
-
-    owner: str | None
-    agent: str | None
-    metadata: dict[str, object] | None
-    anew: bool
-
-
 def stream_start(options: StreamOptions) -> Start:
     """How a stream that does not exist yet begins."""
-    refuse_unknown("a stream", options, StreamOptions)
+    refuse_unknown("a stream", options, declared.StreamOptions)
     begun = start(
         {
             "kind": streams.KIND,
@@ -142,91 +115,22 @@ def stream_start(options: StreamOptions) -> Start:
     return replace(begun, anew=options.get("anew", False))
 
 
-class ThreadsOptions(TypedDict, total=False):
-    """Which threads are listed; `Store.threads` explains it."""
-
-    kind: str | None
-    owner: str | None
-    agent: str | None
-    prefix: str | None
-    metadata: dict[str, object] | None
-    limit: int | None
-    after: int | None
-
-
 def threads_query(options: ThreadsOptions) -> ThreadsQuery:
     """The query for a list of threads."""
-    refuse_unknown("a list of threads", options, ThreadsOptions)
+    refuse_other_fields("a list of threads", options, listing.ThreadsQuery)
     return listing.ThreadsQuery(**options)
 
 
 # --- conversations --------------------------------------------------------------------
 
 
-class AboutOptions(TypedDict, total=False):
-    """What a conversation has beside its messages."""
-
-    title: str | None
-    summary: str | None
-    context: dict[str, Any]
-    tags: list[str]
-    archived: bool
-    budget: int | None
-    metadata: dict[str, Any]
-
-
-class SearchOptions(TypedDict, total=False):
-    """Where to search, and which page of the matches to return."""
-
-    agent: str | None
-    owner: str | None
-    conversation: str | None
-    archived: bool | None
-    per: Per
-    limit: int | None
-    after: int | None
-
-
-class ListOptions(TypedDict, total=False):
-    """Which conversations to list, and which page of them."""
-
-    agent: str | None
-    owner: str | None
-    archived: bool | None
-    tag: str | None
-    limit: int | None
-    after: int | None
-
-
 def search_query(text: str, options: SearchOptions, *, kind: str | None) -> SearchQuery:
     """The query for a search in threads of one kind, or of all."""
-    refuse_unknown("a search", options, SearchOptions)
+    refuse_unknown("a search", options, declared.SearchOptions)
     return search.SearchQuery(text=text, kind=kind, **options)
 
 
 def list_query(options: ListOptions) -> ListQuery:
     """The query for a list of conversations."""
-    refuse_unknown("a list of conversations", options, ListOptions)
+    refuse_unknown("a list of conversations", options, declared.ListOptions)
     return conversations.ListQuery(**options)
-
-
-# --- export and import ----------------------------------------------------------------
-
-
-class ImportOptions(TypedDict, total=False):
-    """How `Store.import_from` reads a foreign source."""
-
-    format: str | None
-    dry_run: bool
-    progress: Progress | None
-
-
-class LinesOptions(TypedDict, total=False):
-    """What `Store.export_lines` writes of which checkpoints."""
-
-    threads: Iterable[str] | None
-    owner: str | None
-    since: datetime | None
-    shown: Shown
-    heads: bool
-    redact: Iterable[str]

@@ -7,7 +7,6 @@ from collections.abc import Callable, Coroutine, Generator
 from typing import TYPE_CHECKING, Any, Unpack
 
 from holdfast._api.options import (
-    OpenOptions,
     make_ready,
     open_context,
     open_damaged,
@@ -19,6 +18,7 @@ from holdfast._values.caller_key import CallerKey
 from holdfast._values.lazy import load_now
 
 if TYPE_CHECKING:
+    from holdfast._api.declared import OpenOptions
     from holdfast._engine.context import Context
     from holdfast._engine.upkeep.salvage import Salvaged
 

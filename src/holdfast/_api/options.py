@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
 
@@ -38,37 +38,13 @@ from holdfast.errors import (
 )
 
 if TYPE_CHECKING:
+    from holdfast._api.declared import OpenOptions
     from holdfast._values.caller_key import CallerKey
-    from holdfast.retention import Retention
 
 
 CACHE_SIZE = 64 << 20
 # Options of PostgreSQL alone.
 SPECIAL = frozenset({"schema", "pool", "partitions", "pgbouncer"})
-
-
-class OpenOptions(TypedDict, total=False):
-    """How to open a store; `holdfast.open` explains each."""
-
-    durability: Literal["full", "normal"]
-    compress: bool
-    read_only: bool
-    cache_size: int
-    busy_timeout: float
-    accept_loss: bool
-    retention: Retention | None
-    prune_every: timedelta
-    clock: Callable[[], int]
-    new_id: Callable[[], str]
-    schema: str
-    pool: tuple[int, int]
-    partitions: int
-    pgbouncer: bool
-    telemetry: bool | Telemetry | None
-    key: CallerKey | None
-    seal: str | None
-    scope: str | None
-    make_folders: bool
 
 
 def open_context(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, Unpack, runtime_chec
 
 import msgspec
 
-from holdfast._api.keywords import ImportOptions
+from holdfast._api import declared
 from holdfast._engine.context import Context, Observer
 from holdfast._port import Backend, Encrypted
 from holdfast._values.caller_key import OwnerSecrets
@@ -24,6 +24,7 @@ from holdfast.errors import HoldfastError, MissingExtra, Unsupported
 
 if TYPE_CHECKING:
     from holdfast._api.address import StoreAddress
+    from holdfast._api.declared import ImportOptions
     from holdfast.importers import Report as Report  # noqa: PLC0414 - for the store
 
 OpenBackend: TypeAlias = Callable[..., Backend]
@@ -143,7 +144,7 @@ async def import_into(
     context: Context, path: str | os.PathLike[str], **options: Unpack[ImportOptions]
 ) -> Report:
     """Import a foreign file or folder."""
-    refuse_unknown("an import", options, ImportOptions)
+    refuse_unknown("an import", options, declared.ImportOptions)
     report: Report = await _load(_IMPORT)(context, path, **options)
     return report
 

@@ -15,12 +15,6 @@ from holdfast._api.agents import Agents, AsyncAgents
 from holdfast._api.conversations import AsyncConversations, Conversations
 from holdfast._api.documents import AsyncDocuments, Documents
 from holdfast._api.keywords import (
-    ImportOptions,
-    LinesOptions,
-    SearchOptions,
-    StartOptions,
-    StreamOptions,
-    ThreadsOptions,
     search_query,
     start,
     stream_start,
@@ -58,6 +52,14 @@ from holdfast._values.records import (
 from holdfast.errors import Unsupported
 
 if TYPE_CHECKING:
+    from holdfast._api.declared import (
+        ImportOptions,
+        LinesOptions,
+        SearchOptions,
+        StartOptions,
+        StreamOptions,
+        ThreadsOptions,
+    )
     from holdfast._api.plugins import Report
     from holdfast._api.streams import AsyncStream, Stream
     from holdfast._api.transaction import AsyncTransaction, Transaction

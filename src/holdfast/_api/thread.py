@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 from holdfast._api import plugins
 from holdfast._api.branches import AsyncThreadBranches, ThreadBranches
 from holdfast._api.files import AsyncThreadFiles, ThreadFiles, scanned
-from holdfast._api.keywords import HistoryOptions, appended, history_query
+from holdfast._api.keywords import appended, history_query
 from holdfast._api.parts import AsyncThreadParts, ThreadParts
 from holdfast._api.runner import AsyncRunner, Runner
 from holdfast._api.wrong_api import awaited_property
@@ -40,6 +40,7 @@ from holdfast._values.records import (
 from holdfast._values.reference import HEAD
 
 if TYPE_CHECKING:
+    from holdfast._api.declared import HistoryOptions
     from holdfast._engine.files.draft import FileSource
     from holdfast._engine.threads.blame import Blame
     from holdfast._engine.threads.lineage import Reference

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from msgspec.structs import replace
 
-from holdfast._api.keywords import LinesOptions
+from holdfast._api.declared import LinesOptions
 from holdfast._engine.context import Context
 from holdfast._engine.threads.listing import names_of
 from holdfast._values.keywords import refuse_unknown

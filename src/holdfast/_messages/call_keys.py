@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from hashlib import sha256
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from holdfast._messages.transcript import answers_of, calls_of
+from holdfast._values.lazy import lazy_module
 from holdfast._values.records import checked_name
 from holdfast.errors import Unstorable
+
+if TYPE_CHECKING:
+    import hashlib
+else:  # most ids are short: a command line seldom needs a digest, and OpenSSL
+    hashlib = lazy_module("hashlib")
 
 LONGEST_ID: Final = 400
 
@@ -41,5 +46,5 @@ def key_after(answers: int, id_: str) -> str:
     try:
         name = checked_name(id_, longest=LONGEST_ID)
     except Unstorable:
-        name = sha256(id_.encode(errors="surrogatepass")).hexdigest()
+        name = hashlib.sha256(id_.encode(errors="surrogatepass")).hexdigest()
     return f"{answers}:{name}"

@@ -23,6 +23,7 @@ from uuid import UUID
 
 import orjson
 
+from holdfast._values.lazy import lazy_pattern
 from holdfast._values.typed import check, check_key, is_typed, plain
 from holdfast.errors import Corrupt, Unstorable
 
@@ -31,7 +32,7 @@ _Value: TypeAlias = Any
 
 MARKER = b'{"$hf.'
 _PREFIX = "$hf."
-_OPENING = re.compile(re.escape(MARKER))
+_OPENING = lazy_pattern(re.escape(MARKER))
 _EXACT_TYPES = (
     orjson.OPT_PASSTHROUGH_SUBCLASS
     | orjson.OPT_PASSTHROUGH_DATACLASS

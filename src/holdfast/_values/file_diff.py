@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from difflib import unified_diff
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
+
+from holdfast._values.lazy import lazy_module
+
+if TYPE_CHECKING:
+    import difflib
+else:  # a command line that does not compare files does not need it
+    difflib = lazy_module("difflib")
 
 # Of larger files only the sizes are told: comparing lines takes long then.
 LARGEST_TEXT = 1 << 20
@@ -43,7 +49,7 @@ def changed_lines(old: bytes, new: bytes) -> tuple[str, ...]:
     if texts[0] is None or texts[1] is None:
         return ()
     before, after = (text.splitlines() for text in texts if text is not None)
-    return tuple(unified_diff(before, after, lineterm=""))[2:]
+    return tuple(difflib.unified_diff(before, after, lineterm=""))[2:]
 
 
 def as_text(content: bytes) -> str | None:

@@ -26,6 +26,15 @@ def refuse_unknown(
         raise _refusal(what, min(given.keys() - known), {*known, *others})
 
 
+def refuse_other_fields(
+    what: str, given: Mapping[str, object], struct: type[msgspec.Struct]
+) -> None:
+    """As `refuse_unknown`, for keywords that are the fields of a struct."""
+    known = struct.__struct_fields__
+    if not given.keys() <= {*known}:
+        raise _refusal(what, min(given.keys() - {*known}), known)
+
+
 def choice(unknown: str, known: Collection[str]) -> str:
     """What to write instead of an unknown name: the one that is meant, or any."""
     from difflib import get_close_matches  # noqa: PLC0415 - only for an error

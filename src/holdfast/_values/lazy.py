@@ -1,8 +1,9 @@
-"""Modules that a command line loads when they are first used.
+"""Modules and patterns that a command line loads when they are first used.
 
 In a package with ``__getattr__ = lazy_modules(__name__)``, the statement
 ``from package import module`` binds a stand-in. So `holdfast log` does not load what
-saves, prunes or merges: it needs two fifths of the modules.
+saves, prunes or merges: it needs two fifths of the modules. A regular expression can
+take longer to compile than its module to load; `lazy_pattern` gives a stand-in for it.
 
 Only in a process that is a command line. A program may fork while another thread loads
 a module, and the child would wait for that thread for ever; so a program has loaded all
@@ -17,7 +18,8 @@ from types import MappingProxyType, ModuleType
 
 TYPE_CHECKING = False  # as in the package itself: typing takes longer than the rest
 if TYPE_CHECKING:
-    from typing import Any
+    import re
+    from typing import Any, AnyStr
 
 # Whether this process is a command line.
 _is_lazy = False
@@ -67,6 +69,31 @@ class LazyModule:
         # From now on a lookup finds the globals of the module at once.
         object.__setattr__(self, "__dict__", module.__dict__)
         return module
+
+
+def lazy_pattern(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
+    """A regular expression, or a stand-in for it."""
+    stand_in: Any = LazyPattern(text, flags)
+    found: re.Pattern[AnyStr] = stand_in if _is_lazy else stand_in.compiled()
+    return found
+
+
+class LazyPattern:
+    """A stand-in for a pattern, which it compiles for the first attribute."""
+
+    def __init__(self, text: str | bytes, flags: int) -> None:
+        self._text, self._flags = text, flags
+
+    def __getattr__(self, attribute: str) -> Any:
+        found = getattr(self.compiled(), attribute)
+        setattr(self, attribute, found)
+        return found
+
+    def compiled(self) -> re.Pattern[Any]:
+        """The pattern; the standard library keeps it."""
+        import re  # noqa: PLC0415 - a command without patterns does not need it
+
+        return re.compile(self._text, self._flags)
 
 
 def lazy_modules(

@@ -12,12 +12,13 @@ from typing import Any, cast
 
 import orjson
 
+from holdfast._values.lazy import lazy_pattern
 from holdfast.errors import Unstorable
 
 # A key, or an index of a list; digits can be either.
 Part = str | int
 
-_DOTTED = re.compile(
+_DOTTED = lazy_pattern(
     r"""
     \[ (?P<index>-?[0-9]{1,18}) \]
     | \[ (?P<quoted>"(?:[^"\\]|\\.)*") \]
@@ -25,7 +26,7 @@ _DOTTED = re.compile(
     """,
     re.VERBOSE,
 )
-_INDEX = re.compile(r"-?[0-9]{1,18}", re.ASCII)
+_INDEX = lazy_pattern(r"-?[0-9]{1,18}", re.ASCII)
 _NOTHING = object()
 
 

@@ -11,7 +11,7 @@ import enum
 from collections.abc import Callable, Iterable
 from math import isnan
 from types import NoneType
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
@@ -133,7 +133,7 @@ def _fields_of_struct(value: _Value) -> object:
 # --- what comes back ------------------------------------------------------------------
 
 
-class Difference(NamedTuple):
+class Difference(msgspec.Struct, frozen=True):
     """Where two values differ, as the rest of a path, and how."""
 
     where: str

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
 from holdfast.cli._invocation import Invocation
 
-HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 88}
+if TYPE_CHECKING:  # generic for type checkers, but not in every release of click
+    from click.shell_completion import CompletionItem
+
+    TextParameter: TypeAlias = click.ParamType[str]
+else:
+    TextParameter = click.ParamType
+
+HELP_NAMES = ["-h", "--help"]
+HELP = {"help_option_names": HELP_NAMES, "max_content_width": 88}
 
 
 class Command(click.Command):
@@ -20,12 +29,15 @@ class Command(click.Command):
         self.context_settings = {**HELP, **self.context_settings}
         self.stream = stream
         self.own_params = tuple(self.params)
-        self.params += json_options(stream=stream) + self._shared()
+        self.params += [*json_options(stream=stream), *self._shared()]
 
-    def _shared(self) -> list[click.Parameter]:
+    def _shared(self) -> list[click.Option]:
         """The shared options, but not those that the command has its own way of."""
         own = {name for param in self.own_params for name in param.opts}
         return [param for param in shared_options() if not own & {*param.opts}]
+
+    def get_help_option(self, ctx: click.Context) -> click.Option:  # noqa: ARG002 - click's
+        return help_option()
 
     def format_options(
         self, ctx: click.Context, formatter: click.HelpFormatter
@@ -40,7 +52,7 @@ def write_options(
     ctx: click.Context,
     formatter: click.HelpFormatter,
     title: str,
-    params: list[click.Parameter],
+    params: Sequence[click.Parameter],
 ) -> None:
     """One section of a help page."""
     records = [record for param in params if (record := param.get_help_record(ctx))]
@@ -65,18 +77,63 @@ def command(
     return decorated
 
 
-def json_options(*, stream: bool) -> list[click.Parameter]:
+class Folder(TextParameter):
+    """A folder that exists, checked as click does."""
+
+    # click looks for a translation of this word, which takes longer than all options.
+    name = "directory"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        return str(_click_folder().convert(value, param, ctx))
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        return _click_folder().shell_complete(ctx, param, incomplete)
+
+
+def _click_folder() -> click.Path:
+    return click.Path(exists=True, file_okay=False)
+
+
+# The group and a command have the same objects: a start makes each once.
+
+
+@cache
+def help_option() -> click.Option:
+    """``--help``, as click makes it; but click looks for a translation of its text."""
+    return click.Option(
+        HELP_NAMES,
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_print_help,
+        help="Show this message and exit.",
+    )
+
+
+def _print_help(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
+
+
+@cache
+def json_options(*, stream: bool) -> tuple[click.Option, ...]:
     """How the result is printed for programs."""
-    found: list[click.Parameter] = [_option("--json", "Print one JSON document.")]
     if stream:
-        found.append(_option("--ndjson", "Print one JSON document per line."))
-    return found
+        lines = _option("--ndjson", "Print one JSON document per line.")
+        return *json_options(stream=False), lines
+    return (_option("--json", "Print one JSON document."),)
 
 
-def shared_options() -> list[click.Parameter]:
+@cache
+def shared_options() -> tuple[click.Option, ...]:
     """The options of every command."""
     address = "The store: a path, dir:PATH or postgresql://..."
-    return [
+    return (
         _option("--store", address, metavar="ADDRESS", is_flag=False),
         _option(
             "--scope", "Only this scope of the store.", metavar="NAME", is_flag=False
@@ -86,7 +143,7 @@ def shared_options() -> list[click.Parameter]:
             "Run as if started in this folder.",
             "directory",
             metavar="DIR",
-            type=click.Path(exists=True, file_okay=False),
+            type=Folder(),
             is_flag=False,
         ),
         _option("-R", "Refuse to change the store.", "--read-only"),
@@ -109,7 +166,7 @@ def shared_options() -> list[click.Parameter]:
         _option(
             "-v", "Print more; show the traceback of an internal error.", "--verbose"
         ),
-    ]
+    )
 
 
 def _option(

@@ -8,13 +8,14 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import click
 
 import holdfast
 from holdfast._api.store import Store
 from holdfast._engine.records import agent_checkpoints, agents
+from holdfast.cli._command import TextParameter
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._thread_names import find_thread, prefixes
 
@@ -24,11 +25,6 @@ MOST = 50
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
-
-if TYPE_CHECKING:  # generic for type checkers, but not in every release of click
-    TextParameter: TypeAlias = click.ParamType[str]
-else:
-    TextParameter = click.ParamType
 
 
 class StoreCompletion(TextParameter):

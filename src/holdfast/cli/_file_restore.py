@@ -14,7 +14,7 @@ from holdfast._api.store import Store
 from holdfast._api.thread import Thread
 from holdfast._values.records import Checkpoint
 from holdfast.cli import _status
-from holdfast.cli._confirmation import confirmed
+from holdfast.cli._confirmation import status_of_preview
 from holdfast.cli._head_moves import print_move
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._resolve import locate_in, thread_named
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 # The folder by which a workspace is found, from the current folder upwards.
 OWN_FOLDER = ".holdfast"
+SCHEMA = "restore_files/1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,12 +85,11 @@ def _restore_state(
     old = thread.get()
     line = f"would move the state of {thread.id} from @{old.step} to @{target.step}"
     lines: list[Line] = [((line, ""),), (("no file is changed", "faint"),)]
-    if dry_run:
+    if dry_run or not yes:
         document = {"thread": thread.id, "checkpoint": target.id, "dry_run": True}
-        cli.out.answer("restore_files/1", document, lines)
-        return _status.OK
-    if not confirmed(cli, lines, yes=yes):
-        return _status.NEGATIVE
+        status = status_of_preview(cli, SCHEMA, document, lines, dry_run=dry_run)
+        if status is not None:
+            return status
     behind = left_behind_by_rewind(thread, target)
     thread.rewind(target)
     print_move(cli, store, thread, "rewind", old, behind)
@@ -113,16 +113,15 @@ def _restore_files(
             thread, target, paths=paths, dry_run=True, state=state, into=into
         )
         lines = _lines(cli.out, thread.id, seen)
-        if dry_run:
-            cli.out.answer("restore_files/1", _document(thread.id, seen), lines)
-            return _status.OK
-        if not confirmed(cli, lines, yes=yes):
-            return _status.NEGATIVE
+        document = _document(thread.id, seen)
+        status = status_of_preview(cli, SCHEMA, document, lines, dry_run=dry_run)
+        if status is not None:
+            return status
     done = workspace.restore(
         thread, target, paths=paths, force=force, state=state, into=into
     )
     cli.out.done(
-        "restore_files/1",
+        SCHEMA,
         _document(thread.id, done),
         (thread.id, "name"),
         (f"  restored to @{target.step}: {_counts(done)}", ""),

@@ -8,8 +8,14 @@ from importlib import import_module
 
 import click
 
-from holdfast._values.nearest import nearest
-from holdfast.cli._command import HELP, json_options, shared_options, write_options
+from holdfast._values import nearest
+from holdfast.cli._command import (
+    HELP,
+    help_option,
+    json_options,
+    shared_options,
+    write_options,
+)
 
 # Each command is `command` in the module of its name.
 SECTIONS = {
@@ -53,10 +59,13 @@ class Commands(click.Group):
         name = args[0]
         is_known = name in NAMES or name in ALIASES or name.startswith("-")
         if not (is_known or ctx.resilient_parsing):
-            near = nearest(name, (*NAMES, *ALIASES), most=1)
+            near = nearest.nearest(name, (*NAMES, *ALIASES), most=1)
             meant = f"did you mean {near[0]}?" if near else "holdfast --help lists all"
             raise click.UsageError(f"there is no command {name}; {meant}", ctx)
         return super().resolve_command(ctx, args)
+
+    def get_help_option(self, ctx: click.Context) -> click.Option:  # noqa: ARG002 - click's
+        return help_option()
 
     def format_options(
         self, ctx: click.Context, formatter: click.HelpFormatter

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from holdfast._api.store import Store
 from holdfast._api.thread import Thread
 from holdfast._engine.records import agent_checkpoints, agents
-from holdfast._values.nearest import nearest
+from holdfast._values import nearest
 from holdfast._values.records import Checkpoint, ThreadRecord
 from holdfast._values.reference import HEAD
 from holdfast.cli._thread_names import did_you_mean, find_thread, unknown
@@ -148,7 +148,7 @@ def near_mark(thread: Thread, kind: str, name: str) -> str | None:
         if kind == "tag"
         else {checkpoint.label for checkpoint in newest if checkpoint.label}
     )
-    return next(iter(nearest(name, sorted(known), most=1)), None)
+    return next(iter(nearest.nearest(name, sorted(known), most=1)), None)
 
 
 def _readings(text: str) -> Iterator[tuple[str, str]]:

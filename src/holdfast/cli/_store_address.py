@@ -7,6 +7,7 @@ import re
 
 import holdfast
 from holdfast._api.store import Store
+from holdfast._values.lazy import lazy_pattern
 from holdfast._values.store_files import HEADER, LOCK, STORE_OF_FILES, is_database
 from holdfast.cli._given_key import given_key
 from holdfast.cli._shared_options import SharedOptions
@@ -17,7 +18,7 @@ SCOPE = "HOLDFAST_SCOPE"
 FOLDER = ".holdfast"
 FILES = ("agents.db", "agent.db")
 # A single letter is a drive.
-_SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):(?://)?", re.IGNORECASE)
+_SCHEME = lazy_pattern(r"([a-z][a-z0-9+.-]+):(?://)?", re.IGNORECASE)
 
 
 def find_store(options: SharedOptions) -> str:
@@ -64,7 +65,7 @@ def open_store(
 
 def must_exist(address: str) -> None:
     """Raise unless the file or folder exists: opening it would create it."""
-    scheme = _SCHEME.match(address)
+    scheme = _SCHEME.match(address) if ":" in address else None
     if scheme is not None and scheme[1] not in {"sqlite", "dir"}:
         return  # a server, which cannot be looked at here
     path = address[scheme.end() :] if scheme else address

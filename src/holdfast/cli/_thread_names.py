@@ -12,7 +12,7 @@ from holdfast._api.thread import Thread
 from holdfast._engine.context import Context
 from holdfast._engine.records import agents, conversations, documents, streams
 from holdfast._engine.threads.lineage import find_record
-from holdfast._values.nearest import nearest
+from holdfast._values import nearest
 from holdfast._values.records import ThreadRecord
 from holdfast.errors import NotFound
 
@@ -56,7 +56,7 @@ def unknown(store: Store, name: str) -> NotFound:
 
 def did_you_mean(name: str, names: Iterable[str], otherwise: str) -> str:
     """What to try instead of a name that was not found."""
-    near = nearest(name, names, most=1)
+    near = nearest.nearest(name, names, most=1)
     return f"did you mean {near[0]}?" if near else otherwise
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
-from holdfast._engine.threads.drafts import read_bodies, read_values
+from holdfast._engine.threads import drafts
 from holdfast._messages.langgraph_form import FRAME, VECTORS
 from holdfast._messages.loose import fields_of, parts_of
 from holdfast._messages.tally import Tally, counts_of
@@ -49,13 +49,17 @@ async def nodes_of(
 ) -> dict[str, list[str]]:
     """The nodes that ran before each checkpoint of a graph, by its id."""
     graphs = [c for c in checkpoints if is_graph(c)]
+    if not graphs:
+        return {}
     every = {c.id: OpenedCheckpoint.of(c) for c in graphs}
     for parent in (parents.get(c.parent or "") for c in graphs):
         if parent is not None and parent.id not in every:
             every[parent.id] = OpenedCheckpoint.of(parent)
     names = (FRAME, _SENT)
-    await read_bodies(context, list(every.values()), names)
-    read = {id_: await read_values(context, c, names) for id_, c in every.items()}
+    await drafts.read_bodies(context, list(every.values()), names)
+    read = {
+        id_: await drafts.read_values(context, c, names) for id_, c in every.items()
+    }
     return {c.id: _nodes(read.get(c.parent or "", {}), read[c.id]) for c in graphs}
 
 

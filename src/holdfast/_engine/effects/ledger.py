@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import timedelta
-from hashlib import sha256
-from typing import Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 import msgspec
 import orjson
@@ -24,9 +23,15 @@ from holdfast._engine.threads.lineage import Reference, resolve_in
 from holdfast._messages.transcript import TranscriptCall
 from holdfast._port import FamilyEntries
 from holdfast._values import codec
+from holdfast._values.lazy import lazy_module, lazy_pattern
 from holdfast._values.records import EPOCH, Entry
 from holdfast._values.reference import HEAD
 from holdfast.effects import Effect, Place, Status
+
+if TYPE_CHECKING:
+    import hashlib
+else:  # a command line that only lists effects needs no digest, and no OpenSSL
+    hashlib = lazy_module("hashlib")
 
 COMPLETED: Final = "completed"
 FAILED: Final = "failed"
@@ -34,8 +39,8 @@ CALL: Final = "call:"
 UNDO: Final = "undo:"
 
 _CALL_FIELDS = {"id", "name", "token"}
-_ENTRY = re.compile(r"(call|undo):(\d+):(begin|end):(.*)", re.DOTALL)
-_INDEX = re.compile(r"effect:[0-9a-f]{32}:(\d+):(.*)", re.DOTALL)
+_ENTRY = lazy_pattern(r"(call|undo):(\d+):(begin|end):(.*)", re.DOTALL)
+_INDEX = lazy_pattern(r"effect:[0-9a-f]{32}:(\d+):(.*)", re.DOTALL)
 
 
 class IdentifiedCall(Protocol):
@@ -303,7 +308,7 @@ def digest(call: TranscriptCall) -> str:
         text = orjson.dumps(call.arguments, option=orjson.OPT_SORT_KEYS)
     except (TypeError, ValueError):
         text = codec.encode(call.arguments, "arguments")
-    return sha256(text).hexdigest()[:32]
+    return hashlib.sha256(text).hexdigest()[:32]
 
 
 async def _rows_with(

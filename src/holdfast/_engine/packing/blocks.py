@@ -5,7 +5,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
-from typing import NamedTuple
+
+import msgspec
 
 from holdfast._values.records import Run, Segment
 from holdfast.errors import Corrupt
@@ -14,7 +15,7 @@ from holdfast.errors import Corrupt
 LARGEST_BLOCK = 1 << 20
 
 
-class Opened(NamedTuple):
+class Opened(msgspec.Struct, frozen=True):
     """A segment or a block as it is stored, and the bytes of each segment in it."""
 
     stored: Segment

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+import msgspec
 
 from holdfast._engine.packing.blocks import LARGEST_BLOCK, divided, joined, misshapen
 from holdfast._values.limits import LARGEST_STATE
@@ -22,7 +24,7 @@ SMALLEST = 64
 Decompress = Callable[[bytes], bytes]
 
 
-class Effort(NamedTuple):
+class Effort(msgspec.Struct, frozen=True):
     """How large blocks become, in bytes, and the level of compression."""
 
     size: int

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any, Final, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
+import msgspec
 from msgspec.structs import replace
 
+from holdfast._engine.packing import joining
 from holdfast._engine.packing.forms import Form
-from holdfast._engine.packing.joining import Joiner
 from holdfast._engine.packing.reading import OpenedInspection, Reader
 from holdfast._port import (
     Admission,
@@ -32,10 +33,13 @@ from holdfast._values.records import Run, Segment
 from holdfast._values.runs import state_runs
 from holdfast.errors import HoldfastError
 
+if TYPE_CHECKING:
+    from holdfast._engine.packing.joining import Joiner
+
 R = TypeVar("R")
 
 
-class Growth(NamedTuple):
+class Growth(msgspec.Struct, frozen=True):
     """After how many segments a value that grows is joined, and joined again."""
 
     few: int
@@ -63,7 +67,6 @@ class Packing(Layer):
         super().__init__(backend)
         self._form = Form(compress=compress)
         self._reader = Reader(backend)
-        self._joiner = Joiner(backend, self._form, self._reader)
         self._joins = "pack" in backend.abilities
         # A server keeps what was replaced until it is vacuumed: `compact` joins there.
         joins_grown = joins_grown and self._joins and "reuse" in backend.abilities
@@ -74,6 +77,11 @@ class Packing(Layer):
         """The same form, without joining: the other backend may be in a transaction."""
         compress = self._form.compresses
         return type(self)(backend, compress=compress, joins_grown=False)
+
+    @property
+    def _joiner(self) -> Joiner:
+        # Not made with the layer: a command line that only looks does not load it.
+        return joining.Joiner(self.backend, self._form, self._reader)
 
     # --- writing ----------------------------------------------------------------------
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec.structs import asdict
+
 from holdfast._port import Adoption
 from holdfast._values.records import Move
 from holdfast.backends._sql.rows import (
@@ -25,7 +27,7 @@ def adoption_statements(
     seqs = adoption.known | {c.id: c.seq for c in adoption.checkpoints}
     numbers = {t.id: t.number for t in adoption.threads if t.deleted_at is None}
     for thread in adoption.threads:
-        yield "adopt_thread", thread_row(thread)._asdict()
+        yield "adopt_thread", asdict(thread_row(thread))
         if thread.deleted_at is not None:  # its last change was the deletion
             at = thread.deleted_at
             last = Move(thread.changed, thread.id, "delete", None, None, at)
@@ -35,11 +37,11 @@ def adoption_statements(
         row = codec.checkpoint_row(
             c, seq=c.seq, family=c.family, thread=c.thread_number, parent=parent
         )
-        yield "adopt_checkpoint", CheckpointRow._make(row)._asdict()
+        yield "adopt_checkpoint", asdict(CheckpointRow(*row))
     for entry in adoption.entries:
         number = numbers[entry.thread]
         row = codec.entry_row(entry, seq=entry.seq, thread=number)
-        yield "insert_entry", {"family": family, **EntryRow._make(row)._asdict()}
+        yield "insert_entry", {"family": family, **asdict(EntryRow(*row))}
     for move in adoption.moves:
         values = _move_values(move, family, numbers[move.thread], seqs)
         yield "adopt_move", values

@@ -8,6 +8,7 @@ from typing import TypeVar
 from holdfast._port import Place, Portion, Rescued
 from holdfast._values.records import Checkpoint, Entry, Move, Run, Segment, ThreadRecord
 from holdfast.backends._sql.rows import (
+    HEAD_NUMBER,
     CheckpointRow,
     EntryRow,
     Row,
@@ -20,9 +21,11 @@ from holdfast.errors import Corrupt
 
 T = TypeVar("T")
 
+NUMBER, NAME = map(ThreadRow.__struct_fields__.index, ("number", "name"))
+CHECKPOINT_SEQ = CheckpointRow.__struct_fields__.index("seq")
 # Where rows of these tables say which thread they belong to.
-CHECKPOINT_THREAD = CheckpointRow._fields.index("thread")
-ENTRY_THREAD = EntryRow._fields.index("thread")
+CHECKPOINT_THREAD = CheckpointRow.__struct_fields__.index("thread")
+ENTRY_THREAD = EntryRow.__struct_fields__.index("thread")
 Fetch = Callable[[str, Sequence[int]], Awaitable[Iterable[Row]]]
 
 
@@ -47,15 +50,15 @@ class Rescue:
     ) -> Rescued:
         """Every record of some families that can still be read."""
         self.damage.clear()
-        threads = [ThreadRow._make(r) for r in await self._rows("threads", numbers)]
-        self._names = {thread.number: thread.name for thread in threads}
+        threads = [*await self._rows("threads", numbers)]
+        self._names = {row[NUMBER]: row[NAME] for row in threads}
         which = "heads" if heads_only else "checkpoints"
         saved = self._all(await self._rows(which, numbers), self._checkpoint)
         if not heads_only:
             self._note_orphans(saved)
         entries = self._all(await self._rows("entries", numbers), self._entry)
         heads = {checkpoint.seq: checkpoint for checkpoint in saved}
-        headed = tuple(self._headed(thread, heads) for thread in threads)
+        headed = tuple(self._headed(row, heads) for row in threads)
         moves = self._all(await self._rows("moves", numbers), lambda row: Move(*row))
         return Rescued(headed, saved, entries, moves, tuple(self.damage))
 
@@ -88,7 +91,7 @@ class Rescue:
         found = self._all(rows, self._checkpoint)
         if len(found) < len(rows):
             sound = {checkpoint.seq for checkpoint in found}
-            numbers = (CheckpointRow._make(row).seq for row in rows)
+            numbers = (row[CHECKPOINT_SEQ] for row in rows)
             self.lost += [number for number in numbers if number not in sound]
         return found
 
@@ -115,22 +118,23 @@ class Rescue:
                 self.damage.append(str(error))
         return tuple(found)
 
-    def _headed(self, row: ThreadRow, heads: dict[int, Checkpoint]) -> ThreadRecord:
-        if row.head is None:
+    def _headed(self, row: Row, heads: dict[int, Checkpoint]) -> ThreadRecord:
+        head = row[HEAD_NUMBER]
+        if head is None:
             return to_thread(row, None)
-        if row.head not in heads:
-            text = f"the head of thread {row.name!r} is damaged or missing"
+        if head not in heads:
+            text = f"the head of thread {row[NAME]!r} is damaged or missing"
             self.damage.append(text)
-        return to_thread(row, heads.get(row.head))
+        return to_thread(row, heads.get(head))
 
     def _checkpoint(self, row: Row) -> Checkpoint:
         # Renamed before the checksum is looked at: an error then says which thread.
-        c = CheckpointRow._make(row)
-        name = self._name(c.thread)
-        return self._codec.checkpoint(c._replace(thread_name=name), orphaned=True)
+        name = self._name(row[CHECKPOINT_THREAD])
+        _old_name, *rest = row
+        return self._codec.checkpoint((name, *rest), orphaned=True)
 
     def _entry(self, row: Row) -> Entry:
-        return self._codec.entry(row, self._name(EntryRow._make(row).thread))
+        return self._codec.entry(row, self._name(row[ENTRY_THREAD]))
 
     def _name(self, number: int) -> str:
         return self._names.get(number, f"lost thread {number}")

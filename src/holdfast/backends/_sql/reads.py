@@ -67,8 +67,8 @@ LATEST = 1 << 62
 LARGEST_CODE_POINT = "\U0010ffff"
 # Behind a prefix, above every name that begins with it: names are counted in bytes.
 ABOVE = LARGEST_CODE_POINT * (LONGEST_NAME // 4 + 1)
-KEY = EntryRow._fields.index("key")
-PARENT = CheckpointRow._fields.index("parent")
+KEY = EntryRow.__struct_fields__.index("key")
+PARENT = CheckpointRow.__struct_fields__.index("parent")
 # The parameters of the part ``described``.
 ITEMS = ("item", "second")
 TEXTS = ("", "_b", "_c", "_d")

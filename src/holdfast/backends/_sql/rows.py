@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 import orjson
 from xxhash import xxh3_64_intdigest
 
@@ -30,7 +31,7 @@ from holdfast.errors import Corrupt
 Row = tuple[Any, ...]
 
 
-class ThreadRow(NamedTuple):
+class ThreadRow(msgspec.Struct, frozen=True):
     """A row of ``thread``."""
 
     number: int
@@ -49,7 +50,7 @@ class ThreadRow(NamedTuple):
     deleted_at: int | None
 
 
-class CheckpointRow(NamedTuple):
+class CheckpointRow(msgspec.Struct, frozen=True):
     """A row of ``checkpoint_full``: two names that SQLite joins, then the table's."""
 
     thread_name: str
@@ -73,7 +74,7 @@ class CheckpointRow(NamedTuple):
     checksum: int
 
 
-class EntryRow(NamedTuple):
+class EntryRow(msgspec.Struct, frozen=True):
     """A row of ``journal``."""
 
     seq: int
@@ -88,10 +89,10 @@ class EntryRow(NamedTuple):
 JOINED = 2  # the columns of ``checkpoint_full`` that are not in SQLite's table
 # ``thread_full`` joins a thread and its head, which have columns of the same name.
 RENAMED = {name: f"thread_{name}" for name in ("kind", "metadata", "family")}
-HEAD = len(ThreadRow._fields)
-HEAD_SEQ = HEAD + CheckpointRow._fields.index("seq")
-HEAD_NUMBER = ThreadRow._fields.index("head")
-FORKED_CHECKPOINT = ThreadRow._fields.index("forked_checkpoint")
+HEAD = len(ThreadRow.__struct_fields__)
+HEAD_SEQ = HEAD + CheckpointRow.__struct_fields__.index("seq")
+HEAD_NUMBER = ThreadRow.__struct_fields__.index("head")
+FORKED_CHECKPOINT = ThreadRow.__struct_fields__.index("forked_checkpoint")
 
 # A field of a record is the column of the same name, but for these.
 _CHECKPOINT_COLUMNS = {
@@ -119,18 +120,25 @@ def _fields(
 
 
 # The places are looked up once: an attribute for each column costs a third more.
-_CHECKPOINT_FIELDS = _fields(Checkpoint, CheckpointRow._fields, _CHECKPOINT_COLUMNS)
+_CHECKPOINT_FIELDS = _fields(
+    Checkpoint, CheckpointRow.__struct_fields__, _CHECKPOINT_COLUMNS
+)
 _TAGS, _RUNS = map(Checkpoint.__struct_fields__.index, ("tags", "runs"))
 _BLOBS = itemgetter(
-    *map(CheckpointRow._fields.index, ("metadata", "manifest", "digest", "link"))
+    *map(
+        CheckpointRow.__struct_fields__.index,
+        ("metadata", "manifest", "digest", "link"),
+    )
 )
 _CHECKSUM, _PARENT, _PARENT_ID = map(
-    CheckpointRow._fields.index, ("checksum", "parent", "parent_id")
+    CheckpointRow.__struct_fields__.index, ("checksum", "parent", "parent_id")
 )
-_PACKABLE = itemgetter(*map(CheckpointRow._fields.index, ("manifest", "runs", "size")))
-_MANIFEST = CheckpointRow._fields.index("manifest")
-_VALUE = EntryRow._fields.index("value")
-_THREAD_FIELDS = _fields(ThreadRecord, ThreadRow._fields, _THREAD_COLUMNS)
+_PACKABLE = itemgetter(
+    *map(CheckpointRow.__struct_fields__.index, ("manifest", "runs", "size"))
+)
+_MANIFEST = CheckpointRow.__struct_fields__.index("manifest")
+_VALUE = EntryRow.__struct_fields__.index("value")
+_THREAD_FIELDS = _fields(ThreadRecord, ThreadRow.__struct_fields__, _THREAD_COLUMNS)
 _HEAD, _ORIGIN = map(ThreadRecord.__struct_fields__.index, ("head", "forked_from"))
 
 # A manifest is JSON, or encrypted; bytes that come later are another form of it.
@@ -138,14 +146,14 @@ PACKED = b"\x80"
 
 # What the markers in the ``.sql`` files stand for.
 COLUMNS: dict[str, Sequence[str]] = {
-    "thread": ThreadRow._fields,
-    "checkpoint": CheckpointRow._fields[JOINED:],
-    "checkpoint_full": CheckpointRow._fields,
+    "thread": ThreadRow.__struct_fields__,
+    "checkpoint": CheckpointRow.__struct_fields__[JOINED:],
+    "checkpoint_full": CheckpointRow.__struct_fields__,
     "thread_full": (
-        *(RENAMED.get(name, name) for name in ThreadRow._fields),
-        *CheckpointRow._fields,
+        *(RENAMED.get(name, name) for name in ThreadRow.__struct_fields__),
+        *CheckpointRow.__struct_fields__,
     ),
-    "entry": EntryRow._fields,
+    "entry": EntryRow.__struct_fields__,
 }
 
 
@@ -164,8 +172,8 @@ class RowCodec:
         unpacked: Callable[[bytes, str, int], bytes] | None = None,
     ) -> None:
         self._unpacked = unpacked
-        self._covered = itemgetter(*map(CheckpointRow._fields.index, covered))
-        self._placed = itemgetter(*map(EntryRow._fields.index, placed))
+        self._covered = itemgetter(*map(CheckpointRow.__struct_fields__.index, covered))
+        self._placed = itemgetter(*map(EntryRow.__struct_fields__.index, placed))
 
     # --- checkpoints and threads ------------------------------------------------------
 
@@ -207,10 +215,10 @@ class RowCodec:
         except TypeError:
             expected = None
         if row[_CHECKSUM] != expected:
-            c = CheckpointRow._make(row)
+            c = CheckpointRow(*row)
             raise Corrupt(f"checkpoint {c.id!r} of thread {c.thread_name!r}")
         if not orphaned and (row[_PARENT] is None) != (row[_PARENT_ID] is None):
-            c = CheckpointRow._make(row)
+            c = CheckpointRow(*row)
             raise Corrupt(f"the parent of checkpoint {c.id!r}", "it is missing")
         fields = [*_CHECKPOINT_FIELDS(row)]
         tags = fields[_TAGS]
@@ -224,7 +232,7 @@ class RowCodec:
         if head is None:
             return to_thread(row, None)
         if row[HEAD_SEQ] is None:
-            name = ThreadRow._make(row[:HEAD]).name
+            name = ThreadRow(*row[:HEAD]).name
             raise Corrupt(f"the head of thread {name!r}", "its checkpoint is missing")
         return to_thread(row, self.checkpoint(row[HEAD:]))
 
@@ -241,7 +249,7 @@ class RowCodec:
 
     def entry(self, row: Row, name: str) -> Entry:
         """A row of ``journal``; `Corrupt` if it is not what was written."""
-        found = EntryRow._make(row)
+        found = EntryRow(*row)
         if self._entry_checksum(row) != found.checksum:
             raise Corrupt(f"journal entry {found.key!r} of thread {name!r}")
         return Entry(

@@ -16,7 +16,7 @@ Stretches: TypeAlias = Mapping[int, tuple[Stretch, ...]]
 # which form.
 INDEXED = 2
 NUMBER, _CHANGED, _HEAD, _DELETED_AT = (
-    INDEXED + ThreadRow._fields.index(name)
+    INDEXED + ThreadRow.__struct_fields__.index(name)
     for name in ("number", "changed", "head", "deleted_at")
 )
 

@@ -15,12 +15,12 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from holdfast._values.lazy import lazy_pattern
 from holdfast.backends._sql.rows import COLUMNS
 
-_BLOCK = re.compile(r"^-- (name|part): (\w+)\n", re.MULTILINE)
-_COMMENT = re.compile(r"^\s*--.*\n", re.MULTILINE)
-_MARKER = re.compile(r"\{([:?]?)(\w+\.)?(\w+)\}")
-_PART = re.compile(r"\{=(\w+)\}")
+_COMMENT = "-- "
+_MARKER = lazy_pattern(r"\{([:?]?)(\w+\.)?(\w+)\}")
+_PART = lazy_pattern(r"\{=(\w+)\}")
 SHARED = "shared.sql"
 PACKAGE = __name__.rpartition(".")[0]
 
@@ -32,8 +32,9 @@ class NamedStatements(Mapping[str, str]):
     """
 
     def __init__(self, text: str, dialect: str = "") -> None:
-        self._parts = _blocks(dialect, "part") | _blocks(text, "part")
-        self._texts = _blocks(text, "name")
+        blocks = _blocks(text)
+        self._parts = _blocks(dialect)["part"] | blocks["part"]
+        self._texts = blocks["name"]
         self._assembled: dict[str, str] = {}
 
     def __getitem__(self, name: str) -> str:
@@ -51,18 +52,27 @@ class NamedStatements(Mapping[str, str]):
         return len(self._texts)
 
 
-def _blocks(text: str, kind: str) -> dict[str, str]:
-    _, *found = _BLOCK.split(text)
-    blocks = zip(found[::3], found[1::3], found[2::3], strict=True)
-    return {name: sql for what, name, sql in blocks if what == kind}
+def _blocks(text: str) -> dict[str, dict[str, str]]:
+    """The texts by kind and name, without comments."""
+    # A pattern would take five times as long, in every command.
+    found: dict[str, dict[str, str]] = {"name": {}, "part": {}}
+    block, name = found["name"], ""
+    for piece in f"\n{text}".split(f"\n{_COMMENT}"):
+        comment, _, sql = piece.partition("\n")
+        kind, _, named = comment.partition(": ")
+        if kind in found:
+            block, name = found[kind], named
+            block[name] = sql
+        elif name:
+            block[name] += f"\n{sql}"
+    return found
 
 
 def _assembled(sql: str, parts: dict[str, str]) -> str:
     """A statement with the texts of its parts, and of the parts of these."""
-    sql = _COMMENT.sub("", sql).strip()
-    while _PART.search(sql):
+    while "{=" in sql:
         sql = _PART.sub(lambda marker: f"({_assembled(parts[marker[1]], parts)})", sql)
-    return sql
+    return sql.strip()
 
 
 def text_of(file: str, package: str = PACKAGE) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from msgspec.structs import asdict
 from psycopg import errors
 
 from holdfast._port import Admission, Adoption
@@ -44,7 +45,7 @@ async def _drop(db: Statements, family: int) -> None:
 async def _insert(db: Statements, adoption: Adoption) -> None:
     await _insert_segments(db, adoption.family, adoption.segments)
     for thread in adoption.threads:
-        await db.rows("adopt_directory", **thread_row(thread)._asdict())
+        await db.rows("adopt_directory", **asdict(thread_row(thread)))
     for name, values in adoption_statements(CODEC, adoption):
         await db.rows(name, **values)
 

@@ -24,9 +24,11 @@ from holdfast.backends.postgres._statements import Statements
 from holdfast.errors import Corrupt
 
 CHUNK = 1000
-NUMBER = ThreadRow._fields.index("number")
-FAMILY, THREAD, SEQ = map(CheckpointRow._fields.index, ("family", "thread", "seq"))
-ENTRY_SEQ = EntryRow._fields.index("seq")
+NUMBER = ThreadRow.__struct_fields__.index("number")
+FAMILY, THREAD, SEQ = map(
+    CheckpointRow.__struct_fields__.index, ("family", "thread", "seq")
+)
+ENTRY_SEQ = EntryRow.__struct_fields__.index("seq")
 
 
 class PostgresInspection:

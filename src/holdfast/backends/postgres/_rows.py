@@ -27,7 +27,7 @@ CODEC = RowCodec(
 def checkpoint_values(c: Checkpoint, parent: int | None) -> dict[str, Any]:
     """A checkpoint as parameters; its own numbers are 0, the server gives them."""
     row = CODEC.checkpoint_row(c, seq=0, family=0, thread=0, parent=parent)
-    return dict(zip(CheckpointRow._fields, row, strict=True))
+    return dict(zip(CheckpointRow.__struct_fields__, row, strict=True))
 
 
 # The parameters that say how a thread begins, and the fields of `Start` they are.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 from psycopg import errors
 
 from holdfast._port import Receipt, Write
@@ -327,7 +327,7 @@ class PostgresWrite:
             raise await conflict(self.db, self.write)
         if start.head is not None:
             await self._must_exist(start.head)
-        values = new_thread_row(self.write, start, self.seq)._asdict()
+        values = asdict(new_thread_row(self.write, start, self.seq))
         begun = await self.db.row(
             "begin_thread", at=self.write.at, anew=start.anew, **values
         )
@@ -391,7 +391,7 @@ async def rewrite(
     if stored is None:
         raise stale_plan()
     c = replace(CODEC.checkpoint(stored), **fields)
-    above = CheckpointRow._make(stored).parent
+    above = CheckpointRow(*stored).parent
     if not isinstance(parent, Unset):
         c = replace(c, parent=parent.id if parent else None)
         above = parent.seq if parent else None

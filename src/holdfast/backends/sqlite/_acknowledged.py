@@ -15,9 +15,10 @@ import os
 import struct
 import warnings
 from collections.abc import Generator
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import apsw
+import msgspec
 
 from holdfast.backends.sqlite._statements import rows
 from holdfast.errors import Corrupt
@@ -43,7 +44,7 @@ _PLACES: dict[Durability, int] = {"full": 0, "normal": 2 * _RECORD}
 SIZE = 4 * _RECORD
 
 
-class Acknowledged(NamedTuple):
+class Acknowledged(msgspec.Struct, frozen=True):
     """The last changes that were acknowledged, 0 if none is known."""
 
     full: int = 0
@@ -52,7 +53,7 @@ class Acknowledged(NamedTuple):
     @property
     def last(self) -> int:
         """The last one, synced or not."""
-        return max(self)
+        return max(self.full, self.normal)
 
 
 def identity_of(db: apsw.Connection) -> bytes:

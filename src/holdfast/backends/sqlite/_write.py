@@ -6,7 +6,7 @@ from typing import Any
 
 import apsw
 import orjson
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from holdfast._port import FamilyPlan, Prune, Pruned, Receipt, Start, Write
 from holdfast._port.removal import merged
@@ -206,7 +206,7 @@ class SqliteWrite:
         return self._insert_thread(start)
 
     def _insert_thread(self, start: Start) -> tuple[int, int]:
-        values = new_thread_row(self.write, start, self.changed)._asdict()
+        values = asdict(new_thread_row(self.write, start, self.changed))
         values["number"] = None  # SQLite gives the next one
         if self.write.checkpoint:
             values["head"] = self.seq
@@ -323,11 +323,11 @@ def rewrite(
     assert stored is not None
     c = replace(CODEC.checkpoint(stored), **fields)
     if isinstance(parent, Unset):
-        parent = CheckpointRow._make(stored).parent
+        parent = CheckpointRow(*stored).parent
     changed = CODEC.checkpoint_row(
         c, seq=seq, family=c.family, thread=c.thread_number, parent=parent
     )
-    rows(db, "update_checkpoint", **CheckpointRow._make(changed)._asdict())
+    rows(db, "update_checkpoint", **asdict(CheckpointRow(*changed)))
 
 
 class SqlitePrune:

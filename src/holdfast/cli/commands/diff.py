@@ -67,18 +67,14 @@ def command(
             return _status.NEGATIVE if exit_code and is_different else _status.OK
         states = store.load(old.checkpoint), store.load(new.checkpoint)
         found = difference(*states, bookkeeping=bookkeeping)
-        names = [
-            shown_reference(store, end.checkpoint, end.thread) for end in (old, new)
-        ]
+        ends = (old, new)
+        names = [shown_reference(store, end.checkpoint, end.thread) for end in ends]
     found = only_at(found, path)
     if json_patch:
         cli.out.patch(plain(found.patch()))
     else:
-        cli.out.answer(
-            "diff/1",
-            _document(old, new, found),
-            _lines(cli.out, names, found, stat=stat),
-        )
+        lines = _lines(cli.out, names, found, stat=stat)
+        cli.out.answer("diff/1", _document(old, new, found), lines)
     return _status.NEGATIVE if exit_code and len(found) else _status.OK
 
 

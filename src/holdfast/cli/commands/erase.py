@@ -12,7 +12,7 @@ from holdfast._api.store import Store
 from holdfast._engine.upkeep.erasure import Erasure
 from holdfast.cli import _command, _status
 from holdfast.cli._completion import THREAD
-from holdfast.cli._confirmation import confirmed
+from holdfast.cli._confirmation import status_of_preview
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._options import dry_run_option, flag, option, yes_option
 from holdfast.cli._text import counted, size
@@ -55,11 +55,10 @@ def command(
         erase = partial(_erase, cli, store, what)
         if dry_run or not yes:
             going = erase(dry_run=True)
-            if dry_run:
-                cli.out.answer("erase/1", _document(going), _preview(going))
-                return _status.OK
-            if not confirmed(cli, _preview(going), yes=yes):
-                return _status.NEGATIVE
+            document, lines = _document(going), _preview(going)
+            status = status_of_preview(cli, "erase/1", document, lines, dry_run=dry_run)
+            if status is not None:
+                return status
         gone = erase()
     cli.out.done("erase/1", _document(gone), ("erased ", ""), *_counted(gone))
     cli.out.note(BACKUPS[gone.backups])

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from datetime import timedelta
-from typing import Any
+from typing import Any, BinaryIO
 
 import click
 import msgspec
 
+from holdfast._api.store import Store
 from holdfast._values.records import EPOCH
 from holdfast.archive import Contents
 from holdfast.archive._target import new_file
@@ -69,24 +70,38 @@ def command(
         "owner": owner,
         "since": None if since is None else EPOCH + timedelta(microseconds=since),
     }
-    target = sys.stdout.buffer if file == STREAM else file
     with cli.reading() as store, cli.progress("Exporting") as progress:
         common["threads"] = [full_name(store, name) for name in threads] or None
+        common["progress"] = progress
         if jsonl:
-            count = store.export_lines(
-                target,
-                **common,
-                shown="messages" if lines["messages"] else "state",
-                heads=lines["heads"],
-                redact=redact,
-                progress=progress,
-            )
-            document, text = {"format": "jsonl", "lines": count}, counted(count, "line")
+            document, text = _lines(store, file, redact, common, **lines)
         else:
-            contents = store.export_to(target, **common, progress=progress)
-            document, text = _archive(contents)
+            document, text = _archive(store.export_to(_target(file), **common))
     _print(cli, file, document, text)
     return _status.OK
+
+
+def _lines(
+    store: Store,
+    file: str,
+    redact: tuple[str, ...],
+    common: dict[str, Any],
+    *,
+    messages: bool,
+    heads: bool,
+) -> tuple[dict[str, Any], str]:
+    count = store.export_lines(
+        _target(file),
+        **common,
+        shown="messages" if messages else "state",
+        heads=heads,
+        redact=redact,
+    )
+    return {"format": "jsonl", "lines": count}, counted(count, "line")
+
+
+def _target(file: str) -> BinaryIO | str:
+    return sys.stdout.buffer if file == STREAM else file
 
 
 def _html(
@@ -104,7 +119,7 @@ def _html(
     with cli.reading() as store:
         threads = tuple(full_name(store, name) for name in threads)
         page = store.runner.run(export_html, threads, redactor(redact)).encode()
-    with new_file(sys.stdout.buffer if file == STREAM else file) as opened:
+    with new_file(_target(file)) as opened:
         opened.write(page)
     document = {"format": "html", "threads": list(threads), "bytes": len(page)}
     _print(cli, file, document, f"{counted(len(threads), 'thread')} as a page")

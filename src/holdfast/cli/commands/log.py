@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 from msgspec.structs import replace
 
-from holdfast.cli import _command, _followed_log
+from holdfast.cli import _command
 from holdfast.cli._completion import REFERENCE
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._log_text import LogText, Shown
@@ -81,24 +81,38 @@ def command(
     with cli.reading() as store:
         find = _finder(cli, store, what, wanted, graph=graph)
         if follow:
-            _followed_log.followed(cli, store, find(_limited(wanted)), shown)
-            return
-        is_endless = wanted.limit is None and cli.out.is_paged and not graph
-        asked = replace(wanted, limit=CHUNK) if is_endless else _limited(wanted)
-        listing = find(asked)
-        text = LogText(cli.out, store, listing, shown)
-        rest = _rest(find, asked, text) if is_endless else ()
-        cli.out.listing(
-            ("checkpoint", "checkpoints"),
-            text.documents(),
-            text.graph() if graph else chain(text.lines(), rest),
-            schema="log/1",
-            **_about(listing),
-        )
-        if listing.more and not is_endless:
-            last = short_id(store, listing.entries[-1].checkpoint.id)
-            cli.out.note(f"there is more; go on with --before {last}")
-        _note_near_marks(cli, store, listing, wanted)
+            from holdfast.cli._followed_log import followed  # noqa: PLC0415 - seldom used
+
+            followed(cli, store, find(_limited(wanted)), shown)
+        else:
+            _print(cli, store, find, wanted=wanted, shown=shown, graph=graph)
+
+
+def _print(
+    cli: Invocation,
+    store: Store,
+    find: Finder,
+    *,
+    wanted: HistoryFilter,
+    shown: Shown,
+    graph: bool,
+) -> None:
+    is_endless = wanted.limit is None and cli.out.is_paged and not graph
+    asked = replace(wanted, limit=CHUNK) if is_endless else _limited(wanted)
+    listing = find(asked)
+    text = LogText(cli.out, store, listing, shown)
+    rest = _rest(find, asked, text) if is_endless else ()
+    cli.out.listing(
+        ("checkpoint", "checkpoints"),
+        text.documents(),
+        text.graph() if graph else chain(text.lines(), rest),
+        schema="log/1",
+        **_about(listing),
+    )
+    if listing.more and not is_endless:
+        last = short_id(store, listing.entries[-1].checkpoint.id)
+        cli.out.note(f"there is more; go on with --before {last}")
+    _note_near_marks(cli, store, listing, wanted)
 
 
 def _limited(wanted: HistoryFilter) -> HistoryFilter:

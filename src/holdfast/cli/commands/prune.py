@@ -15,7 +15,7 @@ from holdfast._engine.upkeep.statistics import Statistics
 from holdfast._port import Pruned
 from holdfast.cli import _command, _status
 from holdfast.cli._completion import THREAD
-from holdfast.cli._confirmation import confirmed
+from holdfast.cli._confirmation import status_of_preview
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._options import (
     F,
@@ -30,6 +30,8 @@ from holdfast.cli._resolve import thread_named
 from holdfast.cli._text import counted, size
 from holdfast.cli.terminal.tables import Line
 from holdfast.retention import Retention, Thin
+
+SCHEMA = "prune/1"
 
 
 def _age(names: str, text: str) -> Callable[[F], F]:
@@ -83,42 +85,36 @@ def command(
     """
     policy = _policy(**rules)
     with cli.writing() as store:
-        if thread is not None:
-            thread = thread_named(store, thread).id
-        prune = partial(
-            _prune,
-            cli,
-            store,
-            policy,
-            thread=thread,
-            agent=agent,
-            owner=owner,
-            prefix=prefix,
-        )
+        named = None if thread is None else thread_named(store, thread).id
+        scope = {"thread": named, "agent": agent, "owner": owner, "prefix": prefix}
+        prune = partial(_prune, cli, store, policy, scope)
         if dry_run or not yes:
-            before, going = store.stats(), prune(dry_run=True)
-            preview = _preview(before, going)
-            if dry_run:
-                document = _document(going, dry_run=True)
-                cli.out.answer("prune/1", document, preview)
-                return _status.OK
-            if going == Pruned():
-                cli.out.done("prune/1", _document(going), ("nothing to remove", ""))
-                return _status.OK
-            if not confirmed(cli, preview, yes=yes):
-                return _status.NEGATIVE
+            status = _ask(cli, store.stats(), prune(dry_run=True), dry_run=dry_run)
+            if status is not None:
+                return status
         gone = prune()
-    cli.out.done("prune/1", _document(gone), ("removed ", ""), *_counted(gone))
+    cli.out.done(SCHEMA, _document(gone), ("removed ", ""), *_counted(gone))
     return _status.OK
+
+
+def _ask(
+    cli: Invocation, before: Statistics, going: Pruned, *, dry_run: bool
+) -> int | None:
+    """The status with which the command ends, ``None`` if it is to go on."""
+    if going == Pruned() and not dry_run:
+        cli.out.done(SCHEMA, _document(going), ("nothing to remove", ""))
+        return _status.OK
+    document, lines = _document(going, dry_run=True), _preview(before, going)
+    return status_of_preview(cli, SCHEMA, document, lines, dry_run=dry_run)
 
 
 def _prune(
     cli: Invocation,
     store: Store,
     policy: Retention,
+    scope: dict[str, str | None],
     *,
     dry_run: bool = False,
-    **scope: str | None,
 ) -> Pruned:
     with cli.progress("Looking" if dry_run else "Pruning") as progress:
         return store.prune(policy, dry_run=dry_run, progress=progress, **scope)

@@ -15,7 +15,7 @@ from holdfast._values.records import Checkpoint, Page
 from holdfast.agents import AgentCheckpoint, Restored, RestorePreview
 from holdfast.cli import _command, _status
 from holdfast.cli._completion import AGENT, AGENT_CHECKPOINT
-from holdfast.cli._confirmation import confirmed
+from holdfast.cli._confirmation import status_of_preview
 from holdfast.cli._effects import behind_lines
 from holdfast.cli._file_restore import FileRestore, restore_thread
 from holdfast.cli._invocation import Invocation
@@ -31,6 +31,7 @@ from holdfast.views.restore import agent_checkpoint_document, restore_document
 # How many checkpoints are listed, and how many conversations a summary names.
 MOST_LISTED = 20
 MOST_NAMED = 5
+SCHEMA = "restore/1"
 
 
 @_command.command("restore")
@@ -73,32 +74,11 @@ def command(
     wanted = _wanted(choice)
     if wanted or _is_thread(cli, agent):
         return restore_thread(cli, agent, checkpoint, wanted, dry_run=dry_run, yes=yes)
-    opened = cli.reading if dry_run or checkpoint is None else cli.writing
-    with opened() as store:
+    if checkpoint is not None:
+        return _restore(cli, agent, checkpoint, whole=whole, dry_run=dry_run, yes=yes)
+    with cli.reading() as store:
         check_agent(store, agent)
-        if checkpoint is None:
-            _list(cli, store, agent)
-            return _status.OK
-        target = checkpoint_of_agent(store, agent, checkpoint)
-        typed = _typed(store, target)
-        if dry_run or not yes:
-            preview = store.agents.restore(agent, target.id, dry_run=True)
-            lines = _preview(cli.out, preview, typed, whole=whole)
-            if dry_run:
-                cli.out.answer("restore/1", restore_document(preview), lines)
-                return _status.OK
-            if not confirmed(cli, lines, yes=yes):
-                return _status.NEGATIVE
-        done = store.agents.restore(agent, target.id)
-        undo = _typed(store, store.get(done.recovery.id))
-    cli.out.done(
-        "restore/1",
-        restore_document(done),
-        (agent, "name"),
-        ("  restored to ", ""),
-        *_shown(done.checkpoint, typed),
-        more=_report(cli.out, done, undo, whole=whole),
-    )
+        _list(cli, store, agent)
     return _status.OK
 
 
@@ -120,6 +100,34 @@ def _wanted(choice: _Choice) -> FileRestore:
         workspace=choice["workspace"],
         force=choice["force"],
     )
+
+
+def _restore(
+    cli: Invocation, agent: str, ref: str, *, whole: bool, dry_run: bool, yes: bool
+) -> int:
+    opened = cli.reading if dry_run else cli.writing
+    with opened() as store:
+        check_agent(store, agent)
+        target = checkpoint_of_agent(store, agent, ref)
+        typed = _typed(store, target)
+        if dry_run or not yes:
+            preview = store.agents.restore(agent, target.id, dry_run=True)
+            lines = _preview(cli.out, preview, typed, whole=whole)
+            document = restore_document(preview)
+            status = status_of_preview(cli, SCHEMA, document, lines, dry_run=dry_run)
+            if status is not None:
+                return status
+        done = store.agents.restore(agent, target.id)
+        undo = _typed(store, store.get(done.recovery.id))
+    cli.out.done(
+        SCHEMA,
+        restore_document(done),
+        (agent, "name"),
+        ("  restored to ", ""),
+        *_shown(done.checkpoint, typed),
+        more=_report(cli.out, done, undo, whole=whole),
+    )
+    return _status.OK
 
 
 def _is_thread(cli: Invocation, name: str) -> bool:

@@ -8,7 +8,7 @@ import click
 
 from holdfast.cli import _command, _status
 from holdfast.cli._completion import REFERENCE
-from holdfast.cli._confirmation import confirmed
+from holdfast.cli._confirmation import status_of_preview
 from holdfast.cli._effects import behind_lines
 from holdfast.cli._head_moves import print_move
 from holdfast.cli._invocation import Invocation
@@ -44,11 +44,12 @@ def command(
         if dry_run or not yes:
             preview = preview_rewind(store, target)
             lines = _lines(cli.out, preview, hard=hard, whole=whole)
-            if dry_run:
-                cli.out.answer("rewind/1", preview_document(preview), lines)
-                return _status.OK
-            if not confirmed(cli, lines, yes=yes):
-                return _status.NEGATIVE
+            document = preview_document(preview)
+            status = status_of_preview(
+                cli, "rewind/1", document, lines, dry_run=dry_run
+            )
+            if status is not None:
+                return status
         old = target.thread.get()
         behind = left_behind_by_rewind(target.thread, target.checkpoint)
         target.thread.rewind(target.checkpoint, hard=hard)

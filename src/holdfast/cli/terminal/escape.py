@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
+from typing import TYPE_CHECKING
+
+from holdfast._values.lazy import lazy_pattern
+
+if TYPE_CHECKING:
+    import re
 
 # Whole control sequences of a terminal: no part of them is left as text.
-_SEQUENCES = re.compile(
+_SEQUENCES = lazy_pattern(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])"  # OSC, DCS, SOS, PM, APC ...
     r"[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # ... up to their end
 )
 # The other control characters, those that reverse text, and lone surrogates.
-_DANGEROUS = re.compile(
+_DANGEROUS = lazy_pattern(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e"
     "\u2066-\u2069\ufeff\ud800-\udfff]"
 )
-_BREAKS = re.compile(r"[\n\t]")
+_BREAKS = lazy_pattern(r"[\n\t]")
 _LARGEST_BYTE = 0xFF
 
 
 def harmless(text: str) -> str:
     """Text that cannot control a terminal; line breaks and tabs stay."""
+    if text.isprintable():  # then none of its characters is one of those
+        return text
     return _DANGEROUS.sub(_name, _SEQUENCES.sub("", text))
 
 
 def one_line(text: str) -> str:
     """Harmless text without line breaks and tabs, which are shown as escapes."""
+    if text.isprintable():
+        return text
     return _BREAKS.sub(lambda found: repr(found[0])[1:-1], harmless(text))
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import msgspec
 
 from holdfast._values.shortening import ELLIPSIS
 
 
-class Glyphs(NamedTuple):
+class Glyphs(msgspec.Struct, frozen=True):
     """One set of characters."""
 
     node: str = "●"

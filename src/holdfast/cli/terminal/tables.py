@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeAlias, TypeGuard, cast
+from typing import TypeAlias, TypeGuard, cast
+
+import msgspec
 
 from holdfast.cli.terminal.escape import one_line_width
 
@@ -16,7 +18,7 @@ Cell: TypeAlias = Span | Line
 GAP = 2
 
 
-class _Measured(NamedTuple):
+class _Measured(msgspec.Struct, frozen=True):
     """A cell of harmless text with the number of its columns."""
 
     spans: Line
