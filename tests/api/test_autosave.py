@@ -4,7 +4,7 @@ from threading import Event
 
 from holdfast import Agent
 
-PATIENCE = 20
+PATIENCE = 120
 
 
 def test_the_hook_for_errors_may_stop_the_loop(memory):

@@ -369,7 +369,7 @@ class TestAwaited:
             "store = asyncio.run(main())\n"
         )
 
-        subprocess.run([sys.executable, "-c", program, path], check=True, timeout=20)
+        subprocess.run([sys.executable, "-c", program, path], check=True, timeout=120)
 
         with holdfast.open(path) as store:
             assert store.thread("chat").load() == {"n": 1}
@@ -654,7 +654,7 @@ asyncio.run(store.close())
 class TestForked:
     def test_parent_and_child_await_saves_after_a_fork(self, path):
         program = [sys.executable, "-W", "ignore", "-c", FORKING_AWAITED, path]
-        subprocess.run(program, check=True, timeout=30)
+        subprocess.run(program, check=True, timeout=120)
 
         with holdfast.open(path) as store:
             assert {t.id: t.head.step for t in store.threads()} == {
@@ -664,7 +664,7 @@ class TestForked:
 
     def test_parent_and_children_save_after_a_fork(self, path):
         # In a process of its own: newer Pythons warn of forking beside threads.
-        subprocess.run([sys.executable, "-c", FORKING, path], check=True, timeout=30)
+        subprocess.run([sys.executable, "-c", FORKING, path], check=True, timeout=120)
 
         with holdfast.open(path) as store:
             elements = store.thread("chat").load()["m"][1:]

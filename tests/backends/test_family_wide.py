@@ -59,7 +59,7 @@ def test_of_rivals_on_forks_of_one_family_one_records_a_key(kind, door, tmp_path
                     entries=(entry,),
                     family_wide=True,
                 )
-                start.wait(30)
+                start.wait(120)
                 found.append(finished(store.runner.run(_commit, write)))
             return found
 

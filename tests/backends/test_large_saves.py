@@ -1,15 +1,29 @@
 """One caller saves much: the others wait for it, and what is too much is refused."""
 
 import threading
+import time
 
 import pytest
 
 import holdfast
 from holdfast import Busy
+from support.stores import backend_of
 
-HASTY = 0.2
-# More than is written within the timeout.
-MUCH = "x" * (48 << 20)
+HASTY = 0.4
+# Enough that the others are told to wait, for much longer than it takes.
+MUCH = "x" * (32 << 20)
+
+
+def slow_down(store):
+    """Let what is announced as large take longer than the others would wait."""
+    database = backend_of(store).database
+
+    def wait():
+        if time.monotonic() < database._busy_until:
+            time.sleep(2 * HASTY)
+        return False
+
+    database.writer.set_commit_hook(wait)
 
 
 @pytest.mark.parametrize(
@@ -22,6 +36,7 @@ def test_nobody_finds_a_store_busy_because_one_save_is_large(place, shared, tmp_
         holdfast.open(url, busy_timeout=HASTY) as another,
     ):
         other = own if shared else another
+        slow_down(own)
         large = threading.Thread(target=lambda: own.thread("large").save({"x": MUCH}))
         large.start()
         found_busy = 0

@@ -12,7 +12,7 @@ import psutil
 import pytest
 import shell
 
-DEADLINE = 60.0
+DEADLINE = 120.0
 
 
 def test_a_run_prints_every_store_draws_the_chart_and_leaves_no_folder(tmp_path):

@@ -191,7 +191,7 @@ def test_3_7_a_failure_is_seen_and_does_not_end_the_loop(memory):
 
     with failing:
         for _ in range(3):
-            agent, error = seen.get(timeout=20)
+            agent, error = seen.get(timeout=120)
             assert (agent, type(error)) == ("a", NotFound)
     with raises(NotFound), memory.agents.autosave("a", every=DAY):
         pass

@@ -13,6 +13,7 @@ import pytest
 from served import DEADLINE, command, environment, over_http, refused, serving
 
 from adapters.mcp_events.served import Session, messages
+from support.servers import free_port
 
 TOKEN = "a-token-that-is-long-enough"
 LISTING = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).encode()
@@ -248,7 +249,7 @@ def test_it_stops_when_told_to_even_while_a_client_listens(tmp_path, number):
 def test_clients_go_on_with_a_server_that_was_killed_and_started_again(tmp_path):
     store = tmp_path / "store.db"
     with (
-        serving(store, HOLDFAST_TOKEN=TOKEN) as first,
+        serving(store, "--port", str(free_port()), HOLDFAST_TOKEN=TOKEN) as first,
         over_http(first, "auto") as modern,
         over_http(first, "legacy") as legacy,
     ):

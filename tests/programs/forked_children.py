@@ -103,7 +103,7 @@ def child_exits(path: str) -> dict[str, int]:
 def beside_threads(path: str) -> dict[str, int]:
     """Children are forked while other threads of the parent save."""
     warnings.simplefilter("ignore", DeprecationWarning)
-    with holdfast.open(path, busy_timeout=5) as store:
+    with holdfast.open(path, busy_timeout=60) as store:
         stop = threading.Event()
         counts = [0, 0]
 

@@ -23,9 +23,9 @@ import holdfast
 from holdfast import HoldfastError, Store
 from holdfast.backends.sqlite._connection import page_checksums
 from support.children import report
+from support.interrupts import MAIN, Interrupt
 
-MAIN = threading.main_thread()
-PATIENCE = 2.0
+PATIENCE = 60.0
 
 
 def is_held(path: str) -> bool:
@@ -45,9 +45,13 @@ def until(condition: Callable[[], bool]) -> None:
         os.sched_yield()
 
 
+def chosen() -> signal.Signals:
+    return signal.Signals[sys.argv[3]]
+
+
 def interrupt() -> None:
     assert MAIN.ident is not None
-    signal.pthread_kill(MAIN.ident, signal.Signals[sys.argv[3]])
+    signal.pthread_kill(MAIN.ident, chosen())
 
 
 def locked(path: str) -> apsw.Connection:
@@ -72,8 +76,7 @@ def waiting_for_a_thread(store: Store, path: str) -> str:
     leader = threading.Thread(target=append, kwargs={"log": [0]})
     leader.start()
     until(lambda: is_held(f"{path}-lock"))
-    # There is no telling from outside that the main thread waits: give it a moment.
-    threading.Timer(0.2, interrupt).start()
+    Interrupt("append", chosen()).start()
     outcome = save(store)
     rival.execute("rollback")
     leader.join()
@@ -100,7 +103,7 @@ def waiting_for_its_turn(store: Store, path: str) -> str:
     """Another process is ahead in the queue, and leaves it after the interrupt."""
     ahead = os.open(f"{path}-lock", os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(ahead, fcntl.LOCK_EX)
-    threading.Timer(0.2, interrupt).start()
+    Interrupt("append", chosen()).start()
     outcome = save(store)
     os.close(ahead)
     return outcome

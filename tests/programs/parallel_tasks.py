@@ -8,6 +8,7 @@ All begin at the same moment. One line of JSON for each process: what it reports
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -16,8 +17,9 @@ import holdfast
 from holdfast import Event, HoldfastError, Retention, Store
 from holdfast.selftest._rivals import increment
 from support.children import Child, Gate, report
-from support.stores import opened
+from support.stores import backend_of, opened
 
+SYNC_SECONDS = 0.003
 Task = Callable[[Store, int, int], object]
 
 
@@ -45,12 +47,22 @@ def crowd(store: Store, rank: int, count: int) -> object:
 
 
 def share(store: Store, rank: int, total: int) -> object:
-    """Save until all processes together have made so many changes."""
+    """Save until all processes together have made so many changes.
+
+    Every commit takes as long as on a disk: then the others wait for their turn, and
+    who saves how often is not decided by the processor.
+    """
+    backend_of(store).database.writer.set_commit_hook(_as_on_a_disk)
     thread = store.thread(f"own {rank}")
     saves = 0
     while thread.save({"n": saves, "text": "x" * 300}).seq < total:
         saves += 1
     return saves
+
+
+def _as_on_a_disk() -> bool:
+    time.sleep(SYNC_SECONDS)
+    return False
 
 
 def back_up(store: Store, rank: int, count: int) -> object:

@@ -84,7 +84,7 @@ class CrowdTests:
             assert thread.load() == {"value": 2 * self.count}
             assert thread.step == 2 * self.count
             assert is_one_line(thread)
-        assert sum(conflicts) > 0
+        assert sum(conflicts) >= 3  # the first version has one winner
 
     def test_replicas_see_every_event_of_a_stream_once_and_in_order(self, place):
         seen = swarm("replicate", place, 3, 10)

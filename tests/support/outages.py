@@ -15,7 +15,7 @@ from holdfast import HoldfastError
 from support import servers
 from support.scenario import problems_of
 
-PATIENCE = 60
+PATIENCE = 120
 
 # How long a store may need to go on once its server is back.
 SOON = 2.0
@@ -124,6 +124,7 @@ def without_standby(server):
         yield
     finally:
         _configure(server, "alter system reset synchronous_standby_names")
+        wait_until(lambda: not _waits_for_standby(server))
 
 
 def _waits_for_standby(server):

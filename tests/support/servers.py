@@ -8,6 +8,7 @@ import functools
 import importlib.util
 import os
 import pwd
+import random
 import shutil
 import signal
 import socket
@@ -192,10 +193,22 @@ def is_running(process: int) -> bool:
     return status.rpartition(")")[2].split()[0] != "Z"
 
 
+# The system gives no outgoing connection one of these, so that a port stays free until
+# its server is started, and while it is started again.
+PORTS = range(15_000, 32_000)
+
+
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port on which nothing listens, for the first server that asks for it."""
+    while True:
+        port = random.choice(PORTS)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            # Kept while this process lives, so that no other test takes the port.
+            mark = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            atexit.register(mark.close)
+            mark.bind(("127.0.0.1", port))
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def unprivileged() -> str | None:

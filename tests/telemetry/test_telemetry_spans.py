@@ -4,12 +4,14 @@ import asyncio
 import contextvars
 import threading
 
+import apsw
 import pytest
 from opentelemetry.trace import SpanKind, StatusCode
 
 import holdfast
 from holdfast import Agent, Conflict, NotFound
 from holdfast._api.address import store_address
+from holdfast.backends.sqlite import page_checksums
 from holdfast.telemetry._database import attributes_of
 from support.stores import opened
 from support.telemetry import Exported
@@ -249,8 +251,13 @@ def test_a_conflict_that_the_save_got_over_is_counted_in_its_span(path, exported
 def test_saves_that_share_a_commit_say_how_many_they_were(path, exported):
     async def save_all():
         async with holdfast.open_async(path, telemetry=exported.telemetry) as store:
+            rival = apsw.Connection(path, vfs=page_checksums())
+            rival.execute("begin immediate")  # the first has to wait, for all of them
             saves = [store.thread(f"t{n}").append(log=[n]) for n in range(20)]
-            await asyncio.gather(*saves)
+            saving = asyncio.gather(*saves)
+            await asyncio.sleep(0)
+            rival.close()
+            await saving
 
     asyncio.run(save_all())
 

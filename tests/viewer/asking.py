@@ -62,7 +62,7 @@ class Asked(msgspec.Struct, frozen=True):
             body, given["Content-Type"] = msgspec.json.encode(json), "application/json"
         given |= headers or {}
         sent = {name: value for name, value in given.items() if value is not None}
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=30)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=120)
         with contextlib.closing(connection):
             connection.request(method, path, body, sent)
             found = connection.getresponse()
@@ -108,11 +108,11 @@ def serving(path, *, write=False, opening=None, socket=None, **options):
 
     thread = threading.Thread(target=asyncio.run, args=(serve(),), daemon=True)
     thread.start()
-    assert ready.wait(20)
+    assert ready.wait(120)
     try:
         yield found[0]
     finally:
         loop, task = ending[0]
         loop.call_soon_threadsafe(task.cancel)
-        thread.join(20)
+        thread.join(120)
         assert not thread.is_alive()

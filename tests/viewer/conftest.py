@@ -8,13 +8,16 @@ from typing import Any
 
 import pytest
 from chromium import chromium
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 from story import MORNING, open_story
 from viewer_server import Served, served
 from windows import WIDTHS
 
 from holdfast.testing import FakeClock
 
+# On a crowded machine a page needs seconds for what it usually shows at once.
+PATIENCE_MS = 60_000
+expect.set_options(timeout=PATIENCE_MS)
 LATER = MORNING + 30 * 60 * 1_000_000
 
 
@@ -79,7 +82,7 @@ def new_context(
             **more,
         }
         context = browser.new_context(**options)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(PATIENCE_MS)
         context.clock.set_fixed_time(LATER / 1_000_000)
         context.on("console", lambda said: complaints.append(said.text))
         context.on("weberror", lambda error: complaints.append(str(error.error)))

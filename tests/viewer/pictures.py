@@ -18,7 +18,7 @@ UPDATE = bool(os.environ.get("UPDATE_PICTURES"))
 MOST = 2.5
 SMALL = (350, 200)
 DOCS_HEIGHT = 620
-PATIENCE = 10  # seconds
+PATIENCE = 60  # seconds
 BETWEEN_MS = 100
 # A notice goes away after a while; a picture is made as if it had.
 CLEAR = "document.querySelector('.status')?.replaceChildren()"

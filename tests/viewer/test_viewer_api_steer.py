@@ -163,7 +163,7 @@ def streamed(viewer, query, count):
 
 
 def opened(viewer, query):
-    connection = http.client.HTTPConnection(viewer.host, viewer.port, timeout=20)
+    connection = http.client.HTTPConnection(viewer.host, viewer.port, timeout=120)
     headers = {"Authorization": f"Bearer {TOKEN}", "Accept-Encoding": "gzip"}
     connection.request("GET", f"/api/1/live{query}", headers=headers)
     response = connection.getresponse()

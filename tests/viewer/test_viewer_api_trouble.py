@@ -219,7 +219,7 @@ def test_a_browser_is_opened_without_showing_the_token_to_other_users(tmp_path):
 
 def command(path, *words):
     line = [sys.executable, "-m", "holdfast", "--store", path, *words]
-    return subprocess.run(line, check=True, capture_output=True, timeout=60)
+    return subprocess.run(line, check=True, capture_output=True, timeout=120)
 
 
 def while_running(line, ask, **environment):
@@ -238,7 +238,7 @@ def while_running(line, ask, **environment):
             found = ask(url, token)
         finally:
             server.send_signal(signal.SIGINT)
-            server.communicate(timeout=30)
+            server.communicate(timeout=120)
     assert server.returncode == 130
     return found
 
@@ -246,5 +246,5 @@ def while_running(line, ask, **environment):
 def asking(url, token, route):
     headers = {"Authorization": f"Bearer {token}"}
     asked_ = urllib.request.Request(f"{url}api/1/{route}", headers=headers)
-    with urllib.request.urlopen(asked_, timeout=30) as answered:
+    with urllib.request.urlopen(asked_, timeout=120) as answered:
         return json.load(answered)

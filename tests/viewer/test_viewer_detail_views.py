@@ -10,6 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from payday import HOSTILE, NOTES, TALK, THREAD, open_payday
 from playwright.sync_api import Locator, Page, expect
 from viewer_server import Served, served
+from windows import copied, until
 
 TABS = ("chat", "state", "diff", "meta", "context", "charts", "compare", "effects")
 
@@ -135,7 +136,7 @@ def test_the_state_is_a_tree_whose_values_say_who_set_them(
     deepest = tree_row(page, "/deep/one/two/three")
     expect(deepest).to_be_visible()
     deepest.get_by_role("button", name="Copy path").first.click()
-    assert page.evaluate("navigator.clipboard.readText()") == "/deep/one/two/three"
+    until(page, lambda: copied(page) == "/deep/one/two/three")
 
     page.get_by_label("Filter").fill("three")
     expect(deepest).to_be_visible()
@@ -193,16 +194,14 @@ def test_meta_and_context_tell_what_a_checkpoint_is_and_what_the_model_saw(
     expect(facts).to_contain_text("stored")
     command = panel(page).locator(".command", has_text="holdfast show").first
     command.get_by_role("button", name="Copy command").click()
-    copied = page.evaluate("navigator.clipboard.readText()")
-    assert copied.startswith("holdfast show c-")
+    until(page, lambda: copied(page).startswith("holdfast show c-"))
     # In one go: the address of the page comes later than the link has to.
     page.locator(".step-bar .actions").evaluate(
         "bar => bar.querySelectorAll('button').forEach((button) =>"
         " /Base|Copy link/.test(button.textContent) && button.click())"
     )
     expect(page.locator(".status")).to_contain_text("Copied link.")
-    link = page.evaluate("navigator.clipboard.readText()")
-    assert re.search(r"t=fix-policy&c=c-\d+&base=c-\d+&tab=meta$", link)
+    assert re.search(r"t=fix-policy&c=c-\d+&base=c-\d+&tab=meta$", copied(page))
     facts.get_by_role("button", name="c-", exact=False).first.click()
     step(page, 9)
 
@@ -256,7 +255,7 @@ def test_charts_are_pictures_with_a_table_of_the_same_numbers(
 
     picture = tokens.locator("canvas")
     drawn = "canvas => canvas.getContext('2d').getImageData(0, 0, 500, 100)"
-    assert picture.evaluate(f"{drawn}.data.some((value) => value > 0)")
+    until(page, lambda: picture.evaluate(f"{drawn}.data.some((value) => value > 0)"))
     grown = figures.filter(has_text="Which values grow")
     expect(grown.locator(".legend")).to_contain_text("messages")
     box = picture.bounding_box()

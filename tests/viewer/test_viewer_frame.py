@@ -8,7 +8,7 @@ from pathlib import Path
 from playwright.sync_api import Page, Route, expect
 from story import LONG, MAIN
 from viewer_server import TOKEN, Served, served
-from windows import STRIP, options, scrubber_says, selected
+from windows import STRIP, options, scrubber_says, selected, until
 
 import holdfast
 
@@ -95,7 +95,8 @@ def test_the_scrubber_moves_along_the_line_and_back_to_where_the_reader_was(
     scrubber_says(page, "8 of 8")
     spent = re.compile(r"8 of 8 · .* · 702 tok · \$0\.0036")
     expect(slider).to_have_attribute("aria-valuetext", spent)
-    assert page.locator("canvas.strip").evaluate(STRIP) == [True, True]
+    strip = page.locator("canvas.strip")
+    until(page, lambda: strip.evaluate(STRIP) == [True, True])
 
     page.keyboard.press("ArrowLeft")
     expect(selected(page)).to_contain_text("Your site says 30 days!")
@@ -254,6 +255,7 @@ def test_an_effect_that_fails_does_not_keep_others_from_running(
     )
 
     assert seen == [0, 1, 2]
+    until(page, lambda: len(complaints) == 1)
     assert "failed at 1" in complaints.pop()
 
 

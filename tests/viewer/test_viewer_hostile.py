@@ -9,7 +9,7 @@ import pytest
 from payloads import PAYLOADS
 from playwright.sync_api import Page, expect
 from viewer_server import Served, served
-from windows import options, scrubber_says
+from windows import options, scrubber_says, until
 
 import holdfast
 
@@ -120,6 +120,7 @@ def test_the_policy_stops_what_a_defect_would_let_through(
     )
 
     assert stopped == ["image", "TypeError", "TypeError"]
+    until(page, lambda: len(complaints) >= len(STOPPED))
     for said, wanted in zip(complaints, STOPPED, strict=True):
         assert wanted in said
     complaints.clear()

@@ -10,9 +10,10 @@ from pathlib import Path
 from playwright.sync_api import Page, Route, expect
 from story import LONG, MAIN
 from viewer_server import Served, served
-from windows import options, scrubber_says, selected
+from windows import options, scrubber_says, selected, until
 
 import holdfast
+from support.servers import free_port
 
 
 def say(path: str, text: str, thread: str = MAIN) -> None:
@@ -59,8 +60,8 @@ def test_a_lost_server_is_said_and_what_was_missed_is_shown_after_it(
     path = str(tmp_path / "agents.db")
     shutil.copy(story_file, path)
     page: Page = new_page()
-    with served(path) as server:
-        port = int(server.origin.rpartition(":")[2])
+    port = free_port()
+    with served(path, port=port) as server:
         page.goto(server.page(t=MAIN))
         expect(page.locator(".connection")).to_contain_text("live")
         scrubber_says(page, "8 of 8")  # a step is chosen, whose tabs can be opened
@@ -72,7 +73,7 @@ def test_a_lost_server_is_said_and_what_was_missed_is_shown_after_it(
     say(path, "Said while nobody listened.")
 
     with served(path, port=port):
-        expect(page.locator(".connection")).to_contain_text("live", timeout=20_000)
+        expect(page.locator(".connection")).to_contain_text("live")
         newest = options(page, "Checkpoints").first
         expect(newest).to_contain_text("Said while nobody listened.")
         expect(problem).to_have_count(0)
@@ -94,14 +95,16 @@ def test_an_answer_that_is_no_longer_wanted_is_given_up(page: Page, viewer: Serv
     page.route("**/messages?*", hold)
     page.keyboard.press("ArrowLeft")
     expect(selected(page)).to_contain_text("Your site says")
+    until(page, lambda: len(held) == 1)
     page.keyboard.press("Home")
     scrubber_says(page, "1 of 8")
+    until(page, lambda: len(held) == 2)
     held[-1].continue_()
 
     chat = page.get_by_role("tabpanel")
     expect(chat).not_to_contain_text("I want my money back")
     expect(chat).to_contain_text("Be kind.")
-    assert held[0].request.url in given_up
+    until(page, lambda: held[0].request.url in given_up)
 
 
 def test_a_chat_stays_at_its_end_when_what_stands_above_it_comes_later(
@@ -116,6 +119,7 @@ def test_a_chat_stays_at_its_end_when_what_stands_above_it_comes_later(
     page.goto(viewer.page(t=LONG))
     newest = page.get_by_role("tabpanel").locator(".message").last
     expect(newest).to_be_in_viewport()
+    until(page, lambda: len(held) > 0)
     held[-1].continue_()
 
     expect(page.locator(".step-bar")).to_contain_text("changed: run")
@@ -144,7 +148,7 @@ def test_a_slow_network_shows_the_last_step_that_was_asked_for(
     scrubber_says(page, "3 of 8")
     newest = page.get_by_role("tabpanel").locator(".message").last
     for shown in (newest, selected(page)):
-        expect(shown).to_contain_text("I look up the order", timeout=20_000)
+        expect(shown).to_contain_text("I look up the order")
 
 
 def test_a_store_that_cannot_be_read_is_said_with_a_way_on(

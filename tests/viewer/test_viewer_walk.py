@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from everything import NIGHT, night, open_everything
 from pictures import compare
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 from viewer_server import Served, served
 from walk import STEPS, Walk
 from windows import THEMES, WIDTHS
@@ -37,15 +37,6 @@ def writable(everything: Path, tmp_path: Path) -> Iterator[Served]:
         yield server
 
 
-@pytest.fixture
-def patience() -> Iterator[None]:
-    """So many steps on a busy machine: some of them will be slow."""
-    expect.set_options(timeout=30_000)
-    yield
-    expect.set_options(timeout=5_000)
-
-
-@pytest.mark.usefixtures("patience")
 @pytest.mark.skipif(not THOROUGH, reason="takes a minute and a half")
 @pytest.mark.parametrize(("width", "theme"), [*product(WIDTHS, THEMES)])
 def test_every_interaction_works_and_looks_as_it_did(
@@ -57,7 +48,6 @@ def test_every_interaction_works_and_looks_as_it_did(
 ):
     clipboard = ["clipboard-read", "clipboard-write"]
     page = new_page(width=width, theme=theme, permissions=clipboard)
-    page.set_default_timeout(30_000)
     page.context.clock.set_fixed_time(NIGHT / 1_000_000)
     walk = Walk(page, writable, tmp_path)
     for step in STEPS:

@@ -68,9 +68,9 @@ def served(
 
         thread = threading.Thread(target=asyncio.run, args=(run(),), daemon=True)
         thread.start()
-        assert ready.wait(10), "the viewer did not start"
+        assert ready.wait(120), "the viewer did not start"
         try:
             yield Served(origin + prefix, path)
         finally:
             started[0].end()
-            thread.join(10)
+            thread.join(120)

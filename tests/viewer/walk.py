@@ -15,7 +15,7 @@ from payday import NOTES, THREAD
 from playwright.sync_api import Locator, Page, expect
 from story import LONG, MAIN
 from viewer_server import Served
-from windows import STRIP, options, scrubber_says, selected
+from windows import STRIP, copied, options, scrubber_says, selected, until
 
 import holdfast
 
@@ -102,7 +102,8 @@ def scrub(walk: Walk) -> None:
 def strip(walk: Walk) -> None:
     walk.open(MAIN, 8, tab="charts")
     expect(walk.page.locator(".scrubber-text")).to_contain_text("702 tok · $0.0036")
-    assert walk.page.locator("canvas.strip").evaluate(STRIP) == [True, True]
+    shown = walk.page.locator("canvas.strip")
+    until(walk.page, lambda: shown.evaluate(STRIP) == [True, True])
     expect(walk.panel.locator("figure")).to_have_count(5)
 
 
@@ -174,8 +175,7 @@ def state_tree(walk: Walk) -> None:
     walk.tree_row("/deep/one/two").locator(".toggle").first.click()
     deepest = walk.tree_row("/deep/one/two/three")
     deepest.get_by_role("button", name="Copy path").first.click()
-    copied = "navigator.clipboard.readText()"
-    assert walk.page.evaluate(copied) == "/deep/one/two/three"
+    until(walk.page, lambda: copied(walk.page) == "/deep/one/two/three")
 
 
 def blame(walk: Walk) -> None:
@@ -211,9 +211,9 @@ def permalink(walk: Walk) -> None:
     walk.page.get_by_role("tab", name="Meta").click()
     walk.press("Copy link")
     expect(walk.page.locator(".status")).to_contain_text("Copied link.")
-    copied = walk.page.evaluate("navigator.clipboard.readText()")
+    link = copied(walk.page)
     walk.page.goto("about:blank")
-    walk.page.goto(copied)
+    walk.page.goto(link)
     walk.show("History")
     expect(selected(walk.page)).to_contain_text("bad-policy")
     expect(selected(walk.page)).to_contain_text("◆ base")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
-from holdfast import Conflict, HoldfastError, Store, Thread
+from holdfast import Checkpoint, Conflict, HoldfastError, Store, Thread
 from holdfast.selftest._children import Child, Gate, Tell
 from holdfast.selftest._row import Task, Trials
 from holdfast.selftest._scenario import problems_of
@@ -24,14 +24,16 @@ PATIENCE = 60.0
 
 
 def increment(store: Store, rank: int, count: int) -> object:  # noqa: ARG001 - as all tasks
-    """Count up by compare-and-swap until this process has won so often."""
+    """Count up by compare-and-swap until this process has won so often.
+
+    All begin with the first version, so that all but one lose it, however they meet.
+    """
     thread = store.thread("counter")
-    conflicts = wins = 0
+    conflicts = wins = value = 0
+    head: Checkpoint | None = None
     while wins < count:
-        head = thread.head
-        state = store.load(head) if head else {"value": 0}
         try:
-            thread.save({"value": state["value"] + 1}, expect=head)
+            thread.save({"value": value + 1}, expect=head)
             wins += 1
         except Conflict as lost:
             conflicts += 1
@@ -40,6 +42,8 @@ def increment(store: Store, rank: int, count: int) -> object:  # noqa: ARG001 - 
             )
             if lost.code != "head_moved" or not newer:
                 raise
+        head = thread.head
+        value = store.load(head)["value"] if head else 0
     return conflicts
 
 

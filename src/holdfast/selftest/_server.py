@@ -27,7 +27,8 @@ END = (
 ATTEMPTS = 20
 # Between two times that connections are ended; a save recovers in less.
 PAUSE = 0.3
-RECOVERY = 2.0
+# What a save may take with its recovery, on a busy machine.
+RECOVERY = 10.0
 PATIENCE = 2.0
 # What a call may take beyond its timeout, on a busy machine.
 GRACE = 5.0

@@ -29,7 +29,7 @@ from holdfast.adapters.a2a import (
     HoldfastVersionedTaskStore,
 )
 
-DEADLINE = 30
+DEADLINE = 120
 
 
 def card(port):

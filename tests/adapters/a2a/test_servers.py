@@ -85,9 +85,9 @@ def test_a_second_replica_sees_what_the_first_one_does(tmp_path):
             ).status.state == INPUT:
                 await asyncio.sleep(0.01)
         following = asyncio.create_task(follow(second, task, begun))
-        await asyncio.wait_for(begun.wait(), 30)
+        await asyncio.wait_for(begun.wait(), 120)
         agents[0].gate.set()
-        return await asyncio.wait_for(asyncio.gather(going, following), 30)
+        return await asyncio.wait_for(asyncio.gather(going, following), 120)
 
     with (
         holdfast.open(path) as store,

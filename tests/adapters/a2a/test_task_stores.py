@@ -325,7 +325,7 @@ def test_the_events_of_a_task_go_with_it(place):
                 assert (await anext(told)).version == version
                 await tasks.delete("t/1", ANN)
                 with pytest.raises(StopAsyncIteration):
-                    await asyncio.wait_for(anext(told), 30)
+                    await asyncio.wait_for(anext(told), 120)
 
             await events.publish("t/1", VersionedEvent(event, version))
             assert store.thread("stream:a2a:t%2F1").about is None

@@ -16,7 +16,7 @@ HEADERS = {
     "content-type": "application/json",
     "mcp-protocol-version": VERSION,
 }
-DEADLINE = 30
+DEADLINE = 120
 
 
 class Counting(MCPServer):

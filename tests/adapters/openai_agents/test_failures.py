@@ -51,7 +51,7 @@ class Slow:
 
     async def _commit(self, writes):
         self.begun.set()
-        assert self.go.wait(30)
+        assert self.go.wait(120)
         if self.error is not None:
             raise self.error
         return await self.commit(writes)
@@ -78,7 +78,7 @@ async def cancelled(store, change):
     slow = Slow(store)
     yield slow
     task = asyncio.ensure_future(CHANGES[change](session))
-    await asyncio.to_thread(slow.begun.wait, 30)
+    await asyncio.to_thread(slow.begun.wait, 120)
     for _ in range(2):
         task.cancel()
         await asyncio.sleep(0)

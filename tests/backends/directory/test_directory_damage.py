@@ -18,6 +18,7 @@ from holdfast.selftest._damage import build_more
 from support.children import Child
 from support.damage import DAMAGES, ReadOutcome, missing_from, truth_of
 from support.effort import FLIPS, seed_of
+from support.file_clock import next_tick
 from support.scenario import (
     STEPS,
     Source,
@@ -316,6 +317,7 @@ def damage(folder, old, new, name="chat-1.jsonl"):
     path = folder / name
     data = path.read_bytes()
     assert old in data
+    next_tick(folder)
     path.write_bytes(data.replace(old, new, 1))
     return path.read_bytes()
 
@@ -407,6 +409,7 @@ def test_a_damaged_file_that_is_put_right_is_read_again(url, folder, two):
     with holdfast.open(url) as store:
         with pytest.raises(Corrupt):
             store.thread("chat").load()
+        next_tick(folder)
         (folder / "chat-1.jsonl").write_bytes(whole)
 
         assert store.thread("chat").load()["n"] == 4

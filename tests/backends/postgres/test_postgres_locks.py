@@ -51,7 +51,7 @@ def _made(store, writes):
 
 
 def _until_waiting(place, count):
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while place.run(WAITING) < [(count,)]:
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -60,7 +60,7 @@ def _until_waiting(place, count):
 def _side_by_side(place, gate, one, other):
     """Whether each of two commits was made, both begun while ``gate`` stops them."""
     with (
-        place.open(busy_timeout=20) as store,
+        place.open(busy_timeout=120) as store,
         ThreadPoolExecutor(2) as pool,
         place.connect() as connection,
     ):
@@ -179,7 +179,7 @@ def test_a_prune_takes_one_lock_for_all_that_it_removes(place):
 
 
 def test_others_save_between_the_transactions_of_a_prune(place):
-    with place.open() as store, place.open(busy_timeout=1) as rival:
+    with place.open() as store, place.open(busy_timeout=20) as rival:
         for n in range(40):
             store.thread(f"t{n}").save({"n": 0})
             store.thread(f"t{n}").save({"n": 1})

@@ -14,6 +14,7 @@ import pytest
 import holdfast
 from conformance.values import alike
 from holdfast import HoldfastError
+from holdfast.backends.postgres import _timeout
 from holdfast.backends.postgres._server import refusal
 from holdfast.testing import raises
 from support import databases, poolers, servers
@@ -215,13 +216,14 @@ def test_a_pool_makes_no_more_connections_than_it_may(place):
 
 
 def test_a_pool_of_which_all_are_in_use_is_busy(place, door):
-    with place.open(door, pool=(1, 1), busy_timeout=0.5) as store:
+    hasty = {"pool": (1, 1), "busy_timeout": 0.5}
+    with place.open() as store, place.open(door, **hasty) as tried:
         store.thread("a").save({"n": 0})
         with place.connect() as connection:
             connection.execute(f"lock table {place.schema}.thread in exclusive mode")
             with ThreadPoolExecutor(4) as pool:
                 saves = [
-                    pool.submit(store.thread("a").save, {"n": n}) for n in range(4)
+                    pool.submit(tried.thread("a").save, {"n": n}) for n in range(4)
                 ]
                 errors = [save.exception() for save in saves]
             assert {type(error) for error in errors} == {holdfast.Busy}
@@ -230,8 +232,15 @@ def test_a_pool_of_which_all_are_in_use_is_busy(place, door):
         assert 2 <= store.thread("a").save({"n": 9}).step <= 2 + len(in_doubt)
 
 
-def test_a_save_that_was_given_up_is_not_made_later(place, door):
-    with place.open(door, busy_timeout=2) as store:
+@pytest.fixture
+def long_cancel(monkeypatch):
+    """Most of a call's time is kept for cancelling it: a crowded server needs some."""
+    monkeypatch.setattr(_timeout, "CANCEL_SHARE", 0.9)
+    monkeypatch.setattr(_timeout, "LONGEST_CANCEL", 60.0)
+
+
+def test_a_save_that_was_given_up_is_not_made_later(place, door, long_cancel):
+    with place.open(door, busy_timeout=15) as store:
         store.thread("a").save({"n": 0})
         with place.connect() as connection:
             connection.execute(f"select * from {place.schema}.thread for update")
@@ -245,32 +254,32 @@ def test_a_save_that_was_given_up_is_not_made_later(place, door):
 
 def test_work_on_everything_may_take_longer_than_the_timeout(place, door):
     """A slow server is not a hung one: it answers others."""
-    with place.open(door, busy_timeout=0.3) as store:
-        store.thread("a").save({"n": 0})
-        with place.connect() as connection:
-            connection.execute(
-                f"lock table {place.schema}.checkpoint in access exclusive mode"
-            )
-            with ThreadPoolExecutor(1) as pool:
-                counting = pool.submit(store.stats)
-                with raises(holdfast.Busy):
-                    store.thread("a").load()
-                with raises(holdfast.Busy):
-                    store.thread("a").load()
-                assert not counting.done()
-                connection.rollback()
+    with place.open() as patient:
+        patient.thread("a").save({"n": 0})
+    with place.open(door, busy_timeout=1) as store, place.connect() as connection:
+        connection.execute(
+            f"lock table {place.schema}.checkpoint in access exclusive mode"
+        )
+        with ThreadPoolExecutor(1) as pool:
+            counting = pool.submit(store.stats)
+            with raises(holdfast.Busy):
+                store.thread("a").load()
+            with raises(holdfast.Busy):
+                store.thread("a").load()
+            assert not counting.done()
+            connection.rollback()
 
-                assert counting.result().checkpoints == 1
+            assert counting.result().checkpoints == 1
 
 
 def test_compacting_waits_no_longer_than_the_timeout_for_its_locks(place, door):
-    with place.open(door, busy_timeout=0.3) as store:
+    with place.open() as store, place.open(door, busy_timeout=0.3) as hasty:
         store.thread("a").save({"n": 0})
         with place.connect() as connection:
             connection.execute(f"select * from {place.schema}.segment")
 
             with raises(holdfast.Busy):
-                store.compact()
+                hasty.compact()
 
         store.compact()
         assert store.thread("a").load() == {"n": 0}
@@ -364,9 +373,9 @@ def test_behind_a_pooler_it_is_noticed_and_everything_works(pooled, door):
 
 
 def test_a_save_that_was_given_up_behind_a_pooler_is_not_made_later(
-    pooled, place, door
+    pooled, place, door, long_cancel
 ):
-    with pooled.open(door, busy_timeout=2) as store:
+    with pooled.open(door, busy_timeout=15) as store:
         store.thread("a").save({"n": 0})
         with place.connect() as connection:
             connection.execute(f"select * from {place.schema}.thread for update")
@@ -386,7 +395,7 @@ def test_somebody_else_who_listens_on_the_port_is_given_up(door):
         with raises(HoldfastError):
             databases.DOORS[door](f"postgresql://a@127.0.0.1:{port}/b", busy_timeout=1)
 
-        assert time.monotonic() - begun < 4
+        assert time.monotonic() - begun < 30
 
 
 # --- which servers --------------------------------------------------------------------
