@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import compress
+from operator import is_not
 from typing import Protocol, cast, runtime_checkable
 
 import msgspec
@@ -106,15 +108,16 @@ class Snapshot(Protocol):
 
 def compare(old: Tree, new: Tree) -> TreeChanges:
     """What has to happen to the files of ``old`` to make those of ``new``."""
-    common = sorted(old.entries.keys() & new.entries.keys())
-    pairs = [(path, old.entries[path], new.entries[path]) for path in common]
+    set_, gone = differences(old.entries, new.entries)
+    added = [path for path in set_ if path not in old.entries]
+    pairs = [(p, old.entries[p], new.entries[p]) for p in sorted(set_ - set(added))]
     other = [
         path for path, before, after in pairs if _content(before) != _content(after)
     ]
     kept = set(other)
     return TreeChanges(
-        added=tuple(sorted(new.entries.keys() - old.entries.keys())),
-        removed=tuple(sorted(old.entries.keys() - new.entries.keys())),
+        added=tuple(sorted(added)),
+        removed=tuple(sorted(gone)),
         changed=tuple(other),
         mode_changed=tuple(
             path
@@ -122,6 +125,40 @@ def compare(old: Tree, new: Tree) -> TreeChanges:
             if path not in kept and before.mode != after.mode
         ),
     )
+
+
+Entries = Mapping[bytes, FileEntry]
+
+
+def differences(old: Entries, new: Entries) -> tuple[set[bytes], set[bytes]]:
+    """The paths at which ``new`` has another file, and those at which it has none."""
+    found = {each.path for each in not_same(old, new) if old.get(each.path) != each}
+    return found, missing(old, new, found)
+
+
+def missing(old: Collection[bytes], new: Entries, found: Iterable[bytes]) -> set[bytes]:
+    """The paths that only ``old`` has; ``found`` are all that only ``new`` has, and
+    others.
+    """
+    added = sum(path not in old for path in found)
+    # To make sets of all paths takes as long as a fiftieth of a walk.
+    return set(old) - new.keys() if len(old) + added != len(new) else set()
+
+
+def not_same(old: Entries, new: Entries) -> list[FileEntry]:
+    """The files of ``new`` that are not the very objects that ``old`` has.
+
+    A scan gives the same objects for files that did not change. All of it is done
+    without a step of Python for each file, the first way in half the time.
+    """
+    if len(old) == len(new):
+        pairs = zip(old.values(), new.values(), strict=True)
+        other = map(is_not, old.values(), new.values())
+        found = list(compress(pairs, other))
+        if all(one.path == two.path for one, two in found):
+            return [two for _, two in found]
+    other = map(is_not, map(old.get, new), new.values())
+    return list(compress(new.values(), other))
 
 
 def _content(entry: FileEntry) -> tuple[int, bytes]:

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from hashlib import sha256
-from types import MappingProxyType
 
 from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
 from holdfast._values.file_listing import (
     Below,
-    Level,
     Listing,
-    StoredFile,
+    Part,
     decode_level,
-    fold,
-    runs_of,
+    fold_near,
 )
 from holdfast._values.manifest import FileLog
 from holdfast._values.records import Run, Segment
+from holdfast._values.stored_file import StoredFile, runs_of
 from holdfast.errors import Corrupt, NotFound
 
 # Reads the segments of some runs of a family, in order.
@@ -46,33 +44,36 @@ async def find_listing(context: Context, known: OpenedCheckpoint) -> Listing | N
         log = known.manifest.files
         fetch = partial(context.backend.segments, known.head.family)
         # Neighbours share most levels; those of the head are often in memory.
-        near = context.cache.listing(known.head.thread) or Listing()
-        known.listing = await read_listing(fetch, log, near.levels)
+        near = context.cache.listing(known.head.thread)
+        known.listing = await read_listing(fetch, log, near)
     return known.listing
 
 
 async def read_listing(
-    fetch: Fetch, log: FileLog, known: Mapping[bytes, Level] = MappingProxyType({})
+    fetch: Fetch, log: FileLog, near: Listing | None = None
 ) -> Listing:
-    """The list of files, in two requests for segments; ``known`` levels by digest."""
-    [top] = await fetch([Run(log.top, log.top)])
-    at = Below(log.top, len(top.data), log.digest)
-    level = decode_level(_checked(top, at))
-    missing = [each for each in level.below if each.digest not in known]
-    runs = [Run(each.number, each.number) for each in missing]
+    """The list of files, in two requests for segments; none for levels of ``near``."""
+    near = near or Listing()
+    known = {(part.at.number, part.at.digest): part for part in near.parts}
+    top = known.get((log.top, log.digest)) or await _top(fetch, log)
+    missing = [at for at in top.level.below if (at.number, at.digest) not in known]
+    runs = [Run(at.number, at.number) for at in missing]
     found = await fetch(runs) if runs else ()
-    read = {
-        each.digest: decode_level(_checked(segment, each))
-        for each, segment in zip(missing, found, strict=True)
-    }
-    levels = {**known, **read}
-    return fold([*((each, levels[each.digest]) for each in level.below), (at, level)])
+    for at, segment in zip(missing, found, strict=True):
+        known[at.number, at.digest] = _part(at, segment)
+    below = (known[at.number, at.digest] for at in top.level.below)
+    return fold_near((*below, top), near)
 
 
-def _checked(segment: Segment, at: Below) -> bytes:
+async def _top(fetch: Fetch, log: FileLog) -> Part:
+    [segment] = await fetch([Run(log.top, log.top)])
+    return _part(Below(log.top, len(segment.data), log.digest), segment)
+
+
+def _part(at: Below, segment: Segment) -> Part:
     if sha256(segment.data).digest() != at.digest:
         raise Corrupt("a list of files", "it is not what was saved")
-    return segment.data
+    return Part(at, decode_level(segment.data))
 
 
 async def contents(

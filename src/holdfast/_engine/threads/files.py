@@ -10,9 +10,10 @@ from holdfast._engine.context import Context
 from holdfast._engine.files.read import contents, get_listing
 from holdfast._engine.threads.lineage import Reference
 from holdfast._engine.threads.parts import read_at
-from holdfast._values.file_listing import Listing, StoredFile
+from holdfast._values.file_listing import Listing
 from holdfast._values.files import Tree
 from holdfast._values.records import Checkpoint
+from holdfast._values.stored_file import StoredFile
 from holdfast.errors import NotFound
 
 # A path as callers write it: with "/" between its parts, relative to the workspace.
