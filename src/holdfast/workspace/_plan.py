@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 
 import msgspec
 
-from holdfast._values.files import FileEntry, Omitted, Tree
+from holdfast._values.files import FileEntry, Omitted, Tree, differences
 from holdfast.workspace._rules import RecordedRules, recorded_rules
 
 USUAL_FOLDER = stat.S_IFDIR | 0o755
@@ -44,8 +44,10 @@ def make_plan(
     """What makes the files of ``target`` out of those that are there."""
     changes: list[FileChange] = []
     left: list[Omitted] = []
-    unknown, usual = _Unknown(target), _usual_folders(last, target)
-    for path in sorted(_different(present, last, target)):
+    dropped = differences(last.entries, target.entries)[1]
+    unknown, usual = _Unknown(target), _usual_folders(last, target, dropped)
+    other = differences(present.entries, target.entries)[0]
+    for path in sorted(other | (dropped & present.entries.keys())):
         if paths is not None and not is_below(path, paths):
             continue
         after = target.entries.get(path) or usual.get(path)
@@ -61,10 +63,11 @@ def make_plan(
     return Plan(tuple(changes), conflicts, tuple(left))
 
 
-def _usual_folders(last: Tree, target: Tree) -> dict[bytes, FileEntry]:
+def _usual_folders(
+    last: Tree, target: Tree, dropped: set[bytes]
+) -> dict[bytes, FileEntry]:
     """Folders of the target that got unusual permissions later."""
-    gone = last.entries.keys() - target.entries.keys()
-    listed = {path for path in gone if last.entries[path].is_directory}
+    listed = {path for path in dropped if last.entries[path].is_directory}
     if not listed:
         return {}
     there = {folder for path in target.entries for folder in parents(path)}
@@ -72,12 +75,6 @@ def _usual_folders(last: Tree, target: Tree) -> dict[bytes, FileEntry]:
         path: FileEntry(path, USUAL_FOLDER, 0, last.entries[path].digest)
         for path in listed & there
     }
-
-
-def _different(present: Tree, last: Tree, target: Tree) -> Iterator[bytes]:
-    now, wanted = present.entries, target.entries
-    yield from (path for path, entry in wanted.items() if now.get(path) != entry)
-    yield from (last.entries.keys() - wanted.keys()) & now.keys()
 
 
 def is_below(path: bytes, places: Collection[bytes]) -> bool:

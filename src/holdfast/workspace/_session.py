@@ -180,12 +180,9 @@ class Session:
         if names & set(RULE_FILES) or any(_is_about_folders(c) for c in plan.changes):
             return self.scanner.scan(self.top, self.own, self.young)
         tree = self.snapshot.tree
-        entries = dict(tree.entries)
-        for change in plan.changes:
-            entries.pop(change.path, None)
-            if change.after is not None:
-                entries[change.path] = change.after
-        tree = Tree(entries, tree.rules, tree.omitted)
+        # Only files that stay files: the others were walked again.
+        after = {c.path: c.after for c in plan.changes if c.after is not None}
+        tree = Tree(tree.entries | after, tree.rules, tree.omitted)
         return FolderSnapshot(self.path, tree, Contents(None))
 
     def remember(self, record: UndoRecord) -> None:

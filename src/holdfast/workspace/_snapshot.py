@@ -90,10 +90,13 @@ class FolderSnapshot:
         self._top = top
         self._contents = contents
 
-    def only(self, paths: Collection[bytes]) -> FolderSnapshot:
-        """The snapshot without all other paths."""
-        tree = self.tree
-        entries = {path: each for path, each in tree.entries.items() if path in paths}
+    def without(self, paths: Collection[bytes]) -> FolderSnapshot:
+        """The snapshot without some paths."""
+        if not paths:
+            return self
+        tree, entries = self.tree, dict(self.tree.entries)
+        for path in paths:
+            del entries[path]
         kept = Tree(entries, tree.rules, tree.omitted)
         return FolderSnapshot(self._top, kept, self._contents)
 

@@ -19,9 +19,9 @@ from holdfast._values.files import (
     FileEntry,
     Snapshot,
     Tree,
+    changed,
     compare,
     missing,
-    not_same,
 )
 from holdfast._values.manifest import FileLog
 from holdfast._values.records import Segment
@@ -208,13 +208,12 @@ class _Store:
 
     async def planned(self) -> PlannedFiles:
         tree = self.contents.tree
-        unlike = not_same(self.old.entries, tree.entries)
-        old = self.old.files
-        new = [entry for entry in unlike if not _has(old.get(entry.path), entry)]
+        old, other = self.old.files, changed(self.old.entries, tree.entries)
+        new = [entry for entry in other if not _has(old.get(entry.path), entry)]
         gone = missing(old, tree.entries, (entry.path for entry in new))
         is_same = not new and not gone and About.of(tree) == self.old.about
         if is_same and self.log and self.log.runs:
-            return PlannedFiles(self.log, self._unchanged(tree) if unlike else self.old)
+            return PlannedFiles(self.log, self._unchanged(tree))
         # From here on it is known of each list what it uses.
         self.old = structs.replace(self.old, use=self.old.known_use)
         changes: dict[bytes, StoredFile | None] = dict.fromkeys(gone)
