@@ -49,6 +49,10 @@ class About(msgspec.Struct, frozen=True, array_like=True):
         omitted = tuple((each.path, each.reason) for each in tree.omitted)
         return cls(tree.rules, omitted)
 
+    def tree(self, entries: dict[bytes, FileEntry]) -> Tree:
+        """The tree with these files."""
+        return Tree(entries, self.rules, tuple(Omitted(*each) for each in self.omitted))
+
 
 class Level(msgspec.Struct, frozen=True, array_like=True):
     """A part of the list: what was set and removed, each in order of the paths.
@@ -107,16 +111,18 @@ class Listing(msgspec.Struct, frozen=True):
     @property
     def tree(self) -> Tree:
         """The files and what was left out, without where they are stored."""
-        omitted = tuple(Omitted(*each) for each in self.about.omitted)
-        return Tree(self._all_entries(), self.about.rules, omitted)
-
-    def _all_entries(self) -> dict[bytes, FileEntry]:
-        if len(self.entries) == len(self.files):
-            return dict(self.entries)
-        return {
+        if self.has_entries:
+            return self.about.tree(dict(self.entries))
+        entries = {
             path: FileEntry(path, stored.mode, stored.size, stored.digest)
             for path, stored in self.files.items()
         }
+        return self.about.tree(entries)
+
+    @property
+    def has_entries(self) -> bool:
+        """Whether its entries are known."""
+        return len(self.entries) == len(self.files)
 
     @property
     def known_use(self) -> SegmentUse:
@@ -162,18 +168,39 @@ def fold_near(parts: Sequence[Part], near: Listing) -> Listing:
 
     What they share is not looked at, and files that are the same are the same objects.
     """
+    found = _other_files(parts, near)
+    if found is None:
+        return fold(parts)
+    files, about = replaced(near.files, found), _about(parts)
+    entries = replaced(near.entries, _entries(found)) if near.has_entries else {}
+    return Listing(files, about, tuple(parts), entries)
+
+
+def tree_near(parts: Sequence[Part], near: Listing) -> Tree:
+    """The tree of such a list, which is not put together for that."""
+    found = _other_files(parts, near) if near.has_entries else None
+    if found is None:
+        return fold(parts).tree
+    return _about(parts).tree(replaced(near.entries, _entries(found)))
+
+
+def _entries(
+    files: Mapping[bytes, StoredFile | None],
+) -> dict[bytes, FileEntry | None]:
+    return {path: each.entry if each else None for path, each in files.items()}
+
+
+def _other_files(
+    parts: Sequence[Part], near: Listing
+) -> dict[bytes, StoredFile | None] | None:
+    """The files that another list has not, or not so; ``None`` if these are many."""
     shared = _shared(parts, near.parts)
     other = (*parts[shared:], *near.parts[shared:])
     if not shared or FEW * sum(map(_count, other)) > len(near.files):
-        return fold(parts)
+        return None
     paths = sorted({path for part in other for path in part.paths})
-    found = {path: _find(parts, path) for path in paths}
-    files, about = replaced(near.files, found), _about(parts)
-    if len(near.entries) != len(near.files):
-        return Listing(files, about, tuple(parts))
-    changed = {p: s for p, s in found.items() if s is not near.files.get(p)}
-    entries = {p: s.entry if s else None for p, s in changed.items()}
-    return Listing(files, about, tuple(parts), replaced(near.entries, entries))
+    found = {path: find_in(parts, path) for path in paths}
+    return {p: each for p, each in found.items() if each is not near.files.get(p)}
 
 
 def _shared(one: Sequence[Part], other: Sequence[Part]) -> int:
@@ -187,7 +214,7 @@ def _count(part: Part) -> int:
     return len(part.level.files) + len(part.level.removed)
 
 
-def _find(parts: Sequence[Part], path: bytes) -> StoredFile | None:
+def find_in(parts: Sequence[Part], path: bytes) -> StoredFile | None:
     """The file at a path, as the newest level has it that decides about it."""
     for part in reversed(parts):
         files, removed = part.level.files, part.level.removed

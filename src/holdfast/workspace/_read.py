@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+from typing import NamedTuple
 
 from holdfast._values.files import KEPT_MODE, FileEntry
 from holdfast.workspace import _descriptors
-from holdfast.workspace._index import Known, Stamp
+from holdfast.workspace._index import Stamp
 from holdfast.workspace._snapshot import IN_MEMORY, Contents, Writer
 
 # How often a file that changes meanwhile is read before it is left out.
@@ -24,6 +25,13 @@ class Replaced(Exception):
     """Something that is not a regular file has taken the place of one."""
 
 
+class ReadFile(NamedTuple):
+    """A file as it was read."""
+
+    stamp: Stamp
+    entry: FileEntry
+
+
 def stamp_of(found: os.stat_result) -> Stamp:
     """What tells whether a file may have changed."""
     return (
@@ -35,7 +43,7 @@ def stamp_of(found: os.stat_result) -> Stamp:
     )
 
 
-def read_file(at: int, name: str, path: bytes, contents: Contents) -> Known:
+def read_file(at: int, name: str, path: bytes, contents: Contents) -> ReadFile:
     """A regular file, with a stamp that fits to what was read."""
     with _descriptors.opened(name, _descriptors.READ, at) as file:
         for _ in range(MOST_TRIES):
@@ -45,7 +53,7 @@ def read_file(at: int, name: str, path: bytes, contents: Contents) -> Known:
             digest, size = _digest(file, before.st_size, contents)
             if size == before.st_size and stamp_of(os.fstat(file)) == stamp_of(before):
                 entry = FileEntry(path, before.st_mode & KEPT_MODE, size, digest)
-                return Known(stamp_of(before), entry)
+                return ReadFile(stamp_of(before), entry)
             os.lseek(file, 0, os.SEEK_SET)
     raise Unstable
 
@@ -72,11 +80,11 @@ def _digest_large(file: int, expected: int, spool: Writer) -> tuple[bytes, int]:
     return digest.digest(), size
 
 
-def read_link(at: int, name: str, path: bytes, contents: Contents) -> Known:
+def read_link(at: int, name: str, path: bytes, contents: Contents) -> ReadFile:
     """A symbolic link; its content is its target."""
     found = os.stat(name, dir_fd=at, follow_symlinks=False)
     target = os.fsencode(os.readlink(name, dir_fd=at))
     digest = hashlib.sha256(target).digest()
     contents.hold(digest, target)
     entry = FileEntry(path, stat.S_IFLNK | 0o777, len(target), digest)
-    return Known(stamp_of(found), entry)
+    return ReadFile(stamp_of(found), entry)

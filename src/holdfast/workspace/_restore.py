@@ -70,6 +70,7 @@ async def restore(
     _refuse_conflicts(made, force=options.force)
     if options.state and made.head is None:
         raise NotFound(f"thread {side.thread!r} has no checkpoint", thread=side.thread)
+    session.snapshot = made.recorded(session.snapshot)
     recovery = await _recovery(session, side, made)
     await _carry_out(session, side, made, recovery, options)
     return _report(made, options, recovery=recovery, kept=session.kept)
@@ -165,7 +166,7 @@ def _texts(paths: Collection[bytes]) -> tuple[str, ...]:
 
 async def _recovery(session: Session, side: StoreSide, made: _Restore) -> Checkpoint:
     """The present as a checkpoint: the head, if it has all of it."""
-    present = made.recorded(session.snapshot)
+    present = session.snapshot
     if made.head is not None and not compare(present.tree, made.last):
         return made.head
     return await side.keep(present, RECOVERY, made.head)
@@ -246,7 +247,7 @@ async def _follow(
         head = made.checkpoint
     after = await side.blocking(session.restored, made.plan)
     after = made.recorded(after)
-    known = made.target if options.state else made.recorded(session.snapshot).tree
+    known = made.target if options.state else session.snapshot.tree
     if not compare(known, after.tree):
         return
     try:
