@@ -11,6 +11,7 @@ from holdfast._values.files import FileEntry, Tree
 from holdfast._values.os_errors import writing
 from holdfast.errors import Conflict
 from holdfast.workspace import _descriptors
+from holdfast.workspace._open_files import readable
 
 # Larger contents, and all after so many bytes, wait in a file without a name.
 IN_MEMORY = 1 << 18
@@ -126,7 +127,7 @@ def _read(top: str, entry: FileEntry) -> Iterator[bytes]:
             if entry.is_link:
                 yield os.readlink(name, dir_fd=folder)
             else:
-                with _descriptors.opened(name, _descriptors.READ, folder) as file:
+                with readable(name, folder) as file:
                     yield from _descriptors.pieces(file)
     finally:
         os.close(start)

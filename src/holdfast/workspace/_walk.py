@@ -16,6 +16,7 @@ from holdfast._values.files import KEPT_MODE, FileEntry, Omitted
 from holdfast._values.store_files import COMPANIONS, STORE_OF_FILES
 from holdfast.workspace import _descriptors
 from holdfast.workspace._index import Folder, Index, Stamp
+from holdfast.workspace._open_files import OpenFiles, readable
 from holdfast.workspace._read import (
     NOTHING,
     ReadFile,
@@ -83,6 +84,7 @@ class Walk:
     omitted: list[Omitted] = field(default_factory=list[Omitted])
     read: int = 0  # bytes
     rules_changed: bool = False
+    open_files: OpenFiles = field(default_factory=OpenFiles)
     device: int = 0
 
     def run(self, top: int) -> None:
@@ -140,7 +142,7 @@ class Walk:
             if known and lines is not None and _is_quiet(item, known):
                 return lines
             if item.stat(follow_symlinks=False).st_size <= self.limits.largest_file:
-                with _descriptors.opened(item.name, _descriptors.READ, at) as file:
+                with readable(item.name, at) as file:
                     return rule_lines(b"".join(_descriptors.pieces(file)))
         return ()
 
@@ -298,7 +300,7 @@ class Walk:
         self.read += about.st_size + 1000
         if item.is_symlink():
             return read_link(at, item.name, path, self.contents)
-        return read_file(at, item.name, path, self.contents)
+        return read_file(at, item.name, path, self.contents, self.open_files)
 
     def _check_limits(self, about: os.stat_result) -> None:
         kind = _KINDS.get(stat.S_IFMT(about.st_mode))
