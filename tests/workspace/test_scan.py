@@ -397,15 +397,15 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(
 ):
     path = folder / "a.txt"
     write(path, "first")
-    real, turns = os.read, [b"second", b"third!"]
+    real, turns = os.pread, [b"second", b"third!"]
 
-    def changing(descriptor, size):
-        data = real(descriptor, size)
+    def changing(descriptor, size, place):
+        data = real(descriptor, size, place)
         if data in (b"first", b"second") and turns:
             path.write_bytes(turns.pop(0))
         return data
 
-    monkeypatch.setattr(os, "read", changing)
+    monkeypatch.setattr(os, "pread", changing)
     snapshot = workspace.scan()
 
     assert content(snapshot, "a.txt") == b"third!"
@@ -414,15 +414,15 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(
 def test_a_file_that_never_rests_is_listed(folder, workspace, monkeypatch):
     path = folder / "a.txt"
     write(path, "first")
-    real = os.read
+    real = os.pread
 
-    def changing(descriptor, size):
-        data = real(descriptor, size)
+    def changing(descriptor, size, place):
+        data = real(descriptor, size, place)
         if data.startswith(b"first"):
             path.write_bytes(data + b"!")
         return data
 
-    monkeypatch.setattr(os, "read", changing)
+    monkeypatch.setattr(os, "pread", changing)
     snapshot = workspace.scan()
 
     assert names(snapshot) == []
