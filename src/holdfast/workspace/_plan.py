@@ -30,12 +30,15 @@ class Plan(msgspec.Struct, frozen=True):
     """The changes in order of their paths.
 
     ``conflicts`` were changed since the last snapshot; ``left`` are paths that stay,
-    because the target does not say what they were.
+    because the target does not say what they were. ``strangers`` are files that no
+    snapshot has; beside them the folder ``is_saved``, if it is as it was last.
     """
 
     changes: tuple[FileChange, ...]
     conflicts: tuple[bytes, ...]
     left: tuple[Omitted, ...]
+    strangers: tuple[bytes, ...]
+    is_saved: bool
 
 
 def make_plan(
@@ -44,23 +47,29 @@ def make_plan(
     """What makes the files of ``target`` out of those that are there."""
     changes: list[FileChange] = []
     left: list[Omitted] = []
-    dropped = differences(last.entries, target.entries)[1]
-    unknown, usual = _Unknown(target), _usual_folders(last, target, dropped)
-    other = differences(present.entries, target.entries)[0]
-    for path in sorted(other | (dropped & present.entries.keys())):
+    since, back = (differences(last.entries, t.entries) for t in (present, target))
+    unknown, usual = _Unknown(target), _usual_folders(last, target, back[1])
+    for path in sorted(set[bytes]().union(*since, *back)):
+        before, after = present.entries.get(path), target.entries.get(path)
+        # A stranger stays; what only the last snapshot has goes.
+        if before == after or (after is None and path not in back[1]):
+            continue
         if paths is not None and not is_below(path, paths):
             continue
-        after = target.entries.get(path) or usual.get(path)
+        after = after or usual.get(path)
         if after is None and (reason := unknown.reason(path)):
             left.append(Omitted(path, reason))
         else:
-            changes.append(FileChange(path, present.entries.get(path), after))
+            changes.append(FileChange(path, before, after))
     conflicts = tuple(
         change.path
         for change in changes
         if change.before != last.entries.get(change.path)
     )
-    return Plan(tuple(changes), conflicts, tuple(left))
+    known = (last.entries, target.entries)
+    strangers = [p for p in since[0] if not any(p in each for each in known)]
+    is_saved = len(strangers) == len(since[0]) and not since[1]
+    return Plan(tuple(changes), conflicts, tuple(left), tuple(strangers), is_saved)
 
 
 def _usual_folders(

@@ -70,7 +70,7 @@ async def restore(
     _refuse_conflicts(made, force=options.force)
     if options.state and made.head is None:
         raise NotFound(f"thread {side.thread!r} has no checkpoint", thread=side.thread)
-    session.snapshot = made.recorded(session.snapshot)
+    session.snapshot = session.snapshot.without(made.plan.strangers)
     recovery = await _recovery(session, side, made)
     await _carry_out(session, side, made, recovery, options)
     return _report(made, options, recovery=recovery, kept=session.kept)
@@ -166,10 +166,9 @@ def _texts(paths: Collection[bytes]) -> tuple[str, ...]:
 
 async def _recovery(session: Session, side: StoreSide, made: _Restore) -> Checkpoint:
     """The present as a checkpoint: the head, if it has all of it."""
-    present = session.snapshot
-    if made.head is not None and not compare(present.tree, made.last):
+    if made.head is not None and made.plan.is_saved:
         return made.head
-    return await side.keep(present, RECOVERY, made.head)
+    return await side.keep(session.snapshot, RECOVERY, made.head)
 
 
 async def _carry_out(
@@ -245,8 +244,9 @@ async def _follow(
     if options.state:
         await side.move(made.checkpoint.id, recovery.id)
         head = made.checkpoint
-    after = await side.blocking(session.restored, made.plan)
-    after = made.recorded(after)
+    after = session.restored(made.plan)
+    if after is None:
+        after = made.recorded(await side.blocking(session.scan_again))
     known = made.target if options.state else session.snapshot.tree
     if not compare(known, after.tree):
         return
