@@ -12,6 +12,8 @@ def committer(folder: Path) -> Callable[[], object]:
     beside = folder.parent / "repository"
     options = [f"--git-dir={beside}", f"--work-tree={folder}"]
     who = ["-c", "user.name=bench", "-c", "user.email=bench@example.org"]
+    # What git tidies up in the background is in the way of removing the folder.
+    who += ["-c", "gc.auto=0", "-c", "maintenance.auto=false"]
 
     def git(*arguments: str) -> None:
         subprocess.run(

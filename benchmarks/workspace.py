@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 
 import holdfast
-from benchmarks.measure import Bench, timed
+from benchmarks.measure import Bench, worked_in_all
 from benchmarks.report import Row, times
 from benchmarks.repository import committer
 
@@ -61,13 +61,16 @@ def _alternated(
     edit: Callable[[], object],
     rounds: int,
 ) -> dict[str, float]:
-    """The medians of works that take turns; before some of them a file is changed."""
+    """Processor time of works that take turns; before some of them a file is changed.
+
+    It is the median: a median on the clock says more about other programs.
+    """
     found: dict[str, list[float]] = {name: [] for name in works}
     for turn in range(rounds + 1):
         for name, work in works.items():
             if name in edited:
                 edit()
-            taken = timed(work)
+            taken = worked_in_all(work)
             if turn:  # the first is a rehearsal
                 found[name].append(taken)
     return {name: median(each) for name, each in found.items()}

@@ -129,6 +129,31 @@ def test_the_index_is_a_cache(folder):
     assert Workspace(folder).scan().tree == first.tree
 
 
+def test_an_index_of_another_version_is_not_believed(folder, monkeypatch):
+    write(folder / "large.txt", "x" * (1 << 21))  # so that an index is worth writing
+    wait_for_the_clock(folder)
+    Workspace(folder).scan()
+    index = folder / ".holdfast" / "index"
+    first, rest = index.read_bytes().split(b"\n", 1)
+    words, version = first.rsplit(b" ", 1)
+    opened, real = [], os.open
+
+    def noting(path, *args, **kwargs):
+        opened.append(path)
+        return real(path, *args, **kwargs)
+
+    spaces = {number: Workspace(folder) for number in range(1, int(version) + 2)}
+    found = {}
+    monkeypatch.setattr(os, "open", noting)
+    for number, workspace in spaces.items():
+        index.write_bytes(b"%b %d\n%b" % (words, number, rest))
+        opened.clear()
+        workspace.scan()
+        found[number] = "large.txt" in opened
+
+    assert found == {number: number != int(version) for number in found}
+
+
 def test_an_index_of_other_rules_is_not_believed(folder):
     for number in range(2500):
         write(folder / f"{number}.txt")
@@ -372,15 +397,15 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(
 ):
     path = folder / "a.txt"
     write(path, "first")
-    real, turns = os.read, [b"second", b"third!"]
+    real, turns = os.pread, [b"second", b"third!"]
 
-    def changing(descriptor, size):
-        data = real(descriptor, size)
+    def changing(descriptor, size, place):
+        data = real(descriptor, size, place)
         if data in (b"first", b"second") and turns:
             path.write_bytes(turns.pop(0))
         return data
 
-    monkeypatch.setattr(os, "read", changing)
+    monkeypatch.setattr(os, "pread", changing)
     snapshot = workspace.scan()
 
     assert content(snapshot, "a.txt") == b"third!"
@@ -389,15 +414,15 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(
 def test_a_file_that_never_rests_is_listed(folder, workspace, monkeypatch):
     path = folder / "a.txt"
     write(path, "first")
-    real = os.read
+    real = os.pread
 
-    def changing(descriptor, size):
-        data = real(descriptor, size)
+    def changing(descriptor, size, place):
+        data = real(descriptor, size, place)
         if data.startswith(b"first"):
             path.write_bytes(data + b"!")
         return data
 
-    monkeypatch.setattr(os, "read", changing)
+    monkeypatch.setattr(os, "pread", changing)
     snapshot = workspace.scan()
 
     assert names(snapshot) == []

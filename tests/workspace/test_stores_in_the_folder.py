@@ -76,6 +76,14 @@ def test_what_a_killed_process_left_beside_its_store_is_left_out(folder, workspa
     assert omitted(tree) == {"a.store": STORE}
 
 
+def test_a_young_store_is_recognised_before_its_lock_file_has_its_size(folder):
+    store, lock = folder / "a.store", folder / "a.store-lock"
+    subprocess.run([sys.executable, "-c", KILLED, store], check=True)
+    lock.write_bytes(b"")
+
+    assert omitted(Workspace(folder).scan().tree) == {"a.store": STORE}
+
+
 def test_an_open_store_is_recognised_without_opening_its_files(folder, monkeypatch):
     """Closing one of them again would drop the locks that SQLite has on it."""
     workspace, opened, real = Workspace(folder), [], os.open
@@ -108,7 +116,7 @@ def test_files_that_resemble_a_store_belong_to_the_snapshot(folder, tmp_path):
         db.execute("create table t (a)")
         db.execute("pragma application_id = 7")
     db.close()
-    write(folder / "yarn")
+    write(folder / "yarn", "")
     write(folder / "yarn-lock")
     write(folder / "shop" / "store.jsonl", '{"name": "corner shop"}\n')
     holdfast.open(tmp_path / "agents.db").close()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 ENTRY_COST = 2048
-FILE_COST = 512
+FILE_COST = 544
 
 
 class OpenedCheckpoint(msgspec.Struct):

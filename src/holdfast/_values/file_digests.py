@@ -10,12 +10,13 @@ from holdfast._values.file_listing import (
     MAGIC,
     Below,
     Level,
-    StoredFile,
+    Part,
     decode_level,
     fold,
 )
 from holdfast._values.manifest import FileLog
 from holdfast._values.records import Run
+from holdfast._values.stored_file import StoredFile
 from holdfast.errors import Corrupt
 
 
@@ -68,8 +69,8 @@ class FileDigests:
             known = {old.top, *(each.number for each in before.below)}
             if known.issuperset(each.number for each in top.below):
                 return top.files
-        lower = [(each, self._level(each)) for each in top.below]
-        return list(fold([*lower, (at, top)]).files.values())
+        lower = [Part(each, self._level(each)) for each in top.below]
+        return list(fold([*lower, Part(at, top)]).files.values())
 
     def _level(self, at: Below) -> Level:
         if at.number not in self._hashes:

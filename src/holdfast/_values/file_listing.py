@@ -9,63 +9,24 @@ is written again a few times.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
-from itertools import pairwise
+from operator import attrgetter
+from typing import TypeVar
 
 import msgspec
 
 from holdfast._values.files import FileEntry, Omitted, Tree
 from holdfast._values.records import Run, Segment
-from holdfast._values.rope import chain_of
+from holdfast._values.segment_use import SegmentUse, joined
+from holdfast._values.stored_file import StoredFile
 from holdfast.errors import Corrupt
+
+T = TypeVar("T")
 
 # Begins every level. Content may begin with it too: it only says what may be a level.
 MAGIC = b"\xf1HF1"
-
-
-class StoredFile(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A file with the segments that hold its content.
-
-    ``runs`` are pairs of numbers, the first and the count. ``chain`` is the running
-    digest over several segments; a single one has the digest of the file.
-    """
-
-    path: bytes
-    mode: int
-    size: int
-    digest: bytes
-    runs: tuple[int, ...] = ()
-    chain: bytes = b""
-
-    @classmethod
-    def of(cls, entry: FileEntry, numbers: Sequence[int], chain: bytes) -> StoredFile:
-        """A file whose content is in these segments."""
-        pairs = tuple(part for run in runs_of(numbers) for part in run)
-        fields = (entry.path, entry.mode, entry.size, entry.digest)
-        return cls(*fields, pairs, chain if len(numbers) > 1 else b"")
-
-    def at(self, entry: FileEntry) -> StoredFile:
-        """Another file with the same content."""
-        fields = (entry.path, entry.mode, entry.size, entry.digest)
-        return StoredFile(*fields, self.runs, self.chain)
-
-    @property
-    def entry(self) -> FileEntry:
-        """The file without its segments."""
-        return FileEntry(self.path, self.mode, self.size, self.digest)
-
-    @property
-    def numbers(self) -> list[int]:
-        """The numbers of its segments, in order."""
-        pairs = zip(self.runs[::2], self.runs[1::2], strict=True)
-        return [n for first, count in pairs for n in range(first, first + count)]
-
-    def has(self, hashes: Sequence[bytes]) -> bool:
-        """Whether segments with these hashes are its content."""
-        if len(hashes) == 1:
-            return hashes[0] == self.digest
-        return chain_of(hashes) == self.chain if hashes else not self.size
 
 
 class Below(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -88,9 +49,16 @@ class About(msgspec.Struct, frozen=True, array_like=True):
         omitted = tuple((each.path, each.reason) for each in tree.omitted)
         return cls(tree.rules, omitted)
 
+    def tree(self, entries: dict[bytes, FileEntry]) -> Tree:
+        """The tree with these files."""
+        return Tree(entries, self.rules, tuple(Omitted(*each) for each in self.omitted))
+
 
 class Level(msgspec.Struct, frozen=True, array_like=True):
-    """A part of the list: what was set and removed. A top also names the others."""
+    """A part of the list: what was set and removed, each in order of the paths.
+
+    A top also names the others.
+    """
 
     files: tuple[StoredFile, ...] = ()
     removed: tuple[bytes, ...] = ()
@@ -130,62 +98,152 @@ class Part(msgspec.Struct, frozen=True):
 class Listing(msgspec.Struct, frozen=True):
     """The list of the files of a checkpoint, with its levels from the oldest.
 
-    ``entries`` are the same files without where they are stored, if they are known.
+    ``entries`` are the same files without where they are stored, and ``use`` the
+    segments that they need, if these are known.
     """
 
     files: dict[bytes, StoredFile] = {}
     about: About = About()
     parts: tuple[Part, ...] = ()
     entries: dict[bytes, FileEntry] = {}
+    use: SegmentUse | None = None
 
     @property
     def tree(self) -> Tree:
         """The files and what was left out, without where they are stored."""
-        if len(self.entries) == len(self.files):
-            entries = dict(self.entries)
-        else:
-            entries = {
-                path: FileEntry(path, stored.mode, stored.size, stored.digest)
-                for path, stored in self.files.items()
-            }
-        omitted = tuple(Omitted(*each) for each in self.about.omitted)
-        return Tree(entries, self.about.rules, omitted)
+        if self.has_entries:
+            return self.about.tree(dict(self.entries))
+        entries = {
+            path: FileEntry(path, stored.mode, stored.size, stored.digest)
+            for path, stored in self.files.items()
+        }
+        return self.about.tree(entries)
 
     @property
-    def levels(self) -> dict[bytes, Level]:
-        """Its levels by their digests."""
-        return {part.at.digest: part.level for part in self.parts}
+    def has_entries(self) -> bool:
+        """Whether its entries are known."""
+        return len(self.entries) == len(self.files)
 
     @property
-    def numbers(self) -> set[int]:
-        """The numbers of all segments that it needs."""
-        found = {part.at.number for part in self.parts}
-        for stored in self.files.values():
-            runs = stored.runs
-            if len(runs) == 2 and runs[1] == 1:  # noqa: PLR2004 - most files: one run
-                found.add(runs[0])
-            else:
-                found.update(stored.numbers)
-        return found
+    def known_use(self) -> SegmentUse:
+        """The segments that its files need, found out if that is not known."""
+        return self.use or SegmentUse.of(self.files.values())
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """All segments that it needs, those of its levels included."""
+        numbers = (part.at.number for part in self.parts)
+        return joined([*self.known_use.runs, *(Run(n, n) for n in numbers)])
 
     @property
     def size(self) -> int:
         """The bytes of the levels and of the files, each content once."""
-        contents = {stored.digest: stored.size for stored in self.files.values()}
-        return sum(contents.values()) + sum(part.at.size for part in self.parts)
+        return self.known_use.size + sum(part.at.size for part in self.parts)
 
 
-def fold(levels: Iterable[tuple[Below, Level]]) -> Listing:
+def fold(parts: Sequence[Part]) -> Listing:
     """The list that levels make, from the oldest to the top."""
     files: dict[bytes, StoredFile] = {}
-    about, parts = About(), list[Part]()
-    for at, level in levels:
-        for path in level.removed:
+    for part in parts:
+        for path in part.level.removed:
             files.pop(path, None)
-        files.update({stored.path: stored for stored in level.files})
-        about = level.about or about
-        parts.append(Part(at, level))
-    return Listing(files, about, tuple(parts))
+        files.update({stored.path: stored for stored in part.level.files})
+    return Listing(files, _about(parts), tuple(parts))
+
+
+def _about(parts: Sequence[Part]) -> About:
+    found = (part.level.about for part in reversed(parts))
+    return next(filter(None, found), About())
+
+
+# --- a list out of a similar one ------------------------------------------------------
+
+# Of how many files one may differ, so that it is quicker than to make it of its levels.
+FEW = 8
+_path = attrgetter("path")
+
+
+def fold_near(parts: Sequence[Part], near: Listing) -> Listing:
+    """As `fold`, out of a list that shares the oldest levels.
+
+    What they share is not looked at, and files that are the same are the same objects.
+    """
+    found = _other_files(parts, near)
+    if found is None:
+        return fold(parts)
+    files, about = replaced(near.files, found), _about(parts)
+    entries = replaced(near.entries, _entries(found)) if near.has_entries else {}
+    return Listing(files, about, tuple(parts), entries)
+
+
+def tree_near(parts: Sequence[Part], near: Listing) -> Tree:
+    """The tree of such a list, which is not put together for that."""
+    found = _other_files(parts, near) if near.has_entries else None
+    if found is None:
+        return fold(parts).tree
+    return _about(parts).tree(replaced(near.entries, _entries(found)))
+
+
+def _entries(
+    files: Mapping[bytes, StoredFile | None],
+) -> dict[bytes, FileEntry | None]:
+    return {path: each.entry if each else None for path, each in files.items()}
+
+
+def _other_files(
+    parts: Sequence[Part], near: Listing
+) -> dict[bytes, StoredFile | None] | None:
+    """The files that another list has not, or not so; ``None`` if these are many."""
+    shared = _shared(parts, near.parts)
+    other = (*parts[shared:], *near.parts[shared:])
+    if not shared or FEW * sum(map(_count, other)) > len(near.files):
+        return None
+    paths = sorted({path for part in other for path in part.paths})
+    found = {path: find_in(parts, path) for path in paths}
+    return {p: each for p, each in found.items() if each is not near.files.get(p)}
+
+
+def _shared(one: Sequence[Part], other: Sequence[Part]) -> int:
+    """How many of the oldest levels are the same."""
+    pairs = enumerate(zip(one, other, strict=False))
+    differ = (place for place, (a, b) in pairs if a.at != b.at)
+    return next(differ, min(len(one), len(other)))
+
+
+def _count(part: Part) -> int:
+    return len(part.level.files) + len(part.level.removed)
+
+
+def find_in(parts: Sequence[Part], path: bytes) -> StoredFile | None:
+    """The file at a path, as the newest level has it that decides about it."""
+    for part in reversed(parts):
+        files, removed = part.level.files, part.level.removed
+        place = bisect_left(files, path, key=_path)
+        if place < len(files) and files[place].path == path:
+            return files[place]
+        place = bisect_left(removed, path)
+        if place < len(removed) and removed[place] == path:
+            return None
+    return None
+
+
+def replaced(
+    old: Mapping[bytes, T], changes: Mapping[bytes, T | None]
+) -> dict[bytes, T]:
+    """A copy with some values set, and those removed that are ``None``.
+
+    What stays keeps its place: lists in the same order are quicker to compare.
+    """
+    found = dict(old)
+    for path, value in changes.items():
+        if value is None:
+            found.pop(path, None)
+        else:
+            found[path] = value
+    return found
+
+
+# --- the next list --------------------------------------------------------------------
 
 
 def extended(
@@ -196,12 +254,7 @@ def extended(
     ``changes`` are the files in which the two differ, ``None`` for one that is gone.
     """
     about = About.of(tree)
-    files, changed = dict(old.files), set(changes)
-    for path, stored in changes.items():
-        if stored is None:
-            del files[path]
-        else:
-            files[path] = stored
+    files, changed = replaced(old.files, changes), set(changes)
     is_about = about != old.about
     kept = list(old.parts)
     while True:
@@ -214,8 +267,21 @@ def extended(
         is_about |= merged.level.about is not None
     at = Below(number, len(data), sha256(data).digest())
     parts = (*kept, Part(at, top))
-    listing = Listing(files, about, parts, dict(tree.entries))
+    use = _next_use(old, changes, files)
+    listing = Listing(files, about, parts, dict(tree.entries), use)
     return listing, Segment(number, data)
+
+
+def _next_use(
+    old: Listing,
+    changes: Mapping[bytes, StoredFile | None],
+    files: Mapping[bytes, StoredFile],
+) -> SegmentUse:
+    if old.use is None or FEW * len(changes) > len(files):
+        return SegmentUse.of(files.values())
+    gone = [old.files[path] for path in changes if path in old.files]
+    come = [stored for stored in changes.values() if stored is not None]
+    return old.use.changed(gone, come)
 
 
 def _level(
@@ -232,56 +298,3 @@ def _level(
         about=about,
         below=tuple(part.at for part in kept),
     )
-
-
-def runs_of(numbers: Iterable[int]) -> list[tuple[int, int]]:
-    """Numbers in their order, as the first and the count of each run."""
-    found: list[tuple[int, int]] = []
-    first = following = -1
-    for number in numbers:
-        if number != following:
-            if following >= 0:
-                found.append((first, following - first))
-            first = number
-        following = number + 1
-    if following >= 0:
-        found.append((first, following - first))
-    return found
-
-
-def covering(needed: Iterable[int], present: Sequence[Run], most: int) -> list[Run]:
-    """Few runs that hold the needed numbers, all of them present.
-
-    Between the runs are the largest holes; smaller ones stay, because a run would cost
-    more in each checkpoint than what they hold costs once.
-    """
-    runs: list[Run] = []
-    for first, count in runs_of(sorted(needed)):
-        runs.append(Run(first, first + count - 1))
-    holes = [
-        (_gap(one, other), place)
-        for place, (one, other) in enumerate(pairwise(runs), 1)
-    ]
-    is_open = {
-        place
-        for (size, place) in holes
-        if not _holds(present, runs[place - 1].last + 1, size)
-    }
-    free = sorted(((s, p) for s, p in holes if p not in is_open), reverse=True)
-    is_open |= {place for _, place in free[: max(0, most - 1 - len(is_open))]}
-    joined: list[Run] = []
-    for place, run in enumerate(runs):
-        if place == 0 or place in is_open:
-            joined.append(run)
-        else:
-            joined[-1] = Run(joined[-1].first, run.last)
-    return joined
-
-
-def _gap(one: Run, other: Run) -> int:
-    return other.first - one.last - 1
-
-
-def _holds(runs: Sequence[Run], first: int, count: int) -> bool:
-    """Whether a run of some has these numbers."""
-    return any(run.first <= first and first + count - 1 <= run.last for run in runs)

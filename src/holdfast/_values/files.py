@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import compress
+from operator import is_not
 from typing import Protocol, cast, runtime_checkable
 
 import msgspec
@@ -106,15 +108,16 @@ class Snapshot(Protocol):
 
 def compare(old: Tree, new: Tree) -> TreeChanges:
     """What has to happen to the files of ``old`` to make those of ``new``."""
-    common = sorted(old.entries.keys() & new.entries.keys())
-    pairs = [(path, old.entries[path], new.entries[path]) for path in common]
+    found, gone = differences(old.entries, new.entries)
+    added = [path for path in found if path not in old.entries]
+    pairs = [(p, old.entries[p], new.entries[p]) for p in sorted(found - set(added))]
     other = [
         path for path, before, after in pairs if _content(before) != _content(after)
     ]
     kept = set(other)
     return TreeChanges(
-        added=tuple(sorted(new.entries.keys() - old.entries.keys())),
-        removed=tuple(sorted(old.entries.keys() - new.entries.keys())),
+        added=tuple(sorted(added)),
+        removed=tuple(sorted(gone)),
         changed=tuple(other),
         mode_changed=tuple(
             path
@@ -122,6 +125,55 @@ def compare(old: Tree, new: Tree) -> TreeChanges:
             if path not in kept and before.mode != after.mode
         ),
     )
+
+
+Entries = Mapping[bytes, FileEntry]
+# How many files are compared at once.
+_BLOCK = 256
+
+
+def differences(old: Entries, new: Entries) -> tuple[set[bytes], set[bytes]]:
+    """The paths at which ``new`` has another file, and those at which it has none."""
+    found = {entry.path for entry in changed(old, new)}
+    return found, missing(old, new, found)
+
+
+def missing(old: Collection[bytes], new: Entries, found: Iterable[bytes]) -> set[bytes]:
+    """The paths that only ``old`` has; ``found`` has all that only ``new`` has."""
+    added = sum(path not in old for path in found)
+    # To make a set of all paths takes longer than to compare all files.
+    return set(old) - new.keys() if len(old) + added != len(new) else set()
+
+
+def changed(old: Entries, new: Entries) -> list[FileEntry]:
+    """The files of ``new`` that ``old`` does not have, or not so.
+
+    Mostly few differ and the others are the same objects in the same order, as a scan
+    gives them: then no step of Python is needed for each file.
+    """
+    found = _changed_in_place(list(old.values()), list(new.values()))
+    if found is not None:
+        return found
+    other = compress(new.values(), map(is_not, map(old.get, new), new.values()))
+    return [entry for entry in other if old.get(entry.path) != entry]
+
+
+def _changed_in_place(
+    old: list[FileEntry], new: list[FileEntry]
+) -> list[FileEntry] | None:
+    """What differs between files at the same paths, ``None`` if the paths differ."""
+    found: list[FileEntry] = []
+    if old == new or len(old) != len(new):
+        return found if len(old) == len(new) else None
+    for start in range(0, len(new), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        if old[block] != new[block]:
+            for one, other in zip(old[block], new[block], strict=True):
+                if one.path != other.path:
+                    return None
+                if one != other:
+                    found.append(other)
+    return found
 
 
 def _content(entry: FileEntry) -> tuple[int, bytes]:

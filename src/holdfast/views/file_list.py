@@ -18,9 +18,10 @@ from holdfast._engine.threads.listing import get
 from holdfast._engine.threads.load import current
 from holdfast._port import CheckpointKey
 from holdfast._values.file_diff import as_text
-from holdfast._values.file_listing import Listing, StoredFile
+from holdfast._values.file_listing import Listing
 from holdfast._values.files import TreeChanges, compare
 from holdfast._values.records import Checkpoint
+from holdfast._values.stored_file import StoredFile
 from holdfast.errors import NotFound, Unstorable
 from holdfast.views.files import MOST_FILES, path_text
 from holdfast.views.growth import manifest_of

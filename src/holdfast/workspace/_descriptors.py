@@ -57,9 +57,11 @@ def folder(top: int, parts: list[bytes]) -> Generator[int]:
 
 
 def pieces(descriptor: int) -> Iterator[bytes]:
-    """The rest of an open file."""
-    while piece := os.read(descriptor, PIECE):
+    """The content of an open file; the place where it is read otherwise stays."""
+    place = 0
+    while piece := os.pread(descriptor, PIECE, place):
         yield piece
+        place += len(piece)
 
 
 def write_all(descriptor: int, data: bytes) -> None:

@@ -8,30 +8,32 @@ with the times of its last change and without the content.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeVar
 
 import msgspec
 import xxhash
 
 from holdfast._values.files import FileEntry, Omitted, Tree
 
-# The first version took stores for files.
-_MAGIC = b"holdfast index 2\n"
+T = TypeVar("T")
+
+# Raised whenever an older index could be taken for what it is not: the first version
+# took stores for files, the second had stamps and files together.
+_MAGIC = b"holdfast index 3\n"
 _BOOT = "/proc/sys/kernel/random/boot_id"
 # Times of the last change of content and of the inode, size, inode number, mode.
 Stamp = tuple[int, int, int, int, int]
 
 
-class Known(msgspec.Struct, array_like=True, gc=False):
-    """A file as it was read; without a stamp it has to be read again."""
-
-    stamp: Stamp | None
-    entry: FileEntry
-
-
 class Folder(msgspec.Struct, array_like=True):
-    """A folder of the index; ``ignored`` says for each name whether it is a folder."""
+    """A folder of the index; ``ignored`` says for each name whether it is a folder.
 
-    files: dict[str, Known] = {}
+    A file without a stamp has to be read again. The stamps are apart, because a quiet
+    scan needs nothing else: it waits for memory as long as it compares.
+    """
+
+    files: dict[str, FileEntry] = {}
+    stamps: dict[str, Stamp] = {}
     folders: dict[str, Folder] = {}
     ignored: dict[str, bool] = {}
     rules: bytes = b""  # the key of the rules that decided
@@ -42,8 +44,7 @@ class Folder(msgspec.Struct, array_like=True):
         """All files of the tree in this folder and below."""
         if self.entry is not None:
             yield self.entry
-        for known in self.files.values():
-            yield known.entry
+        yield from self.files.values()
         for folder in self.folders.values():
             yield from folder.entries()
 
@@ -102,11 +103,19 @@ def _without_odd_names(folder: Folder) -> Folder:
         for name, each in folder.folders.items()
         if _is_utf8(name)
     }
-    files = folder.files
-    if not all(map(_is_utf8, files)):
-        files = {name: known for name, known in files.items() if _is_utf8(name)}
-    ignored = {n: kind for n, kind in folder.ignored.items() if _is_utf8(n)}
-    return msgspec.structs.replace(folder, files=files, folders=below, ignored=ignored)
+    return msgspec.structs.replace(
+        folder,
+        files=_with_utf8(folder.files),
+        stamps=_with_utf8(folder.stamps),
+        folders=below,
+        ignored=_with_utf8(folder.ignored),
+    )
+
+
+def _with_utf8(named: dict[str, T]) -> dict[str, T]:
+    if all(map(_is_utf8, named)):
+        return named
+    return {name: each for name, each in named.items() if _is_utf8(name)}
 
 
 def _is_utf8(name: str) -> bool:

@@ -15,6 +15,7 @@ from msgspec import structs
 
 from holdfast._values.files import KEPT_MODE, FileEntry
 from holdfast.workspace import _descriptors
+from holdfast.workspace._open_files import readable
 from holdfast.workspace._plan import FileChange, parents
 from holdfast.workspace._stores import StoresBelow
 
@@ -63,7 +64,7 @@ def _digest(top: int, entry: FileEntry) -> bytes:
     with _descriptors.parent(top, entry.path) as (at, name):
         if entry.is_link:
             return hashlib.sha256(os.readlink(name, dir_fd=at)).digest()
-        with _descriptors.opened(name, _descriptors.READ, at) as file:
+        with readable(name, at) as file:
             digest = hashlib.sha256()
             for piece in _descriptors.pieces(file):
                 digest.update(piece)

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 
 import msgspec
 
-from holdfast._values.files import FileEntry, Omitted, Tree
+from holdfast._values.files import FileEntry, Omitted, Tree, differences
 from holdfast.workspace._rules import RecordedRules, recorded_rules
 
 USUAL_FOLDER = stat.S_IFDIR | 0o755
@@ -30,12 +30,15 @@ class Plan(msgspec.Struct, frozen=True):
     """The changes in order of their paths.
 
     ``conflicts`` were changed since the last snapshot; ``left`` are paths that stay,
-    because the target does not say what they were.
+    because the target does not say what they were. ``strangers`` are files that no
+    snapshot has; beside them the folder ``is_saved``, if it is as it was last.
     """
 
     changes: tuple[FileChange, ...]
     conflicts: tuple[bytes, ...]
     left: tuple[Omitted, ...]
+    strangers: tuple[bytes, ...]
+    is_saved: bool
 
 
 def make_plan(
@@ -44,27 +47,36 @@ def make_plan(
     """What makes the files of ``target`` out of those that are there."""
     changes: list[FileChange] = []
     left: list[Omitted] = []
-    unknown, usual = _Unknown(target), _usual_folders(last, target)
-    for path in sorted(_different(present, last, target)):
+    since, back = (differences(last.entries, t.entries) for t in (present, target))
+    unknown, usual = _Unknown(target), _usual_folders(last, target, back[1])
+    for path in sorted(set[bytes]().union(*since, *back)):
+        before, after = present.entries.get(path), target.entries.get(path)
+        # A stranger stays; what only the last snapshot has goes.
+        if before == after or (after is None and path not in back[1]):
+            continue
         if paths is not None and not is_below(path, paths):
             continue
-        after = target.entries.get(path) or usual.get(path)
+        after = after or usual.get(path)
         if after is None and (reason := unknown.reason(path)):
             left.append(Omitted(path, reason))
         else:
-            changes.append(FileChange(path, present.entries.get(path), after))
+            changes.append(FileChange(path, before, after))
     conflicts = tuple(
         change.path
         for change in changes
         if change.before != last.entries.get(change.path)
     )
-    return Plan(tuple(changes), conflicts, tuple(left))
+    known = (last.entries, target.entries)
+    strangers = [p for p in since[0] if not any(p in each for each in known)]
+    is_saved = len(strangers) == len(since[0]) and not since[1]
+    return Plan(tuple(changes), conflicts, tuple(left), tuple(strangers), is_saved)
 
 
-def _usual_folders(last: Tree, target: Tree) -> dict[bytes, FileEntry]:
+def _usual_folders(
+    last: Tree, target: Tree, dropped: set[bytes]
+) -> dict[bytes, FileEntry]:
     """Folders of the target that got unusual permissions later."""
-    gone = last.entries.keys() - target.entries.keys()
-    listed = {path for path in gone if last.entries[path].is_directory}
+    listed = {path for path in dropped if last.entries[path].is_directory}
     if not listed:
         return {}
     there = {folder for path in target.entries for folder in parents(path)}
@@ -72,12 +84,6 @@ def _usual_folders(last: Tree, target: Tree) -> dict[bytes, FileEntry]:
         path: FileEntry(path, USUAL_FOLDER, 0, last.entries[path].digest)
         for path in listed & there
     }
-
-
-def _different(present: Tree, last: Tree, target: Tree) -> Iterator[bytes]:
-    now, wanted = present.entries, target.entries
-    yield from (path for path, entry in wanted.items() if now.get(path) != entry)
-    yield from (last.entries.keys() - wanted.keys()) & now.keys()
 
 
 def is_below(path: bytes, places: Collection[bytes]) -> bool:

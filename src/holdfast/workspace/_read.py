@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import stat
+from typing import NamedTuple
 
 from holdfast._values.files import KEPT_MODE, FileEntry
 from holdfast.workspace import _descriptors
-from holdfast.workspace._index import Known, Stamp
+from holdfast.workspace._index import Stamp
+from holdfast.workspace._open_files import OpenFiles, is_same
 from holdfast.workspace._snapshot import IN_MEMORY, Contents, Writer
 
 # How often a file that changes meanwhile is read before it is left out.
@@ -24,6 +27,13 @@ class Replaced(Exception):
     """Something that is not a regular file has taken the place of one."""
 
 
+class ReadFile(NamedTuple):
+    """A file as it was read."""
+
+    stamp: Stamp
+    entry: FileEntry
+
+
 def stamp_of(found: os.stat_result) -> Stamp:
     """What tells whether a file may have changed."""
     return (
@@ -35,18 +45,31 @@ def stamp_of(found: os.stat_result) -> Stamp:
     )
 
 
-def read_file(at: int, name: str, path: bytes, contents: Contents) -> Known:
+def read_file(
+    at: int, name: str, path: bytes, contents: Contents, open_files: OpenFiles
+) -> ReadFile:
     """A regular file, with a stamp that fits to what was read."""
+    about = os.stat(name, dir_fd=at, follow_symlinks=False)
+    mine = open_files.find(about)
+    if mine is not None:
+        # Another thread may close it, and its number may then mean another file.
+        with contextlib.suppress(OSError, Replaced):
+            found = _stable(mine, path, contents)
+            if is_same(mine, about):
+                return found
     with _descriptors.opened(name, _descriptors.READ, at) as file:
-        for _ in range(MOST_TRIES):
-            before = os.fstat(file)
-            if not stat.S_ISREG(before.st_mode):
-                raise Replaced
-            digest, size = _digest(file, before.st_size, contents)
-            if size == before.st_size and stamp_of(os.fstat(file)) == stamp_of(before):
-                entry = FileEntry(path, before.st_mode & KEPT_MODE, size, digest)
-                return Known(stamp_of(before), entry)
-            os.lseek(file, 0, os.SEEK_SET)
+        return _stable(file, path, contents)
+
+
+def _stable(file: int, path: bytes, contents: Contents) -> ReadFile:
+    for _ in range(MOST_TRIES):
+        before = os.fstat(file)
+        if not stat.S_ISREG(before.st_mode):
+            raise Replaced
+        digest, size = _digest(file, before.st_size, contents)
+        if size == before.st_size and stamp_of(os.fstat(file)) == stamp_of(before):
+            entry = FileEntry(path, before.st_mode & KEPT_MODE, size, digest)
+            return ReadFile(stamp_of(before), entry)
     raise Unstable
 
 
@@ -54,7 +77,7 @@ def _digest(file: int, size: int, contents: Contents) -> tuple[bytes, int]:
     if size > IN_MEMORY:
         return _digest_large(file, size, contents.spool())
     # One byte more: a file that has grown is noticed.
-    data = os.read(file, size + 1)
+    data = os.pread(file, size + 1, 0)
     digest = hashlib.sha256(data).digest()
     contents.hold(digest, data)
     return digest, len(data)
@@ -72,11 +95,11 @@ def _digest_large(file: int, expected: int, spool: Writer) -> tuple[bytes, int]:
     return digest.digest(), size
 
 
-def read_link(at: int, name: str, path: bytes, contents: Contents) -> Known:
+def read_link(at: int, name: str, path: bytes, contents: Contents) -> ReadFile:
     """A symbolic link; its content is its target."""
     found = os.stat(name, dir_fd=at, follow_symlinks=False)
     target = os.fsencode(os.readlink(name, dir_fd=at))
     digest = hashlib.sha256(target).digest()
     contents.hold(digest, target)
     entry = FileEntry(path, stat.S_IFLNK | 0o777, len(target), digest)
-    return Known(stamp_of(found), entry)
+    return ReadFile(stamp_of(found), entry)

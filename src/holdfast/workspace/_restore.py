@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from holdfast._engine.threads.lineage import Reference
-from holdfast._values.files import FileEntry, Tree
+from holdfast._values.files import FileEntry, Tree, changed, compare
 from holdfast._values.records import Checkpoint
 from holdfast.errors import Conflict, NotFound
 from holdfast.workspace._intent import StateMove
@@ -55,9 +55,9 @@ class _Restore:
         """What was found, without paths that no snapshot has. Those stay unknown: a
         later restore must not take them for its own, and remove them.
         """
-        if found.tree.entries.keys() <= self.last.entries.keys():
-            return found
-        return found.only(self.target.entries.keys() | self.last.entries.keys())
+        known = (self.last.entries, self.target.entries)
+        paths = [entry.path for entry in changed(known[0], found.tree.entries)]
+        return found.without([p for p in paths if not any(p in each for each in known)])
 
 
 async def restore(
@@ -70,6 +70,7 @@ async def restore(
     _refuse_conflicts(made, force=options.force)
     if options.state and made.head is None:
         raise NotFound(f"thread {side.thread!r} has no checkpoint", thread=side.thread)
+    session.snapshot = session.snapshot.without(made.plan.strangers)
     recovery = await _recovery(session, side, made)
     await _carry_out(session, side, made, recovery, options)
     return _report(made, options, recovery=recovery, kept=session.kept)
@@ -165,10 +166,9 @@ def _texts(paths: Collection[bytes]) -> tuple[str, ...]:
 
 async def _recovery(session: Session, side: StoreSide, made: _Restore) -> Checkpoint:
     """The present as a checkpoint: the head, if it has all of it."""
-    present = made.recorded(session.snapshot)
-    if made.head is not None and present.tree.entries == made.last.entries:
+    if made.head is not None and made.plan.is_saved:
         return made.head
-    return await side.keep(present, RECOVERY, made.head)
+    return await side.keep(session.snapshot, RECOVERY, made.head)
 
 
 async def _carry_out(
@@ -244,10 +244,11 @@ async def _follow(
     if options.state:
         await side.move(made.checkpoint.id, recovery.id)
         head = made.checkpoint
-    after = await side.blocking(session.restored, made.plan)
-    after = made.recorded(after)
-    known = made.target if options.state else made.recorded(session.snapshot).tree
-    if after.tree.entries == known.entries:
+    after = session.restored(made.plan)
+    if after is None:
+        after = made.recorded(await side.blocking(session.scan_again))
+    known = made.target if options.state else session.snapshot.tree
+    if not compare(known, after.tree):
         return
     try:
         await side.keep(after, RESTORED, head)

@@ -69,7 +69,7 @@ class Session:
         kept = tuple(path for path in plan.conflicts if path in paths)
         found = obstacles(self.top, changes)
         self._found = _marks(self.top, changes)
-        return Plan(changes, kept, plan.left), found
+        return msgspec.structs.replace(plan, changes=changes, conflicts=kept), found
 
     # --- beside -----------------------------------------------------------------------
 
@@ -174,19 +174,21 @@ class Session:
 
     # --- afterwards -------------------------------------------------------------------
 
-    def restored(self, plan: Plan) -> FolderSnapshot:
-        """The files after the restore; walked again only if rules were restored."""
+    def restored(self, plan: Plan) -> FolderSnapshot | None:
+        """The files after the restore, ``None`` if they have to be walked again: rules
+        were restored, or a folder may be empty now.
+        """
         names = {os.path.basename(os.fsdecode(c.path)) for c in plan.changes}
         if names & set(RULE_FILES) or any(_is_about_folders(c) for c in plan.changes):
-            return self.scanner.scan(self.top, self.own, self.young)
+            return None
         tree = self.snapshot.tree
-        entries = dict(tree.entries)
-        for change in plan.changes:
-            entries.pop(change.path, None)
-            if change.after is not None:
-                entries[change.path] = change.after
-        tree = Tree(entries, tree.rules, tree.omitted)
+        after = {c.path: c.after for c in plan.changes if c.after is not None}
+        tree = Tree(tree.entries | after, tree.rules, tree.omitted)
         return FolderSnapshot(self.path, tree, Contents(None))
+
+    def scan_again(self) -> FolderSnapshot:
+        """The files as they are after the restore."""
+        return self.scanner.scan(self.top, self.own, self.young)
 
     def remember(self, record: UndoRecord) -> None:
         """Write down how this restore is taken back."""

@@ -11,6 +11,7 @@ from holdfast._values.files import FileEntry, Tree
 from holdfast._values.os_errors import writing
 from holdfast.errors import Conflict
 from holdfast.workspace import _descriptors
+from holdfast.workspace._open_files import readable
 
 # Larger contents, and all after so many bytes, wait in a file without a name.
 IN_MEMORY = 1 << 18
@@ -90,10 +91,13 @@ class FolderSnapshot:
         self._top = top
         self._contents = contents
 
-    def only(self, paths: Collection[bytes]) -> FolderSnapshot:
-        """The snapshot without all other paths."""
-        tree = self.tree
-        entries = {path: each for path, each in tree.entries.items() if path in paths}
+    def without(self, paths: Collection[bytes]) -> FolderSnapshot:
+        """The snapshot without some paths."""
+        if not paths:
+            return self
+        tree, entries = self.tree, dict(self.tree.entries)
+        for path in paths:
+            del entries[path]
         kept = Tree(entries, tree.rules, tree.omitted)
         return FolderSnapshot(self._top, kept, self._contents)
 
@@ -123,7 +127,7 @@ def _read(top: str, entry: FileEntry) -> Iterator[bytes]:
             if entry.is_link:
                 yield os.readlink(name, dir_fd=folder)
             else:
-                with _descriptors.opened(name, _descriptors.READ, folder) as file:
+                with readable(name, folder) as file:
                     yield from _descriptors.pieces(file)
     finally:
         os.close(start)

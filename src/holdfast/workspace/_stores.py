@@ -15,17 +15,16 @@ from holdfast._values.store_files import (
     HEADER,
     LOCK,
     LOCK_SIZES,
-    SHARED_MEMORY,
     SMALLEST_PAGE,
     STORE_OF_FILES,
     is_database,
     is_lines,
 )
 from holdfast.workspace import _descriptors
+from holdfast.workspace._open_files import OpenFiles, is_same
 from holdfast.workspace._plan import parents
 
 A_STORE = "a Holdfast store"
-_DESCRIPTORS = "/dev/fd"
 
 
 def is_store_file(at: int, name: str, about: os.stat_result) -> bool:
@@ -109,27 +108,14 @@ def _file(at: int, name: str) -> os.stat_result | None:
 
 
 def _header(at: int, name: str, about: os.stat_result) -> bytes:
+    mine = OpenFiles().find(about)
+    if mine is not None:
+        with contextlib.suppress(OSError):
+            header = os.pread(mine, HEADER, 0)
+            if is_same(mine, about):
+                return header
     try:
-        if _file(at, name + SHARED_MEMORY) is not None:
-            for mine in _own_descriptors():
-                if _is_same(mine, about):
-                    return os.pread(mine, HEADER, 0)
         with _descriptors.opened(name, _descriptors.READ, at) as file:
             return os.read(file, HEADER)
     except OSError:  # what reads the file for the snapshot says why
         return b""
-
-
-def _own_descriptors() -> list[int]:
-    """The descriptors of this process, none where that cannot be known."""
-    try:
-        return [int(name) for name in os.listdir(_DESCRIPTORS)]
-    except OSError:
-        return []
-
-
-def _is_same(descriptor: int, about: os.stat_result) -> bool:
-    try:
-        return os.path.samestat(os.fstat(descriptor), about)
-    except OSError:
-        return False

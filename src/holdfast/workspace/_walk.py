@@ -15,13 +15,16 @@ from dataclasses import dataclass, field
 from holdfast._values.files import KEPT_MODE, FileEntry, Omitted
 from holdfast._values.store_files import COMPANIONS, STORE_OF_FILES
 from holdfast.workspace import _descriptors
-from holdfast.workspace._index import Folder, Index, Known
+from holdfast.workspace._index import Folder, Index, Stamp
+from holdfast.workspace._open_files import OpenFiles, readable
 from holdfast.workspace._read import (
     NOTHING,
+    ReadFile,
     Replaced,
     Unstable,
     read_file,
     read_link,
+    stamp_of,
 )
 from holdfast.workspace._rules import (
     OWN_FOLDER,
@@ -81,6 +84,7 @@ class Walk:
     omitted: list[Omitted] = field(default_factory=list[Omitted])
     read: int = 0  # bytes
     rules_changed: bool = False
+    open_files: OpenFiles = field(default_factory=OpenFiles)
     device: int = 0
 
     def run(self, top: int) -> None:
@@ -91,33 +95,18 @@ class Walk:
     def _folder(self, at: int, folder: Folder, place: str, rules: Rules) -> None:
         with os.scandir(at) as found:
             listing = list(found)
-        rules = self._rules(at, folder, place, rules, listing)
+        rest = _not_quiet(folder, listing)
+        # Files with rules that were not there are not known.
+        rules = self._rules(
+            at, folder, place, rules, listing if folder.rule_files else rest
+        )
         if folder.rules != rules.key:
             self._decide_again(folder, place, rules)
-        rest: list[os.DirEntry[str]] = []
-        quiet, files = 0, folder.files
-        for item in listing:
-            known = files.get(item.name)
-            if known is not None and known.stamp is not None:
-                try:
-                    now = item.stat(follow_symlinks=False)
-                except OSError:
-                    rest.append(item)
-                    continue
-                # As `stamp_of`, which would cost a tenth of the whole walk here.
-                if known.stamp == (
-                    now.st_mtime_ns,
-                    now.st_ctime_ns,
-                    now.st_size,
-                    now.st_ino,
-                    now.st_mode,
-                ):
-                    quiet += 1
-                    continue
-            rest.append(item)
+            rest = _not_quiet(folder, listing)
         _refuse_store(at, place, rest)
+        quiet = len(listing) - len(rest)
         below = sum(item.name in folder.folders for item in rest)
-        is_whole = quiet == len(files) and below == len(folder.folders)
+        is_whole = quiet == len(folder.files) and below == len(folder.folders)
         if not is_whole or len(folder.ignored) > len(rest):
             self._drop_missing(folder, {item.name for item in listing})
         for item in rest:
@@ -148,24 +137,14 @@ class Walk:
     def _lines(
         self, at: int, folder: Folder, item: os.DirEntry[str]
     ) -> tuple[str, ...]:
-        known, lines = folder.files.get(item.name), folder.rule_files.get(item.name)
+        known, lines = folder.stamps.get(item.name), folder.rule_files.get(item.name)
         with contextlib.suppress(OSError, Replaced, Unstable):
-            if known and lines is not None and self._is_quiet(item, known):
+            if known and lines is not None and _is_quiet(item, known):
                 return lines
             if item.stat(follow_symlinks=False).st_size <= self.limits.largest_file:
-                with _descriptors.opened(item.name, _descriptors.READ, at) as file:
+                with readable(item.name, at) as file:
                     return rule_lines(b"".join(_descriptors.pieces(file)))
         return ()
-
-    def _is_quiet(self, item: os.DirEntry[str], known: Known) -> bool:
-        now = item.stat(follow_symlinks=False)
-        return known.stamp == (
-            now.st_mtime_ns,
-            now.st_ctime_ns,
-            now.st_size,
-            now.st_ino,
-            now.st_mode,
-        )
 
     def _decide_again(self, folder: Folder, place: str, rules: Rules) -> None:
         """Other rules are in force than those by which a folder was walked."""
@@ -189,8 +168,9 @@ class Walk:
             del folder.ignored[name]
 
     def _forget_file(self, folder: Folder, name: str) -> None:
-        if (known := folder.files.pop(name, None)) is not None:
-            self._remove(known.entry)
+        folder.stamps.pop(name, None)
+        if (entry := folder.files.pop(name, None)) is not None:
+            self._remove(entry)
 
     def _forget_folder(self, folder: Folder, name: str) -> None:
         if (below := folder.folders.pop(name, None)) is not None:
@@ -254,18 +234,29 @@ class Walk:
             self._forget_folder(folder, name)
             self._omit(path, f"more than {DEEPEST} folders deep")
             return
-        below = folder.folders.setdefault(name, Folder())
+        below = folder.folders.get(name)
+        if below is None:
+            below = folder.folders[name] = Folder()
         try:
-            with _descriptors.opened(name, _descriptors.FOLDER, at) as inside:
-                about = os.fstat(inside)
-                if about.st_dev != self.device:
-                    _distrust(below)
-                self._folder(inside, below, f"{place}{name}/", rules)
+            about = self._walked(at, below, name, place, rules)
         except (OSError, _Left) as error:
             self._forget_folder(folder, name)
             self._omit(path, _reason(error))
         else:
             self._list_folder(below, path, about.st_mode)
+
+    def _walked(
+        self, at: int, below: Folder, name: str, place: str, rules: Rules
+    ) -> os.stat_result:
+        inside = os.open(name, _descriptors.FOLDER, dir_fd=at)
+        try:
+            about = os.fstat(inside)
+            if about.st_dev != self.device:
+                _distrust(below)
+            self._folder(inside, below, f"{place}{name}/", rules)
+        finally:
+            os.close(inside)
+        return about
 
     def _list_folder(self, folder: Folder, path: bytes, mode: int) -> None:
         """Make an empty folder, or one with unusual permissions, a file of the tree."""
@@ -283,24 +274,23 @@ class Walk:
         self, at: int, folder: Folder, item: os.DirEntry[str], place: str
     ) -> None:
         name, path = item.name, os.fsencode(place + item.name)
-        before = folder.files.pop(name, None)
-        if before is not None:
-            self._remove(before.entry)
+        before = folder.files.get(name)
+        self._forget_file(folder, name)
         try:
-            known = self._read(at, folder, item, path)
+            stamp, entry = self._read(at, folder, item, path)
         except (OSError, Replaced, Unstable, _Left) as error:
             self._omit(path, _reason(error))
             return
-        if max(known.stamp[:2] if known.stamp else ()) >= self.young:
-            known = Known(None, known.entry)
-        folder.files[name] = known
-        self._add(known.entry)
-        if before is not None and before.entry == known.entry:
+        if max(stamp[:2]) < self.young:
+            folder.stamps[name] = stamp
+        folder.files[name] = entry
+        self._add(entry)
+        if before == entry:
             del self.changed[path]
 
     def _read(
         self, at: int, folder: Folder, item: os.DirEntry[str], path: bytes
-    ) -> Known:
+    ) -> ReadFile:
         about = item.stat(follow_symlinks=False)
         if is_store_file(at, item.name, about):
             for end in COMPANIONS:  # known, if they were there before the store
@@ -310,7 +300,7 @@ class Walk:
         self.read += about.st_size + 1000
         if item.is_symlink():
             return read_link(at, item.name, path, self.contents)
-        return read_file(at, item.name, path, self.contents)
+        return read_file(at, item.name, path, self.contents, self.open_files)
 
     def _check_limits(self, about: os.stat_result) -> None:
         kind = _KINDS.get(stat.S_IFMT(about.st_mode))
@@ -347,6 +337,40 @@ def _reason(error: Exception) -> str:
             raise error
 
 
+def _not_quiet(
+    folder: Folder, listing: list[os.DirEntry[str]]
+) -> list[os.DirEntry[str]]:
+    """What is in a folder without the files that are as the index has them.
+
+    All that a quiet scan does for each file is here.
+    """
+    rest: list[os.DirEntry[str]] = []
+    find = folder.stamps.get
+    for item in listing:
+        known = find(item.name)
+        if known is not None:
+            try:
+                now = item.stat(follow_symlinks=False)
+            except OSError:
+                rest.append(item)
+                continue
+            # As `stamp_of`, which would cost a tenth of the whole walk here.
+            if known == (
+                now.st_mtime_ns,
+                now.st_ctime_ns,
+                now.st_size,
+                now.st_ino,
+                now.st_mode,
+            ):
+                continue
+        rest.append(item)
+    return rest
+
+
+def _is_quiet(item: os.DirEntry[str], known: Stamp) -> bool:
+    return stamp_of(item.stat(follow_symlinks=False)) == known
+
+
 def _refuse_store(at: int, place: str, unknown: list[os.DirEntry[str]]) -> None:
     """Leave a folder out that is a store; its files are never known to the index."""
     has_name = any(item.name == STORE_OF_FILES for item in unknown)
@@ -357,8 +381,7 @@ def _refuse_store(at: int, place: str, unknown: list[os.DirEntry[str]]) -> None:
 
 def _distrust(folder: Folder) -> None:
     """On another file system the times are of another clock: read all files again."""
-    for name, known in folder.files.items():
-        folder.files[name] = Known(None, known.entry)
+    folder.stamps.clear()
 
 
 def folders_of(folder: Folder, place: str = "") -> Iterator[tuple[str, Folder]]:

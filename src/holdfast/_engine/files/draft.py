@@ -8,22 +8,27 @@ from hashlib import sha256
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
+from msgspec import structs
 
 from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
 from holdfast._engine.files.read import find_listing, read_chunks
 from holdfast._values.file_chunks import LARGEST, cut
-from holdfast._values.file_listing import (
-    About,
-    Listing,
-    StoredFile,
-    covering,
-    extended,
+from holdfast._values.file_listing import About, Listing, extended
+from holdfast._values.files import (
+    FileEntry,
+    Snapshot,
+    Tree,
+    changed,
+    compare,
+    missing,
 )
-from holdfast._values.files import FileEntry, Snapshot, Tree, compare
 from holdfast._values.manifest import FileLog
 from holdfast._values.records import Segment
 from holdfast._values.rope import Blocks, chain_of
+from holdfast._values.runs import count_segments
+from holdfast._values.segment_use import as_runs, covering
+from holdfast._values.stored_file import StoredFile
 from holdfast.errors import Conflict, Unstorable
 
 # New contents of one save, which are in memory at once.
@@ -178,7 +183,7 @@ def _is_wasteful(planned: PlannedFiles) -> bool:
     """Whether it is better to store all files again."""
     if planned.log.size > MOST_NEW:
         return False
-    held = sum(run.last - run.first + 1 for run in planned.log.runs)
+    held = count_segments(planned.log.runs)
     return held > 2 * planned.used + MOST_UNUSED or len(planned.log.runs) > MOST_RUNS
 
 
@@ -203,11 +208,14 @@ class _Store:
 
     async def planned(self) -> PlannedFiles:
         tree = self.contents.tree
-        new = self._new(tree)
-        gone = self.old.files.keys() - tree.entries.keys()
+        old, other = self.old.files, changed(self.old.entries, tree.entries)
+        new = [entry for entry in other if not _has(old.get(entry.path), entry)]
+        gone = missing(old, tree.entries, (entry.path for entry in new))
         is_same = not new and not gone and About.of(tree) == self.old.about
         if is_same and self.log and self.log.runs:
-            return PlannedFiles(self.log, self.old)
+            return PlannedFiles(self.log, self._unchanged(tree))
+        # From here on it is known of each list what it uses.
+        self.old = structs.replace(self.old, use=self.old.known_use)
         changes: dict[bytes, StoredFile | None] = dict.fromkeys(gone)
         changes.update(await self._files(new))
         number = self._number()
@@ -215,35 +223,27 @@ class _Store:
         self.segments.append(top)
         return self._planned(listing, top)
 
+    def _unchanged(self, tree: Tree) -> Listing:
+        """The same list, with the objects that the next scan gives again."""
+        return structs.replace(self.old, entries=dict(tree.entries))
+
     def _planned(self, listing: Listing, top: Segment) -> PlannedFiles:
         old = self.log.runs if self.log else ()
-        added = [segment.number for segment in self.segments]
-        used = listing.numbers
-        runs = covering(used, [*old, *covering(added, (), 1)], FEW_RUNS)
+        added = as_runs(segment.number for segment in self.segments)
+        used = listing.runs
+        runs = covering(used, [*old, *added], FEW_RUNS)
         digest = sha256(top.data).digest()
         log = FileLog(tuple(runs), listing.size, digest, top.number, self.next)
-        return PlannedFiles(log, listing, self.segments, len(used))
-
-    def _new(self, tree: Tree) -> list[FileEntry]:
-        """The files of the tree that the parent does not have."""
-        old, known = self.old.files, self.old.entries
-        return [
-            entry
-            for path, entry in tree.entries.items()
-            # A scan gives the same objects for files that did not change.
-            if known.get(path) is not entry and not _has(old.get(path), entry)
-        ]
+        return PlannedFiles(log, listing, self.segments, count_segments(used))
 
     async def _files(self, new: Sequence[FileEntry]) -> dict[bytes, StoredFile]:
         """Files that the parent does not have, with the segments that hold them."""
-        if not new:
-            return {}
-        by_digest = {stored.digest: stored for stored in self.old.files.values()}
+        use, here = self.old.known_use, dict[bytes, StoredFile]()
         files: dict[bytes, StoredFile] = {}
         for entry in new:
-            known = by_digest.get(entry.digest)
+            known = here.get(entry.digest) or use.find(entry.digest)
             stored = known.at(entry) if known else await self._stored(entry)
-            by_digest[entry.digest] = files[entry.path] = stored
+            here[entry.digest] = files[entry.path] = stored
         return files
 
     async def _stored(self, entry: FileEntry) -> StoredFile:

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from hashlib import sha256
-from types import MappingProxyType
 
 from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
 from holdfast._values.file_listing import (
     Below,
-    Level,
     Listing,
-    StoredFile,
+    Part,
     decode_level,
+    find_in,
     fold,
-    runs_of,
+    fold_near,
+    tree_near,
 )
+from holdfast._values.files import Tree
 from holdfast._values.manifest import FileLog
 from holdfast._values.records import Run, Segment
+from holdfast._values.stored_file import StoredFile, runs_of
 from holdfast.errors import Corrupt, NotFound
 
 # Reads the segments of some runs of a family, in order.
@@ -42,37 +44,75 @@ async def get_listing(context: Context, known: OpenedCheckpoint) -> Listing:
 
 async def find_listing(context: Context, known: OpenedCheckpoint) -> Listing | None:
     """The list of a checkpoint's files, ``None`` if none were saved with it."""
-    if known.listing is None and known.manifest.files is not None:
-        log = known.manifest.files
+    log = known.manifest.files
+    if known.listing is None and log is not None:
+        near = _near(context, known)
         fetch = partial(context.backend.segments, known.head.family)
-        # Neighbours share most levels; those of the head are often in memory.
-        near = context.cache.listing(known.head.thread) or Listing()
-        known.listing = await read_listing(fetch, log, near.levels)
+        known.listing = fold_near(await _parts(fetch, log, near), near)
     return known.listing
 
 
-async def read_listing(
-    fetch: Fetch, log: FileLog, known: Mapping[bytes, Level] = MappingProxyType({})
-) -> Listing:
-    """The list of files, in two requests for segments; ``known`` levels by digest."""
-    [top] = await fetch([Run(log.top, log.top)])
-    at = Below(log.top, len(top.data), log.digest)
-    level = decode_level(_checked(top, at))
-    missing = [each for each in level.below if each.digest not in known]
-    runs = [Run(each.number, each.number) for each in missing]
+async def get_tree(context: Context, known: OpenedCheckpoint) -> Tree:
+    """The files of a checkpoint; `NotFound` if none were saved with it."""
+    if (parts := await _parts_near(context, known)) is None:
+        return (await get_listing(context, known)).tree
+    return tree_near(parts, _near(context, known))
+
+
+async def get_files(
+    context: Context, known: OpenedCheckpoint, paths: Iterable[bytes]
+) -> list[StoredFile | None]:
+    """Some files of a checkpoint; `NotFound` if none were saved with it."""
+    if (parts := await _parts_near(context, known)) is None:
+        files = (await get_listing(context, known)).files
+        return [files.get(path) for path in paths]
+    return [find_in(parts, path) for path in paths]
+
+
+async def _parts_near(
+    context: Context, known: OpenedCheckpoint
+) -> tuple[Part, ...] | None:
+    """The levels of a list near one in memory. It would not be kept itself: it is not
+    put together.
+    """
+    log, near = known.manifest.files, _near(context, known)
+    if known.listing is not None or log is None or not near.parts:
+        return None
+    fetch = partial(context.backend.segments, known.head.family)
+    return await _parts(fetch, log, near)
+
+
+def _near(context: Context, known: OpenedCheckpoint) -> Listing:
+    """A list that shares most levels: that of the head is often in memory."""
+    return context.cache.listing(known.head.thread) or Listing()
+
+
+async def read_listing(fetch: Fetch, log: FileLog) -> Listing:
+    """The list of files, all of it read."""
+    return fold(await _parts(fetch, log, Listing()))
+
+
+async def _parts(fetch: Fetch, log: FileLog, near: Listing) -> tuple[Part, ...]:
+    """The levels of a list, in two requests for segments; none for those of another."""
+    known = {(part.at.number, part.at.digest): part for part in near.parts}
+    top = known.get((log.top, log.digest)) or await _top(fetch, log)
+    missing = [at for at in top.level.below if (at.number, at.digest) not in known]
+    runs = [Run(at.number, at.number) for at in missing]
     found = await fetch(runs) if runs else ()
-    read = {
-        each.digest: decode_level(_checked(segment, each))
-        for each, segment in zip(missing, found, strict=True)
-    }
-    levels = {**known, **read}
-    return fold([*((each, levels[each.digest]) for each in level.below), (at, level)])
+    for at, segment in zip(missing, found, strict=True):
+        known[at.number, at.digest] = _part(at, segment)
+    return (*(known[at.number, at.digest] for at in top.level.below), top)
 
 
-def _checked(segment: Segment, at: Below) -> bytes:
+async def _top(fetch: Fetch, log: FileLog) -> Part:
+    [segment] = await fetch([Run(log.top, log.top)])
+    return _part(Below(log.top, len(segment.data), log.digest), segment)
+
+
+def _part(at: Below, segment: Segment) -> Part:
     if sha256(segment.data).digest() != at.digest:
         raise Corrupt("a list of files", "it is not what was saved")
-    return segment.data
+    return Part(at, decode_level(segment.data))
 
 
 async def contents(

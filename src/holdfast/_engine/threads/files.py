@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
-from holdfast._engine.files.read import contents, get_listing
+from holdfast._engine.files.read import contents, get_files, get_tree
 from holdfast._engine.threads.lineage import Reference
 from holdfast._engine.threads.parts import read_at
-from holdfast._values.file_listing import Listing, StoredFile
 from holdfast._values.files import Tree
 from holdfast._values.records import Checkpoint
+from holdfast._values.stored_file import StoredFile
 from holdfast.errors import NotFound
 
 # A path as callers write it: with "/" between its parts, relative to the workspace.
@@ -23,7 +23,7 @@ async def files(context: Context, thread: str, reference: Reference) -> Tree:
     """The files at a checkpoint; `NotFound` if none were saved with it."""
 
     async def read(known: OpenedCheckpoint) -> Tree:
-        return (await get_listing(context, known)).tree
+        return await get_tree(context, known)
 
     return await read_at(context, thread, reference, read)
 
@@ -34,9 +34,10 @@ async def read_files(
     """The contents of some files at a checkpoint, in the order of the paths."""
 
     async def read(known: OpenedCheckpoint) -> list[bytes]:
-        listing = await get_listing(context, known)
-        found = [_find(listing, path, known) for path in paths]
-        return await contents(context, known.head.family, found)
+        found = await get_files(context, known, map(os.fsencode, paths))
+        pairs = zip(paths, found, strict=True)
+        files = [_checked(path, stored, known) for path, stored in pairs]
+        return await contents(context, known.head.family, files)
 
     return await read_at(context, thread, reference, read)
 
@@ -49,8 +50,9 @@ async def read_file(
     return content
 
 
-def _find(listing: Listing, path: FilePath, known: OpenedCheckpoint) -> StoredFile:
-    found = listing.files.get(os.fsencode(path))
+def _checked(
+    path: FilePath, found: StoredFile | None, known: OpenedCheckpoint
+) -> StoredFile:
     if found is None or found.entry.is_directory:
         raise missing_file(path, known.head)
     return found

@@ -9,11 +9,12 @@ from holdfast._engine.context import Context
 from holdfast._engine.files.draft import FilesDraft
 from holdfast._engine.files.read import contents, find_listing
 from holdfast._values.file_chunks import cut
-from holdfast._values.file_listing import Listing, StoredFile
+from holdfast._values.file_listing import Listing
 from holdfast._values.file_merge import MergedTree, merge_trees
 from holdfast._values.files import FileEntry, Tree
 from holdfast._values.merge import Decide
 from holdfast._values.records import Checkpoint
+from holdfast._values.stored_file import StoredFile
 
 
 async def merged_files(

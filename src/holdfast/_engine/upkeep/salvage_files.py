@@ -8,10 +8,11 @@ from holdfast._engine.files.draft import FilesDraft
 from holdfast._engine.files.read import content_of, read_chunks, read_listing
 from holdfast._port import Inspection
 from holdfast._values.file_chunks import cut
-from holdfast._values.file_listing import Listing, StoredFile
+from holdfast._values.file_listing import Listing
 from holdfast._values.files import FileEntry, Omitted, Tree
 from holdfast._values.manifest import FileLog
 from holdfast._values.records import Run, Segment
+from holdfast._values.stored_file import StoredFile
 from holdfast.errors import Corrupt
 
 
