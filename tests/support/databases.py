@@ -102,3 +102,9 @@ class Original:
         ]
         with self.place.connect(autocommit=True) as connection:
             connection.execute(";".join(commands))
+
+
+def only_connection(connections):
+    """The connection of a pool of one: idle in the pool, or kept beside it."""
+    [found] = connections._pool._pool or [connections._kept]
+    return found

@@ -215,6 +215,19 @@ def test_a_pool_makes_no_more_connections_than_it_may(place):
     assert 1 <= count <= 3
 
 
+def test_a_single_caller_stays_on_one_connection_of_several(place):
+    url = f"{place.url}?application_name={place.schema}"
+    activity = "select query from pg_stat_activity where application_name = %s"
+    with databases.Place(url, place.schema).open(pool=(3, 3)) as store:
+        while len(place.run(activity, (place.schema,))) < 3:
+            time.sleep(0.01)
+        for n in range(9):
+            store.thread("a").append(messages=[n])
+        ran = place.run(activity, (place.schema,))
+
+    assert [f"{place.schema}.save" in query for (query,) in ran].count(True) == 1
+
+
 def test_a_pool_of_which_all_are_in_use_is_busy(place, door):
     hasty = {"pool": (1, 1), "busy_timeout": 0.5}
     with place.open() as store, place.open(door, **hasty) as tried:
@@ -306,7 +319,7 @@ def test_told_of_a_pooler_nothing_is_prepared_or_kept_for_a_session(place, door)
             store.thread("a").append(messages=[n])
             store.thread("a").load()
         backend = backend_of(store)
-        [connection] = backend._connections._pool._pool
+        connection = databases.only_connection(backend._connections)
 
         assert backend._settings.pooler.in_use
         assert _prepared(connection) == 0
@@ -328,7 +341,7 @@ def test_a_pooler_that_was_not_told_of_is_noticed_by_what_it_loses(place, door):
     with place.open(door, pool=(1, 1)) as store:
         for n in range(20):
             store.thread("a").append(messages=[n])
-        [connection] = backend_of(store)._connections._pool._pool
+        connection = databases.only_connection(backend_of(store)._connections)
         assert _prepared(connection) > 0
         connection.pgconn.exec_(b"deallocate all")
 

@@ -67,7 +67,7 @@ class Meter:
 
     def __init__(self, store, address):
         self.address = address
-        self._pool = backend_of(store)._connections._pool
+        self._connections = backend_of(store)._connections
         self._admin = psycopg.connect(address, autocommit=True)
         self._admin.execute("create extension if not exists pg_stat_statements")
         self._schema = backend_of(store)._schema
@@ -77,7 +77,7 @@ class Meter:
 
     def of(self, call):
         """Statements, and round trips, of a call."""
-        [connection] = self._pool._pool
+        connection = databases.only_connection(self._connections)
         with tempfile.TemporaryFile() as trace:
             self._admin.execute("select pg_stat_statements_reset()")
             connection.pgconn.trace(trace.fileno())
@@ -176,7 +176,7 @@ def test_a_call_on_a_new_connection_is_one_statement_as_well(store, address, met
     schema = backend_of(store)._schema
     special = {"schema": schema, "pool": (1, 1)}
     with holdfast.open(address, **special) as fresh:
-        meter._pool = backend_of(fresh)._connections._pool
+        meter._connections = backend_of(fresh)._connections
 
         assert meter.of(lambda: fresh.thread("long").load()) == (1, 1)
 
@@ -218,7 +218,7 @@ def test_what_the_threads_of_a_page_wait_for_takes_as_many_statements_as_for_two
     with holdfast.open(
         meter.address, schema=schema, pool=(1, 1), read_only=True
     ) as reading:
-        meter._pool = backend_of(reading)._connections._pool
+        meter._connections = backend_of(reading)._connections
         page = reading.threads(limit=None)
         assert len(page) > 10
         all_waiting(reading, page)

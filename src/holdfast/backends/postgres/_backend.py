@@ -128,7 +128,8 @@ class PostgresBackend:
     # --- writing ----------------------------------------------------------------------
 
     async def commit(self, writes: Sequence[Write]) -> list[Receipt]:
-        self._check_writable()
+        if self._settings.read_only:
+            self._check_writable()
         return await self._commits.commit(writes)
 
     async def prune(self, plan: Prune) -> Pruned:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from functools import partial
 
 from holdfast._port import Receipt, Write
@@ -30,7 +30,11 @@ class Commits:
     async def commit(self, writes: Sequence[Write]) -> list[Receipt]:
         """Apply all writes or none."""
         try:
-            return await self._commit(writes)
+            if len(writes) == 1 and _write.can_stand_alone(writes[0]):
+                alone = await self._commit_one(writes[0])
+                if alone is not None:
+                    return [alone]
+            return await self._commit_all(writes)
         except Conflict as conflict:
             if conflict.code == "id_taken":
                 # Perhaps by an earlier attempt, which the engine then acknowledges.
@@ -44,11 +48,7 @@ class Commits:
 
         await self._sessions.use(confirm)
 
-    async def _commit(self, writes: Sequence[Write]) -> list[Receipt]:
-        if len(writes) == 1 and _write.can_stand_alone(writes[0]):
-            alone = await self._commit_one(writes[0])
-            if alone is not None:
-                return [alone]
+    async def _commit_all(self, writes: Sequence[Write]) -> list[Receipt]:
         # Attempts that made all writes, and so may have been committed.
         attempts: list[list[Receipt]] = []
 
@@ -68,24 +68,24 @@ class Commits:
         limit = Limit.CALL if len(writes) == 1 else Limit.STATEMENT
         return await self._sessions.use(_outcome.Once(commit_all, find), limit)
 
-    async def _commit_one(self, write: Write) -> Receipt | None:
+    def _commit_one(self, write: Write) -> Awaitable[Receipt | None]:
         """The receipt of a write in one statement, ``None`` if it could not be done."""
         if self._batches is not None and _write.is_plain_save(write):
-            return await self._batches.here().save(write, partial(self._apply, write))
-        return await self._apply(write)
+            return self._batches.here().save(write, partial(self._apply, write))
+        return self._apply(write)
 
-    async def _apply(
+    def _apply(
         self,
         write: Write,
         tried: NotSaved | None = None,
         deadline: float | None = None,
-    ) -> Receipt | None:
+    ) -> Awaitable[Receipt | None]:
         once = _outcome.Once(
-            lambda db: _write.apply_alone(db, write, self._durable),
-            lambda db: _outcome.find_save(db, write, self._durable),
-            is_doubtful=tried is not None and tried.is_doubtful,
+            partial(_write.apply_alone, write=write, durable=self._durable),
+            partial(_outcome.find_save, write=write, durable=self._durable),
+            tried is not None and tried.is_doubtful,
         )
-        return await self._sessions.use(once, deadline=deadline)
+        return self._sessions.use(once, Limit.CALL, deadline)
 
     async def _save_together(
         self, writes: Sequence[Write], deadline: float

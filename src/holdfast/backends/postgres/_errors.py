@@ -78,16 +78,25 @@ class translated:  # noqa: N801 - used as a function would be
     def __exit__(
         self, kind: object, error: BaseException | None, trace: object
     ) -> None:
-        if not isinstance(error, psycopg.Error) or isinstance(error, NOT_TRANSLATED):
-            return
-        connection, pooler = self._connection, self._pooler
-        gone = connection.closed or connection.broken
-        if pooler is not None:
-            found = _own_translation(error, pooler, gone=gone)
-            if isinstance(found, Lost) or isinstance(error, WAIT_TIMEOUT):
-                connection.pgconn.finish()  # it must not be used again
-            raise found from error
-        raise (Lost(_text(error)) if gone else _translation(error)) from error
+        if isinstance(error, psycopg.Error):
+            translate(error, self._connection, self._pooler)
+
+
+def translate(
+    error: psycopg.Error,
+    connection: Connection[Any] | AsyncConnection[Any],
+    pooler: Pooler | None,
+) -> None:
+    """Raise one of our errors in the place of the driver's, unless it is to stay."""
+    if isinstance(error, NOT_TRANSLATED):
+        return
+    gone = connection.closed or connection.broken
+    if pooler is not None:
+        found = _own_translation(error, pooler, gone=gone)
+        if isinstance(found, Lost) or isinstance(error, WAIT_TIMEOUT):
+            connection.pgconn.finish()  # it must not be used again
+        raise found from error
+    raise (Lost(_text(error)) if gone else _translation(error)) from error
 
 
 def _own_translation(

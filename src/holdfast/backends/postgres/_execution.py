@@ -34,6 +34,8 @@ MOST_PREPARED = 200
 _PARAMETER = re.compile(rb"%\((\w+)\)s")
 
 Encode = Callable[[Any], bytes]
+# The values of a statement: by name, or in the order in which it names them first.
+Values = Mapping[str, Any] | list[Any]
 
 
 # The type that the server is told, and what makes the binary form of a value, unless it
@@ -58,6 +60,13 @@ def numbered(statement: bytes) -> tuple[bytes, tuple[str, ...]]:
     names = list(dict.fromkeys(_PARAMETER.findall(statement)))
     text = _PARAMETER.sub(lambda p: b"$%d" % (names.index(p[1]) + 1), statement)
     return text, tuple(name.decode() for name in names)
+
+
+def named(statement: bytes, values: Values) -> Mapping[str, Any]:
+    """The values of a statement by name."""
+    if isinstance(values, list):
+        return dict(zip(numbered(statement)[1], values, strict=True))
+    return values
 
 
 class Form:
@@ -90,16 +99,24 @@ class Execution:
         self._attempts = 0
         self._forms: dict[tuple[bytes, tuple[type, ...]], Form] = {}
 
-    def rows(self, statement: bytes, values: Mapping[str, Any]) -> PQGen[list[Row]]:
-        """All rows of a statement; the connection waits for it."""
+    def rows(self, statement: bytes, values: Values) -> PQGen[list[Row]]:
+        """All rows of a statement; the connection waits for it.
+
+        Values that are given in order may be changed.
+        """
         text, names = numbered(statement)
-        given = [values[name] for name in names]
+        given = values
+        if not isinstance(given, list):
+            given = [given[name] for name in names]
         types = tuple(map(type, given))
         form = self._forms.get((statement, types)) or self._form(statement, types)
         if form is None:
             self._send_by_the_driver(text, given)
         else:
-            yield from self._send(form, given)
+            is_plain = not (form.name or self._pooler.in_use)
+            if is_plain and form.runs >= PREPARED_AFTER:
+                yield from self._prepare(form)
+            self._send(form, given)
         return self._loaded((yield from execute(self._pgconn)))
 
     def _form(self, statement: bytes, types: tuple[type, ...]) -> Form | None:
@@ -109,19 +126,17 @@ class Execution:
         form = self._forms[statement, types] = Form(text, types)
         return form
 
-    def _send(self, form: Form, given: list[Any]) -> PQGen[None]:
+    def _send(self, form: Form, given: list[Any]) -> None:
         for place, encode in form.encoders:
             given[place] = encode(given[place])
         formats = form.formats
-        if form.runs < PREPARED_AFTER or self._pooler.in_use:
-            form.runs += 1
-            self._pgconn.send_query_params(
-                form.text, given, form.oids, formats, Format.BINARY
-            )
+        if form.name and not self._pooler.in_use:
+            self._pgconn.send_query_prepared(form.name, given, formats, Format.BINARY)
             return
-        if not form.name:
-            yield from self._prepare(form)
-        self._pgconn.send_query_prepared(form.name, given, formats, Format.BINARY)
+        form.runs += 1
+        self._pgconn.send_query_params(
+            form.text, given, form.oids, formats, Format.BINARY
+        )
 
     def _send_by_the_driver(self, text: bytes, given: list[Any]) -> None:
         """For values that are rarely sent, such as lists."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
+import msgspec
+
 from holdfast._port import Receipt, Write
 from holdfast.backends.postgres._errors import Lost, Unreached
 from holdfast.backends.postgres._rows import CODEC
@@ -20,34 +22,27 @@ from holdfast.errors import Conflict, NotFound
 T = TypeVar("T")
 
 
-class Once(Generic[T]):
+class Once(msgspec.Struct, Generic[T]):
     """Work that is done once, however often the connection breaks.
 
     ``find`` gives the result of an attempt that was carried out, ``None`` if none was.
     It is asked first if an earlier attempt ``is_doubtful``.
     """
 
-    def __init__(
-        self,
-        do: Callable[[Statements], Awaitable[T]],
-        find: Callable[[Statements], Awaitable[T | None]],
-        *,
-        is_doubtful: bool = False,
-    ) -> None:
-        self._do = do
-        self._find = find
-        self._is_doubtful = is_doubtful
+    do: Callable[[Statements], Awaitable[T]]
+    find: Callable[[Statements], Awaitable[T | None]]
+    is_doubtful: bool = False
 
     async def __call__(self, db: Statements) -> T:
-        if self._is_doubtful and (found := await self._find(db)) is not None:
+        if self.is_doubtful and (found := await self.find(db)) is not None:
             return found
         try:
-            return await self._do(db)
+            return await self.do(db)
         except Lost as lost:
-            self._is_doubtful |= not isinstance(lost, Unreached)
+            self.is_doubtful |= not isinstance(lost, Unreached)
             raise
         except (Conflict, NotFound):
-            if self._is_doubtful and (found := await self._find(db)) is not None:
+            if self.is_doubtful and (found := await self.find(db)) is not None:
                 return found
             raise
 

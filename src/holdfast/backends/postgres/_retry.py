@@ -6,6 +6,8 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+import msgspec
+
 from holdfast.backends.postgres._conflicts import outdated_view
 from holdfast.backends.postgres._connections import Borrowed, Connections, use
 from holdfast.backends.postgres._errors import NOT_TRANSLATED, Lost, Unreached, broken
@@ -23,27 +25,24 @@ Work = Callable[[Statements], Awaitable[T]]
 PAUSE = 0.05
 
 
-class Attempts:
+class Attempts(msgspec.Struct):
     """The attempts of one call."""
 
-    def __init__(
-        self, settings: Settings, limit: Limit, deadline: float | None = None
-    ) -> None:
-        self.limit = limit
-        self.deadline = deadline or time.monotonic() + settings.timeout
-        self._settings = settings
-        self._count = 0
+    settings: Settings
+    limit: Limit
+    deadline: float
+    count: int = 0
 
     def pause_after(self, error: Exception) -> float:
         """How long to wait before the next attempt; raises if the time is over."""
         is_cut_short = isinstance(error, Lost) and not isinstance(error, Unreached)
-        if is_cut_short and self.limit is not Limit.CALL and not self._count:
+        if is_cut_short and self.limit is not Limit.CALL and not self.count:
             # The first attempt was not limited as a whole; the retries are.
-            self.deadline = time.monotonic() + self._settings.timeout
-        self._count += 1
+            self.deadline = time.monotonic() + self.settings.timeout
+        self.count += 1
         if time.monotonic() > self.deadline:
             raise _final_error(error) from error
-        return PAUSE if self._count > self._settings.largest else 0.0
+        return PAUSE if self.count > self.settings.largest else 0.0
 
 
 def _final_error(error: Exception) -> HoldfastError:
@@ -72,19 +71,23 @@ class RetryingSessions:
     ) -> T:
         """Do some work, again if a connection breaks."""
         connections = self._connections
-
-        async def attempt(tried: Attempts) -> T:
-            session = await connections.take(tried.limit, tried.deadline)
+        settings = self.settings
+        until = deadline or time.monotonic() + settings.timeout
+        attempts = Attempts(settings, limit, until)
+        while True:
+            # Without `retry`, whose functions and coroutines a save would wait for.
             try:
-                db = Statements(session, self._statements)
-                if not self.is_borrowed:
-                    return await work(db)
-                async with db.transaction():  # a failure must not end the caller's
-                    return await work(db)
-            finally:
-                await connections.give_back(session)
-
-        return await self.retry(attempt, limit, deadline)
+                session = await connections.take(limit, attempts.deadline)
+                try:
+                    db = Statements(session, self._statements)
+                    if not self.is_borrowed:
+                        return await work(db)
+                    async with db.transaction():  # a failure must not end the caller's
+                        return await work(db)
+                finally:
+                    await connections.give_back(session)
+            except (*NOT_TRANSLATED, Lost) as error:
+                await self._pause_after(error, attempts)
 
     async def use_once(self, work: Work[T], deadline: float) -> T:
         """Do some work without retrying; every error reaches the caller."""
@@ -98,17 +101,20 @@ class RetryingSessions:
         self,
         attempt: Callable[[Attempts], Awaitable[T]],
         limit: Limit,
-        deadline: float | None = None,
     ) -> T:
         """Try something as long as there is time."""
+        deadline = time.monotonic() + self.settings.timeout
         attempts = Attempts(self.settings, limit, deadline)
         while True:
             try:
                 return await attempt(attempts)
             except (*NOT_TRANSLATED, Lost) as error:
-                if self.is_borrowed:
-                    raise _borrowed_error(error) from error
-                await self._connections.pause(attempts.pause_after(error))
+                await self._pause_after(error, attempts)
+
+    async def _pause_after(self, error: Exception, attempts: Attempts) -> None:
+        if self.is_borrowed:
+            raise _borrowed_error(error) from error
+        await self._connections.pause(attempts.pause_after(error))
 
 
 def _borrowed_error(error: Exception) -> HoldfastError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
 from typing import Any
 
 from holdfast._port import Start, Write
@@ -90,14 +91,31 @@ _ARRAYS: dict[str, Callable[[list[Any]], Array]] = {
 }
 
 
-def only_segment_values(segment: Segment) -> dict[str, Any]:
-    """The one segment of a save as the parameters of ``append``."""
-    return {
-        "segment_number": segment.number,
-        "segment_packing": segment.packing,
-        "segment_data": segment.data,
-        "segment_checksum": segment_checksum(segment.number, segment),
-    }
+def append_values(write: Write) -> list[Any]:
+    """A plain save of one segment, in the order of ``append``'s parameters."""
+    parent, [segment] = write.expect, write.segments
+    assert isinstance(parent, Checkpoint)
+    assert write.checkpoint is not None
+    row = CODEC.checkpoint_row(
+        write.checkpoint, seq=0, family=0, thread=0, parent=parent.seq
+    )
+    return [
+        parent.family, write.thread, parent.seq, write.checkpoint.parent, write.at,
+        *_APPENDED(row),
+        segment.number, segment.packing, segment.data,
+        segment_checksum(segment.number, segment),
+    ]  # fmt: skip
+
+
+_APPENDED = itemgetter(
+    *map(
+        CheckpointRow.__struct_fields__.index,
+        (
+            "id", "step", "saved_at", "kind", "metadata", "runs", "manifest", "size",
+            "digest", "checksum",
+        ),
+    )
+)  # fmt: skip
 
 
 def segment_values(segments: Sequence[Segment]) -> dict[str, Any]:

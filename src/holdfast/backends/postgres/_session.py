@@ -7,9 +7,10 @@ blocking session never suspend.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from typing import Any, Protocol
 
+import psycopg
 from psycopg import AsyncConnection, AsyncCursor, Connection, Cursor
 from psycopg.abc import AdaptContext
 from psycopg.pq import ExecStatus
@@ -19,15 +20,15 @@ from psycopg.types.numeric import Int8BinaryDumper
 
 from holdfast.backends._sql.rows import Row
 from holdfast.backends.postgres._arrays import register_arrays
-from holdfast.backends.postgres._errors import translated
-from holdfast.backends.postgres._execution import Execution
+from holdfast.backends.postgres._errors import translate, translated
+from holdfast.backends.postgres._execution import Execution, Values, named
 from holdfast.backends.postgres._settings import Pooler
 
 
 class Session(Protocol):
     """A connection on which statements can be run."""
 
-    async def rows(self, statement: bytes, values: Mapping[str, Any]) -> list[Row]:
+    async def rows(self, statement: bytes, values: Values) -> list[Row]:
         """All rows of a statement."""
         ...
 
@@ -62,14 +63,17 @@ class BlockingSession:
         self._pooler = pooler
         self._execution = execution
 
-    async def rows(self, statement: bytes, values: Mapping[str, Any]) -> list[Row]:
-        with translated(self.connection, self._pooler):
+    async def rows(self, statement: bytes, values: Values) -> list[Row]:
+        try:
             if self._execution is not None:
                 return self.connection.wait(self._execution.rows(statement, values))
             cursor = Cursor(self.connection, row_factory=tuple_row)
             register_types(cursor)
-            cursor.execute(statement, values, binary=True)
+            cursor.execute(statement, named(statement, values), binary=True)
             return cursor.fetchall() if _has_rows(cursor.pgresult) else []
+        except psycopg.Error as error:
+            translate(error, self.connection, self._pooler)
+            raise
 
     @contextlib.asynccontextmanager
     async def transaction(self) -> AsyncGenerator[None]:
@@ -101,15 +105,18 @@ class NativeSession:
         self._pooler = pooler
         self._execution = execution
 
-    async def rows(self, statement: bytes, values: Mapping[str, Any]) -> list[Row]:
-        with translated(self.connection, self._pooler):
+    async def rows(self, statement: bytes, values: Values) -> list[Row]:
+        try:
             if self._execution is not None:
                 gen = self._execution.rows(statement, values)
                 return await self.connection.wait(gen)
             cursor = AsyncCursor(self.connection, row_factory=tuple_row)
             register_types(cursor)
-            await cursor.execute(statement, values, binary=True)
+            await cursor.execute(statement, named(statement, values), binary=True)
             return await cursor.fetchall() if _has_rows(cursor.pgresult) else []
+        except psycopg.Error as error:
+            translate(error, self.connection, self._pooler)
+            raise
 
     @contextlib.asynccontextmanager
     async def transaction(self) -> AsyncGenerator[None]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Awaitable
 from functools import cache
 from typing import Any
+
+import msgspec
 
 from holdfast.backends._sql.rows import Row
 from holdfast.backends._sql.statements import SHARED, NamedStatements
@@ -48,16 +51,19 @@ def within(schema: str, sql: str) -> bytes:
     return _SCHEMA.sub(schema, sql).encode()
 
 
-class Statements:
+class Statements(msgspec.Struct):
     """Runs statements by name on a session."""
 
-    def __init__(self, session: Session, statements: dict[str, bytes]) -> None:
-        self._session = session
-        self._statements = statements
+    _session: Session
+    _statements: dict[str, bytes]
 
     async def rows(self, name: str, /, **values: Any) -> list[Row]:
         """All rows of a named statement."""
         return await self._session.rows(self._statements[name], values)
+
+    def rows_of(self, name: str, values: list[Any]) -> Awaitable[list[Row]]:
+        """As `rows`, with the values in the order in which the statement names them."""
+        return self._session.rows(self._statements[name], values)
 
     async def row(self, name: str, /, **values: Any) -> Row | None:
         """The first row of a named statement."""

@@ -13,7 +13,7 @@ from psycopg import AsyncConnection, Connection, errors
 from psycopg.abc import PQGen
 
 from holdfast.backends.postgres._errors import WAIT_TIMEOUT
-from holdfast.backends.postgres._execution import Execution
+from holdfast.backends.postgres._session import BlockingSession, NativeSession
 
 T = TypeVar("T")
 
@@ -43,27 +43,32 @@ class _Timed:
     """How long a connection waits for the server."""
 
     timeout: float = 5.0
+    # How long cancelling a statement may take, with the server's answer.
+    time_to_cancel: float = 1.0
     limit: Limit = Limit.STATEMENT
     # When the call has to be over, if the whole call is limited.
     deadline: float = 0.0
-    execution: Execution
+
+    def set_timeout(self, seconds: float) -> None:
+        """Wait so long for the server."""
+        self.timeout = seconds
+        self.time_to_cancel = min(LONGEST_CANCEL, seconds * CANCEL_SHARE)
 
     def time_to_wait(self) -> float:
         """How long to wait for an answer."""
         longest = self.timeout
         if self.limit is Limit.CALL:
             longest = self.deadline - time.monotonic()
-        return max(SHORTEST, longest - self.time_to_cancel())
-
-    def time_to_cancel(self) -> float:
-        """How long cancelling a statement may take, with the server's answer."""
-        return min(LONGEST_CANCEL, self.timeout * CANCEL_SHARE)
+        return max(SHORTEST, longest - self.time_to_cancel)
 
 
 class TimedConnection(Connection[tuple[Any, ...]], _Timed):
     """As `Connection`, but a statement waits no longer than the call may take."""
 
     is_alive: Callable[[], bool]
+    session: BlockingSession
+    # When the pool may want to replace the connection.
+    kept_until: float
 
     def wait(
         self, gen: PQGen[T], interval: float = INTERVAL, timeout: float | None = None
@@ -79,7 +84,7 @@ class TimedConnection(Connection[tuple[Any, ...]], _Timed):
 
     def _cancel(self, gen: PQGen[T], interval: float) -> NoReturn:
         """End a statement for which the time is over."""
-        half = self.time_to_cancel() / 2
+        half = self.time_to_cancel / 2
         with contextlib.suppress(psycopg.Error):
             self.cancel_safe(timeout=half)
         super().wait(gen, interval, half)
@@ -90,6 +95,7 @@ class TimedAsyncConnection(AsyncConnection[tuple[Any, ...]], _Timed):
     """As `TimedConnection`, awaited."""
 
     is_alive: Callable[[], Awaitable[bool]]
+    session: NativeSession
 
     async def wait(
         self, gen: PQGen[T], interval: float = INTERVAL, timeout: float | None = None
@@ -104,7 +110,7 @@ class TimedAsyncConnection(AsyncConnection[tuple[Any, ...]], _Timed):
                     return await self._cancel(gen, interval)
 
     async def _cancel(self, gen: PQGen[T], interval: float) -> NoReturn:
-        half = self.time_to_cancel() / 2
+        half = self.time_to_cancel / 2
         with contextlib.suppress(psycopg.Error):
             await self.cancel_safe(timeout=half)
         await super().wait(gen, interval, half)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -60,14 +60,18 @@ async def apply_alone(db: Statements, write: Write, durable: Durable) -> Receipt
         raise taken(write, error) from None
 
 
-async def save(db: Statements, write: Write, durable: Durable) -> Receipt:
+def save(db: Statements, write: Write, durable: Durable) -> Awaitable[Receipt]:
     """A save on the head that is expected, or the first of a thread."""
+    if len(write.segments) == 1 and is_plain_save(write):
+        return _append(db, write, durable)
+    return _save(db, write, durable)
+
+
+async def _save(db: Statements, write: Write, durable: Durable) -> Receipt:
     parent = write.expect if isinstance(write.expect, Checkpoint) else None
     assert write.checkpoint is not None
     if parent is None and write.start is None:
         raise await conflict(db, write)
-    if is_plain_save(write) and len(write.segments) == 1:
-        return await _append(db, write, durable)
     values: dict[str, Any] = {
         **_rows.checkpoint_values(write.checkpoint, parent.seq if parent else None),
         "durable": durable,
@@ -95,16 +99,10 @@ async def save(db: Statements, write: Write, durable: Durable) -> Receipt:
 
 async def _append(db: Statements, write: Write, durable: Durable) -> Receipt:
     """A plain save of one segment."""
-    [segment] = write.segments
-    found = await db.row(
-        "append",
-        durable=durable,
-        **_rows.plain_save_values(write),
-        **_rows.only_segment_values(segment),
-    )
-    if found is None or found[0] is None:
+    [[made]] = await db.rows_of("append", [durable, *_rows.append_values(write)])
+    if made is None:
         raise await conflict(db, write)
-    return Receipt(*found[0])
+    return Receipt(*made)
 
 
 async def save_each(
@@ -188,7 +186,7 @@ def is_plain_save(write: Write) -> bool:
         and write.checkpoint is not None
         and write.checkpoint.label is None
         and not write.checkpoint.tags
-        and not is_journaled(write)
+        and not (write.entries or write.forget)
     )
 
 
