@@ -5,7 +5,7 @@ import uuid
 
 import pytest
 
-from support import servers
+from support import databases, servers
 from support.folders import TESTS
 
 # Those with versions of their own have an environment of their own: `make frameworks`.
@@ -28,13 +28,19 @@ def schema(server):
     servers.drop_schema(server, name)
 
 
+@pytest.fixture(scope="session")
+def emptied(server):
+    with databases.emptied(server) as schema:
+        yield schema
+
+
 @pytest.fixture(params=PLACES)
 def place(request, tmp_path):
     """The address of a new store and the options to open it with."""
     if request.param == "postgres":
-        url = request.getfixturevalue("server")
-        schema = request.getfixturevalue("schema")
-        return url, {"schema": schema, "pool": (1, 8)}
+        emptied = request.getfixturevalue("emptied")
+        emptied.empty()
+        return emptied.url, {"schema": emptied.schema, "pool": (1, 8)}
     addresses = {
         "file": str(tmp_path / "agents.db"),
         "memory": ":memory:",

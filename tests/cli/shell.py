@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROWS, COLUMNS = 40, 88
 HOLDFAST = (sys.executable, "-m", "holdfast")
-KEPT = ("PATH", "HOME", "PYTHONPATH", "COVERAGE_PROCESS_START")
+KEPT = ("PATH", "HOME", "PYTHONPATH")
 
 
 @dataclass(frozen=True)

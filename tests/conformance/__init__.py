@@ -183,9 +183,13 @@ class ConformanceTests(StoreTests, ThreadTests, RecordTests):
     """Every rule as one test; a subclass implements `open_store`."""
 
 
+class LayerTests(ConformanceTests if THOROUGH else StoreTests):
+    """For a layer over a backend: to what is decided above it, it is a backend."""
+
+
 class SecondApiTests(ConformanceTests if THOROUGH or GIVEN else StoreTests):
     """For a backend on which all rules run by the other API.
 
-    What is decided above a backend is the same for both APIs, and all of it runs on a
-    file by both.
+    What is decided above a backend is the same for both APIs, and all of it runs by
+    both: on a file by the sync one, in a folder and on a server by the async one.
     """

@@ -40,7 +40,7 @@ def installed(tmp_path_factory):
 
 
 class TestHidden(StoreTests):
-    """What a layer can break; all rules are tried over encrypted stores."""
+    """What a layer can break."""
 
     segment_overhead = START
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import holdfast
-from conformance import ConformanceTests
+from conformance import LayerTests
 from holdfast import Unsupported
 from holdfast.keys._ciphers import OVERHEAD
 from holdfast.testing import StoreTests, blocking, raises
@@ -13,7 +13,7 @@ from holdfast.testing import StoreTests, blocking, raises
 KEY = bytes(range(32))
 
 
-class TestEncryptedFile(ConformanceTests):
+class TestEncryptedFile(LayerTests):
     segment_overhead = OVERHEAD
 
     @pytest.fixture(autouse=True)

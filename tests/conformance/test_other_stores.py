@@ -8,7 +8,7 @@ from conformance.compression import CompressedValueTests
 from holdfast.testing import StoreTests, blocking
 
 
-class TestFileAsync(ConformanceTests):
+class TestFileAsync(SecondApiTests):
     @pytest.fixture(autouse=True)
     def place(self, tmp_path):
         self.url = str(tmp_path / "store.db")

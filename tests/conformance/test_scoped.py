@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 import holdfast
 from holdfast.testing import StoreTests
 
 
+@pytest.fixture(scope="module")
+def of_others(tmp_path_factory):
+    """A store that others use, to be copied."""
+    path = tmp_path_factory.mktemp("others") / "store.db"
+    with holdfast.open(path) as store:
+        for other in (store, store.scope("acm"), store.scope("acme2")):
+            other.thread("chat", owner="a").save({"n": 1}, label="x", tags=["y"])
+            other.thread("other").append(messages=["hi"])
+            other.delete("other")
+    return path
+
+
 class TestScopedFile(StoreTests):
     """What a backend can break: to the engine, a scope is a backend."""
 
     @pytest.fixture(autouse=True)
-    def place(self, tmp_path):
+    def place(self, tmp_path, of_others):
         self.url = str(tmp_path / "store.db")
-        with holdfast.open(self.url, durability="normal") as store:
-            for other in (store, store.scope("acm"), store.scope("acme2")):
-                other.thread("chat", owner="a").save({"n": 1}, label="x", tags=["y"])
-                other.thread("other").append(messages=["hi"])
-                other.delete("other")
+        shutil.copy(of_others, self.url)
 
     def open_store(self, **options):
         return holdfast.open(self.url, scope="acme", **options)

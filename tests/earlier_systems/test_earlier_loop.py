@@ -20,7 +20,7 @@ def fail():
 
 
 def test_0_14_a_loop_killed_in_the_middle_of_a_run_resumes(tmp_path):
-    [report] = run_program("agent_loop", tmp_path, "chat", 25)
+    [report] = run_program("agent_loop", tmp_path, "chat", 75)
 
     assert report["wrong"] == []
     assert report["killed"] > 12

@@ -93,7 +93,7 @@ RIVALS = {
     "remake": _remake,
     "prune": _prune,
 }
-STRIDE = 2 if THOROUGH else 4
+STRIDE = 2 if THOROUGH else 8
 # What needs more than one look at the store before it changes it.
 CALLS = [
     "checkpoint-agent",

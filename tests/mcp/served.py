@@ -23,7 +23,7 @@ from holdfast.cli import main
 HOLDFAST = (sys.executable, "-m", "holdfast")
 ERAS = ("auto", "legacy", "2026-07-28")
 DEADLINE = 120
-KEPT = ("PATH", "HOME", "PYTHONPATH", "COVERAGE_PROCESS_START")
+KEPT = ("PATH", "HOME", "PYTHONPATH")
 
 
 def environment(**more):

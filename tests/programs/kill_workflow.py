@@ -15,6 +15,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from functools import partial
 
 from agent_framework import Executor, WorkflowBuilder, WorkflowContext, handler
 
@@ -22,7 +23,6 @@ import holdfast
 from holdfast.adapters.agent_framework import HoldfastCheckpointStorage
 from support.children import Child, report
 
-ADDRESS, OPTIONS, TIMES = sys.argv[1:]
 Tell = Callable[[object], None]
 
 
@@ -42,8 +42,8 @@ class Step(Executor):
             await ctx.send_message(number + 1)
 
 
-async def work(tell: Tell, *, dies: bool) -> None:
-    with holdfast.open(ADDRESS, **json.loads(OPTIONS)) as store:
+async def work(address: str, options: str, dies: bool, tell: Tell) -> None:
+    with holdfast.open(address, **json.loads(options)) as store:
         storage = HoldfastCheckpointStorage(store)
         a, b, c = (Step(name, tell, dies=dies) for name in "abc")
         builder = WorkflowBuilder(
@@ -61,11 +61,13 @@ async def work(tell: Tell, *, dies: bool) -> None:
         tell(result.get_outputs())
 
 
-def main() -> None:
-    for dies in [True] * int(TIMES) + [False]:
-        child = Child(lambda tell, dies=dies: asyncio.run(work(tell, dies=dies)))
+def main(address: str, options: str, times: int) -> None:
+    for dies in [True] * times + [False]:
+        working = partial(work, address, options, dies)
+        child = Child(lambda tell, working=working: asyncio.run(working(tell)))
         report(child.wait())
         assert child.was_killed == dies
 
 
-main()
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

@@ -101,4 +101,5 @@ def main() -> None:
     sys.stdout.write(json.dumps(imported()))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -6,6 +6,7 @@ import ast
 import functools
 import subprocess
 import sys
+from collections.abc import Callable, Iterable
 from itertools import chain
 from pathlib import Path
 
@@ -76,10 +77,15 @@ MODULES = modules()
 
 
 @functools.cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@functools.cache
 def imported(path: Path) -> set[str]:
     """What a file imports anywhere, also lazily and by a name in a string."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -122,31 +128,45 @@ def test_every_folder_has_a_layer_and_every_layer_a_folder():
     assert folders == {*chain(*LAYERS)}
 
 
-@pytest.mark.parametrize("name", sorted(MODULES.keys() - {"", PLUGINS}))
-def test_a_module_imports_only_its_own_folder_and_those_before_it(name):
-    ours = {i for i in imports(MODULES[name]) if i in MODULES}
+def ours(name: str) -> set[str]:
+    """The modules of ours that a module imports."""
+    return {i for i in imports(MODULES[name]) if i in MODULES}
 
-    outward = {i for i in ours if rank(i) >= rank(name) and folder(i) != folder(name)}
 
-    assert not outward
+def offences(
+    names: Iterable[str], wrong: Callable[[str], set[str]]
+) -> dict[str, set[str]]:
+    """What is wrong with modules, by their names."""
+    return {name: found for name in names if (found := wrong(name))}
+
+
+def test_a_module_imports_only_its_own_folder_and_those_before_it():
+    def outward(name):
+        rest = {i for i in ours(name) if folder(i) != folder(name)}
+        return {i for i in rest if rank(i) >= rank(name)}
+
+    assert offences(MODULES.keys() - {"", PLUGINS}, outward) == {}
 
 
 BACKENDS = sorted(name for name in MODULES if name.startswith("backends."))
 PURE = sorted(n for n in MODULES if rank(n) < rank("_api") and n != "_values.clock")
 
 
-@pytest.mark.parametrize("name", BACKENDS)
-def test_a_backend_knows_the_port_and_its_values_only(name):
-    ours = {i for i in imports(MODULES[name]) if i in MODULES}
-
-    assert {folder(i) for i in ours} <= {"_values", "_port", "backends"}
+def roots(name: str) -> set[str]:
+    """The packages of which a module imports something."""
+    return {i.split(".")[0] for i in imports(MODULES[name])}
 
 
-@pytest.mark.parametrize("name", PURE)
-def test_the_engine_knows_no_technology_no_threads_and_no_clock(name):
+def test_a_backend_knows_the_port_and_its_values_only():
+    known = {"_values", "_port", "backends"}
+
+    assert offences(BACKENDS, lambda name: {*map(folder, ours(name))} - known) == {}
+
+
+def test_the_engine_knows_no_technology_no_threads_and_no_clock():
     forbidden = {"apsw", "asyncio", "threading", "time", "sqlite3", "psycopg"}
 
-    assert not {i.split(".")[0] for i in imports(MODULES[name])} & forbidden
+    assert offences(PURE, lambda name: roots(name) & forbidden) == {}
 
 
 ADAPTERS = sorted(name for name in MODULES if name.startswith("adapters."))
@@ -168,30 +188,37 @@ FRAMEWORKS = {
 }
 
 
-@pytest.mark.parametrize("name", ADAPTERS)
-def test_adapters_know_no_backend_and_not_one_another(name):
+def foreign(adapter: str, names: set[str]) -> set[str]:
+    """Those modules that are not of the adapter to which a module belongs."""
+    own = ".".join(adapter.split(".")[:2])
+    return {name for name in names if not f"{name}.".startswith(f"{own}.")}
+
+
+def test_adapters_know_no_backend_and_not_one_another():
     """They may know the port, which `holdfast.backends` offers."""
-    adapter = ".".join(name.split(".")[:2])
-    ours = {i for i in imports(MODULES[name]) if i.startswith(("adapters.", "back"))}
 
-    assert all(f"{i}.".startswith(f"{adapter}.") for i in ours - {"backends"})
+    def known(name):
+        found = foreign(name, imports(MODULES[name])) - {"backends"}
+        return {i for i in found if i.startswith(("adapters.", "back"))}
+
+    assert offences(ADAPTERS, known) == {}
 
 
-@pytest.mark.parametrize("name", ADAPTERS)
-def test_adapters_import_nothing_private_but_their_own(name):
+def test_adapters_import_nothing_private_but_their_own():
     """What our adapters need, the adapters of others can have."""
-    adapter = ".".join(name.split(".")[:2])
-    ours = {i for i in imports(MODULES[name]) if i in MODULES}
-    others = {i for i in ours if not f"{i}.".startswith(f"{adapter}.")}
 
-    assert not {i for i in others if any(p.startswith("_") for p in i.split("."))}
+    def private(name):
+        others = foreign(name, ours(name))
+        return {i for i in others if any(p.startswith("_") for p in i.split("."))}
+
+    assert offences(ADAPTERS, private) == {}
 
 
 def named(path: Path) -> set[str]:
     """What a file imports by a name in a string, as the stores of the benchmark do."""
     return {
         call.args[0].value
-        for call in ast.walk(ast.parse(path.read_text()))
+        for call in ast.walk(parsed(path))
         if isinstance(call, ast.Call)
         and getattr(call.func, "id", "") == "import_module"
         and isinstance(call.args[0], ast.Constant)
@@ -225,12 +252,12 @@ def test_nothing_but_an_adapter_knows_its_framework():
     assert not found
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_commands_know_no_backend_and_use_terminals_only_through_the_frame(name):
-    found = {i.split(".")[0] for i in imports(MODULES[name])}
+def test_commands_know_no_backend_and_use_terminals_only_through_the_frame():
+    databases = {"apsw", "sqlite3", "psycopg", "backends"}
+    terminals = {"rich", "starlette"}
 
-    assert not found & {"apsw", "sqlite3", "psycopg", "backends"}
-    assert not found & {"rich", "starlette"} or name in RENDERERS
+    assert offences(COMMANDS, lambda name: roots(name) & databases) == {}
+    assert offences({*COMMANDS} - RENDERERS, lambda name: roots(name) & terminals) == {}
 
 
 def test_nothing_but_the_command_line_imports_click_and_rich():
@@ -308,7 +335,7 @@ def test_nothing_in_the_package_can_run_stored_bytes():
         assert not {i.split(".")[0] for i in imports(path)} & banned, name
         called = {
             node.func.id
-            for node in ast.walk(ast.parse(path.read_text()))
+            for node in ast.walk(parsed(path))
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         }
         assert not called & {"eval", "exec", "compile", "__import__"}, name

@@ -10,7 +10,7 @@ import psycopg
 
 import holdfast
 from holdfast.testing import blocking
-from support import servers
+from support import citus, servers
 
 
 def open_awaited(url, **options):
@@ -52,6 +52,18 @@ def place(url):
         yield found
     finally:
         servers.drop_schema(url, found.schema)
+
+
+def emptied(url):
+    """A schema that is emptied between tests, which is faster than a new one.
+
+    Where there is Citus, its tables are distributed.
+    """
+    name = f"test_{uuid.uuid4().hex}"
+    holdfast.open(url, schema=name).close()
+    if citus.is_there(url):
+        citus.apply_recipe(url, name)
+    return contextlib.closing(servers.Emptied(url, name))
 
 
 @contextlib.contextmanager

@@ -1,12 +1,15 @@
-"""Starts the programs of tests/programs, which kill processes or run many of them."""
+"""Runs the programs of tests/programs, which kill processes or run many of them."""
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
+import socket
 import subprocess
 import sys
-from typing import Any
+import tempfile
+from typing import IO, Any
 
 import pytest
 
@@ -16,23 +19,68 @@ from support.folders import PROGRAMS, TESTS
 # So that a program finds `support`.
 PATHS = [str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(PATHS)}
-TIMEOUT = 200
+LONGEST_STATUS = 16
+
+
+class Program:
+    """A process that has imported a program, and runs it in forks of its own.
+
+    To start the interpreter and to import a framework takes most of the time of a run.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._calling, called = socket.socketpair()
+        server = str(PROGRAMS / "forked_program.py")
+        with called:
+            self._process = subprocess.Popen(
+                [sys.executable, "-W", "error", server, name],
+                stdin=called,
+                env=ENVIRONMENT,
+            )
+
+    def run(self, arguments: list[str], out: IO[str], err: IO[str]) -> int:
+        """Its exit status."""
+        message, files = json.dumps(arguments).encode(), [out.fileno(), err.fileno()]
+        socket.send_fds(self._calling, [message], files)
+        return int(self._calling.recv(LONGEST_STATUS))
+
+    def end(self) -> None:
+        self._calling.close()
+        self._process.wait()
+
+
+class Programs:
+    """The program that was run last is kept: most tests share one with the next."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, Program] = {}
+        atexit.register(self.end)
+
+    def named(self, name: str) -> Program:
+        if name not in self._kept:
+            self.end()
+            self._kept[name] = Program(name)
+        return self._kept[name]
+
+    def end(self) -> None:
+        while self._kept:
+            self._kept.popitem()[1].end()
+
+
+KEPT = Programs()
 
 
 def run_program(name: str, *arguments: object) -> list[Any]:
     """The lines of JSON a program prints; it must end well."""
     if QUICK:
         pytest.skip("starts processes: make test")
-    program = str(PROGRAMS / f"{name}.py")
-    ended = subprocess.run(
-        [sys.executable, "-W", "error", program, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT,
-        check=False,
-        env=ENVIRONMENT,
-    )
-    assert ended.returncode == 0, ended.stderr
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        program = KEPT.named(name)
+        status = program.run([str(argument) for argument in arguments], out, err)
+        out.seek(0)
+        err.seek(0)
+        printed, said = out.read(), err.read()
+    assert status == 0, f"status {status}: {said}"
     # Shown when a test fails: what went wrong in children.
-    sys.stderr.write(ended.stderr)
-    return [json.loads(line) for line in ended.stdout.splitlines()]
+    sys.stderr.write(said)
+    return [json.loads(line) for line in printed.splitlines()]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import uuid
-
 import psycopg
 import pytest
 
@@ -12,34 +9,22 @@ import holdfast
 from conformance import ConformanceTests, SecondApiTests
 from holdfast.backends.postgres._statements import statements
 from holdfast.testing import blocking
-from support import citus, servers
+from support import citus, databases, servers
 
 # Every server that is there and both doors are tried, but not each server with each
 # door: it would take as long again and has never found anything more.
 OLDEST, NEWEST = servers.NAMES[0], servers.NAMES[-1]
 
 
-def emptied(server):
-    """A schema that is emptied between tests, which is faster than a new one.
-
-    Where there is Citus, its tables are distributed.
-    """
-    url, name = servers.shared(server), f"test_{uuid.uuid4().hex}"
-    holdfast.open(url, schema=name).close()
-    if citus.is_there(url):
-        citus.apply_recipe(url, name)
-    return contextlib.closing(servers.Emptied(url, name))
-
-
 @pytest.fixture(scope="session")
 def on_oldest():
-    with emptied(OLDEST) as schema:
+    with databases.emptied(servers.shared(OLDEST)) as schema:
         yield schema
 
 
 @pytest.fixture(scope="session")
 def on_newest():
-    with emptied(NEWEST) as schema:
+    with databases.emptied(servers.shared(NEWEST)) as schema:
         yield schema
 
 

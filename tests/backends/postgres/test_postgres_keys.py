@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import uuid
-
 import pytest
 
 import holdfast
@@ -20,9 +17,7 @@ CANARY = "canary"
 
 @pytest.fixture(scope="session")
 def emptied():
-    url, name = servers.shared(servers.NAMES[-1]), f"test_{uuid.uuid4().hex}"
-    holdfast.open(url, schema=name).close()
-    with contextlib.closing(servers.Emptied(url, name)) as schema:
+    with databases.emptied(servers.shared(servers.NAMES[-1])) as schema:
         yield schema
 
 
