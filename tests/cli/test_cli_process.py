@@ -18,6 +18,7 @@ import shell
 import stores
 
 import holdfast
+from holdfast.cli import main
 
 DEADLINE = 120.0
 SAVER = """
@@ -96,6 +97,35 @@ def test_rich_is_loaded_only_to_colour(folder):
     ]
 
     assert [r.stderr for r in ran] == ["False False\n", "True False\n"]
+
+
+def test_a_process_shows_the_same_help_and_errors_as_a_program(tmp_path, capsys):
+    """A process loads much only when it is used, and help pages and errors use it."""
+    for words in (["log", "--help"], ["--help"], ["log", "-n", "x"], ["log", "--x"]):
+        ran = shell.piped(*words, folder=tmp_path)
+        status = main(words)
+
+        assert (ran.status, (ran.out, ran.err)) == (status, capsys.readouterr())
+
+
+def test_a_process_shows_the_traceback_of_an_internal_error(folder):
+    program = (
+        "import sys, holdfast; holdfast.open = lambda *_, **__: 1 / 0;"
+        " sys.argv[1:] = ['threads', '-v'];"
+        " from holdfast.__main__ import start; start()"
+    )
+
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=folder,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+
+    assert ran.stderr.startswith("Traceback (most recent call last):\n")
+    assert ran.stderr.endswith("internal error: ZeroDivisionError: division by zero\n")
+    assert ran.returncode == 70
 
 
 # --- streams and signals --------------------------------------------------------------

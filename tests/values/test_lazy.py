@@ -71,31 +71,137 @@ print(*sys.modules.keys() - before)
 """
 
 
+PUT_OFF = (
+    LOOKS.rpartition("print")[0]
+    + """
+stand_ins = [n for n, m in sys.modules.items() if type(m) is lazy.LazyModule]
+print(*stand_ins, *before)
+"""
+)
+USED = (
+    LOOKS.rpartition("print")[0]
+    + """
+import dataclasses, gettext, inspect, platform, textwrap, typing, uuid
+from inspect import cleandoc
+import click, msgspec, typing_extensions
+from click.core import inspect as theirs
+from click.core import ngettext
+
+@dataclasses.dataclass
+class Point:
+    x: int
+
+class Declared(typing_extensions.TypedDict):
+    x: typing_extensions.Required[typing_extensions.Annotated[int, msgspec.Meta(ge=0)]]
+    y: typing_extensions.NotRequired[int]
+
+assert Point.__doc__ == "Point(x: int)"
+assert inspect.signature(Point) == theirs.signature(Point)
+assert theirs.cleandoc is cleandoc is sys.modules["inspect"].cleandoc
+assert textwrap.dedent("  a") == "a"
+assert platform.system() == platform.uname().system
+assert uuid.uuid1().version == 1
+assert ngettext("a", "b", 2) == gettext.ngettext("a", "b", 2) == "b"
+assert msgspec.inspect.type_info(int) == msgspec.inspect.IntType()
+assert msgspec.json.schema(Declared)["$ref"]
+assert msgspec.convert({{"x": 1}}, Declared) == {{"x": 1}}
+try:
+    msgspec.convert({{"y": 1}}, Declared)
+except msgspec.ValidationError:
+    print("as usual")
+"""
+)
+THREADS = """
+import sys, threading
+from holdfast._values import lazy
+
+lazy.load_lazily()
+lazy.put_off("colorsys")  # what counts branches has not loaded it
+import colorsys
+assert type(colorsys) is lazy.LazyModule
+
+found, barrier = [], threading.Barrier(8)
+
+def use():
+    barrier.wait()
+    found.append((colorsys.rgb_to_hls, sys.modules["colorsys"]))
+
+threads = [threading.Thread(target=use) for _ in range(8)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print(len({function for function, _ in found}), len({id(m) for _, m in found}))
+"""
+LOADED = """
+import colorsys, sys
+from holdfast._values import lazy
+
+lazy.put_off("quopri")  # not a command line
+before = sys.modules["colorsys"]
+lazy.load_lazily()
+lazy.put_off("colorsys")
+print(sys.modules["colorsys"] is before, sys.modules.get("quopri"))
+"""
+
+
 def test_a_pattern_is_compiled_by_its_first_use():
     subprocess.run([sys.executable, "-c", PATTERN], check=True)
 
 
-def test_a_log_loads_neither_what_saves_nor_translations_nor_digests(tmp_path):
+@pytest.fixture
+def path(tmp_path):
     path = str(tmp_path / "agents.db")
     with holdfast.open(path) as store:
         store.thread("t").save({"messages": ["a"]})
+    return path
 
+
+def printed(program):
     ran = subprocess.run(
-        [sys.executable, "-c", LOOKS.format(path=path)],
-        check=True,
-        capture_output=True,
-        text=True,
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
     )
+    return ran.stdout
+
+
+def test_a_log_loads_neither_what_saves_nor_translations_nor_digests(path):
+    loaded = printed(LOOKS.format(path=path)).split()
 
     others = {
+        "ast",
         "hashlib",
         "locale",
+        "mmap",
+        "typing_extensions",
+        "unicodedata",
         "holdfast._api.declared",
         "holdfast._engine.packing.joining",
         "holdfast._engine.threads.save",
+        "holdfast._port.backend",
+        "holdfast._port.family_queries",
+        "holdfast._port.index_queries",
+        "holdfast._port.plans",
         "holdfast.cli._followed_log",
     }
-    assert not others & {*ran.stdout.split()}
+    assert not others & {*loaded}
+
+
+def test_a_log_loads_no_module_that_other_packages_import_and_it_does_not_use(path):
+    put_off = printed(PUT_OFF.format(path=path)).splitlines()[-1].split()
+
+    modules = {"gettext", "inspect", "textwrap"}
+    modules |= {"msgspec.inspect", "msgspec.toml", "msgspec.yaml"}
+    assert modules <= {*put_off}
+
+
+def test_what_was_put_off_works_as_usual_for_every_package(path):
+    assert printed(USED.format(path=path)).splitlines()[-1] == "as usual"
+
+
+def test_a_module_that_was_put_off_is_loaded_once_by_many_threads():
+    assert printed(THREADS) == "1 1\n"
+
+
+def test_a_module_that_is_loaded_already_is_not_put_off():
+    assert printed(LOADED) == "True None\n"
 
 
 @pytest.mark.parametrize("use", USES.values(), ids=USES)

@@ -6,14 +6,17 @@ import os
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 
 from holdfast._api.plugins import find_backend, open_damaged_sqlite
-from holdfast._port import Backend
 from holdfast._values.lazy import lazy_pattern
 from holdfast.errors import HoldfastError, Unstorable
+
+if TYPE_CHECKING:
+    from holdfast._port import Backend
+
 
 # A single letter is a Windows drive, not a scheme.
 _SCHEME = lazy_pattern(r"([a-z][a-z0-9+.-]+):(?://)?(.*)", re.DOTALL | re.IGNORECASE)

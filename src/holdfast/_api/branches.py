@@ -11,7 +11,6 @@ from holdfast._api import explore as explore_api
 from holdfast._api.keywords import merge_options
 from holdfast._api.runner import AsyncRunner, Runner
 from holdfast._engine.threads import explore, merge
-from holdfast._port import Start
 from holdfast._values.records import Checkpoint
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from holdfast._api.thread import AsyncThread, Thread
     from holdfast._engine.threads.explore import BranchResult
     from holdfast._engine.threads.merge import Merge, Resolve, Side
+    from holdfast._port import Start
 
 
 class ThreadBranches:

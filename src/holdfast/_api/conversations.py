@@ -22,7 +22,7 @@ from holdfast._engine.threads.lineage import Reference
 from holdfast._engine.upkeep import prune
 from holdfast._engine.upkeep import scope as prune_scope
 from holdfast._messages import attachments
-from holdfast._port import Pruned, Start
+from holdfast._port import Start
 from holdfast._values.keywords import refuse_unknown
 from holdfast._values.records import Checkpoint, Page, Progress
 from holdfast._values.reference import HEAD
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from holdfast._engine.search.query import Match
     from holdfast._messages.attachments import StoredMessages
     from holdfast._messages.repair import How
+    from holdfast._port import Pruned
     from holdfast.conversations import Conversation, Counter, Summary
     from holdfast.messages import AnyMessage
     from holdfast.recorder import AsyncRecorder, Recorder, RecorderOptions

@@ -14,13 +14,13 @@ from holdfast._api.options import (
 from holdfast._api.store import AsyncStore, Store
 from holdfast._api.wrong_api import AsyncOnly
 from holdfast._port import run
-from holdfast._values.caller_key import CallerKey
 from holdfast._values.lazy import load_now
 
 if TYPE_CHECKING:
     from holdfast._api.declared import OpenOptions
     from holdfast._engine.context import Context
     from holdfast._engine.upkeep.salvage import Salvaged
+    from holdfast._values.caller_key import CallerKey
 
 
 def open(url: str | os.PathLike[str], **options: Unpack[OpenOptions]) -> Store:  # noqa: A001

@@ -23,7 +23,7 @@ from holdfast._engine.packing.layer import Packing
 from holdfast._engine.upkeep import erase, prune
 from holdfast._engine.upkeep import seal as seals
 from holdfast._engine.upkeep.erasure_intent import has_intent
-from holdfast._port import KEYS, Backend, run
+from holdfast._port import KEYS, run
 from holdfast._values import caller_key
 from holdfast._values.clock import now, uuid7
 from holdfast._values.keywords import choice
@@ -39,6 +39,7 @@ from holdfast.errors import (
 
 if TYPE_CHECKING:
     from holdfast._api.declared import OpenOptions
+    from holdfast._port import Backend
     from holdfast._values.caller_key import CallerKey
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 from holdfast._api.files import scanned
 from holdfast._api.runner import AsyncRunner, Runner
 from holdfast._engine.threads import amend, parts, save
-from holdfast._port import Start
 from holdfast._values.keywords import refuse_unknown
 from holdfast._values.records import Checkpoint, Page
 from holdfast._values.reference import HEAD
@@ -16,6 +15,7 @@ from holdfast._values.reference import HEAD
 if TYPE_CHECKING:
     from holdfast._engine.threads.lineage import Reference
     from holdfast._engine.threads.save import SaveOptions
+    from holdfast._port import Start
 
 
 def _amending(start: Start, options: SaveOptions) -> save.Options:

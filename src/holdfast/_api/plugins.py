@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, Unpack, runtime_chec
 import msgspec
 
 from holdfast._api import declared
-from holdfast._engine.context import Context, Observer
-from holdfast._port import Backend, Encrypted
-from holdfast._values.caller_key import OwnerSecrets
 from holdfast._values.keywords import refuse_unknown
-from holdfast._values.records import Progress
 from holdfast.errors import HoldfastError, MissingExtra, Unsupported
 
 if TYPE_CHECKING:
     from holdfast._api.address import StoreAddress
     from holdfast._api.declared import ImportOptions
+    from holdfast._engine.context import Context, Observer
+    from holdfast._port import Backend, Encrypted
+    from holdfast._values.caller_key import OwnerSecrets
+    from holdfast._values.records import Progress
     from holdfast.importers import Report as Report  # noqa: PLC0414 - for the store
 
-OpenBackend: TypeAlias = Callable[..., Backend]
+OpenBackend: TypeAlias = "Callable[..., Backend]"
 
 ENTRY_POINTS = "holdfast.backends"
 _BACKENDS = {

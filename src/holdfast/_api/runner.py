@@ -18,44 +18,20 @@ Stores without one have the plain classes, and do not pay for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Concatenate,
-    ParamSpec,
-    Protocol,
-    TypeAlias,
-    TypeVar,
-)
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, Concatenate, TypeAlias
 
 from holdfast._api import scope as scope_api
 from holdfast._api import worker
-from holdfast._engine.context import Context, Observation, Observer
 from holdfast._engine.scopes import scoped
 from holdfast._port import run
-from holdfast._values.records import Page
 
 if TYPE_CHECKING:
+    from holdfast._api.operation import Named, Operation, P, Polled, T
     from holdfast._api.worker import LentThreads, LoopThreads, Worker
+    from holdfast._engine.context import Context, Observation, Observer
+    from holdfast._values.records import Page
 
-
-class OfThread(Protocol):
-    """A value that belongs to a thread."""
-
-    @property
-    def thread(self) -> str:
-        """The thread's name."""
-        ...
-
-
-P = ParamSpec("P")
-T = TypeVar("T")
-Named = TypeVar("Named", bound=str | OfThread)
-# Starts a coroutine; its first parameter is the context.
-Operation: TypeAlias = Callable[Concatenate[Context, P], Coroutine[Any, Any, T]]
-# An operation that takes a cursor, a limit and for how many seconds it may wait.
-Polled: TypeAlias = Operation[[int, int, float], Page[T]]
 
 Threads: TypeAlias = "Worker | LoopThreads | LentThreads"
 

@@ -40,7 +40,6 @@ from holdfast._engine.upkeep import (
     verify,
 )
 from holdfast._engine.upkeep import scope as prune_scope
-from holdfast._port import Pruned
 from holdfast._values import caller_key
 from holdfast._values.records import (
     Change,
@@ -71,6 +70,7 @@ if TYPE_CHECKING:
     from holdfast._engine.upkeep.sizes import Heavy
     from holdfast._engine.upkeep.statistics import Statistics
     from holdfast._engine.upkeep.verify import Verification
+    from holdfast._port import Pruned
     from holdfast._values.caller_key import CallerKey
     from holdfast.archive import Contents, Imported, Source, Target
     from holdfast.retention import Retention

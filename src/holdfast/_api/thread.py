@@ -27,7 +27,7 @@ from holdfast._engine.threads import (
 )
 from holdfast._engine.upkeep import prune
 from holdfast._engine.upkeep import scope as prune_scope
-from holdfast._port import NEW_THREAD, Pruned, Start
+from holdfast._port import NEW_THREAD
 from holdfast._values.records import (
     UNSET,
     Checkpoint,
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from holdfast._engine.threads.blame import Blame
     from holdfast._engine.threads.lineage import Reference
     from holdfast._engine.threads.save import SaveOptions
+    from holdfast._port import Pruned, Start
     from holdfast.diff import Diff
     from holdfast.effects import Effect, Policy
     from holdfast.retention import Retention

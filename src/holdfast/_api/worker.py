@@ -153,8 +153,9 @@ class Worker:
             self._check_threads()
             loop = asyncio.get_running_loop()
             return await loop.run_in_executor(self._pool, run, operation)
-        finally:
+        except BaseException:
             close_unstarted(operation)
+            raise
 
     async def save(self, operation: Coroutine[Any, Any, T], lane: str) -> T:
         """The result of an operation whose commits the writer thread makes.
@@ -269,8 +270,9 @@ class LoopThreads:
 
         try:
             return await asyncio.to_thread(run, operation)
-        finally:
+        except BaseException:
             close_unstarted(operation)
+            raise
 
     async def save(self, operation: Coroutine[Any, Any, T], lane: str) -> T:
         """As `run`."""

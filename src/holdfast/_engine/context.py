@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Protocol, Self
 import msgspec
 
 from holdfast._engine.cache import Cache, OpenedCheckpoint
-from holdfast._port import Backend, Encrypted, ThreadKey
+from holdfast._port import ThreadKey
 from holdfast._values import rope as ropes
 from holdfast._values.records import Checkpoint, ThreadRecord
 from holdfast.errors import NotFound
 
 if TYPE_CHECKING:
+    from holdfast._port import Backend, Encrypted
     from holdfast._values.rope import Body, Rope
 
 
@@ -81,35 +82,36 @@ class Context(msgspec.Struct, frozen=True):
         return body
 
 
-class Observation(Protocol):
-    """One operation that is watched: entered before it starts, left after its end."""
+if TYPE_CHECKING:
 
-    def __enter__(self) -> Self: ...
+    class Observation(Protocol):
+        """A watched operation: entered before it starts, left after its end."""
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None: ...
+        def __enter__(self) -> Self: ...
 
-    def context(self, context: Context) -> Context:
-        """The context to run in, instead of the store's own."""
-        ...
+        def __exit__(
+            self,
+            kind: type[BaseException] | None,
+            error: BaseException | None,
+            traceback: TracebackType | None,
+        ) -> None: ...
 
-    def finish(self, result: object) -> None:
-        """Take note of the result; not called if the operation raised."""
-        ...
+        def context(self, context: Context) -> Context:
+            """The context to run in, instead of the store's own."""
+            ...
 
+        def finish(self, result: object) -> None:
+            """Take note of the result; not called if the operation raised."""
+            ...
 
-class Observer(Protocol):
-    """Watches the operations of a store; the runners ask it for each of them."""
+    class Observer(Protocol):
+        """Watches the operations of a store; the runners ask it for each of them."""
 
-    def observe(
-        self, operation: Callable[..., object], args: Sequence[object]
-    ) -> Observation:
-        """An operation that is about to start; ``args`` are without the context."""
-        ...
+        def observe(
+            self, operation: Callable[..., object], args: Sequence[object]
+        ) -> Observation:
+            """An operation that is about to start; ``args`` are without the context."""
+            ...
 
 
 def missing_thread(name: str) -> NotFound:

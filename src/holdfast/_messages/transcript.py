@@ -27,6 +27,7 @@ _ARGUMENTS = ("arguments", "input", "args")
 _ANSWERED = frozenset({"completed", "failed"})
 _UNREAD = frozenset({"thinking", "redacted_thinking", "reasoning", "summary_text"})
 _PLAIN = frozenset({"role", "content"})
+_SAID = ("content", "refusal", "output")
 _TEXTS = ("text", "refusal", "content", "output")
 
 # The estimate of `tokens_of`. English has about four characters a token, other scripts
@@ -58,7 +59,10 @@ def role_of(message: object) -> str:
     A user message with nothing but tool results is ``tool``. A message without a role
     gets one from its type, "" if that is unknown.
     """
-    fields = fields_of(plain_form(message))
+    return _role(fields_of(plain_form(message)))
+
+
+def _role(fields: Mapping[str, object]) -> str:
     role = fields.get("role")
     if not isinstance(role, str):
         return _role_of_item(fields)
@@ -95,7 +99,7 @@ def text_of(message: object) -> str:
     results = (
         fields_of(call).get("result") for call in parts_of(fields.get("tool_calls"))
     )
-    said = map(fields.get, ("content", "refusal", "output"))
+    said = (fields[name] for name in _SAID if name in fields)
     found = [*said, *results]
     return "\n".join(text for value in found for text in _texts(value) if text)
 
@@ -120,7 +124,7 @@ def _is_unread(fields: Mapping[str, object]) -> bool:
 def calls_of(message: object, position: int = 0) -> list[TranscriptCall]:
     """The tool calls of a message; calls without an id cannot be answered: left out."""
     fields = fields_of(plain_form(message))
-    if role_of(fields) in _NEVER_CALLING:
+    if _role(fields) in _NEVER_CALLING:
         return []
     if is_call_item(fields):
         return [_item_call(fields, position)]

@@ -1,80 +1,36 @@
-"""The port: what the engine asks of a storage technology, as values and verbs."""
+"""The port: what the engine asks of a storage technology, as values and verbs.
 
-from holdfast._port.backend import (
-    KEYS,
-    Backend,
-    BlockingBackend,
-    Encrypted,
-    Facts,
-    HeadId,
-    Inspection,
-    Place,
-    Portion,
-    Rescued,
-)
-from holdfast._port.plans import (
-    Admission,
-    Adoption,
-    FamilyPlan,
-    IndexBatch,
-    Indexing,
-    Prune,
-    Pruned,
-    Relink,
-)
+A command that only looks needs few of them; the others are loaded when they are named.
+"""
+
+from typing import TYPE_CHECKING
+
 from holdfast._port.queries import (
     Ancestors,
-    Candidate,
-    Candidates,
     CheckpointEntries,
     Entries,
     FamilyEntries,
-    FamilySaves,
-    FamilySize,
-    FamilySizes,
-    FamilySums,
-    FamilyThreads,
-    Horizon,
-    KindCount,
-    Kinds,
     LineLength,
     Marked,
     Matches,
     Moves,
-    NumberedSaves,
-    Outdated,
-    OutdatedCount,
-    Outline,
-    Outlines,
     OwnEntries,
     Query,
-    SavedIn,
     Saves,
-    Scattered,
-    SegmentSize,
-    SegmentSizes,
-    Stale,
-    Sums,
-    Surplus,
     Threads,
-    Total,
-    Totals,
-    Weight,
-    Weights,
 )
 from holdfast._port.reads import (
     CheckpointKey,
-    Indexed,
     Key,
     Pieces,
     SegmentsKey,
     StateKey,
     Stored,
-    Stretch,
     ThreadKey,
 )
 from holdfast._port.run import run
 from holdfast._port.writes import (
+    KEYS,
     NEW_THREAD,
     Details,
     Mark,
@@ -84,6 +40,63 @@ from holdfast._port.writes import (
     Turn,
     Write,
 )
+from holdfast._values.lazy import lazy_modules
+
+if TYPE_CHECKING:
+    from holdfast._port.backend import (
+        Backend,
+        BlockingBackend,
+        Encrypted,
+        Facts,
+        HeadId,
+        Inspection,
+        Place,
+        Portion,
+        Rescued,
+    )
+    from holdfast._port.family_queries import (
+        FamilySaves,
+        FamilySize,
+        FamilySizes,
+        FamilySums,
+        FamilyThreads,
+        Horizon,
+        KindCount,
+        Kinds,
+        NumberedSaves,
+        Outline,
+        Outlines,
+        SavedIn,
+        SegmentSize,
+        SegmentSizes,
+        Sums,
+        Surplus,
+        Total,
+        Totals,
+        Weight,
+        Weights,
+    )
+    from holdfast._port.index_queries import (
+        Candidate,
+        Candidates,
+        Indexed,
+        Outdated,
+        OutdatedCount,
+        Scattered,
+        Stale,
+        Stretch,
+    )
+    from holdfast._port.plans import (
+        Admission,
+        Adoption,
+        FamilyPlan,
+        IndexBatch,
+        Indexing,
+        Prune,
+        Pruned,
+        Relink,
+        Wait,
+    )
 
 __all__ = [
     "KEYS",
@@ -156,8 +169,69 @@ __all__ = [
     "Total",
     "Totals",
     "Turn",
+    "Wait",
     "Weight",
     "Weights",
     "Write",
     "run",
 ]
+
+__getattr__ = lazy_modules(
+    __name__,
+    {
+        "backend": (
+            "Backend",
+            "BlockingBackend",
+            "Encrypted",
+            "Facts",
+            "HeadId",
+            "Inspection",
+            "Place",
+            "Portion",
+            "Rescued",
+        ),
+        "family_queries": (
+            "FamilySaves",
+            "FamilySize",
+            "FamilySizes",
+            "FamilySums",
+            "FamilyThreads",
+            "Horizon",
+            "KindCount",
+            "Kinds",
+            "NumberedSaves",
+            "Outline",
+            "Outlines",
+            "SavedIn",
+            "SegmentSize",
+            "SegmentSizes",
+            "Sums",
+            "Surplus",
+            "Total",
+            "Totals",
+            "Weight",
+            "Weights",
+        ),
+        "index_queries": (
+            "Candidate",
+            "Candidates",
+            "Indexed",
+            "Outdated",
+            "OutdatedCount",
+            "Scattered",
+            "Stale",
+            "Stretch",
+        ),
+        "plans": (
+            "Admission",
+            "Adoption",
+            "FamilyPlan",
+            "IndexBatch",
+            "Indexing",
+            "Prune",
+            "Pruned",
+            "Relink",
+            "Wait",
+        ),
+    },
+)

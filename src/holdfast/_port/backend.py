@@ -14,7 +14,14 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from holdfast._port.plans import Admission, Adoption, IndexBatch, Prune, Pruned
+from holdfast._port.plans import (
+    Admission,
+    Adoption,
+    IndexBatch,
+    Prune,
+    Pruned,
+    Wait,
+)
 from holdfast._port.queries import Query
 from holdfast._port.reads import Key
 from holdfast._port.writes import Outcome, Receipt, Write
@@ -31,9 +38,6 @@ from holdfast._values.records import (
 )
 
 R = TypeVar("R")
-
-# The setting of an encrypted store; no other store has it.
-KEYS = "keys"
 
 
 class Facts(msgspec.Struct, frozen=True):
@@ -234,11 +238,13 @@ class Backend(Protocol):
         """
         ...
 
-    async def index(self, batch: IndexBatch) -> None:
+    async def index(self, batch: IndexBatch) -> Wait | None:
         """Bring the search index of some threads up to date, in one transaction.
 
-        This verb and the queries about the index are used only with backends that have
-        the ability ``search``.
+        Unless the batch is the last, the backend may still be at it when this returns.
+        It then gives what waits for the end, and raises what went wrong; the caller
+        calls it before the next batch. This verb and the queries about the index are
+        used only with backends that have the ability ``search``.
         """
         ...
 

@@ -10,6 +10,8 @@ from typing import Any, TypeAlias, TypeVar, cast
 from msgspec.structs import replace
 
 from holdfast._port.backend import Inspection, Place, Portion, Rescued
+from holdfast._port.family_queries import Totals
+from holdfast._port.index_queries import Candidate, Candidates, Stale
 from holdfast._port.layer import InspectionLayer, Layer
 from holdfast._port.plans import (
     Admission,
@@ -19,15 +21,9 @@ from holdfast._port.plans import (
     Prune,
     Pruned,
     Relink,
+    Wait,
 )
-from holdfast._port.queries import (
-    Candidate,
-    Candidates,
-    Query,
-    Stale,
-    Threads,
-    Totals,
-)
+from holdfast._port.queries import Query, Threads
 from holdfast._port.reads import Key, Pieces, Stored
 from holdfast._port.writes import Details, Outcome, Receipt, Start, Write
 from holdfast._values.records import (
@@ -131,12 +127,12 @@ class ContentLayer(Layer):
         with self._errors_decoded():
             await self.backend.admit(replace(admission, families=families))
 
-    async def index(self, batch: IndexBatch) -> None:
+    async def index(self, batch: IndexBatch) -> Wait | None:
         encoded = tuple(
             replace(update, texts=tuple(map(self.encode_text, update.texts)))
             for update in batch.threads
         )
-        await self.backend.index(replace(batch, threads=encoded))
+        return await self.backend.index(replace(batch, threads=encoded))
 
     async def setting(
         self, name: str, value: bytes | None = None, *, replace: bool = False
@@ -338,7 +334,7 @@ def _candidate(candidate: Candidate, convert: Convert) -> Candidate:
 
 
 def _stale(stale: Stale, convert: Convert) -> Stale:
-    return replace(stale, thread=stale.thread and _thread(stale.thread, convert))
+    return replace(stale, head=stale.head and _checkpoint(stale.head, convert))
 
 
 # Of what `read` and `scan` give, the records with content.

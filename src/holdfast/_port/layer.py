@@ -5,24 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from copy import copy
-from typing import Self, TypeVar, cast
+from typing import TYPE_CHECKING, Self, TypeVar, cast
 
 from msgspec.structs import replace
 
-from holdfast._port.backend import (
-    Backend,
-    BlockingBackend,
-    Facts,
-    HeadId,
-    Inspection,
-    Place,
-    Portion,
-    Rescued,
-)
-from holdfast._port.plans import Admission, Adoption, IndexBatch, Prune, Pruned
-from holdfast._port.queries import Query
-from holdfast._port.reads import Key
-from holdfast._port.writes import Outcome, Receipt, Write
 from holdfast._values.records import (
     Change,
     Checkpoint,
@@ -32,6 +18,30 @@ from holdfast._values.records import (
     Segment,
     ThreadRecord,
 )
+
+if TYPE_CHECKING:
+    from holdfast._port.backend import (
+        Backend,
+        BlockingBackend,
+        Facts,
+        HeadId,
+        Inspection,
+        Place,
+        Portion,
+        Rescued,
+    )
+    from holdfast._port.plans import (
+        Admission,
+        Adoption,
+        IndexBatch,
+        Prune,
+        Pruned,
+        Wait,
+    )
+    from holdfast._port.queries import Query
+    from holdfast._port.reads import Key
+    from holdfast._port.writes import Outcome, Receipt, Write
+
 
 R = TypeVar("R")
 
@@ -105,8 +115,8 @@ class Layer:
     ) -> bytes | None:
         return await self.backend.setting(name, value, replace=replace)
 
-    async def index(self, batch: IndexBatch) -> None:
-        await self.backend.index(batch)
+    async def index(self, batch: IndexBatch) -> Wait | None:
+        return await self.backend.index(batch)
 
     async def mend(self) -> bool:
         return await self.backend.mend()

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
 
-from holdfast._port.reads import Indexed
-from holdfast._port.writes import Write
 from holdfast._values.records import Checkpoint, Entry, Move, Run, Segment, ThreadRecord
 
+if TYPE_CHECKING:
+    from holdfast._port.index_queries import Indexed
+    from holdfast._port.writes import Write
+
+
 Renumber: TypeAlias = Callable[[int], int]
+# Waits until something that goes on by itself is done, and raises what went wrong.
+Wait: TypeAlias = Callable[[], None]
 
 
 class Indexing(msgspec.Struct, frozen=True, kw_only=True, gc=False):

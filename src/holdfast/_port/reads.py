@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
@@ -67,24 +67,3 @@ class SegmentsKey(Key[Pieces], frozen=True):
 
     family: int
     runs: tuple[Run, ...]
-
-
-class Stretch(NamedTuple):
-    """Neighbouring texts of a thread that are one entry of the index, ends included."""
-
-    first: int
-    last: int
-    size: int
-    hash: int
-
-
-class Indexed(msgspec.Struct, frozen=True, gc=False):
-    """What the index has of a thread: its texts when the thread had this ``changed``.
-
-    ``form`` says how the texts were prepared. No thread has the ``changed`` -1: it
-    stands for a thread that is not indexed, or not completely yet.
-    """
-
-    changed: int = -1
-    form: int = 0
-    stretches: tuple[Stretch, ...] = ()

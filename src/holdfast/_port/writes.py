@@ -125,5 +125,7 @@ class Receipt(msgspec.Struct, frozen=True):
 
 NEW_THREAD: Final = Start()
 
+# The setting of an encrypted store; no other store has it.
+KEYS: Final = "keys"
 
 Outcome = list[Receipt] | HoldfastError

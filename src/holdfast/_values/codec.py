@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from base64 import b64decode, b64encode
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
@@ -23,8 +23,8 @@ from uuid import UUID
 
 import orjson
 
+from holdfast._values import typed
 from holdfast._values.lazy import lazy_pattern
-from holdfast._values.typed import check, check_key, is_typed, plain
 from holdfast.errors import Corrupt, Unstorable
 
 _Moment = TypeVar("_Moment", datetime, time)
@@ -79,12 +79,12 @@ def flattened(value: object, path: str = "state") -> object:
 
     Raises `Unstorable` unless loading it with its type gives an equal object.
     """
-    if type(value) in _STORABLE or not is_typed(type(value)):
+    if type(value) in _STORABLE or not typed.is_typed(type(value)):
         return value
     try:
-        found = plain(value)
+        found = typed.plain(value)
         encode(found, path)  # names the part that cannot be stored
-        check(value, found, path)
+        typed.check(value, found, path)
     except RecursionError:
         raise Unstorable(path, _TOO_DEEP) from None
     return found
@@ -186,7 +186,7 @@ def _rebuild_tagged(value: Iterable[_Value], path: str, depth: int) -> object:
     if type(value) not in (set, frozenset):
         return {_TAGS[type(value)]: _rebuild_list(value, path, depth + 1)}
     for n, item in enumerate(value):
-        check_key(item, f"{path}[{n}]")
+        typed.check_key(item, f"{path}[{n}]")
     items = _rebuild_list(value, path, depth + 1)
     items.sort(key=orjson.dumps)
     return {_TAGS[type(value)]: items}
@@ -211,7 +211,7 @@ def _is_object(value: dict[_Value, _Value]) -> bool:
 def _rebuild_pairs(value: dict[_Value, _Value], path: str, depth: int) -> object:
     pairs: list[list[object]] = []
     for n, (key, item) in enumerate(value.items()):
-        check_key(key, f"{path}.keys()[{n}]")
+        typed.check_key(key, f"{path}.keys()[{n}]")
         rebuilt_key = _rebuild(key, f"{path}.keys()[{n}]", depth)
         pairs.append([rebuilt_key, _rebuild(item, path + _step(key), depth)])
     return {_TAGS[dict]: pairs}
@@ -335,8 +335,12 @@ def _load_float(payload: str) -> float:
     return float(payload)
 
 
+def _base64(data: bytes) -> str:
+    return b2a_base64(data, newline=False).decode()
+
+
 def _load_bytes(payload: str) -> bytes:
-    return b64decode(payload, validate=True)
+    return a2b_base64(payload, strict_mode=True)
 
 
 _CONTAINERS: dict[type, Callable[[_Value, str, int], object]] = {
@@ -356,8 +360,8 @@ _JSON: dict[type, Callable[[_Value], bool]] = {
 _DUMPS: dict[type, Callable[[_Value], object]] = {
     int: _dump_int,
     float: str,
-    str: lambda value: b64encode(value.encode("utf-8", "surrogatepass")).decode(),
-    bytes: lambda value: b64encode(value).decode(),
+    str: lambda value: _base64(value.encode("utf-8", "surrogatepass")),
+    bytes: _base64,
     datetime: _dump_moment,
     date: date.isoformat,
     time: _dump_moment,

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+if TYPE_CHECKING:
 
-class Declared(Protocol):
-    """A TypedDict class without required keys."""
+    class Declared(Protocol):
+        """A TypedDict class without required keys."""
 
-    __optional_keys__: frozenset[str]
+        __optional_keys__: frozenset[str]
 
 
 def refuse_unknown(

@@ -4,6 +4,7 @@ In a package with ``__getattr__ = lazy_modules(__name__)``, the statement
 ``from package import module`` binds a stand-in. So `holdfast log` does not load what
 saves, prunes or merges: it needs two fifths of the modules. A regular expression can
 take longer to compile than its module to load; `lazy_pattern` gives a stand-in for it.
+What other packages import and seldom use, `put_off` and `load_without` keep from them.
 
 Only in a process that is a command line. A program may fork while another thread loads
 a module, and the child would wait for that thread for ever; so a program has loaded all
@@ -12,6 +13,8 @@ when it has opened a store.
 
 from __future__ import annotations
 
+import sys
+from _thread import allocate_lock
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from types import MappingProxyType, ModuleType
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 
 # Whether this process is a command line.
 _is_lazy = False
+_taking_back = allocate_lock()
 
 
 def load_lazily() -> None:
@@ -43,19 +47,54 @@ def lazy_module(name: str) -> Any:
     return LazyModule(name) if _is_lazy else import_module(name)
 
 
+def put_off(name: str, **known: object) -> None:
+    """Have every ``import name`` give a stand-in, unless the module is loaded already.
+
+    Not for a package. ``known`` are attributes that can be had without loading it.
+    """
+    if _is_lazy and name not in sys.modules:
+        stand_in: Any = LazyModule(name, known)
+        sys.modules[name] = stand_in
+
+
+def loaded(name: str) -> Any:
+    """A module that was put off, itself."""
+    found: Any = sys.modules[name]
+    if isinstance(found, LazyModule):
+        # A name without an underscore could be one of the module's.
+        return found._load()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+    return found
+
+
+def load_without(unwanted: str, package: str) -> None:
+    """Load a package that imports a module only where it is installed, without it."""
+    modules: dict[str, Any] = sys.modules
+    if not _is_lazy or unwanted in modules:
+        return
+    modules[unwanted] = None  # an import of it fails
+    try:
+        import_module(package)
+    finally:
+        del modules[unwanted]
+
+
 class LazyModule:
     """A stand-in for a module, which it loads for the first attribute."""
 
     __slots__ = ("__dict__", "_name")
+    __spec__ = None  # an `import` looks at it, which must not load the module
     _name: str
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, known: Mapping[str, object] | None = None) -> None:
         object.__setattr__(self, "_name", name)
+        self.__dict__.update(known or {})
 
     def __repr__(self) -> str:
         return f"<module {self._name}, loaded when it is used>"
 
     def __getattr__(self, attribute: str) -> Any:
+        if attribute == "__path__":  # `from name import` asks whether it is a package
+            raise AttributeError(attribute)
         return getattr(self._load(), attribute)
 
     def __setattr__(self, attribute: str, value: object) -> None:
@@ -65,8 +104,12 @@ class LazyModule:
         delattr(self._load(), attribute)
 
     def _load(self) -> ModuleType:
+        modules: dict[str, Any] = sys.modules
+        with _taking_back:  # or a second thread could take away what the first loads
+            if modules.get(self._name) is self:
+                del modules[self._name]
         module = import_module(self._name)  # waits for another thread that loads it
-        # From now on a lookup finds the globals of the module at once.
+        # A lookup then finds the globals of the module at once.
         object.__setattr__(self, "__dict__", module.__dict__)
         return module
 

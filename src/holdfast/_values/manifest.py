@@ -6,10 +6,10 @@ checkpoint's ``runs``, because backends have to know which segments are in use.
 
 from __future__ import annotations
 
-from base64 import b64decode
-from binascii import b2a_base64
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -163,27 +163,29 @@ def _files(entry: list[Any], runs: Iterator[Run]) -> FileLog:
     count, size, digest, top, next_number = entry
     if next(runs, None) != BEFORE_FILES:
         raise ValueError("the runs of its files are missing")
-    mine = tuple(next(runs) for _ in range(count))
-    return FileLog(mine, size, b64decode(digest), top, next_number)
+    mine = _next_runs(runs, count)
+    return FileLog(mine, size, a2b_base64(digest), top, next_number)
+
+
+def _next_runs(runs: Iterator[Run], count: int) -> tuple[Run, ...]:
+    mine = tuple(islice(runs, count))
+    if len(mine) != count:
+        raise ValueError("runs are missing")
+    return mine
 
 
 def _entries(decoded: dict[str, dict[str, Any]]) -> dict[str, Any]:
     return decoded["mapping" if "mapping" in decoded else "single"]
 
 
-def _value(entry: list[object], runs: Iterator[Run]) -> Value:
+def _value(entry: list[Any], runs: Iterator[Run]) -> Value:
     if entry[0] == "json":
         # orjson writes back the same bytes that it wrote and read.
         return orjson.dumps(entry[1])
     kind, count, size, chain, next_appended, next_replaced = entry
-    assert isinstance(count, int)
-    assert isinstance(size, int)
-    assert isinstance(chain, str)
-    assert isinstance(next_appended, int)
-    assert isinstance(next_replaced, int)
-    mine = tuple(next(runs) for _ in range(count))
+    mine = _next_runs(runs, count)
     return Rope(
-        kind == "list", mine, size, b64decode(chain), next_appended, next_replaced
+        kind == "list", mine, size, a2b_base64(chain), next_appended, next_replaced
     )
 
 

@@ -161,14 +161,18 @@ def splice(old: Rope, body: Body, text: bytes, blocks: Blocks) -> Spliced:
 
 def read_body(rope: Rope, parts: list[bytes]) -> Body:
     """The body of a rope from the bytes of its segments."""
-    sizes = list(map(len, parts))
+    return Body(joined(rope, parts), list(map(len, parts)))
+
+
+def joined(rope: Rope, parts: list[bytes]) -> bytearray:
+    """The JSON text of a rope from the bytes of its segments."""
     if not rope.is_list:
-        return Body(bytearray().join(parts), sizes)
+        return bytearray().join(parts)
     # The brackets go into the parts, so that the text is copied only once.
     framed = [*parts] or [b""]
     framed[0] = b"[" + framed[0]
     framed[-1] += b"]"
-    return Body(bytearray(b",").join(framed), sizes)
+    return bytearray(b",").join(framed)
 
 
 def chain_of(hashes: Iterable[bytes], running: bytes = b"") -> bytes:

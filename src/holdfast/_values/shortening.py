@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-import unicodedata
+from typing import TYPE_CHECKING
+
+from holdfast._values.lazy import lazy_module
+
+if TYPE_CHECKING:
+    import unicodedata
+else:  # few texts are cut
+    unicodedata = lazy_module("unicodedata")
 
 ELLIPSIS = "…"
 
@@ -25,7 +32,9 @@ def _continues(text: str, place: int) -> bool:
     before, here = text[place - 1], text[place]
     if ZERO_WIDTH_JOINER in (before, here):
         return True
-    if unicodedata.category(here).startswith("M") or here in CONTINUING:
+    if unicodedata.category(here).startswith("M"):
+        return True
+    if any(first <= here <= last for first, last in CONTINUING):
         return True
     return here in FLAG_LETTERS and _flags_before(text, place) % 2 == 1
 
@@ -36,16 +45,12 @@ def _flags_before(text: str, place: int) -> int:
 
 
 ZERO_WIDTH_JOINER = "\u200d"
-# Skin tones, tag letters after a flag, and the later parts of a Hangul syllable.
-CONTINUING = frozenset(
-    map(
-        chr,
-        (
-            *range(0x1F3FB, 0x1F400),
-            *range(0xE0020, 0xE0080),
-            *range(0x1160, 0x1200),
-            *range(0xD7B0, 0xD7FC),
-        ),
-    )
+# Skin tones, tag letters after a flag, and the later parts of a Hangul syllable: each
+# the first and the last.
+CONTINUING = (
+    ("\U0001f3fb", "\U0001f3ff"),
+    ("\U000e0020", "\U000e007f"),
+    ("\u1160", "\u11ff"),
+    ("\ud7b0", "\ud7fb"),
 )
 FLAG_LETTERS = "".join(map(chr, range(0x1F1E6, 0x1F200)))

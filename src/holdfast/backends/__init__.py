@@ -11,7 +11,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from holdfast import _port
-from holdfast._port import *  # noqa: F403 - all of the port is offered here
 from holdfast._port.layer import Layer
 from holdfast._values.records import (
     UNSET,
@@ -28,6 +27,7 @@ from holdfast._values.records import (
 )
 
 if TYPE_CHECKING:
+    from holdfast._port import *  # noqa: F403 - all of the port is offered here
     from holdfast._port.content_layer import ContentLayer, Location
 
 __all__ = [
@@ -50,7 +50,9 @@ __all__ += _port.__all__
 
 
 def __getattr__(name: str) -> object:
-    # Loaded when they are used: opening a store loads this package, and needs neither.
-    if name not in ("ContentLayer", "Location"):
-        raise AttributeError(f"module 'holdfast.backends' has no attribute {name!r}")
-    return getattr(import_module("holdfast._port.content_layer"), name)
+    # Loaded when they are used: opening a store loads this package, and needs few.
+    if name in ("ContentLayer", "Location"):
+        return getattr(import_module("holdfast._port.content_layer"), name)
+    if name in _port.__all__:
+        return getattr(_port, name)
+    raise AttributeError(f"module 'holdfast.backends' has no attribute {name!r}")

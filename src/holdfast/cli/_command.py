@@ -21,6 +21,14 @@ HELP_NAMES = ["-h", "--help"]
 HELP = {"help_option_names": HELP_NAMES, "max_content_width": 88}
 
 
+class Option(click.Option):
+    """An option whose help is one line: click loads `inspect` to indent several."""
+
+    def __init__(self, *args: Any, help: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.help = help
+
+
 class Command(click.Command):
     """A command with the shared options, which its help lists apart."""
 
@@ -104,7 +112,7 @@ def _click_folder() -> click.Path:
 @cache
 def help_option() -> click.Option:
     """``--help``, as click makes it; but click looks for a translation of its text."""
-    return click.Option(
+    return Option(
         HELP_NAMES,
         is_flag=True,
         is_eager=True,
@@ -172,7 +180,7 @@ def shared_options() -> tuple[click.Option, ...]:
 def _option(
     first: str, text: str, *names: str, is_flag: bool = True, **options: Any
 ) -> click.Option:
-    return click.Option(
+    return Option(
         [first, *names],
         help=text,
         is_flag=is_flag,

@@ -11,6 +11,7 @@ import click
 from holdfast._values import nearest
 from holdfast.cli._command import (
     HELP,
+    Option,
     help_option,
     json_options,
     shared_options,
@@ -107,7 +108,7 @@ def _print_version(ctx: click.Context, _param: click.Parameter, wanted: bool) ->
         ctx.exit()
 
 
-VERSION = click.Option(
+VERSION = Option(
     ["--version"],
     is_flag=True,
     is_eager=True,

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from holdfast._values.moment import EXAMPLES, Moment, parse_moment
+from holdfast.cli._command import Option
 from holdfast.cli._invocation import Invocation
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -16,18 +17,21 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def flag(*names: str, help: str) -> Callable[[F], F]:
     """An option without a value."""
-    return click.option(*names, is_flag=True, help=help)
+    return click.option(*names, cls=Option, is_flag=True, help=help)
 
 
 def bookkeeping_flag(command: F) -> F:
     """The former name of ``--verbose``, where that shows bookkeeping."""
     text = "The same as --verbose."
-    return click.option("--bookkeeping", is_flag=True, hidden=True, help=text)(command)
+    made = click.option(
+        "--bookkeeping", cls=Option, is_flag=True, hidden=True, help=text
+    )
+    return made(command)
 
 
 def option(names: str, metavar: str, text: str, **rest: Any) -> Callable[[F], F]:
     """An option with a value; ``names`` are separated by spaces."""
-    return click.option(*names.split(), metavar=metavar, help=text, **rest)
+    return click.option(*names.split(), cls=Option, metavar=metavar, help=text, **rest)
 
 
 def count_option(

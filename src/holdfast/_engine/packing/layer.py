@@ -10,24 +10,9 @@ import msgspec
 from msgspec.structs import replace
 
 from holdfast._engine.packing import joining
-from holdfast._engine.packing.forms import Form
+from holdfast._engine.packing.forms import PLAIN, Form
 from holdfast._engine.packing.reading import OpenedInspection, Reader
-from holdfast._port import (
-    Admission,
-    Adoption,
-    Backend,
-    Inspection,
-    Key,
-    Outcome,
-    Pieces,
-    Prune,
-    Pruned,
-    Receipt,
-    SegmentsKey,
-    Stored,
-    Write,
-    run,
-)
+from holdfast._port import Pieces, SegmentsKey, Stored, run
 from holdfast._port.layer import Layer
 from holdfast._values.records import Run, Segment
 from holdfast._values.runs import state_runs
@@ -35,6 +20,18 @@ from holdfast.errors import HoldfastError
 
 if TYPE_CHECKING:
     from holdfast._engine.packing.joining import Joiner
+    from holdfast._port import (
+        Admission,
+        Adoption,
+        Backend,
+        Inspection,
+        Key,
+        Outcome,
+        Prune,
+        Pruned,
+        Receipt,
+        Write,
+    )
 
 R = TypeVar("R")
 
@@ -171,7 +168,7 @@ class Packing(Layer):
     async def read(self, keys: Sequence[Key[R]]) -> list[R | None]:
         found = await self.backend.read(keys)
         return [
-            await self._opened(key, record)
+            record if _is_plain(record) else await self._opened(key, record)
             for key, record in zip(keys, found, strict=True)
         ]
 
@@ -193,6 +190,15 @@ class Packing(Layer):
 
     async def inspect(self) -> Inspection:
         return OpenedInspection(await self.backend.inspect(), self._reader)
+
+
+def _is_plain(record: object) -> bool:
+    """Whether there is nothing to open, as in most that the first search reads."""
+    if isinstance(record, Stored | Pieces):
+        for segment in record.segments or ():
+            if segment.packing != PLAIN:
+                return False
+    return True
 
 
 def _end(runs: Iterable[Run], number: int, growth: Growth) -> Run:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from holdfast._engine.packing.blocks import Opened
 from holdfast._engine.packing.forms import PLAIN, WITH_DICTIONARY, Opener
-from holdfast._port import Backend, Inspection
 from holdfast._port.layer import InspectionLayer
 from holdfast._values.limits import LARGEST_STATE
 from holdfast._values.records import Run, Segment
 from holdfast.errors import Corrupt
+
+if TYPE_CHECKING:
+    from holdfast._port import Backend, Inspection
+
 
 DICTIONARY = f"zstd dictionary {WITH_DICTIONARY}"
 

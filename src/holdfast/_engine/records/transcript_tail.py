@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -27,6 +27,8 @@ from holdfast._values.records import ThreadRecord, Unset
 from holdfast._values.rope import Blocks, Rope
 from holdfast.conversations import counts_of, tally, tally_of
 
+T = TypeVar("T")
+
 MESSAGES = "messages"
 
 
@@ -46,19 +48,41 @@ class Newest(msgspec.Struct, frozen=True):
 
 async def newest(context: Context, thread: str, count: int) -> Newest:
     """The last few messages; none if the conversation does not exist."""
-    record = await context.find_thread(thread)
-    if record is None or record.head is None:
-        return Newest([], 0)
 
-    async def read(context: Context, record: ThreadRecord) -> Newest:
-        assert record.head is not None
-        known = context.known(thread, record.head)
+    async def read(known: OpenedCheckpoint) -> Newest:
         values = await read_values(context, known, ("counts",))
         found = await newest_of(context, known, count)
-        context.cache.give(thread, known)
         return Newest(found, tally_of(values.get("counts")).messages)
 
-    return await read_listed(context, record, read) or Newest([], 0)
+    return await _read_head(context, thread, read) or Newest([], 0)
+
+
+async def newest_messages(context: Context, thread: str, count: int) -> list[object]:
+    """As `newest`, without how many there are."""
+
+    def read(known: OpenedCheckpoint) -> Awaitable[list[object]]:
+        return parts.newest_of(context, known, MESSAGES, count)
+
+    return await _read_head(context, thread, read) or []
+
+
+async def _read_head(
+    context: Context,
+    thread: str,
+    read: Callable[[OpenedCheckpoint], Awaitable[T]],
+) -> T | None:
+    record = await context.find_thread(thread)
+    if record is None or record.head is None:
+        return None
+
+    async def read_record(context: Context, record: ThreadRecord) -> T:
+        assert record.head is not None
+        known = context.known(thread, record.head)
+        found = await read(known)
+        context.cache.give(thread, known)
+        return found
+
+    return await read_listed(context, record, read_record)
 
 
 async def newest_of(

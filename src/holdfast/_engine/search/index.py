@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from typing import TypeAlias
 
 from holdfast._engine.context import Context
@@ -26,8 +27,9 @@ from holdfast._port import (
     OutdatedCount,
     Scattered,
     Stale,
+    Wait,
 )
-from holdfast._values.records import PIN, Checkpoint, Page, Progress
+from holdfast._values.records import PIN, Page, Progress
 from holdfast.errors import Busy, Corrupt, HoldfastError, Unsupported
 
 # Characters indexed in one transaction, during which other writers wait: 0.05 seconds
@@ -49,7 +51,8 @@ async def catch_up(context: Context, progress: Progress | None = None) -> bool:
     In a store that is read-only, busy or full, the rest is left to the next search.
     """
     try:
-        await _Indexer(context, count_unchanged, progress).catch_up()
+        with closing(_Indexer(context, count_unchanged, progress)) as indexer:
+            await indexer.catch_up()
     except Corrupt:
         await context.backend.mend()
         return False
@@ -77,7 +80,8 @@ async def _tidy(context: Context) -> None:
     """Join small stretches, and drop those of threads that are gone."""
     if "search" in context.backend.abilities:
         try:
-            await _Indexer(context, _count_filled).join_stretches()
+            with closing(_Indexer(context, _count_filled)) as indexer:
+                await indexer.join_stretches()
         except Corrupt:
             await context.backend.mend()
 
@@ -97,6 +101,8 @@ class _Indexer:
         self.size = self.done = self.total = 0
         # The last change of which all threads are in the updates, or in the index.
         self.up_to: int | None = None
+        # The backend may still be at the batch before, while the next one is read.
+        self.wait: Wait | None = None
 
     async def catch_up(self) -> None:
         """Index what is outdated, the earliest change first.
@@ -140,11 +146,10 @@ class _Indexer:
 
     async def _index(self, page: Page[Stale]) -> None:
         for group in batches(page, _state_size, AT_ONCE):
-            heads = [_head(stale) for stale in group]
-            known = [head for head in heads if head is not None]
-            found = iter(await read_messages(self.context, known))
-            for stale, head in zip(group, heads, strict=True):
-                messages = None if head is None else next(found)
+            heads = [stale.head for stale in group if stale.head is not None]
+            found = iter(await read_messages(self.context, heads))
+            for stale in group:
+                messages = None if stale.head is None else next(found)
                 for update in self._updates(stale, messages):
                     self.updates.append(update)
                     self.size += LEAST + sum(map(len, update.texts))
@@ -157,9 +162,16 @@ class _Indexer:
         batch = IndexBatch(
             form=FORM, without=PIN, threads=updates, up_to=self.up_to, is_last=is_last
         )
-        await self.context.backend.index(batch)
+        self.close()
+        self.wait = await self.context.backend.index(batch)
         if self.progress is not None and self.total:
             self.progress(min(self.done, self.total), self.total)
+
+    def close(self) -> None:
+        """Wait for the batch that the backend may still be at."""
+        wait, self.wait = self.wait, None
+        if wait is not None:
+            wait()
 
     def _updates(
         self, stale: Stale, messages: Sequence[object] | None
@@ -186,13 +198,8 @@ class _Indexer:
             found = becomes
 
 
-def _head(stale: Stale) -> Checkpoint | None:
-    return stale.thread.head if stale.thread else None
-
-
 def _state_size(stale: Stale) -> int:
-    head = _head(stale)
-    return head.size if head else 0
+    return stale.head.size if stale.head else 0
 
 
 def _parts(passages: Sequence[Passage]) -> Iterator[tuple[Sequence[Passage], bool]]:

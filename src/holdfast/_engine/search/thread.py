@@ -8,12 +8,13 @@ from typing import Any, cast
 
 from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
-from holdfast._engine.threads.drafts import read_bodies, read_ropes, read_values
+from holdfast._engine.threads.drafts import read_bodies, read_values
 from holdfast._messages.attachments import whole
+from holdfast._port import Pieces, SegmentsKey
 from holdfast._values import codec
 from holdfast._values.manifest import value_of
 from holdfast._values.records import Checkpoint, ThreadRecord
-from holdfast._values.rope import Body, Rope
+from holdfast._values.rope import Rope, joined
 from holdfast.errors import Corrupt
 from holdfast.messages import AnyMessage, restored
 
@@ -74,22 +75,25 @@ async def _read_messages(
     context: Context, heads: Sequence[Checkpoint]
 ) -> Iterator[list[object]]:
     values = [value_of(head, "messages") for head in heads]
-    ropes = [
-        (head.family, value)
+    keys = [
+        SegmentsKey(head.family, value.runs)
         for head, value in zip(heads, values, strict=True)
         if isinstance(value, Rope)
     ]
-    bodies = iter(await read_ropes(context, ropes))
-    texts = (_text(next(bodies)) if isinstance(v, Rope) else v for v in values)
-    return (_elements(b"[]" if text is None else text) for text in texts)
+    found = await context.backend.read(keys)
+    pieces = iter(found)
+    return (
+        _elements(_text(value, next(pieces)) if isinstance(value, Rope) else value)
+        for value in values
+    )
 
 
-def _text(body: Body | None) -> bytearray:
-    if body is None:
+def _text(rope: Rope, pieces: Pieces | None) -> bytearray:
+    if pieces is None:
         raise Corrupt("the messages of a thread", "segments are missing")
-    return body.text
+    return joined(rope, [segment.data for segment in pieces.segments])
 
 
-def _elements(text: bytes | bytearray) -> list[object]:
-    found = codec.decode(text)
+def _elements(text: bytes | bytearray | None) -> list[object]:
+    found = codec.decode(text) if text is not None else None
     return cast("list[object]", found) if isinstance(found, list) else []

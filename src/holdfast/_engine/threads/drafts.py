@@ -293,23 +293,12 @@ async def read_bodies(
         for name in names
         if isinstance(rope := known.manifest.values.get(name), Rope)
     ]
-    families = [(known.head.family, rope) for known, _, rope in ropes]
-    found = await read_ropes(context, families)
-    for (known, name, _), body in zip(ropes, found, strict=True):
-        if body is not None:  # otherwise reading the value raises the error
-            known.bodies[name] = body
-
-
-async def read_ropes(
-    context: Context, ropes: Sequence[tuple[int, Rope]]
-) -> list[Body | None]:
-    """Several ropes, each with its family; ``None`` for one with a damaged segment."""
-    keys = [SegmentsKey(family, rope.runs) for family, rope in ropes]
+    keys = [SegmentsKey(known.head.family, rope.runs) for known, _, rope in ropes]
     found = await context.backend.read(keys)
-    return [
-        read_body(rope, [s.data for s in pieces.segments]) if pieces else None
-        for (_, rope), pieces in zip(ropes, found, strict=True)
-    ]
+    for (known, name, rope), pieces in zip(ropes, found, strict=True):
+        if pieces is not None:  # otherwise reading the value raises the error
+            parts = [segment.data for segment in pieces.segments]
+            known.bodies[name] = read_body(rope, parts)
 
 
 async def read_values_of(

@@ -18,7 +18,7 @@ from holdfast._engine.upkeep.verify import Problem, Read
 from holdfast._port import CheckpointKey, Inspection, Place, Start, Write
 from holdfast._values.manifest import FileLog, decode_manifest
 from holdfast._values.records import UNSET, Checkpoint, Entry, Origin, ThreadRecord
-from holdfast._values.rope import Rope, read_body
+from holdfast._values.rope import Rope, joined
 from holdfast.errors import Corrupt, HoldfastError
 
 R = TypeVar("R")
@@ -165,7 +165,7 @@ class _Salvage:
             if len(whole) < len(segments):
                 raise Corrupt(f"the value {name!r}", "some of its segments are lost")
             parts += (segment.data for segment in whole)
-        return bytes(read_body(rope, parts).text)
+        return bytes(joined(rope, parts))
 
     async def _go_to(self, thread: str, family: int, id_: str | None) -> None:
         """Make a checkpoint that was copied the head of a thread."""

@@ -37,7 +37,7 @@ _MARKS = frozenset(
 def plain_form(message: object) -> object:
     """A message as it is stored, or in Anthropic's form if it is a framework's."""
     fields = fields_of(message)
-    if _is_plain(fields):
+    if not fields or _is_plain(fields):
         return message
     for read in _forms():
         found = read(fields)

@@ -91,8 +91,8 @@ async def items(context: Context, key: ConversationKey, limit: int | None) -> It
     if limit is None or limit < 0:
         return (await present(context, key)).items
     await admit(context, key)
-    found = await transcript_tail.newest(context, key.thread, limit)
-    return cast("Items", found.messages)
+    found = await transcript_tail.newest_messages(context, key.thread, limit)
+    return cast("Items", found)
 
 
 class StoredItems(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,49 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from operator import itemgetter
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 import orjson
 
 from holdfast._port import (
-    Ancestors,
-    Candidate,
-    Candidates,
-    CheckpointEntries,
     CheckpointKey,
-    Entries,
-    FamilyEntries,
-    FamilySaves,
-    FamilySize,
-    FamilySizes,
-    FamilySums,
-    FamilyThreads,
-    Horizon,
-    Key,
-    KindCount,
-    Kinds,
-    LineLength,
-    Marked,
-    Matches,
-    Moves,
-    NumberedSaves,
-    Outline,
-    Outlines,
-    OwnEntries,
-    Query,
-    SavedIn,
-    Saves,
-    SegmentSize,
-    SegmentSizes,
-    Sums,
-    Surplus,
     ThreadKey,
     Threads,
-    Total,
-    Totals,
-    Weight,
-    Weights,
+    family_queries,
+    index_queries,
 )
 from holdfast._values.records import (
     LONGEST_NAME,
@@ -59,6 +27,45 @@ from holdfast._values.records import (
     ThreadRecord,
 )
 from holdfast.backends._sql.rows import CheckpointRow, EntryRow, Row, RowCodec
+
+if TYPE_CHECKING:
+    from holdfast._port import (
+        Ancestors,
+        Candidate,
+        Candidates,
+        CheckpointEntries,
+        Entries,
+        FamilyEntries,
+        FamilySaves,
+        FamilySize,
+        FamilySizes,
+        FamilySums,
+        FamilyThreads,
+        Horizon,
+        Key,
+        KindCount,
+        Kinds,
+        LineLength,
+        Marked,
+        Matches,
+        Moves,
+        NumberedSaves,
+        Outline,
+        Outlines,
+        OwnEntries,
+        Query,
+        SavedIn,
+        Saves,
+        SegmentSize,
+        SegmentSizes,
+        Sums,
+        Surplus,
+        Total,
+        Totals,
+        Weight,
+        Weights,
+    )
+
 
 T = TypeVar("T")
 
@@ -96,30 +103,31 @@ class Reads:
     ) -> None:
         self._codec = codec
         self._numbers = numbers
-        self._pages: dict[type[Query[Any]], Callable[[Any], Statement[Page[Any]]]] = {
-            Ancestors: self._ancestors,
-            LineLength: self._line_length,
-            Saves: self._saves,
-            Marked: self._marked,
-            Matches: self._matches,
-            Threads: self.threads,
-            Moves: self._moves,
-            Entries: self._entries,
-            FamilyEntries: self._family_entries,
-            OwnEntries: self._own_entries,
-            CheckpointEntries: self._checkpoint_entries,
-            Weights: self._weights,
-            SegmentSizes: self._segment_sizes,
-            Kinds: self._kinds,
-            Horizon: self._horizon,
-            SavedIn: self._saved_in,
-            Totals: self._totals,
-            FamilyThreads: self._family_threads,
-            FamilySaves: self._family_saves,
-            FamilySizes: self._family_sizes,
-            FamilySums: self._family_sums,
-            Outlines: self._outlines,
-            NumberedSaves: self._numbered_saves,
+        # By name: what only looks at a thread need not load the queries of upkeep.
+        self._pages: dict[str, Callable[[Any], Statement[Page[Any]]]] = {
+            "Ancestors": self._ancestors,
+            "LineLength": self._line_length,
+            "Saves": self._saves,
+            "Marked": self._marked,
+            "Matches": self._matches,
+            "Threads": self.threads,
+            "Moves": self._moves,
+            "Entries": self._entries,
+            "FamilyEntries": self._family_entries,
+            "OwnEntries": self._own_entries,
+            "CheckpointEntries": self._checkpoint_entries,
+            "Weights": self._weights,
+            "SegmentSizes": self._segment_sizes,
+            "Kinds": self._kinds,
+            "Horizon": self._horizon,
+            "SavedIn": self._saved_in,
+            "Totals": self._totals,
+            "FamilyThreads": self._family_threads,
+            "FamilySaves": self._family_saves,
+            "FamilySizes": self._family_sizes,
+            "FamilySums": self._family_sums,
+            "Outlines": self._outlines,
+            "NumberedSaves": self._numbered_saves,
         }
 
     def key(self, key: Key[Any]) -> Statement[Any]:
@@ -132,7 +140,7 @@ class Reads:
 
     def page(self, query: Query[Any]) -> Statement[Page[Any]]:
         """Gives a page; its cursor is the sequence number to go on from."""
-        return self._pages[type(query)](query)
+        return self._pages[type(query).__name__](query)
 
     def _thread(self, rows: list[Row]) -> ThreadRecord | None:
         return self._codec.thread(rows[0]) if rows else None
@@ -243,7 +251,7 @@ class Reads:
 
         def convert_all(rows: list[Row]) -> Page[Candidate]:
             threads = listing.convert(rows)
-            return Page(tuple(map(Candidate, threads)), threads.cursor)
+            return Page(tuple(map(index_queries.Candidate, threads)), threads.cursor)
 
         return Statement(listing.name, listing.values, convert_all)
 
@@ -322,13 +330,13 @@ class Reads:
 
     def _weights(self, query: Weights) -> Statement[Page[Weight]]:
         def convert(rows: list[Row]) -> Page[Weight]:
-            return Page(tuple(Weight(*row) for row in rows))
+            return Page(tuple(family_queries.Weight(*row) for row in rows))
 
         return Statement("weights", {"limit": _or_latest(query.limit)}, convert)
 
     def _segment_sizes(self, query: SegmentSizes) -> Statement[Page[SegmentSize]]:
         def convert(rows: list[Row]) -> Page[SegmentSize]:
-            found = tuple(SegmentSize(*row) for row in rows)
+            found = tuple(family_queries.SegmentSize(*row) for row in rows)
             if len(found) < query.limit:
                 return Page(found)
             return Page(found, found[-1].family << 32 | found[-1].number)
@@ -342,7 +350,7 @@ class Reads:
         del query  # it has no conditions
 
         def convert(rows: list[Row]) -> Page[KindCount]:
-            return Page(tuple(KindCount(*row) for row in rows))
+            return Page(tuple(family_queries.KindCount(*row) for row in rows))
 
         return Statement("kinds", {}, convert)
 
@@ -357,7 +365,7 @@ class Reads:
         def convert(rows: list[Row]) -> Page[Total]:
             [(total, without)] = rows
             names = orjson.loads(without) if without else ()
-            return Page((Total(total, tuple(names)),))
+            return Page((family_queries.Total(total, tuple(names)),))
 
         steps = [f"[{s}]" if isinstance(s, int) else f'."{s}"' for s in query.path]
         values = {
@@ -390,7 +398,7 @@ class Reads:
         name = "surplus" if query.saved_before is None else "aged_surplus"
 
         def convert(rows: list[Row]) -> Page[FamilySize]:
-            return Page(tuple(FamilySize(*row) for row in rows), last)
+            return Page(tuple(family_queries.FamilySize(*row) for row in rows), last)
 
         return Statement(name, values, convert)
 
@@ -407,7 +415,7 @@ class Reads:
 
     def _family_sizes(self, query: FamilySizes) -> Statement[Page[FamilySize]]:
         def convert(rows: list[Row]) -> Page[FamilySize]:
-            return Page(tuple(FamilySize(*row) for row in rows))
+            return Page(tuple(family_queries.FamilySize(*row) for row in rows))
 
         families, up_to = self._numbers(query.families), _or_latest(query.up_to)
         values = {"families": families, "up_to": up_to}
@@ -415,7 +423,7 @@ class Reads:
 
     def _family_sums(self, query: FamilySums) -> Statement[Page[Sums]]:
         def convert(rows: list[Row]) -> Page[Sums]:
-            return Page(tuple(Sums(*row) for row in rows))
+            return Page(tuple(family_queries.Sums(*row) for row in rows))
 
         values = {"families": self._numbers(query.families)}
         return Statement("sums_of_families", values, convert)
@@ -437,7 +445,9 @@ class Reads:
         c = self._codec.checkpoint(row)  # it compares the checksum
         parent: int | None = row[PARENT]
         marks = c.label is not None, bool(c.tags)
-        return Outline(c.seq, parent, c.thread_number, c.saved_at, *marks, c.runs)
+        return family_queries.Outline(
+            c.seq, parent, c.thread_number, c.saved_at, *marks, c.runs
+        )
 
     def _numbered_saves(self, query: NumberedSaves) -> Statement[Page[Checkpoint]]:
         numbers = self._numbers(query.numbers)

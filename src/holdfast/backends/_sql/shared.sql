@@ -85,7 +85,8 @@ join hf.thread_full t on t.thread_family = chosen.family and t.number = chosen.n
 order by t.changed desc
 
 -- name: described_threads
--- Among the newest, or else one pass over all: to walk far is slower than that.
+-- Among the newest, or else one pass over all: to walk far is slower than that. A limit of
+-- 0 ends a part at once; whatever else stands in the pass is looked at for every thread.
 with among as materialized (
     select family, number from (
         select * from hf.thread
@@ -106,7 +107,7 @@ from (
     union all
     select family, number from (
         select family, number from hf.thread
-        where (select is_short from found) and changed < :after and {=listed}
+        where {=listed} and changed < :after
         order by changed desc
         limit case when (select is_short from found) then :limit else 0 end
     ) rest

@@ -7,18 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from holdfast._port import Indexed, Stale, Stretch
-from holdfast.backends._sql.rows import Row, RowCodec, ThreadRow
+from holdfast.backends._sql.rows import CheckpointRow, Row, RowCodec
 from holdfast.errors import Corrupt
 
 # Stretches of the index, by the number of their thread.
 Stretches: TypeAlias = Mapping[int, tuple[Stretch, ...]]
-# Before the columns of ``thread_full``: at which change the thread was indexed, and in
-# which form.
-INDEXED = 2
-NUMBER, _CHANGED, _HEAD, _DELETED_AT = (
-    INDEXED + ThreadRow.__struct_fields__.index(name)
-    for name in ("number", "changed", "head", "deleted_at")
-)
+# Before the columns of the head: at which change the thread was indexed and in which
+# form, its number and last change, and whether it is gone.
+NUMBER, HEAD = 2, 5
+_HEAD_SEQ = HEAD + CheckpointRow.__struct_fields__.index("seq")
 
 
 def by_thread(rows: Iterable[Row]) -> Stretches:
@@ -30,14 +27,15 @@ def by_thread(rows: Iterable[Row]) -> Stretches:
 
 
 def to_stale(codec: RowCodec, row: Row, stretches: Stretches) -> Stale:
-    """A row of what the index has of a thread, and of ``thread_full``."""
-    number, changed = row[NUMBER], row[_CHANGED]
-    was, form = row[:INDEXED]
+    """A row of what the index has of a thread, and of its head."""
+    was, form, number, changed, is_gone = row[:HEAD]
     found = Indexed(was, form, stretches.get(number, ()))
-    if row[_HEAD] is None or row[_DELETED_AT] is not None:
+    if is_gone:
         return Stale(number, changed, found, is_gone=True)
+    if row[_HEAD_SEQ] is None:
+        return Stale(number, changed, found)
     try:
-        return Stale(number, changed, found, codec.thread(row[INDEXED:]))
+        return Stale(number, changed, found, codec.checkpoint(row[HEAD:]))
     except Corrupt:
         return Stale(number, changed, found)
 

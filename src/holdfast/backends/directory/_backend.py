@@ -26,6 +26,7 @@ from holdfast._port import (
     Query,
     Receipt,
     StateKey,
+    Wait,
     Write,
 )
 from holdfast._values.records import Change, Checkpoint, Page, Run, Segment
@@ -240,8 +241,8 @@ class DirectoryBackend:
                     if not _scope.is_known(db, checkpoint):
                         raise stale_plan()
 
-    async def index(self, batch: IndexBatch) -> None:
-        await self._retry(lambda: self._sql.index(batch))
+    async def index(self, batch: IndexBatch) -> Wait | None:
+        return await self._retry(lambda: self._sql.index(batch))
 
     async def mend(self) -> bool:
         if self._index.is_read_only:

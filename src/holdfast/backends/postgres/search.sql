@@ -132,7 +132,8 @@ with stale as materialized (
     order by t.recent, t.changed
     limit :limit
 )
-select coalesce(s.was, -1), coalesce(s.form, 0), {t.thread_full}
+select coalesce(s.was, -1), coalesce(s.form, 0), t.number, t.changed,
+    t.deleted_at is not null or t.head is null, {t.checkpoint_full}
 from stale s
 join hf.thread_full t on t.thread_family = s.family and t.number = s.number
 order by t.changed
@@ -170,7 +171,8 @@ with chosen as materialized (
     order by t.number
     limit :limit
 )
-select coalesce(i.changed, -1), coalesce(i.form, 0), {t.thread_full}
+select coalesce(i.changed, -1), coalesce(i.form, 0), t.number, t.changed,
+    false, {t.checkpoint_full}
 from chosen c
 join hf.thread_full t on t.thread_family = c.family and t.number = c.number
 left join hf.search_thread i on i.family = t.thread_family and i.thread = t.number

@@ -11,26 +11,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 import apsw
 
-from holdfast._port import (
-    Admission,
-    Adoption,
-    Backend,
-    Facts,
-    IndexBatch,
-    Inspection,
-    Key,
-    Outcome,
-    Outdated,
-    Prune,
-    Pruned,
-    Query,
-    Receipt,
-    Write,
-)
+from holdfast._port import backend as port
 from holdfast._values import os_errors
 from holdfast._values.records import Change, Page, Run, Segment
 from holdfast.backends.sqlite import _adopt, _maintenance, _search, _write
 from holdfast.backends.sqlite._acknowledged import Durability
+from holdfast.backends.sqlite._background import Background
 from holdfast.backends.sqlite._connection import (
     FORMAT,
     can_search,
@@ -53,7 +39,22 @@ from holdfast.backends.sqlite._statements import rows
 from holdfast.errors import Conflict, Corrupt, FormatMismatch, NotFound, Unsupported
 
 if TYPE_CHECKING:
-    pass
+    from holdfast._port import (
+        Admission,
+        Adoption,
+        Backend,
+        Facts,
+        IndexBatch,
+        Inspection,
+        Key,
+        Outcome,
+        Prune,
+        Pruned,
+        Query,
+        Receipt,
+        Wait,
+        Write,
+    )
 
 
 R = TypeVar("R")
@@ -66,6 +67,10 @@ POLL_SECONDS = 0.02
 UNOPENED = "save the rest with holdfast.salvage(path, to), or go back to a backup"
 
 _open_backends: weakref.WeakSet[SqliteBackend] = weakref.WeakSet()
+
+
+def _do_nothing() -> None:
+    pass
 
 
 class SqliteBackend:
@@ -188,11 +193,25 @@ class SqliteBackend:
         except _DryRun as counted:
             return counted.pruned
 
-    async def index(self, batch: IndexBatch) -> None:
-        if self._exclusively(lambda db: _search.write_index(db, batch)):
+    async def index(self, batch: IndexBatch) -> Wait | None:
+        # In memory the next batch could not be read meanwhile.
+        if batch.threads and not (batch.is_last or self.database.is_in_memory):
+            return Background(partial(self._index, batch)).wait
+        if self._index(batch):
             is_done = self._exclusively(lambda db: _search.merge(db, begin=True))
             while not is_done:
                 is_done = self._exclusively(lambda db: _search.merge(db, begin=False))
+            # What was read beside the batches needed another connection. Later searches
+            # do not, and one that is lent takes a tenth of their time.
+            self.database.close_idle_readers()
+        return None
+
+    def _index(
+        self, batch: IndexBatch, before_texts: Callable[[], None] = _do_nothing
+    ) -> bool:
+        return self._exclusively(
+            lambda db: _search.write_index(db, batch, before_texts)
+        )
 
     async def mend(self) -> bool:
         if self._read_only:
@@ -249,7 +268,7 @@ class SqliteBackend:
         return self._read(lambda db: read_segments(db, family, runs))
 
     async def scan(self, query: Query[R]) -> Page[R]:
-        if isinstance(query, Outdated) and self._read_only:
+        if type(query).__name__ == "Outdated" and self._read_only:
             return Page(())
         return self._read(lambda db: read_page(db, query))
 
@@ -276,7 +295,7 @@ class SqliteBackend:
     async def facts(self) -> Facts:
         [counts] = self.database.read_apart(lambda db: rows(db, "facts"))
         threads, checkpoints, segments, entries, logical, stored, file = counts
-        return Facts(
+        return port.Facts(
             threads=threads,
             checkpoints=checkpoints,
             segments=segments,

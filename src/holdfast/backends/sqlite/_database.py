@@ -242,6 +242,10 @@ class Database:
             with self._readers.lend() as db:
                 yield db
 
+    def close_idle_readers(self) -> None:
+        """Let reads have the writing connection again, while it is idle."""
+        self._readers.close_idle()
+
     def inspect(self) -> SqliteInspection:
         """A view of the database that may stay open for long."""
         with contextlib.suppress(Corrupt):  # the view tells what is damaged

@@ -12,11 +12,10 @@ import os
 import threading
 import time
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import apsw
 
-from holdfast._port import Prune, Write
 from holdfast.backends.sqlite import _maintenance, _open_files, _page_repair
 from holdfast.backends.sqlite._acknowledged import (
     Durability,
@@ -39,6 +38,7 @@ from holdfast.backends.sqlite._writer_queue import WriterQueue
 from holdfast.errors import Corrupt, HoldfastError, Unsupported
 
 if TYPE_CHECKING:
+    from holdfast._port import Prune, Write
     from holdfast.backends.sqlite._database import Database
     from holdfast.backends.sqlite._open_files import OpenFiles
 
@@ -58,7 +58,7 @@ REPAIR_PAUSE = 60.0
 
 
 # What a change is about: the writes of a commit, a prune, or ``None`` for any other.
-Subject = Iterable[Write] | Prune | None
+Subject: TypeAlias = "Iterable[Write] | Prune | None"
 
 
 class Hooks(Protocol):

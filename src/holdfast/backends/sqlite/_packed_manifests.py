@@ -6,8 +6,7 @@ is kept beside it, as a dictionary would be: the words are ours, not the callers
 
 from __future__ import annotations
 
-from base64 import b64decode
-from binascii import b2a_base64
+from binascii import a2b_base64, b2a_base64
 from itertools import zip_longest
 
 from holdfast._values.lazy import lazy_pattern
@@ -45,7 +44,7 @@ def pack_manifest(manifest: bytes, runs: str, size: int) -> bytes:
     text = text.replace(_number(size), _SIZE).replace(_following(runs), _NEXT)
     for phrase, byte in _PHRASES:
         text = text.replace(phrase, byte)
-    packed = b"".join((bytes([_FIRST + len(digests)]), *map(b64decode, digests), text))
+    packed = b"".join((bytes([_FIRST + len(digests)]), *map(a2b_base64, digests), text))
     leads_back = unpack_manifest(packed, runs, size) == manifest
     return packed if leads_back and len(packed) < len(manifest) else manifest
 

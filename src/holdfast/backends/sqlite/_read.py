@@ -4,26 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import apsw
 import orjson
 
-from holdfast._port import (
-    Candidate,
-    Candidates,
-    Key,
-    Outdated,
-    OutdatedCount,
-    Pieces,
-    Query,
-    Scattered,
-    SegmentsKey,
-    StateKey,
-    Stored,
-    Surplus,
-    ThreadKey,
-)
+from holdfast._port import Pieces, SegmentsKey, StateKey, Stored, ThreadKey
 from holdfast._values.records import Change, Page, Run, Segment
 from holdfast._values.runs import state_runs
 from holdfast.backends._sql.reads import Reads, Statement, to_changes
@@ -34,6 +20,16 @@ from holdfast.backends.sqlite._connection import snapshot
 from holdfast.backends.sqlite._rows import CODEC
 from holdfast.backends.sqlite._statements import QUERIES, row, rows
 from holdfast.errors import Corrupt
+
+if TYPE_CHECKING:
+    from holdfast._port import (
+        Candidate,
+        Candidates,
+        FamilySize,
+        Key,
+        Surplus,
+    )
+
 
 T = TypeVar("T")
 
@@ -123,20 +119,22 @@ def read_segments(
     return found
 
 
-def read_page(db: apsw.Connection, query: Query[Any]) -> Page[Any]:
+def read_page(db: apsw.Connection, query: Any) -> Page[Any]:
     """One page of a listing; its cursor is the sequence number to go on from."""
-    if isinstance(query, Candidates):
-        return _candidates(db, query)
-    if isinstance(query, Outdated):
-        return _search.read_outdated(db, query)
-    if isinstance(query, OutdatedCount):
-        return _search.count_outdated(db, query)
-    if isinstance(query, Scattered):
-        return _search.read_scattered(db, query)
-    if isinstance(query, Surplus):
-        with snapshot(db):
-            return run(db, READS.surplus(query, run(db, READS.families_end(query))))
-    return run(db, READS.page(query))
+    # By name, as in `Reads`.
+    match type(query).__name__:
+        case "Candidates":
+            return _candidates(db, query)
+        case "Outdated":
+            return _search.read_outdated(db, query)
+        case "OutdatedCount":
+            return _search.count_outdated(db, query)
+        case "Scattered":
+            return _search.read_scattered(db, query)
+        case "Surplus":
+            return _surplus(db, query)
+        case _:
+            return run(db, READS.page(query))
 
 
 def read_changes(db: apsw.Connection, after: int, limit: int) -> Page[Change]:
@@ -151,3 +149,8 @@ def _candidates(db: apsw.Connection, query: Candidates) -> Page[Candidate]:
             if found is not None:
                 return found
     return run(db, READS.candidates(query))
+
+
+def _surplus(db: apsw.Connection, query: Surplus) -> Page[FamilySize]:
+    with snapshot(db):
+        return run(db, READS.surplus(query, run(db, READS.families_end(query))))

@@ -75,7 +75,7 @@ class ReaderPool:
             if not self._returned.wait_for(lambda: self._lent == 0, timeout):
                 self._entrance.release()
                 return False
-        self._close_idle()
+        self.close_idle()
         return True
 
     def resume(self) -> None:
@@ -85,8 +85,9 @@ class ReaderPool:
     def close(self) -> None:
         """Close the idle connections now, and the lent ones when they come back."""
         self._closed = True
-        self._close_idle()
+        self.close_idle()
 
-    def _close_idle(self) -> None:
-        while self._idle:
-            self._idle.pop().close()
+    def close_idle(self) -> None:
+        """Close the connections that are not lent."""
+        while (db := self._take_idle()) is not None:
+            db.close()

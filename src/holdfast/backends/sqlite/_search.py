@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import apsw
@@ -41,6 +41,8 @@ FILLING = 64
 # The number of pages that are written in one step of merging. SQLite counts fewer
 # changes than this if there was nothing left to merge.
 STEP, SOME_WORK = 256, 2
+# What there is of a thread that is not in the index.
+NOTHING = Indexed()
 TABLES = (
     "search_state",
     "search_thread",
@@ -135,28 +137,34 @@ def _stretches(db: apsw.Connection, numbers: Sequence[int]) -> Stretches:
     return by_thread(rows(db, "stretches", threads=as_json(numbers)))
 
 
-def as_json(values: Sequence[int]) -> str:
-    """Numbers as one parameter."""
+def as_json(values: Sequence[int | str]) -> str:
+    """Numbers or texts as one parameter."""
     return orjson.dumps(list(values)).decode()
 
 
 # --- writing --------------------------------------------------------------------------
 
 
-def write_index(db: apsw.Connection, batch: IndexBatch) -> bool:
+def write_index(
+    db: apsw.Connection, batch: IndexBatch, before_texts: Callable[[], None]
+) -> bool:
     """Bring the index of some threads up to date, in one transaction.
 
-    True if `merge` is to be called now, until it has done everything.
+    ``before_texts`` is called when only FTS5 has still to work. True if `merge` is to
+    be called now, until it has done everything.
     """
     with transaction(db):
         if not exists(db):
             rows(db, "create")
         if [form for form, _ in rows(db, "position")] != [batch.form]:
             rows(db, "set_position", form=batch.form, position=0)
-        _write_threads(db, batch.threads)
+        insert_texts = _write_threads(db, batch.threads)
         if batch.up_to is not None:
             _advance(db, batch, batch.up_to)
-        return batch.is_last and _is_filling(db)
+        is_filled = batch.is_last and _is_filling(db)
+        before_texts()
+        insert_texts()
+        return is_filled
 
 
 def _is_filling(db: apsw.Connection) -> bool:
@@ -179,16 +187,20 @@ def merge(db: apsw.Connection, *, begin: bool) -> bool:
         return is_done
 
 
-def _write_threads(db: apsw.Connection, updates: Sequence[Indexing]) -> None:
+def _write_threads(
+    db: apsw.Connection, updates: Sequence[Indexing]
+) -> Callable[[], object]:
+    """Write all but the texts; returns what inserts them."""
     known = _known(db, [update.number for update in updates])
     [(last,)] = rows(db, "last_stretch")
     threads: list[Row] = []
     stretches: list[Row] = []
-    texts: list[Row] = []
+    texts: list[str] = []
+    first = last + 1
     for update in updates:
-        thread, becomes = update.number, update.becomes or Indexed()
+        thread, becomes = update.number, update.becomes or NOTHING
         # Another caller may have indexed the thread, or merged its stretches.
-        if known.get(thread, Indexed()) != update.found:
+        if known.get(thread, NOTHING) != update.found:
             continue
         known[thread] = becomes
         kept = len(becomes.stretches) - len(update.texts)
@@ -199,13 +211,14 @@ def _write_threads(db: apsw.Connection, updates: Sequence[Indexing]) -> None:
             threads.append((thread, becomes.changed, becomes.form))
         new = enumerate(becomes.stretches[kept:], last + 1)
         stretches += ((number, thread, *stretch) for number, stretch in new)
-        texts += enumerate(update.texts, last + 1)
+        texts += update.texts
         last += len(update.texts)
     _insert(db, "insert_thread", threads)
     _insert(db, "insert_stretch", stretches)
     # All at once: any other statement in between makes FTS5 write out what it has
     # gathered so far, which is three times as slow.
-    _insert(db, "insert_text", texts)
+    listed = as_json(texts)
+    return lambda: rows(db, "insert_texts", first=first, texts=listed)
 
 
 def _known(db: apsw.Connection, numbers: Sequence[int]) -> dict[int, Indexed]:

@@ -9,17 +9,24 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import mmap
 import os
 import sys
 import threading
 import time
+from typing import TYPE_CHECKING
 
+from holdfast._values.lazy import lazy_module
 from holdfast.backends.sqlite._acknowledged import FLAGS, SIZE, mapped
 from holdfast.errors import Busy, HoldfastError
 
+if TYPE_CHECKING:
+    import mmap
+
 if sys.platform != "win32":
-    import fcntl
+    if TYPE_CHECKING:
+        import fcntl
+    else:  # only writing needs it
+        fcntl = lazy_module("fcntl")
 
 # Where a lock file says until when its holder expects to write, as microseconds: behind
 # the records of what was acknowledged.

@@ -115,8 +115,9 @@ insert or replace into search_thread (thread, changed, form) values (?, ?, ?)
 insert into search_stretch (number, thread, first, last, size, hash)
 values (?, ?, ?, ?, ?, ?)
 
--- name: insert_text
-insert into search_text (rowid, text) values (?, ?)
+-- name: insert_texts
+-- One step for all: without the interpreter in between, another thread can have it.
+insert into search_text (rowid, text) select :first + key, value from json_each(:texts)
 
 -- part: outdated
 -- A thread that changed after a number is not indexed as it is, or gone and still there.
@@ -133,7 +134,8 @@ with stale (number, was, form) as materialized (
     order by t.recent, t.changed
     limit :limit
 )
-select coalesce(s.was, -1), coalesce(s.form, 0), {t.thread_full}
+select coalesce(s.was, -1), coalesce(s.form, 0), t.number, t.changed,
+    t.deleted_at is not null or t.head is null, {t.checkpoint_full}
 from stale s join thread_full t on t.number = s.number
 order by t.changed
 
@@ -164,7 +166,8 @@ with chosen (number) as materialized (
     order by s.thread
     limit :limit
 )
-select coalesce(i.changed, -1), coalesce(i.form, 0), {t.thread_full}
+select coalesce(i.changed, -1), coalesce(i.form, 0), t.number, t.changed,
+    false, {t.checkpoint_full}
 from chosen c
 join thread_full t on t.number = c.number
 left join search_thread i on i.thread = c.number

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import unicodedata
 from typing import TYPE_CHECKING
 
-from holdfast._values.lazy import lazy_pattern
+from holdfast._values.lazy import lazy_module, lazy_pattern
 
 if TYPE_CHECKING:
     import re
+    import unicodedata
+else:  # most texts are ASCII
+    unicodedata = lazy_module("unicodedata")
 
 # Whole control sequences of a terminal: no part of them is left as text.
 _SEQUENCES = lazy_pattern(

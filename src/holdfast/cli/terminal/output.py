@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TextIO
 
 import orjson
@@ -113,10 +114,15 @@ class Output:
         encoding = (sys.stdout.encoding or "").lower().replace("-", "")
         return ASCII if self.options.ascii or encoding != "utf8" else UNICODE
 
+    @cached_property
+    def _is_terminal(self) -> bool:
+        # Asked for every line, and each time it is a call of the system.
+        return sys.stdout.isatty()
+
     @property
     def columns(self) -> int | None:
         """The width of the screen, ``None`` without a terminal."""
-        if not sys.stdout.isatty():
+        if not self._is_terminal:
             return None
         import shutil  # noqa: PLC0415 - loads three compressors
 
@@ -134,7 +140,7 @@ class Output:
 
     def time(self, at: int) -> str:
         """A time: how long ago it was on a terminal, else in UTC."""
-        return ago(at, self._clock()) if sys.stdout.isatty() else time(at)
+        return ago(at, self._clock()) if self._is_terminal else time(at)
 
     def lines(self, lines: Iterable[Line], *, paged: bool = True) -> None:
         """Print lines; on a terminal, many of them go through the pager."""

@@ -77,9 +77,13 @@ def _trimmed(row: list[_Measured]) -> list[_Measured]:
 
 def _measured(cell: Cell) -> _Measured:
     line = (cell,) if _is_span(cell) else cast("Line", cell)
-    measured = [one_line_width(text) for text, _ in line]
-    spans = [(text, line[i][1]) for i, (text, _) in enumerate(measured)]
-    return _Measured(tuple(spans), sum([width for _, width in measured]))
+    spans: list[Span] = []
+    columns = 0
+    for text, style in line:
+        shown, width = one_line_width(text)
+        spans.append((shown, style))
+        columns += width
+    return _Measured(tuple(spans), columns)
 
 
 def _is_span(cell: Cell) -> TypeGuard[Span]:

@@ -1,0 +1,183 @@
+"""What upkeep asks a backend: whole families, counts and sizes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import astuple
+
+from holdfast._port.queries import Query
+from holdfast._values.records import Checkpoint, ThreadRecord
+
+if TYPE_CHECKING:
+    from holdfast._values.records import Run
+
+
+class Weight(msgspec.Struct, frozen=True):
+    """What a family takes: its states as they are stored, with or without segments."""
+
+    family: int
+    checkpoints: int
+    logical_bytes: int
+    segments: int
+    stored_bytes: int
+
+
+class Weights(Query[Weight], frozen=True, kw_only=True):
+    """The families with the most stored bytes, heaviest first."""
+
+    limit: int | None = None
+
+
+class SegmentSize(msgspec.Struct, frozen=True):
+    """How a segment or a block is stored, without its bytes."""
+
+    family: int
+    number: int
+    count: int
+    packing: int
+    size: int
+
+
+class SegmentSizes(Query[SegmentSize], frozen=True, kw_only=True):
+    """All segments and blocks by family and number; ``after`` is a page's cursor."""
+
+    after: int = 0
+    limit: int
+
+
+class KindCount(msgspec.Struct, frozen=True):
+    """How many threads of a kind were saved to."""
+
+    kind: str
+    threads: int
+
+
+class Kinds(Query[KindCount], frozen=True):
+    """The kinds of the threads that were saved to, with how many there are of each."""
+
+
+class Horizon(Query[int], frozen=True, kw_only=True):
+    """One number: no change with this sequence number or a lower one can still come.
+
+    Zero, if a backend cannot tell.
+    """
+
+
+class SavedIn(Query[int], frozen=True, kw_only=True):
+    """One number: how many checkpoints the families of a kind's threads have."""
+
+    kind: str
+
+
+class Total(msgspec.Struct, frozen=True):
+    """A sum over threads, and the names of those that had nothing to add."""
+
+    sum: int
+    without: tuple[str, ...]
+
+
+class Totals(Query[Total], frozen=True, kw_only=True):
+    """The sum of one number in the manifests, which are JSON, of a kind's heads.
+
+    ``path`` says where it stands. Nothing is given if the backend cannot read them.
+    """
+
+    kind: str
+    path: tuple[str | int, ...]
+
+
+class FamilySize(msgspec.Struct, frozen=True):
+    """A family and how many checkpoints it has."""
+
+    family: int
+    checkpoints: int
+
+
+class Surplus(Query[FamilySize], frozen=True, kw_only=True):
+    """The families in which a prune may find checkpoints to remove, by number.
+
+    Such a family has a living thread with more than ``more_than`` checkpoints of its
+    own, the oldest of them saved before ``saved_before`` if that is given, or it has
+    checkpoints of a deleted thread. A thread whose only checkpoint is its head does not
+    count. It is no mistake to give more. At most ``limit`` threads are looked at, and
+    then the rest of the last one's family; the cursor is the last family looked at,
+    ``None`` at the end.
+    """
+
+    limit: int
+    more_than: int = 0
+    saved_before: int | None = None
+    after: int = 0
+
+
+class FamilyThreads(Query[ThreadRecord], frozen=True):
+    """All threads of some families, tombstones included, by number."""
+
+    families: tuple[int, ...]
+
+
+class FamilySaves(Query[Checkpoint], frozen=True):
+    """All checkpoints of some families, oldest first."""
+
+    families: tuple[int, ...]
+
+
+class FamilySizes(Query[FamilySize], frozen=True, kw_only=True):
+    """How many checkpoints some families have, up to a sequence number if it is given.
+
+    Families without any are left out.
+    """
+
+    families: tuple[int, ...]
+    up_to: int | None = None
+
+
+class Sums(msgspec.Struct, frozen=True):
+    """What some families hold: the counts and sizes of `Facts`, of them alone."""
+
+    threads: int = 0
+    checkpoints: int = 0
+    segments: int = 0
+    journal_entries: int = 0
+    logical_bytes: int = 0
+    stored_bytes: int = 0
+
+    def __add__(self, other: Sums) -> Sums:
+        both = zip(astuple(self), astuple(other), strict=True)
+        return Sums(*[mine + theirs for mine, theirs in both])
+
+
+class FamilySums(Query[Sums], frozen=True, kw_only=True):
+    """One record: what some families hold together."""
+
+    families: tuple[int, ...]
+
+
+class Outline(msgspec.Struct, frozen=True, gc=False):
+    """A checkpoint without its content: where it stands in its family, what it uses."""
+
+    seq: int
+    parent: int | None
+    thread: int
+    saved_at: int
+    is_labelled: bool
+    is_tagged: bool
+    runs: tuple[Run, ...]
+
+
+class Outlines(Query[Outline], frozen=True, kw_only=True):
+    """What was saved in a thread of a family, by the thread's number, oldest first."""
+
+    family: int
+    thread: int
+    after: int = 0
+    limit: int
+
+
+class NumberedSaves(Query[Checkpoint], frozen=True, kw_only=True):
+    """The checkpoints of a family with some sequence numbers, oldest first."""
+
+    family: int
+    numbers: tuple[int, ...]
