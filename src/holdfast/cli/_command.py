@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
@@ -47,6 +48,13 @@ class Command(click.Command):
     def get_help_option(self, ctx: click.Context) -> click.Option:  # noqa: ARG002 - click's
         return help_option()
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, list(args))
+        except click.UsageError as error:
+            error.message += _joined_reference(args)
+            raise
+
     def format_options(
         self, ctx: click.Context, formatter: click.HelpFormatter
     ) -> None:
@@ -54,6 +62,14 @@ class Command(click.Command):
         own = [param for param in self.get_params(ctx) if param.name not in shared]
         write_options(ctx, formatter, "Options", own)
         write_options(ctx, formatter, "Everywhere", self._shared())
+
+
+def _joined_reference(args: Sequence[str]) -> str:
+    """What to write in place of a thread and its checkpoint as two words."""
+    for name, reference in pairwise(args):
+        if reference.startswith("@") and not name.startswith("-"):
+            return f"; a checkpoint is one word: {name}{reference}"
+    return ""
 
 
 def write_options(

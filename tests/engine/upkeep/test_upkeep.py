@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 import holdfast
-from holdfast import Conflict, Retention, Store
+from holdfast import Agent, Conflict, Retention, Store
 from holdfast.backends import Layer
 from holdfast.testing import raises
 from support.samples import LONG
@@ -104,6 +104,19 @@ def test_a_thread_that_was_never_saved_is_not_among_the_heaviest(store):
 
     assert heavy.threads == ("saved", "fork")
     assert heavy.values == {"text": 2 * (len(LONG) + 2)}
+
+
+def test_the_heaviest_are_named_without_what_checkpoints_of_agents_keep(store):
+    store.agents.save(Agent(id="a", name="A"))
+    store.conversations.create("talk", agent="a")
+    store.agents.checkpoint("a", "before")
+
+    names = {name for one in store.heaviest() for name in one.threads}
+    assert names == {"agent:a", "conversation:talk", "checkpoints:a"}
+
+    store.conversations.delete("talk")
+    [left] = {name for one in store.heaviest() for name in one.threads} - names
+    assert left.startswith("pin:")
 
 
 def test_the_messages_of_very_many_conversations_are_counted(memory):

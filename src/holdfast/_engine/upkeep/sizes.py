@@ -7,7 +7,7 @@ import msgspec
 from holdfast._engine.context import Context
 from holdfast._port import Threads, Weight, Weights
 from holdfast._values.manifest import WHOLE, Manifest, decode_manifest
-from holdfast._values.records import ThreadRecord, checked_limit
+from holdfast._values.records import PIN, ThreadRecord, checked_limit
 from holdfast._values.rope import Rope
 
 
@@ -15,7 +15,8 @@ class Heavy(msgspec.Struct, frozen=True):
     """The threads of a family, and the space they take together.
 
     ``logical_bytes`` is what whole-state saving would have written, ``stored_bytes``
-    what is stored; ``values`` are the bytes of the values of all heads, by name.
+    what is stored; ``values`` are the bytes of the values of all heads, by name. What
+    the checkpoints of agents keep of a thread is named only where the thread is gone.
     """
 
     threads: tuple[str, ...]
@@ -34,7 +35,8 @@ async def heaviest(context: Context, limit: int | None) -> tuple[Heavy, ...]:
 
 async def _heavy(context: Context, weight: Weight) -> Heavy:
     query = Threads(family=weight.family, every=True)
-    threads = [t for t in await context.backend.scan(query) if t.deleted_at is None]
+    living = [t for t in await context.backend.scan(query) if t.deleted_at is None]
+    threads = [t for t in living if t.kind != PIN] or living
     return Heavy(
         threads=tuple(t.id for t in sorted(threads, key=lambda t: t.number)),
         checkpoints=weight.checkpoints,

@@ -18,6 +18,7 @@ from holdfast.cli.terminal.tables import Line
 from holdfast.retention import Retention
 
 MOST_VALUES = 3
+HEADINGS = ("on disk", "smaller", "checkpoints", "threads", "largest values")
 
 
 @_command.command("stats")
@@ -28,8 +29,8 @@ def command(cli: Invocation, *, keep_last: int | None, limit: int) -> None:
 
     "saved whole" is the size that all states would have if each were written in full.
     In the list of threads, threads that share history are counted together: their size
-    on disk, how many times smaller that is, the number of their checkpoints, and the
-    largest values of their heads.
+    on disk, how many times smaller that is than "saved whole", the number of their
+    checkpoints, and the largest values of their heads.
     """
     opened = cli.reading if keep_last is None else cli.writing
     with opened() as store:
@@ -71,7 +72,9 @@ def _lines(
         )
     if heavy:
         yield ()
-        yield from out.table(map(_row, heavy), right=frozenset({0, 1, 2}))
+        headings = tuple((text, "faint") for text in HEADINGS)
+        rows = (headings, *map(_row, heavy))
+        yield from out.table(rows, right=frozenset({0, 1, 2}))
 
 
 def _counts(found: Statistics) -> Iterator[Line]:
