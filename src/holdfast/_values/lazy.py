@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import sys
 from _thread import allocate_lock
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
-from types import MappingProxyType, ModuleType
+from types import ModuleType
 
 TYPE_CHECKING = False  # as in the package itself: typing takes longer than the rest
 if TYPE_CHECKING:
@@ -139,20 +139,21 @@ class LazyPattern:
         return re.compile(self._text, self._flags)
 
 
-def lazy_modules(
-    package: str, offered: Mapping[str, Iterable[str]] = MappingProxyType({})
-) -> Callable[[str], Any]:
+def lazy_modules(package: str, *homes: str) -> Callable[[str], Any]:
     """The ``__getattr__`` of a package whose modules are loaded when they are used.
 
-    ``offered`` are names that the package offers as its own, by their module.
+    What the package lists in ``__all__`` and does not have itself is looked for in the
+    modules ``homes``, in this order.
     """
-    homes = {name: module for module, names in offered.items() for name in names}
 
-    def module_of(name: str) -> Any:
-        if name in homes:
-            return getattr(import_module(f"{package}.{homes[name]}"), name)
+    def found(name: str) -> Any:
+        if homes and name in sys.modules[package].__all__:
+            for home in homes:
+                module = import_module(f"{package}.{home}")
+                if hasattr(module, name):
+                    return getattr(module, name)
         if not _is_lazy or name.startswith("__"):  # what Python asks packages for
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return LazyModule(f"{package}.{name}")
 
-    return module_of
+    return found

@@ -52,23 +52,10 @@ __all__ = [
 
 __getattr__ = lazy_modules(
     __name__,
-    {
-        "_backend": ("ABILITIES", "SqliteBackend"),
-        "_connection": (
-            "FORMAT",
-            "MEMORY",
-            "check_whole",
-            "connect",
-            "page_checksums",
-            "prepare",
-            "snapshot",
-            "transaction",
-            "translated",
-            "translation",
-        ),
-        "_database": ("Database",),
-        "_hooks": ("PAGE", "Hooks", "Subject"),
-        "_search": ("reset_search",),
-        "_writer_queue": ("LockFile", "announced"),
-    },
+    "_backend",
+    "_connection",
+    "_database",
+    "_hooks",
+    "_search",
+    "_writer_queue",
 )
