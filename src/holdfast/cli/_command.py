@@ -52,8 +52,11 @@ class Command(click.Command):
         try:
             return super().parse_args(ctx, list(args))
         except click.UsageError as error:
-            error.message += _joined_reference(args)
-            raise
+            hint = _joined_reference(args)
+            # A subclass says what is wrong with an option or an argument.
+            if type(error) is not click.UsageError or not hint:
+                raise
+            raise click.UsageError(f"{error.message}; {hint}", ctx) from None
 
     def format_options(
         self, ctx: click.Context, formatter: click.HelpFormatter
@@ -68,7 +71,7 @@ def _joined_reference(args: Sequence[str]) -> str:
     """What to write in place of a thread and its checkpoint as two words."""
     for name, reference in pairwise(args):
         if reference.startswith("@") and not name.startswith("-"):
-            return f"; a checkpoint is one word: {name}{reference}"
+            return f"a checkpoint is one word: {name}{reference}"
     return ""
 
 
