@@ -141,7 +141,10 @@ def _at(state: object, path: str, reference: str) -> object:
     try:
         return find_at(state, parse_path(path))
     except KeyError:
-        text = f"{reference} has nothing at {path}; holdfast show {reference} shows all"
+        hint = f"holdfast show {reference} shows all"
+        if path.startswith("@"):
+            hint = f"a checkpoint is one word: {reference}{path}"
+        text = f"{reference} has nothing at {path}; {hint}"
         raise NotFound(text, reference=path) from None
 
 
