@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from statistics import median
-from typing import Any
+from typing import Any, TypeAlias
 
 from agents import Agent, Runner, SQLiteSession, set_tracing_disabled
 from agents.testing import ScriptedModel, assistant_message
@@ -23,6 +23,8 @@ from holdfast.bench.workload import ASSISTANT_SIZE, USER_SIZE, Writer
 ID = "chat"
 # So many turns stand for the beginning and for the end of a conversation.
 SOME = 20
+# Gets what is measured, an open session and the number of turns.
+Body: TypeAlias = Callable[["Measured", Any, int], Coroutine[Any, Any, None]]
 
 
 @dataclass
@@ -83,47 +85,65 @@ async def load(measured: Measured, session: Any, turns: int) -> None:
     assert (len(tail), len(items)) == (10, 2 * turns)
 
 
-def ours(folder: str, turns: int, *, compress: bool, awaited: bool) -> Measured:
+class Ours:
     """The conversation in a Holdfast store."""
-    path = os.path.join(folder, f"holdfast-{compress}-{awaited}.db")
-    about = [text for text, said in (("awaited", awaited), ("zstd", compress)) if said]
-    measured = Measured(", ".join(["HoldfastSession", *about]))
 
-    async def with_session(body: Any) -> None:
-        if awaited:
+    def __init__(self, folder: str, *, compress: bool, awaited: bool) -> None:
+        self._path = os.path.join(folder, f"holdfast-{compress}-{awaited}.db")
+        self._compress, self._awaited = compress, awaited
+        options = (("awaited", awaited), ("zstd", compress))
+        about = [text for text, said in options if said]
+        self.measured = Measured(", ".join(["HoldfastSession", *about]))
+
+    def run(self, body: Body, turns: int) -> None:
+        """Do something with a session that is opened for it."""
+        asyncio.run(self._with_session(body, turns))
+        self.measured.size = os.path.getsize(self._path)
+
+    async def _with_session(self, body: Body, turns: int) -> None:
+        path, compress = self._path, self._compress
+        if self._awaited:
             async with holdfast.open_async(path, compress=compress) as store:
-                await body(measured, HoldfastSession(ID, store), turns)
+                await body(self.measured, HoldfastSession(ID, store), turns)
         else:
             with holdfast.open(path, compress=compress) as blocking:
-                await body(measured, HoldfastSession(ID, blocking), turns)
-
-    asyncio.run(with_session(talk))
-    measured.size = os.path.getsize(path)
-    for _ in range(SOME):
-        asyncio.run(with_session(load))
-    return measured
+                await body(self.measured, HoldfastSession(ID, blocking), turns)
 
 
-def theirs(folder: str, turns: int) -> Measured:
+class Theirs:
     """The conversation in a file of the SDK's."""
-    path = os.path.join(folder, "sdk.db")
-    measured = Measured("SQLiteSession")
-    for body in (talk, *([load] * SOME)):
-        session = SQLiteSession(ID, path)
-        asyncio.run(body(measured, session, turns))
+
+    def __init__(self, folder: str) -> None:
+        self._path = os.path.join(folder, "sdk.db")
+        self.measured = Measured("SQLiteSession")
+
+    def run(self, body: Body, turns: int) -> None:
+        """As `Ours.run`."""
+        session = SQLiteSession(ID, self._path)
+        asyncio.run(body(self.measured, session, turns))
         session.close()
-        measured.size = os.path.getsize(path)
-    return measured
+        self.measured.size = os.path.getsize(self._path)
 
 
 def openai_sessions(bench: Bench) -> None:
-    """A conversation with each session, every turn durable."""
+    """A conversation with each session, every turn durable; then loads, in turns."""
     turns = bench.amount(500, 60)
     set_tracing_disabled(True)
     folder = str(bench.folder)
-    sdk = theirs(folder, turns)
-    for awaited, compress in ((False, False), (True, False), (False, True)):
-        _compare(bench, ours(folder, turns, compress=compress, awaited=awaited), sdk)
+    theirs = Theirs(folder)
+    ours = [
+        Ours(folder, compress=compress, awaited=awaited)
+        for awaited, compress in ((False, False), (True, False), (False, True))
+    ]
+    sessions: list[Ours | Theirs] = [theirs, *ours]
+    for session in sessions:
+        session.run(talk, turns)
+    for _ in range(SOME):
+        for session in sessions:
+            session.run(load, turns)
+        sessions.reverse()
+    for session in ours:
+        _compare(bench, session.measured, theirs.measured)
 
 
 def _compare(bench: Bench, ours: Measured, sdk: Measured) -> None:
