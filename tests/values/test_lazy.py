@@ -179,6 +179,7 @@ def test_a_log_loads_neither_what_saves_nor_translations_nor_digests(path):
         "holdfast._port.family_queries",
         "holdfast._port.index_queries",
         "holdfast._port.plans",
+        "holdfast.backends.sqlite._background",
         "holdfast.cli._followed_log",
     }
     assert not others & {*loaded}

@@ -14,9 +14,14 @@ import apsw
 from holdfast._port import backend as port
 from holdfast._values import os_errors
 from holdfast._values.records import Change, Page, Run, Segment
-from holdfast.backends.sqlite import _adopt, _maintenance, _search, _write
+from holdfast.backends.sqlite import (
+    _adopt,
+    _background,
+    _maintenance,
+    _search,
+    _write,
+)
 from holdfast.backends.sqlite._acknowledged import Durability
-from holdfast.backends.sqlite._background import Background
 from holdfast.backends.sqlite._connection import (
     FORMAT,
     can_search,
@@ -196,7 +201,7 @@ class SqliteBackend:
     async def index(self, batch: IndexBatch) -> Wait | None:
         # In memory the next batch could not be read meanwhile.
         if batch.threads and not (batch.is_last or self.database.is_in_memory):
-            return Background(partial(self._index, batch)).wait
+            return _background.Background(partial(self._index, batch)).wait
         if self._index(batch):
             is_done = self._exclusively(lambda db: _search.merge(db, begin=True))
             while not is_done:
