@@ -71,8 +71,13 @@ def _joined_reference(args: Sequence[str]) -> str:
     """What to write in place of a thread and its checkpoint as two words."""
     for name, reference in pairwise(args):
         if reference.startswith("@") and not name.startswith("-"):
-            return f"a checkpoint is one word: {name}{reference}"
+            return as_one_word(name, reference)
     return ""
+
+
+def as_one_word(name: str, reference: str) -> str:
+    """The hint for a thread and its checkpoint that are given as two words."""
+    return f"a checkpoint is one word: {name}{reference}"
 
 
 def write_options(

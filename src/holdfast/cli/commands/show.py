@@ -143,7 +143,7 @@ def _at(state: object, path: str, reference: str) -> object:
     except KeyError:
         hint = f"holdfast show {reference} shows all"
         if path.startswith("@"):
-            hint = f"a checkpoint is one word: {reference}{path}"
+            hint = _command.as_one_word(reference, path)
         text = f"{reference} has nothing at {path}; {hint}"
         raise NotFound(text, reference=path) from None
 
