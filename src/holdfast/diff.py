@@ -5,7 +5,6 @@ Pure: it compares values that have been loaded already.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -414,6 +413,8 @@ def _listed(
 
 def _atom_text(value: object) -> str:
     if value is None or isinstance(value, (bool, str)):
+        import json  # noqa: PLC0415 - few commands need it
+
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, int) and value.bit_length() > _LONGEST_DECIMAL:
         return hex(value)

@@ -81,9 +81,9 @@ print(*stand_ins, *before)
 USED = (
     LOOKS.rpartition("print")[0]
     + """
-import dataclasses, gettext, inspect, platform, textwrap, typing, uuid
+import copy, dataclasses, gettext, inspect, json, platform, textwrap, typing, uuid
 from inspect import cleandoc
-import click, msgspec, typing_extensions
+import click, msgspec, orjson, typing_extensions
 from click.core import inspect as theirs
 from click.core import ngettext
 
@@ -99,6 +99,17 @@ assert Point.__doc__ == "Point(x: int)"
 assert inspect.signature(Point) == theirs.signature(Point)
 assert theirs.cleandoc is cleandoc is sys.modules["inspect"].cleandoc
 assert textwrap.dedent("  a") == "a"
+assert copy.copy([1]) == dataclasses.asdict(Point([1]))["x"] == [1]
+
+def refusal(package):
+    try:
+        package.loads("[1,\\nx]")
+    except package.JSONDecodeError as error:
+        assert isinstance(error, ValueError)
+        assert str(error).endswith(": line 2 column 1 (char 4)")
+        return error.doc, error.pos, error.lineno, error.colno
+
+assert refusal(orjson) == refusal(json) != None
 assert platform.system() == platform.uname().system
 assert uuid.uuid1().version == 1
 assert ngettext("a", "b", 2) == gettext.ngettext("a", "b", 2) == "b"
@@ -168,11 +179,16 @@ def test_a_log_loads_neither_what_saves_nor_translations_nor_digests(path):
     others = {
         "ast",
         "hashlib",
+        "json",
         "locale",
         "mmap",
         "typing_extensions",
         "unicodedata",
+        "holdfast._api.agents",
+        "holdfast._api.conversations",
         "holdfast._api.declared",
+        "holdfast._api.documents",
+        "holdfast._engine.packing.forms",
         "holdfast._engine.packing.joining",
         "holdfast._engine.threads.save",
         "holdfast._port.backend",
@@ -188,7 +204,7 @@ def test_a_log_loads_neither_what_saves_nor_translations_nor_digests(path):
 def test_a_log_loads_no_module_that_other_packages_import_and_it_does_not_use(path):
     put_off = printed(PUT_OFF.format(path=path)).splitlines()[-1].split()
 
-    modules = {"gettext", "inspect", "textwrap"}
+    modules = {"copy", "gettext", "inspect", "textwrap"}
     modules |= {"msgspec.inspect", "msgspec.toml", "msgspec.yaml"}
     assert modules <= {*put_off}
 

@@ -43,9 +43,8 @@ class Agents:
     An agent is the thread ``agent:<id>``, with its history.
     """
 
-    def __init__(self, runner: Runner) -> None:
-        self._runner = runner
-        self._running: set[AutoCheckpoints] = set()
+    def __init__(self, runner: Runner, running: set[AutoCheckpoints]) -> None:
+        self._runner, self._running = runner, running
 
     def thread(self, id: str) -> Thread:
         """The thread of an agent, for its history."""
@@ -217,9 +216,8 @@ class Agents:
 class AsyncAgents:
     """As `Agents`, awaited."""
 
-    def __init__(self, runner: AsyncRunner) -> None:
-        self._runner = runner
-        self._running: set[AsyncAutoCheckpoints] = set()
+    def __init__(self, runner: AsyncRunner, running: set[AsyncAutoCheckpoints]) -> None:
+        self._runner, self._running = runner, running
 
     def thread(self, id: str) -> AsyncThread:
         return AsyncThread(

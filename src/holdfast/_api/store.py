@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
+from holdfast._api import agents as agent_api
+from holdfast._api import conversations as conversation_api
+from holdfast._api import documents as document_api
 from holdfast._api import plugins, transfer
 from holdfast._api import scope as scope_api
 from holdfast._api import streams as stream_api
 from holdfast._api import transaction as transaction_api
-from holdfast._api.agents import Agents, AsyncAgents
-from holdfast._api.conversations import AsyncConversations, Conversations
-from holdfast._api.documents import AsyncDocuments, Documents
 from holdfast._api.keywords import (
     search_query,
     start,
@@ -51,6 +52,9 @@ from holdfast._values.records import (
 from holdfast.errors import Unsupported
 
 if TYPE_CHECKING:
+    from holdfast._api.agents import Agents, AsyncAgents
+    from holdfast._api.autosave import AsyncAutoCheckpoints, AutoCheckpoints
+    from holdfast._api.conversations import AsyncConversations, Conversations
     from holdfast._api.declared import (
         ImportOptions,
         LinesOptions,
@@ -59,6 +63,7 @@ if TYPE_CHECKING:
         StreamOptions,
         ThreadsOptions,
     )
+    from holdfast._api.documents import AsyncDocuments, Documents
     from holdfast._api.plugins import Report
     from holdfast._api.streams import AsyncStream, Stream
     from holdfast._api.transaction import AsyncTransaction, Transaction
@@ -105,9 +110,24 @@ class Store(SyncOnly):
 
     def __init__(self, context: Context) -> None:
         self.runner = new_runner(context)
-        self.agents = Agents(self.runner)
-        self.conversations = Conversations(self.runner)
-        self.documents = Documents(self.runner)
+        self._autosaves: set[AutoCheckpoints] = set()
+
+    # Made when they are used: a command line that only looks does not load them.
+
+    @cached_property
+    def agents(self) -> Agents:
+        """The agents of the store, and their checkpoints."""
+        return agent_api.Agents(self.runner, self._autosaves)
+
+    @cached_property
+    def conversations(self) -> Conversations:
+        """The conversations of the store."""
+        return conversation_api.Conversations(self.runner)
+
+    @cached_property
+    def documents(self) -> Documents:
+        """The documents of the store."""
+        return document_api.Documents(self.runner)
 
     def __repr__(self) -> str:
         return shown("Store", self.runner)
@@ -121,7 +141,8 @@ class Store(SyncOnly):
     def close(self) -> None:
         """Release the file; closing twice is fine, everything else raises `Closed`."""
         try:
-            self.agents.close()
+            if self._autosaves:
+                self.agents.close()
         finally:
             self.runner.close()
 
@@ -486,9 +507,19 @@ class AsyncStore(AsyncOnly):
 
     def __init__(self, context: Context, runner: AsyncRunner | None = None) -> None:
         self.runner = runner or new_async_runner(context)
-        self.agents = AsyncAgents(self.runner)
-        self.conversations = AsyncConversations(self.runner)
-        self.documents = AsyncDocuments(self.runner)
+        self._autosaves: set[AsyncAutoCheckpoints] = set()
+
+    @cached_property
+    def agents(self) -> AsyncAgents:
+        return agent_api.AsyncAgents(self.runner, self._autosaves)
+
+    @cached_property
+    def conversations(self) -> AsyncConversations:
+        return conversation_api.AsyncConversations(self.runner)
+
+    @cached_property
+    def documents(self) -> AsyncDocuments:
+        return document_api.AsyncDocuments(self.runner)
 
     def __repr__(self) -> str:
         return shown("AsyncStore", self.runner)
@@ -501,7 +532,8 @@ class AsyncStore(AsyncOnly):
 
     async def close(self) -> None:
         try:
-            await self.agents.close()
+            if self._autosaves:
+                await self.agents.close()
         finally:
             await self.runner.close()
 

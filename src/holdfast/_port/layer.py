@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
-from copy import copy
 from typing import TYPE_CHECKING, Self, TypeVar, cast
 
 from msgspec.structs import replace
@@ -71,7 +71,7 @@ class Layer:
         It shares the attributes of this one. State that changes, such as counts, has to
         be in an object that both refer to, for example a `collections.Counter`.
         """
-        other = copy(self)
+        other = copy.copy(self)
         other.backend = backend
         return other
 

@@ -8,7 +8,6 @@ that no stored text can make code run.
 
 from __future__ import annotations
 
-import json
 import re
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable, Iterable
@@ -220,7 +219,11 @@ def _rebuild_pairs(value: dict[_Value, _Value], path: str, depth: int) -> object
 def _step(key: object) -> str:
     if not isinstance(key, str):
         return f"[{key!r}]"
-    return f".{key}" if key.isidentifier() else f"[{json.dumps(key)}]"
+    if key.isidentifier():
+        return f".{key}"
+    import json  # noqa: PLC0415 - few commands need it
+
+    return f"[{json.dumps(key)}]"
 
 
 def _is_json(value: object) -> bool:

@@ -4,7 +4,7 @@ In a package with ``__getattr__ = lazy_modules(__name__)``, the statement
 ``from package import module`` binds a stand-in. So `holdfast log` does not load what
 saves, prunes or merges: it needs two fifths of the modules. A regular expression can
 take longer to compile than its module to load; `lazy_pattern` gives a stand-in for it.
-What other packages import and seldom use, `put_off` and `load_without` keep from them.
+What other packages import and seldom use, `put_off` and `load_with` keep from them.
 
 Only in a process that is a command line. A program may fork while another thread loads
 a module, and the child would wait for that thread for ever; so a program has loaded all
@@ -66,16 +66,19 @@ def loaded(name: str) -> Any:
     return found
 
 
-def load_without(unwanted: str, package: str) -> None:
-    """Load a package that imports a module only where it is installed, without it."""
+def load_with(package: str, name: str, stand_in: ModuleType | None) -> None:
+    """Load a package to which an import of a module gives a stand-in.
+
+    With ``None`` that import fails. For all others, the module is as usual.
+    """
     modules: dict[str, Any] = sys.modules
-    if not _is_lazy or unwanted in modules:
+    if not _is_lazy or name in modules:
         return
-    modules[unwanted] = None  # an import of it fails
+    modules[name] = stand_in
     try:
         import_module(package)
     finally:
-        del modules[unwanted]
+        del modules[name]
 
 
 class LazyModule:

@@ -75,15 +75,19 @@ class Run(NamedTuple):
 # as long, and defining dataclasses took half of the time of `import holdfast`.
 
 
+# The packing of a segment that is stored as it is.
+PLAIN: Final = 0
+
+
 class Segment(msgspec.Struct, frozen=True, gc=False):
-    """An immutable piece of a value; ``packing`` 0 means that it is stored as it is.
+    """An immutable piece of a value, stored in the form ``packing``.
 
     A block stands for ``count`` segments, of which ``number`` is the first.
     """
 
     number: int
     data: bytes
-    packing: int = 0
+    packing: int = PLAIN
     count: int = 1
 
     @property

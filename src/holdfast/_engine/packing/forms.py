@@ -11,12 +11,15 @@ import msgspec
 
 from holdfast._engine.packing.blocks import LARGEST_BLOCK, divided, joined, misshapen
 from holdfast._values.limits import LARGEST_STATE
-from holdfast._values.records import Segment
+from holdfast._values.records import PLAIN, Segment
 from holdfast.errors import Corrupt, MissingExtra
 
-# Segments of format 1 may need a dictionary, which was trained on the texts of the
+# The forms beside the plain one. Segments of format 1 may need a dictionary, which was
+# trained on the texts of the
 # store. None is made any more: it kept text that had been deleted everywhere else.
-PLAIN, ALONE, WITH_DICTIONARY, BLOCK, PACKED_BLOCK = range(5)
+ALONE, WITH_DICTIONARY, BLOCK, PACKED_BLOCK = range(1, 5)
+# The setting that has the dictionary.
+DICTIONARY = f"zstd dictionary {WITH_DICTIONARY}"
 BLOCKS = {BLOCK, PACKED_BLOCK}
 _AS_THEY_ARE = {PLAIN, BLOCK}
 SMALLEST = 64
@@ -45,14 +48,12 @@ class Form:
 
     def __init__(self, *, compress: bool) -> None:
         self.compresses = compress
-        if compress:
-            _zstd()
 
     def alone(self) -> Callable[[Segment], Segment]:
         """A function that puts a plain segment into this form; for one thread."""
         if not self.compresses:
             return lambda segment: segment
-        compress = _zstd().ZstdCompressor(level=GROWING.level).compress
+        compress = zstd().ZstdCompressor(level=GROWING.level).compress
 
         def packed(segment: Segment) -> Segment:
             if len(segment.data) < SMALLEST:
@@ -77,7 +78,7 @@ class Form:
         data = joined(texts)
         if not self.compresses:
             return Segment(number, data, BLOCK, len(texts))
-        packed = _zstd().ZstdCompressor(level=effort.level).compress(data)
+        packed = zstd().ZstdCompressor(level=effort.level).compress(data)
         return Segment(number, packed, PACKED_BLOCK, len(texts))
 
     def is_of(self, packing: int) -> bool:
@@ -102,13 +103,13 @@ class Opener:
         self._refusals: tuple[type[Exception], ...] = ()
         if packings <= self._open.keys():
             return
-        zstd = _zstd()
-        self._refusals = (zstd.ZstdError,)
-        alone = zstd.ZstdDecompressor().decompress
+        package = zstd()
+        self._refusals = (package.ZstdError,)
+        alone = package.ZstdDecompressor().decompress
         self._open |= {ALONE: alone, PACKED_BLOCK: alone}
         if dictionary is not None:
-            given = zstd.ZstdCompressionDict(dictionary)
-            decompress = zstd.ZstdDecompressor(dict_data=given).decompress
+            given = package.ZstdCompressionDict(dictionary)
+            decompress = package.ZstdDecompressor(dict_data=given).decompress
             self._open[WITH_DICTIONARY] = decompress
 
     def texts(self, segment: Segment) -> list[bytes]:
@@ -133,7 +134,7 @@ class Opener:
             raise Corrupt(f"segment {segment.number}", str(error)) from None
 
     def _check_size(self, segment: Segment) -> None:
-        size = _zstd().frame_content_size(segment.data)
+        size = zstd().frame_content_size(segment.data)
         if segment.packing == PACKED_BLOCK:
             is_larger = size > LARGEST_BLOCK
         else:
@@ -144,7 +145,8 @@ class Opener:
 
 
 @cache  # looking for a module that is missing takes longer than compressing
-def _zstd() -> Any:
+def zstd() -> Any:
+    """The package that compresses; `MissingExtra` if it is not installed."""
     try:
         return import_module("zstandard")
     except ImportError:

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from holdfast._engine.packing import joining
-from holdfast._engine.packing.forms import PLAIN, Form
+from holdfast._engine.packing import forms, joining
 from holdfast._engine.packing.reading import OpenedInspection, Reader
 from holdfast._port import Pieces, SegmentsKey, Stored, run
 from holdfast._port.layer import Layer
-from holdfast._values.records import Run, Segment
+from holdfast._values.records import PLAIN, Run, Segment
 from holdfast._values.runs import state_runs
 from holdfast.errors import HoldfastError
 
 if TYPE_CHECKING:
+    from holdfast._engine.packing.forms import Form
     from holdfast._engine.packing.joining import Joiner
     from holdfast._port import (
         Admission,
@@ -62,7 +62,9 @@ class Packing(Layer):
         joins_grown: bool = True,
     ) -> None:
         super().__init__(backend)
-        self._form = Form(compress=compress)
+        if compress:
+            forms.zstd()  # refuses a store that could not be written to
+        self._compresses = compress
         self._reader = Reader(backend)
         self._joins = "pack" in backend.abilities
         # A server keeps what was replaced until it is vacuumed: `compact` joins there.
@@ -72,18 +74,22 @@ class Packing(Layer):
 
     def over(self, backend: Backend) -> Self:
         """The same form, without joining: the other backend may be in a transaction."""
-        compress = self._form.compresses
-        return type(self)(backend, compress=compress, joins_grown=False)
+        return type(self)(backend, compress=self._compresses, joins_grown=False)
+
+    # Not made with the layer: a command line that only looks does not load them.
+
+    @property
+    def _form(self) -> Form:
+        return forms.Form(compress=self._compresses)
 
     @property
     def _joiner(self) -> Joiner:
-        # Not made with the layer: a command line that only looks does not load it.
         return joining.Joiner(self.backend, self._form, self._reader)
 
     # --- writing ----------------------------------------------------------------------
 
     async def commit(self, writes: Sequence[Write]) -> list[Receipt]:
-        if self._growth is None and not self._form.compresses:
+        if self._growth is None and not self._compresses:
             return await self.backend.commit(writes)
         packed = self._packed(writes)
         receipts = await self.backend.commit(packed)
@@ -104,7 +110,7 @@ class Packing(Layer):
         ]
 
     def _packed(self, writes: Sequence[Write]) -> Sequence[Write]:
-        if not self._form.compresses:
+        if not self._compresses:
             return writes
         pack = self._form.alone()
         return [
@@ -115,7 +121,7 @@ class Packing(Layer):
     def _measured(
         self, writes: Sequence[Write], receipts: list[Receipt]
     ) -> list[Receipt]:
-        if not self._form.compresses:
+        if not self._compresses:
             return receipts
         return [
             replace(

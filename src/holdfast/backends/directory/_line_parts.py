@@ -9,6 +9,7 @@ import apsw
 import msgspec
 import orjson
 
+from holdfast._values.records import PLAIN
 from holdfast.backends.directory._blobs import as_json, elements_as_json
 from holdfast.backends.directory._catalog import IndexedFile, rows
 from holdfast.backends.directory._lines import (
@@ -21,8 +22,6 @@ from holdfast.backends.directory._lines import (
     MovePart,
     ThreadPart,
 )
-
-PLAIN = 0
 
 
 class RowReader:
