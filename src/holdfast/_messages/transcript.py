@@ -123,6 +123,8 @@ def _is_unread(fields: Mapping[str, object]) -> bool:
 def calls_of(message: object, position: int = 0) -> list[TranscriptCall]:
     """The tool calls of a message; calls without an id cannot be answered: left out."""
     fields = fields_of(plain_form(message))
+    if not fields.keys() - _PLAIN and not parts_of(fields.get("content")):
+        return []  # most messages: nothing but text
     if _role(fields) in _NEVER_CALLING:
         return []
     if is_call_item(fields):

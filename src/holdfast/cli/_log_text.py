@@ -81,7 +81,7 @@ class LogText:
         for entry in self.listing.entries:
             checkpoint = entry.checkpoint
             document = {
-                "reference": self._reference(entry),
+                "reference": self.reference(entry),
                 **checkpoint_document(checkpoint),
                 "rewound": entry.is_rewound,
                 "heads": list(entry.heads),
@@ -128,7 +128,7 @@ class LogText:
     def _row(self, entry: LineageEntry) -> list[Cell]:
         checkpoint = entry.checkpoint
         faint = "faint" if entry.is_rewound else ""
-        reference: Span = (self._reference(entry), faint or "reference")
+        reference: Span = (self.reference(entry), faint or "reference")
         marked = [*self._heads(entry), *marks(checkpoint)]
         if self.shown.oneline:
             return [reference, spaced(marked)]
@@ -177,7 +177,8 @@ class LogText:
 
     # --- names and what is read -------------------------------------------------------
 
-    def _reference(self, entry: LineageEntry) -> str:
+    def reference(self, entry: LineageEntry) -> str:
+        """What a checkpoint is called: thread and step, or the start of its id."""
         if entry.is_rewound:
             return short_id(self.store, entry.checkpoint.id)
         names = entry.threads

@@ -18,6 +18,8 @@ _AGES = (
 _DATE = len("2026-11-15")
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 _STEP = 1000
+# What means something to a shell.
+_QUOTED = frozenset(" \"!#$&'()*;<>?[\\]^`{|}~")
 
 
 def counted(number: int, noun: str) -> str:
@@ -50,6 +52,15 @@ def size(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= _STEP
     return f"{count:.1f} {_UNITS[-1]}"
+
+
+def shell_word(text: str) -> str:
+    """A text as one word of a command line."""
+    if not _QUOTED.isdisjoint(text) or not text.isprintable():
+        import shlex  # noqa: PLC0415 - few names need it
+
+        return shlex.quote(text)
+    return text
 
 
 def pairs(values: Mapping[str, object]) -> str:

@@ -8,9 +8,10 @@ from itertools import chain, dropwhile, islice, takewhile
 import msgspec
 from msgspec.structs import replace
 
+from holdfast._api.store import Store
 from holdfast._api.thread import Thread
 from holdfast._values.records import Checkpoint, ThreadRecord
-from holdfast.views.lineage import LineageEntry, lineage_of
+from holdfast.views.lineage import LineageEntry, entering, lineage_of
 from holdfast.views.references import Revision, is_on_line, line_of
 
 
@@ -21,7 +22,7 @@ class HistoryFilter(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     limit: int | None
-    before: str | None = None
+    before: Checkpoint | None = None
     all: bool = False
     since: int | None = None
     tag: str | None = None
@@ -65,14 +66,15 @@ class HistoryListing(msgspec.Struct, frozen=True):
         return replace(self, entries=self.entries[:limit], more=True)
 
 
-def tree(start: Revision, wanted: HistoryFilter) -> HistoryListing:
+def tree(store: Store, start: Revision, wanted: HistoryFilter) -> HistoryListing:
     """Every checkpoint of the thread's family."""
     # Heads first: a checkpoint that is saved in between then still has its parent
     # in the listing. In the other order a head could be missing from it.
     family = start.thread.family()
-    before = start.thread.get(wanted.before).seq if wanted.before else None
+    before = wanted.before.seq if wanted.before else None
+    above = store.runner.run(entering, family, before) if before else None
     checkpoints = start.thread.tree(wanted.wanted, before=before)
-    entries = lineage_of(wanted.recent(checkpoints), family)
+    entries = lineage_of(wanted.recent(checkpoints), family, above)
     listing = HistoryListing(start.thread.id, entries, tuple(family))
     return listing.cut(wanted.limit)
 
@@ -108,12 +110,12 @@ def _is(head: Checkpoint | None, checkpoint: Checkpoint) -> bool:
 
 
 def _after(
-    checkpoints: Iterable[Checkpoint], before: str | None
+    checkpoints: Iterable[Checkpoint], last: Checkpoint | None
 ) -> Iterator[Checkpoint]:
-    """Those that come after the last one of a listing, by the start of its id."""
-    if before is None:
+    """Those that come after the last one of a listing."""
+    if last is None:
         return iter(checkpoints)
-    rest = dropwhile(lambda c: not c.id.startswith(before), checkpoints)
+    rest = dropwhile(lambda c: c.id != last.id, checkpoints)
     return islice(rest, 1, None)
 
 

@@ -12,11 +12,12 @@ import msgspec
 from holdfast._engine.context import Context
 from holdfast._engine.threads import family, lineage
 from holdfast._engine.threads.lineage import HistoryQuery
-from holdfast._port import Ancestors, CheckpointKey, FamilySizes, Saves
+from holdfast._port import CheckpointKey, FamilySizes, Saves
 from holdfast._values.records import Checkpoint, Page, ThreadRecord
 from holdfast._values.reference import Named, parse
 from holdfast.errors import Unstorable
 from holdfast.views.lanes import Lanes, mark_of
+from holdfast.views.lineage import newest_by
 from holdfast.views.rows import heads_of, parents_of, row_maker
 from holdfast.views.showing import PageSize, Showing
 
@@ -162,42 +163,8 @@ async def _line_mark(
     context: Context, record: ThreadRecord, newest: Checkpoint
 ) -> str | None:
     """The mark of the first checkpoint on a head's line that is not newer."""
-    head, thread = record.head, record
-    while head is not None:
-        found = await _saved_by(context, thread, newest.seq)
-        if found is not None:
-            if await lineage.is_ancestor(context, found, of=head):
-                return mark_of(found.id)
-            return await _walked(context, head, newest)
-        if thread.forked_from is None:
-            return None
-        # The page begins before the fork did: the line goes on in another thread.
-        above = await context.find_thread(thread.forked_from.thread)
-        if above is None or above.family != record.family:
-            return await _walked(context, head, newest)
-        thread = above
-    return None
-
-
-async def _walked(context: Context, head: Checkpoint, newest: Checkpoint) -> str | None:
-    """As `_line_mark`, where what was saved last by then was rewound or deleted."""
-    skip = 0
-    while page := await context.backend.scan(
-        Ancestors(start=head, skip=skip, limit=CHUNK)
-    ):
-        for checkpoint in page:
-            if checkpoint.seq <= newest.seq:
-                return mark_of(checkpoint.id)
-        head, skip = page[-1], 1
-    return None
-
-
-async def _saved_by(
-    context: Context, thread: ThreadRecord, seq: int
-) -> Checkpoint | None:
-    """The newest checkpoint that a thread saved up to a number."""
-    saves = Saves(family=thread.family, thread=thread.id, before=seq + 1, limit=1)
-    return next(iter(await context.backend.scan(saves)), None)
+    found = await newest_by(context, record, newest.seq)
+    return mark_of(found.id) if found else None
 
 
 async def _page(

@@ -21,15 +21,25 @@ from holdfast.cli._options import (
     option,
     since_option,
 )
-from holdfast.cli._resolve import last_used, locate, locate_range, near_mark
+from holdfast.cli._resolve import (
+    last_used,
+    locate,
+    locate_in,
+    locate_range,
+    near_mark,
+)
+from holdfast.cli._text import shell_word
 from holdfast.cli.terminal.tables import Line
+from holdfast.errors import NotFound
 from holdfast.views import history
 from holdfast.views.documents import thread_document
 from holdfast.views.history import HistoryFilter, HistoryListing
-from holdfast.views.references import Revision, short_id
+from holdfast.views.references import Revision
 
 if TYPE_CHECKING:
     from holdfast._api.store import Store
+    from holdfast._api.thread import Thread
+    from holdfast._values.records import Checkpoint
 
 
 # How many are listed where no pager shows them, and how many are read at once for one.
@@ -49,7 +59,7 @@ Finder: TypeAlias = Callable[[HistoryFilter], HistoryListing]
 @option("--label", "LABEL", "Only checkpoints with this label.")
 @flag("--changes", help="Show what each checkpoint changed.")
 @flag("--follow", "-f", help="Oldest first, then wait and print what is saved.")
-@option("--before", "CURSOR", "Go on after this checkpoint: the cursor of a page.")
+@option("--before", "REF", "Go on after this checkpoint: the last of a page.")
 @bookkeeping_flag
 @open_limit_option(SCREENFUL)
 def command(
@@ -61,6 +71,7 @@ def command(
     follow: bool,
     oneline: bool,
     bookkeeping: bool,
+    before: str | None,
     **given: Any,
 ) -> None:
     """List the checkpoints of a thread, newest first.
@@ -79,7 +90,9 @@ def command(
         clock_times=follow,
     )
     with cli.reading() as store:
-        find = _finder(cli, store, what, wanted, graph=graph)
+        find, thread = _finder(cli, store, what, wanted, graph=graph)
+        if before is not None:
+            wanted = replace(wanted, before=_last(store, thread, before))
         if follow:
             from holdfast.cli._followed_log import followed  # noqa: PLC0415 - seldom used
 
@@ -110,7 +123,7 @@ def _print(
         **_about(listing),
     )
     if listing.more and not is_endless:
-        last = short_id(store, listing.entries[-1].checkpoint.id)
+        last = shell_word(text.reference(listing.entries[-1]))
         cli.out.note(f"there is more; go on with --before {last}")
     _note_near_marks(cli, store, listing, wanted)
 
@@ -122,7 +135,7 @@ def _limited(wanted: HistoryFilter) -> HistoryFilter:
 def _rest(find: Finder, asked: HistoryFilter, text: LogText) -> Iterator[Line]:
     """The lines after those of a text, read as the pager asks for them."""
     while text.listing.more:
-        last = text.listing.entries[-1].checkpoint.id
+        last = text.listing.entries[-1].checkpoint
         text = text.continued(find(replace(asked, before=last)))
         yield from text.lines()
 
@@ -158,15 +171,24 @@ def _finder(
     wanted: HistoryFilter,
     *,
     graph: bool,
-) -> Finder:
+) -> tuple[Finder, Thread]:
     """The function that gives the listing for a filter, from where the user said."""
     ends = locate_range(store, what) if what else None
     _check(wanted, graph=graph, is_range=ends is not None)
     if ends is not None:
-        return partial(history.difference, *ends)
+        return partial(history.difference, *ends), ends[1].thread
     start = locate(store, what) if what is not None else _last_used(cli, store)
-    listed = history.tree if graph else history.line
-    return lambda asked: replace(listed(start, asked), named=start.named)
+    listed = partial(history.tree, store) if graph else history.line
+    return lambda asked: replace(listed(start, asked), named=start.named), start.thread
+
+
+def _last(store: Store, thread: Thread, before: str) -> Checkpoint:
+    """The last checkpoint of the listing that is continued."""
+    found = locate_in(store, thread, before)
+    if found.family != thread.get().family:
+        text = f"{before} has no history in common with {thread.id}; leave --before out"
+        raise NotFound(text, thread=thread.id, reference=before)
+    return found
 
 
 def _check(wanted: HistoryFilter, *, graph: bool, is_range: bool) -> None:
