@@ -345,6 +345,25 @@ def test_a_log_in_pages_has_what_the_whole_has(tmp_path):
     assert names(part) == [f"my chat@{step}" for step in (6, 5, 4, 3)]
 
 
+def test_a_search_in_pages_has_all_matches_and_says_when_there_are_no_more(tmp_path):
+    with stores.opened(tmp_path / "agents.db") as store:
+        for n in range(4):
+            store.thread("chat").append(
+                messages=[{"role": "user", "content": f"hi {n}"}]
+            )
+
+    first = shell.piped("search", "hi", "-n", "3", folder=tmp_path)
+    option = first.err.split("go on with ")[1].split()
+    second = shell.piped("search", "hi", "-n", "3", *option, folder=tmp_path)
+    whole = shell.piped("search", "hi", "-n", "4", "--json", folder=tmp_path)
+    none = shell.piped("search", "hello", folder=tmp_path)
+
+    names = [line.split()[0] for line in (first.out + second.out).splitlines()]
+    assert names == ["chat[3]", "chat[2]", "chat[1]", "chat[0]"]
+    assert (second.err, json.loads(whole.out)["more"]) == ("", False)
+    assert (none.status, none.out, "part" in none.err) == (1, "", True)
+
+
 def test_a_log_goes_on_after_what_has_a_name_there_and_nothing_else(tmp_path):
     with stores.opened(tmp_path / "agents.db") as store:
         for name in ("chat", "other"):

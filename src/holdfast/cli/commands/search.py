@@ -11,7 +11,7 @@ from holdfast._engine.search.query import Match, Per
 from holdfast._messages.transcript import text_of
 from holdfast.cli import _command, _status
 from holdfast.cli._invocation import Invocation
-from holdfast.cli._options import limit_option, option
+from holdfast.cli._options import count_option, limit_option, option
 from holdfast.cli.terminal.tables import Cell
 from holdfast.errors import Unsupported
 from holdfast.views.documents import iso
@@ -33,6 +33,7 @@ from holdfast.views.documents import iso
     default="message",
     help="Show each message, or only the last one of each conversation.",
 )
+@count_option("--after", "Go on after this CURSOR of a page.", metavar="CURSOR")
 @limit_option(20)
 def command(cli: Invocation, *, words: tuple[str, ...], **wanted: Any) -> int:
     """Find messages that contain all of some words, newest first.
@@ -41,15 +42,33 @@ def command(cli: Invocation, *, words: tuple[str, ...], **wanted: Any) -> int:
     find words that stand together, quote them twice: '"train to Lyon"'. The first
     search creates an index in the store, unless the store is read-only.
     """
-    with _opened(cli) as store, cli.progress("indexing") as progress:
-        found = store.search(" ".join(words), **wanted, progress=progress)
+    text = " ".join(words)
+    with _opened(cli) as store:
+        with cli.progress("indexing") as progress:
+            found = store.search(text, **wanted, progress=progress)
+        more = _has_more(store, text, wanted, found.cursor)
     cli.out.listing(
         ("match", "matches"),
         map(_document, found),
         cli.out.table(map(_row, found)),
         schema="search/1",
+        more=more,
+        cursor=found.cursor if more else None,
     )
+    if more:
+        cli.out.note(f"there is more; go on with --after {found.cursor}")
+    elif not found:
+        cli.out.note("nothing found; try fewer words, or only a part of one")
     return _status.OK if found else _status.NEGATIVE
+
+
+def _has_more(
+    store: Store, text: str, wanted: dict[str, Any], cursor: int | None
+) -> bool:
+    """Whether there is a match after a page: a page that is full may be the last."""
+    if cursor is None:
+        return False
+    return bool(store.search(text, **{**wanted, "limit": 1, "after": cursor}))
 
 
 def _opened(cli: Invocation) -> Store:
