@@ -473,6 +473,9 @@ LEFT_OUT = {
         "close": "ends the handle",
         "using": "needs a connection of the caller's",
         "import_from": "reads a file of another program; saves as `save` does",
+        "agents": "each of its calls is in the matrix",
+        "conversations": "each of its calls is in the matrix",
+        "documents": "each of its calls is in the matrix",
     },
     Agents: {"close": "ends what runs in the background"},
 }
