@@ -8,7 +8,6 @@ import os
 import pty
 import re
 import select
-import shlex
 import signal
 import subprocess
 import sys
@@ -308,78 +307,6 @@ def test_more_than_is_listed_is_told_and_can_be_gone_on_with(tmp_path):
     names += [thread["id"] for thread in json.loads(rest.out)["threads"]]
     assert sorted(names) == ["long", *(f"t{n:02}" for n in range(60))]
     assert json.loads(rest.out)["more"] is False
-
-
-def pages_of(*arguments, folder):
-    """The lines of a log of which every page was told how to go on."""
-    lines, option = [], ""
-    while option is not None:
-        ran = shell.piped("log", *arguments, *shlex.split(option), folder=folder)
-        lines += ran.out.splitlines()
-        option = ran.err.partition("go on with ")[2] or None
-    return lines
-
-
-def test_a_log_in_pages_has_what_the_whole_has(tmp_path):
-    with stores.opened(tmp_path / "agents.db") as store:
-        main = store.thread("my chat")
-        for n in range(5):
-            main.save({"n": n})
-        fork = main.fork("other's", at="@3")
-        for n in range(3):
-            fork.save({"n": -n})
-            main.save({"n": 10 + n})
-        main.rewind("@6")
-        main.save({"again": True})
-
-    def names(lines):
-        return [re.sub("^[^0-9a-z]+", "", line).partition("  ")[0] for line in lines]
-
-    for how in (["my chat"], ["my chat", "--graph"], ["my chat", "--all"]):
-        whole = shell.piped("log", *how, folder=tmp_path).out.splitlines()
-        pages = pages_of(*how, "-n", "2", folder=tmp_path)
-        # Between the checkpoints of a graph there are lines without one.
-        found = [[name for name in names(lines) if name] for lines in (pages, whole)]
-        assert found[0] == found[1] != []
-    part = pages_of("my chat@2..my chat@6", "-n", "2", folder=tmp_path)
-    assert names(part) == [f"my chat@{step}" for step in (6, 5, 4, 3)]
-
-
-def test_a_search_in_pages_has_all_matches_and_says_when_there_are_no_more(tmp_path):
-    with stores.opened(tmp_path / "agents.db") as store:
-        for n in range(4):
-            store.thread("chat").append(
-                messages=[{"role": "user", "content": f"hi {n}"}]
-            )
-
-    first = shell.piped("search", "hi", "-n", "3", folder=tmp_path)
-    option = first.err.split("go on with ")[1].split()
-    second = shell.piped("search", "hi", "-n", "3", *option, folder=tmp_path)
-    whole = shell.piped("search", "hi", "-n", "4", "--json", folder=tmp_path)
-    none = shell.piped("search", "hello", folder=tmp_path)
-
-    names = [line.split()[0] for line in (first.out + second.out).splitlines()]
-    assert names == ["chat[3]", "chat[2]", "chat[1]", "chat[0]"]
-    assert (second.err, json.loads(whole.out)["more"]) == ("", False)
-    assert (none.status, none.out, "part" in none.err) == (1, "", True)
-
-
-def test_a_log_goes_on_after_what_has_a_name_there_and_nothing_else(tmp_path):
-    with stores.opened(tmp_path / "agents.db") as store:
-        for name in ("chat", "other"):
-            for n in range(4):
-                store.thread(name).save({"n": n}, label=f"step-{n + 1}")
-
-    def listed(*option):
-        ran = shell.piped("log", "chat", "--oneline", *option, folder=tmp_path)
-        return ran.status, [line.split()[0] for line in ran.out.splitlines()]
-
-    rest = (0, ["chat@2", "chat@1"])
-    for name in ("chat@3", "@3", "chat@label:step-3", "label:step-3"):
-        assert listed("--before", name) == rest
-    for name in ("other@3", "chat@9", "nothing"):
-        assert listed("--before", name) == (3, [])
-        assert listed("--before", name, "--graph") == (3, [])
 
 
 def test_a_log_is_followed_until_ctrl_c(folder):
