@@ -51,7 +51,7 @@ def codes(path: Path) -> Iterator[str]:
                 yield from filter(None, [named(path).get(node.value.id)])
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            if any(ast.unparse(target) in NAMES for target in targets):
+            if any(isinstance(t, ast.Name) and t.id in NAMES for t in targets):
                 yield from texts(node.value)
 
 
@@ -61,6 +61,7 @@ def found_in_the_source() -> set[str]:
         path
         for path in SOURCE.rglob("*.py")
         if not str(path.relative_to(SOURCE)).startswith(APART)
+        and re.search(r"\b(default_)?code\b", path.read_text())
     ]
     return {code for path in paths for code in codes(path)}
 

@@ -68,7 +68,8 @@ def _has_more(
     """Whether there is a match after a page: a page that is full may be the last."""
     if cursor is None:
         return False
-    return bool(store.search(text, **{**wanted, "limit": 1, "after": cursor}))
+    following: dict[str, Any] = {**wanted, "limit": 1, "after": cursor}
+    return bool(store.search(text, **following))
 
 
 def _opened(cli: Invocation) -> Store:
