@@ -47,6 +47,19 @@ def test_a_command_explains_itself_its_options_and_its_arguments(name):
             assert metavar(command, param) in command.help, param.name
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_help_page_lists_options_and_no_argument_without_a_word_about_it(
+    name, capsys
+):
+    assert holdfast.cli.main([name, "--help"]) == 0
+    # The lines below a heading; what goes on from the line before is indented further.
+    sections = re.findall(r"^\w+:\n(?:  .*\n)+", capsys.readouterr().out, re.MULTILINE)
+
+    listed = [word for text in sections for word in re.findall(r"\n  (\S+)", text)]
+    assert listed
+    assert [word for word in listed if not word.startswith("-")] == []
+
+
 def metavar(command, param):
     return re.sub(r"[\[\].]", "", param.make_metavar(click.Context(command)))
 

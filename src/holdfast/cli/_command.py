@@ -86,8 +86,9 @@ def write_options(
     title: str,
     params: Sequence[click.Parameter],
 ) -> None:
-    """One section of a help page."""
-    records = [record for param in params if (record := param.get_help_record(ctx))]
+    """One section of a help page; newer versions of click list arguments, too."""
+    options = [param for param in params if isinstance(param, click.Option)]
+    records = [record for option in options if (record := option.get_help_record(ctx))]
     if records:
         with formatter.section(title):
             formatter.write_dl(records)
