@@ -57,15 +57,17 @@ class StatisticsTests(AgentCases):
 
         assert self.counts() == (0, 2, 2, 0, 0)
 
-    def test_pins_are_threads_and_share_their_checkpoints(self) -> None:
+    def test_pins_are_not_listed_nor_counted_and_share_their_checkpoints(self) -> None:
         self.busy_agent()
         before = self.store.stats()
 
         self.store.agents.checkpoint("a")
 
-        # One pin for the agent and each conversation, and the checkpoint itself.
+        # The thread of the checkpoint; the agent and its conversations have pins.
         after = self.store.stats()
-        assert after.threads - before.threads == 4
+        assert after.threads - before.threads == 1
+        assert after.threads == len(self.store.threads(limit=None))
+        assert len(self.store.threads(limit=None, kind="pin")) == 3
         assert after.checkpoints - before.checkpoints == 1
         self.store.conversations.delete("one")
         assert self.store.stats().threads == after.threads - 1

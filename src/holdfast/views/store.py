@@ -8,6 +8,7 @@ import msgspec
 
 import holdfast
 from holdfast._engine.context import Context
+from holdfast._engine.upkeep.statistics import listed_facts, threads_by_kind
 from holdfast.views.showing import Showing
 
 
@@ -20,7 +21,7 @@ async def store_document(
 ) -> dict[str, Any]:
     """Counts and sizes of a store, and what its backend can do."""
     del query, showing  # numbers only
-    facts = await context.backend.facts()
+    facts = await listed_facts(context, await threads_by_kind(context))
     return {
         "threads": facts.threads,
         "checkpoints": facts.checkpoints,

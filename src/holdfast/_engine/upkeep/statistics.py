@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 from msgspec.structs import replace
 
@@ -9,7 +11,7 @@ from holdfast._engine.context import Context
 from holdfast._engine.records import agent_checkpoints, agents, conversations, documents
 from holdfast._engine.threads.load import read_listed
 from holdfast._port import Facts, Kinds, SavedIn, Threads, Totals
-from holdfast._values.records import ThreadRecord
+from holdfast._values.records import PIN, ThreadRecord
 
 CHUNK = 500
 
@@ -19,6 +21,7 @@ class Statistics(Facts, frozen=True, kw_only=True):
 
     ``logical_bytes`` is what whole-state saving would have written, ``stored_bytes``
     what the states take as they are stored, ``file_bytes`` what the files take.
+    ``threads`` are those that are listed: the pins of agents' checkpoints are not.
     """
 
     agents: int
@@ -34,10 +37,9 @@ MESSAGES = ("mapping", "counts", 1, "messages")
 
 async def statistics(context: Context) -> Statistics:
     """Count everything; the messages as the heads of the conversations count them."""
-    backend = context.backend
-    facts = await backend.facts()
-    kinds = {found.kind: found.threads for found in await backend.scan(Kinds())}
-    [checkpoints] = await backend.scan(SavedIn(kind=agent_checkpoints.KIND))
+    kinds = await threads_by_kind(context)
+    facts = await listed_facts(context, kinds)
+    [checkpoints] = await context.backend.scan(SavedIn(kind=agent_checkpoints.KIND))
     return Statistics(
         **msgspec.structs.asdict(facts),
         agents=kinds.get(agents.KIND, 0),
@@ -46,6 +48,17 @@ async def statistics(context: Context) -> Statistics:
         documents=kinds.get(documents.KIND, 0),
         agent_checkpoints=checkpoints,
     )
+
+
+async def threads_by_kind(context: Context) -> dict[str, int]:
+    """How many threads there are of each kind."""
+    return {found.kind: found.threads for found in await context.backend.scan(Kinds())}
+
+
+async def listed_facts(context: Context, kinds: Mapping[str, int]) -> Facts:
+    """What a backend counts, but of the threads only those that are listed."""
+    facts = await context.backend.facts()
+    return replace(facts, threads=facts.threads - kinds.get(PIN, 0))
 
 
 async def _messages(context: Context) -> int:
