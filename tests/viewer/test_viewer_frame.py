@@ -147,6 +147,8 @@ def test_runs_of_tool_steps_are_folded_and_open_on_a_click(page: Page, viewer: S
 
 
 def test_a_search_jumps_to_the_message(page: Page, viewer: Served):
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
     page.goto(viewer.page())
     expect(options(page, "Threads")).to_have_count(6)
     page.keyboard.press("/")
@@ -154,10 +156,13 @@ def test_a_search_jumps_to_the_message(page: Page, viewer: Served):
 
     hit = options(page, "Threads").filter(has=page.locator("mark"))
     expect(hit.first).to_contain_text("May I offer store credit")
+    searches = sum("/search?" in url for url in asked)
     hit.first.click()
 
     expect(selected(page)).to_contain_text("May I offer store credit")
     expect(page.get_by_role("tabpanel")).to_contain_text("store credit of $140")
+    # The field lost the focus; a search once more would make the rows anew.
+    assert sum("/search?" in url for url in asked) == searches > 0
 
 
 def test_everything_can_be_reached_with_keys_alone(page: Page, viewer: Served):

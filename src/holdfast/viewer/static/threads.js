@@ -158,7 +158,12 @@ function filterForm() {
     clearTimeout(timer);
     timer = setTimeout(() => element.dispatchEvent(new Event("change")), TYPING_MS);
   });
-  element.addEventListener("change", (event) => event.target !== element && event.stopPropagation());
+  // A field that loses the focus tells once more what was typed. A load would then replace
+  // the rows between the press and the release of the click that took the focus.
+  element.addEventListener(
+    "change",
+    (event) => event.target !== element && event.stopImmediatePropagation(),
+  );
   const values = () => ({
     q: search.value.trim(),
     state: state.value,
