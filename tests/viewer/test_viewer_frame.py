@@ -152,17 +152,18 @@ def test_a_search_jumps_to_the_message(page: Page, viewer: Served):
     page.goto(viewer.page())
     expect(options(page, "Threads")).to_have_count(6)
     page.keyboard.press("/")
-    page.keyboard.type("store credit")
+    page.keyboard.insert_text(
+        "store credit"
+    )  # at once: typed slowly, it is two searches
 
     hit = options(page, "Threads").filter(has=page.locator("mark"))
     expect(hit.first).to_contain_text("May I offer store credit")
-    searches = sum("/search?" in url for url in asked)
     hit.first.click()
 
     expect(selected(page)).to_contain_text("May I offer store credit")
     expect(page.get_by_role("tabpanel")).to_contain_text("store credit of $140")
-    # The field lost the focus; a search once more would make the rows anew.
-    assert sum("/search?" in url for url in asked) == searches > 0
+    # The field lost the focus; a search once more would replace the rows.
+    assert sum("/search?" in url for url in asked) == 1
 
 
 def test_everything_can_be_reached_with_keys_alone(page: Page, viewer: Served):
