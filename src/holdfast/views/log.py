@@ -25,7 +25,6 @@ Scope: TypeAlias = Literal["family", "line", "all"]
 
 # How many newer rows a page shows above the checkpoint that it was asked for.
 ABOVE = 20
-CHUNK = 200
 # In a family with more threads a page in the middle begins without the lanes above it.
 MOST_LANES = 100
 # A cursor is a text from outside; what is larger is none of ours.

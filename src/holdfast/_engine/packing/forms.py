@@ -15,8 +15,8 @@ from holdfast._values.records import PLAIN, Segment
 from holdfast.errors import Corrupt, MissingExtra
 
 # The forms beside the plain one. Segments of format 1 may need a dictionary, which was
-# trained on the texts of the
-# store. None is made any more: it kept text that had been deleted everywhere else.
+# trained on the texts of the store. None is made any more: it kept text that had been
+# deleted everywhere else.
 ALONE, WITH_DICTIONARY, BLOCK, PACKED_BLOCK = range(1, 5)
 # The setting that has the dictionary.
 DICTIONARY = f"zstd dictionary {WITH_DICTIONARY}"
