@@ -1,15 +1,27 @@
-"""What a salvage saved, and what is wrong with a store, as lines."""
+"""A salvage, and what it saved and what is wrong with a store, as lines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+import holdfast
 from holdfast._engine.upkeep.salvage import Salvaged
 from holdfast._engine.upkeep.verify import Problem
+from holdfast.cli._given_key import given_key
+from holdfast.cli._invocation import Invocation
+from holdfast.cli._store_address import given_scope
 from holdfast.cli._text import counted
 from holdfast.cli.terminal.tables import Line
 
 MOST_SHOWN = 20
+
+
+def salvage_to(cli: Invocation, file: str) -> Salvaged:
+    """Write all that can be read of the store, or of the scope, to a new one."""
+    if given_scope(cli.options) is None:
+        return holdfast.salvage(cli.address, file, key=given_key())
+    with cli.reading() as store:
+        return store.salvage(file)
 
 
 def salvaged_lines(saved: Salvaged, target: str) -> Iterator[Line]:

@@ -173,3 +173,17 @@ def test_a_bound_role_erases_in_its_scope(bound, place):
     with place.open() as store:
         assert store.scope("B").thread("chat").load() == {"text": "b" * 300}
         assert store.verify().ok
+
+
+@pytest.mark.parametrize("key", [None, bytes(range(32))])
+def test_the_threads_of_scopes_are_salvaged_under_their_names(key, place, tmp_path):
+    with place.open(key=key) as store:
+        fill(store.scope("acme"), "a")
+        report = store.salvage(str(tmp_path / "saved.db"))
+
+    assert (report.threads, report.lost) == (2, ())
+    with holdfast.open(tmp_path / "saved.db", key=key) as saved:
+        acme = saved.scope("acme")
+        assert {thread.id for thread in acme.threads()} == {"chat", "fork"}
+        assert acme.thread("chat").load() == {"text": "a" * 300}
+        assert acme.thread("chat").about.owner == "ann"

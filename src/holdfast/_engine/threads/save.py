@@ -135,6 +135,18 @@ async def save(
     if if_changed and how.once:
         text = "goes with a save that is made in any case; leave if_changed out"
         raise Unstorable("once", text)
+    return await save_as_stored(context, thread, draft, how, if_changed=if_changed)
+
+
+async def save_as_stored(
+    context: Context,
+    thread: str,
+    draft: Draft,
+    how: Options,
+    *,
+    if_changed: bool = False,
+) -> Checkpoint:
+    """As `save`, to a thread by its stored name, which may begin with a scope."""
     attempt = Attempt(context, thread, draft, how, certainly=if_changed)
     if attempt.parent is None:
         await attempt.find_parent()

@@ -12,7 +12,7 @@ from holdfast._engine.context import Context
 from holdfast._engine.files.draft import FilesDraft
 from holdfast._engine.threads import moves, removal
 from holdfast._engine.threads.drafts import StateDraft
-from holdfast._engine.threads.save import Options, save
+from holdfast._engine.threads.save import Options, save_as_stored
 from holdfast._engine.upkeep.salvage_files import SalvagedFiles
 from holdfast._engine.upkeep.verify import Problem, Read
 from holdfast._port import CheckpointKey, Inspection, Place, Start, Write
@@ -34,7 +34,10 @@ class Salvaged(msgspec.Struct, frozen=True):
 
 
 async def salvage(context: Context, open_target: Callable[[], Context]) -> Salvaged:
-    """Copy every checkpoint that can be read to a new store, with its id and time."""
+    """Copy every checkpoint that can be read to a new store, with its id and time.
+
+    Threads of scopes, their owners and agents keep the names they are stored under.
+    """
     inspection = await context.backend.inspect()
     try:
         target = open_target()
@@ -120,7 +123,7 @@ class _Salvage:
             files=await self._files(checkpoint),
         )
         then = replace(self.target, clock=lambda: checkpoint.saved_at)
-        copied = await save(then, checkpoint.thread, draft, how)
+        copied = await save_as_stored(then, checkpoint.thread, draft, how)
         self.heads[checkpoint.thread] = copied.id
         self.families[checkpoint.family] = copied.family
         self.saved += 1

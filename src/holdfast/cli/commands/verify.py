@@ -8,14 +8,12 @@ from typing import TextIO
 import click
 import msgspec
 
-import holdfast
 from holdfast._engine.upkeep.salvage import Salvaged
 from holdfast._engine.upkeep.verify import Problem, Verification
 from holdfast.cli import _command, _status
-from holdfast.cli._given_key import given_key
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._options import flag, option
-from holdfast.cli._salvaged import problem_lines, salvaged_lines
+from holdfast.cli._salvaged import problem_lines, salvage_to, salvaged_lines
 from holdfast.cli._text import counted
 from holdfast.cli.terminal.tables import Line
 from holdfast.errors import Corrupt, FormatMismatch
@@ -62,7 +60,7 @@ def command(
         found = Verification(0, 0, 0, (Problem(str(error)),))
     saved = None
     if repair is not None and not found.ok:
-        saved = holdfast.salvage(cli.address, repair, key=given_key())
+        saved = salvage_to(cli, repair)
     cli.out.answer("verify/1", _document(found, saved), _lines(found, saved, repair))
     return _status.OK if found.ok else _status.DAMAGED
 
