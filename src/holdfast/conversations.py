@@ -13,7 +13,7 @@ import msgspec
 
 from holdfast import messages
 from holdfast._messages import transcript
-from holdfast._messages.fields import from_plain, to_plain
+from holdfast._messages.fields import from_values, to_values
 from holdfast._messages.repair import Repair
 from holdfast._messages.tally import Tally
 from holdfast._messages.tally import counts_of as counts_of  # noqa: PLC0414 - offered here
@@ -151,17 +151,11 @@ SUMMARIZED = ("title", "tags", "archived", "context", "counts", "created_at")
 
 def to_state(conversation: Conversation) -> dict[str, Any]:
     """The fields of a conversation in the state of its thread, without its messages."""
-    check_tags(conversation.tags)
-    derived = DERIVED.intersection(conversation.extra)
+    state = to_values(conversation, without=(*ABOUT_THREAD, "messages"))
+    derived = DERIVED & state.keys()
     if derived:
         raise Unstorable("extra", f"has {min(derived)!r}, which follows from messages")
-    return to_plain(conversation, without=(*ABOUT_THREAD, "messages"))
-
-
-def check_tags(tags: object) -> None:
-    """Refuse a text where a list of tags is needed."""
-    if isinstance(tags, str):
-        raise Unstorable("tags", f"must be a list of tags; pass [{tags!r}]")
+    return state
 
 
 def from_state(
@@ -169,7 +163,7 @@ def from_state(
 ) -> Conversation:
     """The inverse of `to_state`; ``kept`` are the messages."""
     plain = {name: value for name, value in state.items() if name not in DERIVED}
-    return from_plain(
+    return from_values(
         Conversation, plain, messages=[restored(message) for message in kept], **about
     )
 

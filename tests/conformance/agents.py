@@ -160,6 +160,32 @@ class AgentTests(Cases):
         assert (agent.name, agent.type, agent.config, agent.state) == ("n", "", {}, {})
         assert [listed.id for listed in self.store.agents.list()] == ["a"]
 
+    def test_none_in_a_field_of_an_agent_is_how_it_begins(self) -> None:
+        names = ("name", "type", "system_prompt", "capabilities", "config", "state")
+        [none] = untyped(dict.fromkeys((*names, "metadata", "created_at"), None))
+
+        made = self.store.agents.save(Agent(id="a", **none))
+        thread = self.store.agents.thread("b")
+        thread.save(none)
+
+        for found in (*self.store.agents.list(), self.store.agents.load("a")):
+            assert (found.name, found.type, found.capabilities) == ("", "", [])
+            assert (found.config, found.state, found.metadata) == ({}, {}, {})
+            assert found.created_at in (0, made.created_at)
+        assert self.store.agents.load("b").capabilities == []
+
+    def test_a_field_of_another_type_is_refused_for_an_agent(self) -> None:
+        agents = self.store.agents
+        for name in ("name", "type", "system_prompt", "capabilities"):
+            for wrong in untyped(5, b"x", [1], {"x": 1}):
+                with raises(Unstorable):
+                    agents.save(Agent(id="a", **{name: wrong}))
+        for name in ("config", "state", "metadata", "created_at", "extra"):
+            for wrong in untyped("x", 1.5, ["x"], True):
+                with raises(Unstorable):
+                    agents.save(Agent(id="a", **{name: wrong}))
+        assert agents.find("a") is None
+
     def test_what_is_a_field_cannot_be_extra(self) -> None:
         with raises(Unstorable):
             self.store.agents.save(Agent(id="a", extra={"name": "another"}))

@@ -411,6 +411,49 @@ class SaveConversationTests(Cases):
                 talks.save(Conversation(id="d", extra={name: [1]}))
         assert talks.find("d") is None
 
+    def test_none_is_the_same_as_a_field_left_out(self) -> None:
+        talks = self.store.conversations
+        names = ("title", "summary", "context", "tags", "archived", "budget")
+        [empty] = untyped(dict.fromkeys((*names, "metadata"), None))
+
+        made = talks.create("c", **empty)
+        [more] = untyped(Conversation(id="d", **empty))
+        [more.messages, more.run, more.created_at, more.extra] = untyped(*[None] * 4)
+        talks.save(more)
+
+        for found in talks.load("c"), talks.load("d"):
+            assert (found.tags, found.context, found.run) == ([], {}, {})
+            assert (found.archived, found.metadata, found.messages) == (False, {}, [])
+            assert found.created_at == made.created_at
+        assert talks.update("c", **empty) == talks.thread("c").get()
+
+    def test_a_field_of_another_type_is_refused(self) -> None:
+        talks = self.store.conversations
+        talks.create("c")
+        others = {
+            **{name: [5, b"x", ["x"]] for name in ("title", "summary")},
+            **{name: [5, "x", ["x"]] for name in ("context", "metadata")},
+            "tags": ["x", 5, [1], {"x": 1}],
+            "archived": [1, "x"],
+            "budget": ["x", 1.5, True],
+        }
+
+        for name, values in others.items():
+            for wrong in untyped(*values):
+                with raises(Unstorable):
+                    talks.create("d", **{name: wrong})
+                with raises(Unstorable):
+                    talks.update("c", **{name: wrong})
+        for name in ("run", "created_at", "messages", "extra"):
+            for wrong in untyped("x", 1.5, True):
+                with raises(Unstorable):
+                    talks.save(untyped(Conversation)[0](id="d", **{name: wrong}))
+        with raises(Unstorable):
+            talks.save(untyped(Conversation)[0](id="d", extra={1: 2}))
+        assert talks.find("d") is None
+        talks.update("c", tags=untyped({"a set"})[0])
+        assert talks.list()[0].tags == ("a set",)
+
     def test_a_newer_writers_field_of_a_conversation_is_kept(self) -> None:
         talks = self.store.conversations
         talks.create("c", messages=[Message.user("x")])

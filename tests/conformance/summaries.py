@@ -43,6 +43,30 @@ class SummaryTests(Cases):
         assert (summary.messages, summary.exchanges) == (4, 2)
         assert (summary.created_at, summary.updated_at) == (begun, self.clock.now)
 
+    def test_a_stored_value_of_another_type_hides_no_conversation(self) -> None:
+        """Earlier versions stored ``tags=None``, and a thread can be saved freely."""
+        talks = self.store.conversations
+        talks.create("whole", tags=["x"])
+        begun = self.clock.now
+        for number, wrong in enumerate(untyped(None, 5, "text", [1], {"a": 1})):
+            talks.create(f"{number}")
+            names = ("title", "tags", "archived", "context", "created_at", "counts")
+            state = dict.fromkeys(names, wrong) | {"messages": []}
+            talks.thread(f"{number}").save(state | {"counts": {"open": wrong}})
+
+        found = talks.list()
+        assert [one.id for one in found] == ["4", "3", "2", "1", "0", "whole"]
+        assert [one.tags for one in found] == [(), (), (), (), (), ("x",)]
+        assert (found[4].title, found[4].context, found[4].archived) == (
+            None,
+            {},
+            False,
+        )
+        assert (found[3].title, found[2].title) == (None, "text")
+        assert found[4].created_at == begun
+        assert [one.id for one in talks.list(tag="x", archived=False)] == ["whole"]
+        assert talks.load("0").tags == []
+
     def test_the_last_used_comes_first(self) -> None:
         talks = self.store.conversations
         for id_ in "abcd":

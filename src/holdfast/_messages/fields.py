@@ -6,13 +6,15 @@ types, so a value of a newer type comes back as it was.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
-from typing import Any, TypeVar
+from types import UnionType
+from typing import Any, NamedTuple, TypeVar, cast, get_origin
 
 import msgspec
 from msgspec.structs import FieldInfo
 
+from holdfast._values.shortening import shortened
 from holdfast.errors import Unstorable
 
 R = TypeVar("R", bound=msgspec.Struct)
@@ -27,7 +29,11 @@ def to_plain(record: msgspec.Struct, without: Collection[str] = ()) -> dict[str,
         for name, default in _defaults(type(record)).items()
         if (value := getattr(record, name)) != default and name not in without
     }
-    extra: dict[str, Any] = getattr(record, EXTRA)
+    extra: object = getattr(record, EXTRA)
+    if not extra:
+        return found
+    if not isinstance(extra, dict) or not _KINDS[list[str]].has([*extra]):
+        raise Unstorable(EXTRA, "must be a dict whose keys are names of fields")
     known = extra.keys() & _defaults(type(record)).keys()
     if known:
         raise Unstorable(EXTRA, f"has {min(known)!r}; set the field of that name")
@@ -40,6 +46,80 @@ def from_plain(type_: type[R], plain: Mapping[str, Any], **known: Any) -> R:
     extra = {name: value for name, value in plain.items() if name not in names}
     named = {name: value for name, value in plain.items() if name in names}
     return type_(**(named | {EXTRA: extra} | known))
+
+
+# --- checked fields -------------------------------------------------------------------
+
+
+class _Kind(NamedTuple):
+    """What a field may hold: values of these types, in words."""
+
+    types: tuple[type, ...]
+    words: str
+    of_texts: bool = False
+
+    def has(self, value: object) -> bool:
+        """Whether a value is of this kind; True and False are no numbers."""
+        if isinstance(value, bool) and bool not in self.types:
+            return False
+        if not self.of_texts or not isinstance(value, self.types):
+            return isinstance(value, self.types)
+        return all(isinstance(each, str) for each in cast("Iterable[object]", value))
+
+
+_KINDS: dict[object, _Kind] = {
+    str: _Kind((str,), "text"),
+    int: _Kind((int,), "a whole number"),
+    bool: _Kind((bool,), "True or False"),
+    dict: _Kind((Mapping,), "a mapping"),
+    list: _Kind((list, tuple), "a list"),
+    list[str]: _Kind((list, tuple, set, frozenset), "a list of texts", of_texts=True),
+}
+
+
+def to_values(record: msgspec.Struct, without: Collection[str] = ()) -> dict[str, Any]:
+    """As `to_plain`; each field has its type, and one that is ``None`` is left out."""
+    found, kinds = to_plain(record, without), _kinds(type(record))
+    empty = {
+        name
+        for name in found.keys() & kinds.keys()
+        if checked(type(record), name, found[name]) is None
+    }
+    return {name: value for name, value in found.items() if name not in empty}
+
+
+def from_values(type_: type[R], values: Mapping[str, Any], **known: Any) -> R:
+    """The inverse of `to_values`; a null has the default, as a field left out has."""
+    kinds = _kinds(type_)
+    there = {n: v for n, v in values.items() if v is not None or n not in kinds}
+    return from_plain(type_, there, **known)
+
+
+def checked(type_: type[msgspec.Struct], name: str, value: object) -> Any:
+    """The value of a field, ``None`` for none; a value of another type is refused."""
+    kind = _kinds(type_)[name]
+    if value is None or kind.has(value):
+        return value
+    shown = shortened(repr(value), 60)
+    meant = f"; pass [{shown}]" if kind.of_texts and isinstance(value, str) else ""
+    raise Unstorable(name, f"must be {kind.words}, not {shown}{meant}")
+
+
+def fitting(type_: type[msgspec.Struct], name: str, value: object, default: Any) -> Any:
+    """A stored value of a field; the default for a null and for another type."""
+    return value if _kinds(type_)[name].has(value) else default
+
+
+@cache
+def _kinds(type_: type[msgspec.Struct]) -> dict[str, _Kind]:
+    fields = {f.name: f.type for f in msgspec.structs.fields(type_) if f.name != EXTRA}
+    # Of `str | None` the first: None is no value.
+    kinds = {
+        name: declared.__args__[0] if isinstance(declared, UnionType) else declared
+        for name, declared in fields.items()
+    }
+    found = {n: _KINDS.get(k) or _KINDS.get(get_origin(k)) for n, k in kinds.items()}
+    return {name: kind for name, kind in found.items() if kind is not None}
 
 
 @cache

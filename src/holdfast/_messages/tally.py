@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast._messages.loose import fields_of
+from holdfast._messages.loose import fields_of, parts_of
 from holdfast._messages.transcript import answers_of, calls_of, role_of
 
 
@@ -127,5 +127,5 @@ def tally_of(counts: Any) -> Tally:
         kept.get("messages", 0),
         kept.get("exchanges", 0),
         kept.get("awaiting", False),
-        tuple(kept.get("open", ())),
+        tuple(map(str, parts_of(kept.get("open")))),
     )

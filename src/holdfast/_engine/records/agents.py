@@ -16,7 +16,7 @@ from holdfast._engine.threads.listing import read_threads
 from holdfast._engine.threads.load import loaded, read_listed, state_of
 from holdfast._engine.threads.save import Options, seen
 from holdfast._engine.threads.save import save as save_thread
-from holdfast._messages.fields import from_plain, to_plain
+from holdfast._messages.fields import from_values, to_values
 from holdfast._port import Start, Threads
 from holdfast._values.records import (
     LONGEST_NAME,
@@ -54,7 +54,7 @@ def missing(id_: str) -> NotFound:
 async def save(context: Context, agent: Agent) -> Agent:
     """Save an agent on the checkpoint it was loaded from."""
     agent.id = agent.id or context.new_id()
-    plain, now = to_plain(agent, without=ABOUT_THREAD), context.clock()
+    plain, now = to_values(agent, without=ABOUT_THREAD), context.clock()
 
     def everything(before: dict[str, Any] | None) -> Amendment:
         created = agent.created_at or (before or {}).get("created_at", now)
@@ -83,7 +83,7 @@ async def load(context: Context, id_: str, reference: Reference = HEAD) -> Agent
         if await context.find_thread(thread_of(id_)) is None:
             raise missing(id_) from None
         raise
-    return from_plain(
+    return from_values(
         Agent,
         found.values,
         id=id_,
@@ -140,7 +140,7 @@ async def listed(context: Context, record: ThreadRecord) -> Agent:
     head = record.head
     assert head is not None
     state = await state_of(context, OpenedCheckpoint.of(head))
-    return from_plain(
+    return from_values(
         Agent,
         cast("dict[str, Any]", state),
         id=record.id.removeprefix(PREFIX),

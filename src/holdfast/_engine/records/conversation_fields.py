@@ -7,8 +7,9 @@ from typing import cast
 
 import msgspec
 
+from holdfast._messages.fields import checked
 from holdfast._values.records import UNSET
-from holdfast.conversations import check_tags
+from holdfast.conversations import Conversation
 from holdfast.errors import Unstorable
 
 ABOUT = frozenset(
@@ -55,9 +56,11 @@ def as_values(about: Mapping[str, object], *, merge: bool = False) -> dict[str, 
         raise Unstorable(
             "conversation", f"has no {min(unknown)!r}; put it into metadata"
         )
-    check_tags(about.get("tags", ()))
     # Defaults are not stored: ``None``, `False` and empty values.
-    values = {name: value or UNSET for name, value in about.items()}
+    values: dict[str, object] = {
+        name: checked(Conversation, name, value) or UNSET
+        for name, value in about.items()
+    }
     if merge:
         values |= {n: _items(n, about[n]) for n in MAPPINGS if n in about}
     return values

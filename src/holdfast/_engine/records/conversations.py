@@ -24,6 +24,7 @@ from holdfast._engine.threads.load import LoadedState, loaded, read_listed
 from holdfast._engine.threads.save import Options, seen
 from holdfast._engine.threads.save import save as save_thread
 from holdfast._messages.attachments import StoredMessages, kept, kept_new, whole
+from holdfast._messages.fields import checked, fitting
 from holdfast._messages.repair import How, repaired
 from holdfast._messages.tally import Tally
 from holdfast._port import Start, Threads
@@ -54,12 +55,6 @@ from holdfast.errors import Conflict, NotFound
 KIND = "conversation"
 PREFIX = "conversation:"
 CHUNK = 200
-ABOUT = frozenset(
-    {"title", "summary", "context", "tags", "archived", "budget", "metadata"}
-)
-
-
-MAPPINGS = ("context", "metadata")
 NOTHING: Mapping[str, object] = {}
 
 
@@ -159,7 +154,7 @@ async def _save(
     thread = thread_of(conversation.id)
     # What was loaded may have any role.
     keep = kept if conversation.checkpoint else kept_new
-    messages = keep(conversation.messages)
+    messages = keep(checked(Conversation, "messages", conversation.messages) or ())
     plain = to_state(conversation)
     now = context.clock()
 
@@ -388,18 +383,23 @@ async def summarized(context: Context, record: ThreadRecord) -> Summary:
     assert record.head is not None
     values = await read_values_of(context, record.head, *SUMMARIZED)
     counted = tally_of(values.get("counts"))
+
+    def field(name: str, default: Any) -> Any:
+        # Earlier versions stored whatever they were given.
+        return fitting(Conversation, name, values.get(name), default)
+
     return Summary(
         id=record.id.removeprefix(PREFIX),
         agent=record.agent,
         owner=record.owner,
-        title=values.get("title"),
-        tags=tuple(values.get("tags", ())),
-        archived=values.get("archived", False),
-        context=values.get("context", {}),
+        title=field("title", None),
+        tags=tuple(field("tags", ())),
+        archived=field("archived", default=False),
+        context=field("context", {}),
         messages=counted.messages,
         exchanges=counted.exchanges,
         open_calls=counted.open,
-        created_at=values.get("created_at", record.created_at),
+        created_at=field("created_at", record.created_at),
         updated_at=record.head.saved_at,
     )
 

@@ -61,7 +61,7 @@ async def save(
 
     def everything(before: dict[str, Any] | None) -> Amendment:
         old = before or {}
-        about = old.get("metadata", {}) if metadata is None else metadata
+        about = old.get("metadata") if metadata is None else metadata
         values.clear()
         values.update(content=content, created_at=old.get("created_at", now))
         values.update({"metadata": about} if about else {})
@@ -77,7 +77,7 @@ def _document(name: str, checkpoint: Checkpoint, state: dict[str, Any]) -> Docum
     return Document(
         name=name,
         content=state.get("content"),
-        metadata=state.get("metadata", {}),
+        metadata=state.get("metadata") or {},
         created_at=state.get("created_at", checkpoint.saved_at),
         updated_at=checkpoint.saved_at,
         version=checkpoint.step,
@@ -153,7 +153,7 @@ async def _summary(context: Context, record: ThreadRecord) -> DocumentSummary:
         category=name.rpartition("/")[0],
         size=head.size,
         version=head.step,
-        metadata=about.get("metadata", {}),
+        metadata=about.get("metadata") or {},
         updated_at=head.saved_at,
     )
 
