@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+import holdfast
 from holdfast._api.options import context_over
 from holdfast._api.store import Store
 from holdfast._port import Stored, Write
@@ -223,6 +224,21 @@ class Believing(Target):
         return BelievingStore(super().open_at(url, **options).runner.context)
 
 
+class ForgetfulStore(Store):
+    """Leaves a scope out of what it rescues."""
+
+    def salvage(self, to):
+        report = super().salvage(to)
+        with holdfast.open(to) as saved:
+            saved.delete(prefix="acme\x1f")
+        return report
+
+
+class Forgetful(Target):
+    def open_at(self, url, **options):
+        return ForgetfulStore(super().open_at(url, **options).runner.context)
+
+
 class Executing(Target):
     """Values that run code when they are loaded."""
 
@@ -256,6 +272,7 @@ SABOTAGES = {
     "unencrypted": Unencrypted,
     "believing": Believing,
     "executing": Executing,
+    "forgetful": Forgetful,
     "unlocked": Unlocked,
     "dropping-above": DroppedAbove,
     "acknowledging": Acknowledged,

@@ -13,6 +13,7 @@ from holdfast.selftest._hostile import code_execution, names
 from holdfast.selftest._kills import kills
 from holdfast.selftest._network import network
 from holdfast.selftest._power import power_cuts
+from holdfast.selftest._rescue import scopes_rescued
 from holdfast.selftest._rivals import compare_and_swap, history
 from holdfast.selftest._row import ALL, FILE, FOLDER, SERVER, Row
 from holdfast.selftest._secrecy import encryption, erasure
@@ -223,6 +224,16 @@ ROWS = (
         quick=2_000,
         full=100_000,
         run=endurance,
+        kinds=FILES,
+    ),
+    Row(
+        21,
+        "scopes-rescued",
+        "a salvage has every undamaged thread of every scope under its name",
+        "salvages",
+        quick=20,
+        full=400,
+        run=scopes_rescued,
         kinds=FILES,
     ),
 )
