@@ -201,3 +201,14 @@ def test_a_log_repeats_no_message_and_shows_what_a_message_without_text_holds(ru
     assert ends[0] == "(head) user: " + f"{'thanks ' * 99}"[:99].rstrip() + "…"
     assert ends[1:3] == ["", 'tool: {"paid": 129}']
     assert ends[3].startswith("assistant: refund(")
+
+
+def test_a_document_shows_texts_and_numbers_that_json_has_no_room_for(run):
+    with opened() as store:
+        said = {"role": "user", "content": "half \ud800 of a pair"}
+        spent = {"usage": {"input_tokens": 2**70}}
+        store.thread("a").save({"title": "\ud800", "messages": [said]}, metadata=spent)
+
+    for command in ("threads", "status", "log a", "search half"):
+        status, said = run(f"{command} --json")
+        assert (status, bool(json.loads(said))) == (0, True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import shlex
 
@@ -156,6 +157,25 @@ def test_a_stream_without_a_beginning_tells_what_comes(viewer, path):
 
     assert (event["thread"], event["kind"]) == ("new", "save")
     assert event["checkpoint"] == saved.id
+
+
+def test_a_stream_that_begins_beyond_the_newest_change_tells_what_comes(viewer, path):
+    connection = opened(viewer, "?after=999999999999")
+    with holdfast.open(path) as store:
+        store.thread("new").save({"n": 1})
+
+    [event] = read_events(connection, 1)
+
+    assert (event["thread"], event["kind"]) == ("new", "save")
+
+
+def test_a_stream_says_from_which_change_it_goes_on(viewer, path):
+    with holdfast.open(path, read_only=True) as store:
+        [*_, newest] = store.changes()
+    for query in ("", "?after=999999999999", f"?after={newest.seq}"):
+        connection, response = opened(viewer, query)
+        with contextlib.closing(connection):
+            assert response.readline() == b"id: %d\n" % newest.seq
 
 
 def streamed(viewer, query, count):

@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
-import orjson
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
@@ -21,12 +20,12 @@ from holdfast.http.check import RequestCheck
 from holdfast.viewer.condition import StoreFile, without_key
 from holdfast.viewer.export import export_html
 from holdfast.viewer.failures import Endpoint, told, unknown
-from holdfast.viewer.headers import API, AllowedRequests, WithHeaders, refuse
+from holdfast.viewer.headers import API, JSON, AllowedRequests, WithHeaders, refuse
 from holdfast.viewer.live import LiveFeed
 from holdfast.viewer.page import PageFiles
 from holdfast.viewer.prefix import UnderPrefix, as_base
 from holdfast.viewer.reading import READINGS, Reading, answer, query_of
-from holdfast.viewer.steering import STEERINGS, Steering
+from holdfast.viewer.steering import STEERINGS, Steering, body_of
 from holdfast.views.showing import Redact, Showing
 
 LEAST_TOKEN = 16
@@ -50,15 +49,6 @@ class ViewerOptions(msgspec.Struct, frozen=True, kw_only=True):
     write: bool = False
     redact: Redact | None = None
     sizes_only: bool = False
-
-
-class JSON(Response):
-    """A document."""
-
-    media_type = "application/json"
-
-    def render(self, content: Any) -> bytes:
-        return orjson.dumps(content)
 
 
 def app(store: AsyncStore, options: ViewerOptions) -> ASGIApp:
@@ -154,7 +144,7 @@ class Viewer:
 
     def _change(self, name: str, steering: Steering) -> Endpoint:
         async def change(request: Request) -> Response:
-            body = msgspec.json.decode(await request.body(), type=steering.body)
+            body = body_of(steering, await request.body())
             document = await steering.change(self.store, body, self.showing)
             return JSON(answer(name, document))
 

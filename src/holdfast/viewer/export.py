@@ -15,13 +15,12 @@ from html import escape
 from typing import Any, cast
 from urllib.parse import quote_plus
 
-import orjson
-
 from holdfast._engine.context import Context
 from holdfast.errors import HoldfastError, NotFound
 from holdfast.viewer import joining
 from holdfast.viewer.page import page
 from holdfast.viewer.reading import READINGS, answer, query_of
+from holdfast.views.documents import as_json
 from holdfast.views.showing import Redact, Showing
 
 # The numbers that the page's modules ask with.
@@ -78,7 +77,7 @@ class Answers:
     def put(self, name: str, params: Mapping[str, Any], document: Any) -> None:
         """Keep the answer to a question."""
         found = answer(name, document)
-        text = orjson.dumps(found)
+        text = as_json(found)
         asked, same = f"GET {question(name, params)}", sha256(text).digest()
         if not self._repeat(asked, same):
             self._add(asked, found, len(text))
@@ -215,7 +214,7 @@ def _page(answers: Mapping[str, Any]) -> str:
     script = joining.script().replace("</", "<\\/")
     style = joining.style()
     policy = POLICY.format(_hashed(script), _hashed(style))
-    text = orjson.dumps(answers).decode().replace("<", "\\u003c")
+    text = as_json(answers).decode().replace("<", "\\u003c")
     allowed = f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
     inside = (
         f'<script type="application/json" id="holdfast-data">{text}</script>\n'

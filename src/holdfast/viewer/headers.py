@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.http.check import only
+from holdfast.views.documents import as_json
 
 API = "/api/"
 POLICY = (
@@ -30,6 +31,7 @@ HEADERS = {
 }
 # Edited states are sent as a whole.
 LARGEST_BODY = 16 << 20
+LONGEST_LENGTH = 19
 _OWN_SITES = frozenset({"same-origin", "none"})
 _READING = frozenset({"GET", "HEAD"})
 _CODES = {
@@ -80,6 +82,15 @@ class WithHeaders:
         await self._app(scope, receive, complete)
 
 
+class JSON(Response):
+    """A document."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        return as_json(content)
+
+
 class TooLarge(Exception):
     """The body of a request is larger than is read."""
 
@@ -101,7 +112,7 @@ def error(
 ) -> Response:
     """An error as a document."""
     document: dict[str, Any] = {"code": code, "message": message, "hint": hint}
-    return JSONResponse({"error": document}, status, dict(headers or {}))
+    return JSON({"error": document}, status, dict(headers or {}))
 
 
 def _refusal(scope: Scope) -> Response | None:
@@ -115,7 +126,8 @@ def _refusal(scope: Scope) -> Response | None:
     if kind != "application/json":
         return refuse(415, "a change is sent as JSON; set Content-Type")
     length = only(headers, "content-length") or "0"
-    if not length.isdigit() or int(length) > LARGEST_BODY:
+    is_number = length.isascii() and length.isdigit()
+    if not is_number or len(length) > LONGEST_LENGTH or int(length) > LARGEST_BODY:
         return too_large()
     return None
 

@@ -24,6 +24,8 @@ PAUSE, RETRY = 0.2, 2.0
 # Seconds after which a line without content shows that the connection is alive.
 HEARTBEAT = 15.0
 PAGE = 500
+# The digits of the largest number that a change can have.
+LONGEST_ID = 19
 # The changes whose subject is a checkpoint; others name entries of the journal.
 _RECORDED = "record"
 
@@ -47,26 +49,21 @@ class LiveFeed:
 
     async def endpoint(self, request: Request) -> Response:
         """A stream that begins after a change, or with the next one."""
-        after = await self._start(request)
+        given = _given(request)
+        newest = await self._store.runner.run(last_change)
+        # Beyond the newest change if the store was put back since: the browser loads
+        # its lists again when it reconnects, and goes on from what the store has.
+        after = newest if given is None else min(given, newest)
         return StreamingResponse(
-            self._events(after),
+            self._events(after, newest),
             media_type="text/event-stream",
             headers={"cache-control": "no-store", "x-accel-buffering": "no"},
         )
 
-    async def _start(self, request: Request) -> int:
-        last = request.headers.get("last-event-id")
-        given = request.query_params.get("after") or last
-        if given is None:
-            return await self._store.runner.run(last_change)
-        if not given.isdecimal():
-            raise Unstorable("after", "must be the id of an event; leave it out")
-        return int(given)
-
-    async def _events(self, after: int) -> AsyncIterator[bytes]:
-        self._join(after)
+    async def _events(self, after: int, newest: int) -> AsyncIterator[bytes]:
+        self._join(newest)
         try:
-            yield b": connected\n\n"
+            yield b": connected\nid: %d\n\n" % after
             while True:
                 page = await self._read(after)
                 for change in page:
@@ -107,10 +104,10 @@ class LiveFeed:
 
     # --- the task that looks at the store ---------------------------------------------
 
-    def _join(self, after: int) -> None:
+    def _join(self, newest: int) -> None:
         self._readers += 1
         if self._watcher is None:
-            self._latest = after
+            self._latest = newest
             self._watcher = asyncio.create_task(self._watch())
 
     def _leave(self) -> None:
@@ -132,6 +129,17 @@ class LiveFeed:
                         self._latest = page[-1].seq
                     self._news.notify_all()
             await asyncio.sleep(pause)
+
+
+def _given(request: Request) -> int | None:
+    """After which change a browser goes on, ``None`` if it has seen none."""
+    last = request.headers.get("last-event-id")
+    given = request.query_params.get("after") or last
+    if given is None:
+        return None
+    if len(given) > LONGEST_ID or not (given.isascii() and given.isdecimal()):
+        raise Unstorable("after", "must be the id of an event; leave it out")
+    return int(given)
 
 
 def _event(change: Change) -> bytes:

@@ -19,7 +19,7 @@ from holdfast._engine.threads import moves
 from holdfast._values import codec
 from holdfast._values.records import UNSET as ANY
 from holdfast._values.records import Checkpoint, Unset
-from holdfast.errors import Unstorable
+from holdfast.errors import Corrupt, Unstorable
 from holdfast.views.commands import command, in_thread
 from holdfast.views.edits import edited
 from holdfast.views.effect_list import resolve_command
@@ -105,15 +105,22 @@ async def _state(
         return UNSET
     # Values are sent in the form in which documents show them, tags included.
     if not isinstance(body.state, UnsetType):
-        return _decoded(body.state)
-    values = {path: _decoded(value) for path, value in body.set.items()}
+        return _decoded(body.state, "state")
+    values = {path: _decoded(value, path) for path, value in body.set.items()}
     new = edited(await store.load(start), values)
     codec.encode(new)
     return new
 
 
-def _decoded(value: object) -> object:
-    return codec.decode(orjson.dumps(value))
+def _decoded(value: object, where: str) -> object:
+    try:
+        return codec.decode(orjson.dumps(value))
+    except (TypeError, Corrupt) as error:
+        text = (
+            f"is not a value as the viewer shows it ({error}); numbers of more than 64"
+            ' bits are written as {"$hf.int": "digits"}'
+        )
+        raise Unstorable(where, text) from None
 
 
 async def label(store: AsyncStore, body: LabelBody, showing: Showing) -> Document:
@@ -161,7 +168,7 @@ async def resolve(store: AsyncStore, body: ResolveBody, showing: Showing) -> Doc
     is_result = not isinstance(body.result, UnsetType)
     if is_result == (body.error is not None):
         raise Unstorable("resolve", "needs either a result or an error")
-    result = _decoded(body.result) if is_result else None
+    result = _decoded(body.result, "result") if is_result else None
     end = CallEnd(result, body.error)
     effect = await store.runner.save(settle, body.thread, body.call, end)
     how, said = "--error", body.error or ""
@@ -193,3 +200,14 @@ STEERINGS: Mapping[str, Steering] = {
     "rewind": Steering(RewindBody, rewind),
     "resolve": Steering(ResolveBody, resolve),
 }
+
+
+def body_of(steering: Steering, data: bytes) -> Body:
+    """The body that a route gets; `msgspec.DecodeError` if the bytes are no such."""
+    try:
+        return msgspec.json.decode(data, type=steering.body)
+    except UnicodeDecodeError:
+        raise msgspec.DecodeError("the body is not UTF-8; send JSON") from None
+    except RecursionError:
+        text = "the body is nested too deeply; send what can be stored"
+        raise msgspec.DecodeError(text) from None

@@ -60,6 +60,20 @@ def move_document(move: Move) -> dict[str, Any]:
     }
 
 
+def as_json(document: object, *, indented: bool = False) -> bytes:
+    """A document as JSON, also with texts and numbers that orjson refuses."""
+    try:
+        return orjson.dumps(document, option=orjson.OPT_INDENT_2 if indented else 0)
+    except TypeError:
+        import json  # noqa: PLC0415 - few documents need it
+
+        # Half of a surrogate pair becomes an escape, a number of more than 64 bits
+        # its digits.
+        between = None if indented else (",", ":")
+        indent = 2 if indented else None
+        return json.dumps(document, indent=indent, separators=between).encode()
+
+
 def plain(value: object) -> Any:
     """A stored value for a document, exactly as the store writes it, tags included."""
     return orjson.loads(codec.encode(value))

@@ -11,8 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import cached_property
 from typing import TextIO
 
-import orjson
-
 from holdfast.cli._shared_options import SharedOptions
 from holdfast.cli._text import ago, time
 from holdfast.cli.terminal.colours import painter
@@ -20,6 +18,7 @@ from holdfast.cli.terminal.escape import cut, escaped, harmless, one_line, width
 from holdfast.cli.terminal.glyphs import ASCII, UNICODE, Glyphs
 from holdfast.cli.terminal.pager import has_pager, page
 from holdfast.cli.terminal.tables import Cell, Line, Span, aligned
+from holdfast.views import documents
 
 # How much of a text is printed where there is no screen to fit.
 WITHOUT_TERMINAL = 100
@@ -90,18 +89,18 @@ class Output:
     def document(self, schema: str, document: Mapping[str, object]) -> None:
         """Print one JSON document."""
         whole = {"schema": f"holdfast.{schema}", **document}
-        self._write_json(whole, orjson.OPT_INDENT_2)
+        self._write_json(whole, indented=True)
 
     def item(self, schema: str, item: Mapping[str, object]) -> None:
         """Print one document of a stream (``--ndjson``) on its own line."""
-        self._write_json({"schema": f"holdfast.{schema}", **item}, 0)
+        self._write_json({"schema": f"holdfast.{schema}", **item}, indented=False)
 
     def patch(self, operations: Sequence[object]) -> None:
         """Print a JSON Patch, which by its standard is a bare list."""
-        self._write_json(operations, orjson.OPT_INDENT_2)
+        self._write_json(operations, indented=True)
 
-    def _write_json(self, document: object, option: int) -> None:
-        text = orjson.dumps(document, option=option).decode()
+    def _write_json(self, document: object, *, indented: bool) -> None:
+        text = documents.as_json(document, indented=indented).decode()
         sys.stdout.flush()
         sys.stdout.buffer.write(f"{escaped(text)}\n".encode())
         sys.stdout.buffer.flush()
