@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from msgspec.structs import replace
 
 import holdfast
-from holdfast import Conflict, Corrupt, NotFound, Unsupported
+from holdfast import Conflict, Corrupt, HoldfastError, NotFound, Unsupported
 from holdfast.keys import OwnerKeyFile, OwnerSecrets
 from holdfast.testing import raises
+from support.programs import run_program
 
 KEY = bytes(range(32))
 PLACES = pytest.mark.parametrize("kind", ["", "dir:"], ids=["file", "folder"])
@@ -107,6 +110,67 @@ def test_nothing_of_a_secret_is_left_in_the_file(keys, tmp_path):
     assert overwritten.strip(b"\0") == b""
     assert path.stat().st_mode & 0o777 == 0o600
     assert list(tmp_path.glob("*.part")) == []
+
+
+def test_a_change_killed_at_any_call_leaves_nothing_that_the_next_does_not_remove(
+    tmp_path,
+):
+    [report] = run_program("kill_owner_keys", tmp_path)
+
+    assert report["wrong"] == []
+    assert report["calls"] > 30
+
+
+@pytest.mark.parametrize("name", ["owner.keys.4711.part", "owner.keys.part"])
+def test_an_erasure_overwrites_what_a_killed_process_left(name, keys, tmp_path):
+    left = tmp_path / name
+    with holdfast.open(tmp_path / "store", key=keys) as store:
+        save(store, "ann")
+        shutil.copyfile(tmp_path / "owner.keys", left)
+        with left.open("rb") as before:
+            assert store.erase(owner="ann").backups == "unreadable"
+            overwritten = before.read()
+
+    assert not left.exists()
+    assert overwritten.strip(b"\0") == b""
+
+
+def test_what_is_no_file_of_ours_is_not_overwritten(keys, tmp_path):
+    secret = keys.make_secret("ann")
+    foreign, part = tmp_path / "foreign", tmp_path / "owner.keys.part"
+    foreign.write_text("mine")
+
+    part.symlink_to(foreign)
+    keys.make_secret("bob")
+    assert not part.is_symlink()
+    for make in (lambda: part.hardlink_to(foreign), lambda: os.mkfifo(part)):
+        make()
+        with raises(Conflict, "file_exists"):
+            keys.destroy_secret("ann")
+        part.unlink()
+    part.mkdir()
+    with raises(HoldfastError, "io_error"):
+        keys.destroy_secret("ann")
+
+    assert foreign.read_text() == "mine"
+    assert keys.find_secret("ann") == secret
+
+
+def test_through_a_symbolic_link_the_file_itself_is_changed(keys, tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to("owner.keys")
+
+    secret = OwnerKeyFile(link).make_secret("ann")
+
+    assert link.is_symlink()
+    assert keys.find_secret("ann") == secret
+
+
+def test_a_reader_finds_all_secrets_while_other_processes_change_the_file(tmp_path):
+    [report] = run_program("rival_owner_keys", tmp_path)
+
+    assert report["wrong"] == []
+    assert report["reads"] > 0
 
 
 def test_threads_that_make_secrets_at_once_lose_none(keys):

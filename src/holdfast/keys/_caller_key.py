@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.keywrap import (
 from holdfast._values.caller_key import KEY_SIZE, CallerKey, KeyWrapper, OwnerSecrets
 from holdfast.errors import Conflict, FormatMismatch, Unsupported
 from holdfast.keys._ciphers import derive
+from holdfast.keys._secret_file import write_new
 
 FORM = 1
 # Half a second and 128 MB for each passphrase that is tried.
@@ -184,14 +185,10 @@ def read_key_file(path: os.PathLike[str]) -> bytes:
 def write_key_file(path: str | os.PathLike[str]) -> None:
     """Make a file with a new key, readable by its owner only; never replaces one."""
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        write_new(os.fspath(path), os.urandom(KEY_SIZE).hex().encode() + b"\n")
     except FileExistsError as error:
         text = f"{os.fspath(path)} exists; choose the name of a new file"
         raise Conflict(text, code="file_exists") from error
-    with os.fdopen(descriptor, "w") as file:
-        file.write(os.urandom(KEY_SIZE).hex() + "\n")
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _check(secret: bytes) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Generator
@@ -12,14 +13,14 @@ import msgspec
 from cryptography.hazmat.primitives.keywrap import aes_key_unwrap, aes_key_wrap
 
 from holdfast._values.caller_key import KEY_SIZE
-from holdfast.errors import Conflict, Unsupported
+from holdfast.errors import Conflict, HoldfastError, Unsupported
+from holdfast.keys._secret_file import clear, replace_text, write_new
 
 if sys.platform != "win32":
     import fcntl
 
 FORM = 1
-# How often a file is read again that another process is just replacing.
-READS = 100
+_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 class _Content(msgspec.Struct):
@@ -55,11 +56,10 @@ class OwnerKeyFile:
         """Make a new file, readable by its owner only; never replaces one."""
         made = cls(path)
         try:
-            _write(made.path, _Content(os.urandom(KEY_SIZE)))
+            write_new(made.path, msgspec.json.encode(_Content(os.urandom(KEY_SIZE))))
         except FileExistsError as error:
             text = f"{made.path} exists; choose the name of a new file"
             raise Conflict(text, code="file_exists") from error
-        _sync_folder(made.path)
         return made
 
     def wrap(self, key: bytes) -> bytes:
@@ -85,20 +85,20 @@ class OwnerKeyFile:
             content.owners.pop(owner, None)
 
     def _read(self) -> _Content:
-        for _ in range(READS):
+        while True:
             with self._opened(os.O_RDONLY) as descriptor:
                 text = os.pread(descriptor, os.fstat(descriptor).st_size, 0)
-            # What was replaced while it was read is overwritten with zeros.
-            if text.strip(b"\0"):
-                return self._decoded(text)
-        raise self._unreadable("it is empty")
+                # A file that was replaced meanwhile may be half overwritten.
+                if self._is_current(descriptor):
+                    return self._decoded(text)
 
     def _decoded(self, text: bytes) -> _Content:
         try:
             content = msgspec.json.decode(text, type=_Content)
         except msgspec.DecodeError as error:
             raise self._unreadable("it is no file of owner keys") from error
-        if content.form != FORM or len(content.key) != KEY_SIZE:
+        secrets = (content.key, *content.owners.values())
+        if content.form != FORM or {len(secret) for secret in secrets} != {KEY_SIZE}:
             raise self._unreadable("this version does not know its form")
         return content
 
@@ -106,22 +106,23 @@ class OwnerKeyFile:
     def _changing(self) -> Generator[_Content]:
         """The content of the file, which is replaced if it was changed.
 
-        The old file is overwritten before it is given up: its bytes may stay on the
-        disk. A file system that keeps old versions still has them.
+        What the old file held is overwritten: its bytes may stay on the disk. A file
+        system that keeps old versions still has them. So is what a process left that
+        was killed while it changed the file, also if nothing is changed now.
         """
         with self._locked() as old:
-            size = os.fstat(old).st_size
-            before = os.pread(old, size, 0)
+            before = os.pread(old, os.fstat(old).st_size, 0)
             content = self._decoded(before)
             yield content
-            if msgspec.json.encode(content) == before:
-                return
-            part = f"{self.path}.{os.getpid()}.part"
-            _write(part, content)
-            os.replace(part, self.path)
-            _sync_folder(self.path)
-            os.pwrite(old, b"\0" * size, 0)
-            os.fsync(old)
+            after = msgspec.json.encode(content)
+            # Through a link the file itself is replaced, not the link.
+            path = os.path.realpath(self.path)
+            try:
+                clear(path)
+                if after != before:
+                    replace_text(path, old, after)
+            except OSError as error:
+                raise self._unchanged(error) from error
 
     @contextmanager
     def _locked(self) -> Generator[int]:
@@ -130,10 +131,15 @@ class OwnerKeyFile:
             with self._opened(os.O_RDWR) as descriptor:
                 if sys.platform != "win32":
                     fcntl.flock(descriptor, fcntl.LOCK_EX)
-                # Another process may have replaced it while this one waited.
-                if os.path.samestat(os.fstat(descriptor), os.stat(self.path)):
-                    yield descriptor
-                    return
+                try:
+                    # Another may have replaced it while this process waited.
+                    if self._is_current(descriptor):
+                        yield descriptor
+                        return
+                finally:
+                    # A child that was forked meanwhile has the descriptor still.
+                    if sys.platform != "win32":
+                        fcntl.flock(descriptor, fcntl.LOCK_UN)
 
     @contextmanager
     def _opened(self, flags: int) -> Generator[int]:
@@ -146,24 +152,20 @@ class OwnerKeyFile:
         finally:
             os.close(descriptor)
 
+    def _is_current(self, descriptor: int) -> bool:
+        try:
+            return os.path.samestat(os.fstat(descriptor), os.stat(self.path))
+        except OSError as error:
+            raise self._unreadable(str(error.strerror)) from error
+
     def _unreadable(self, why: str) -> Unsupported:
         text = f"the owner key file {self.path} cannot be used: {why}"
         return Unsupported(text, code="wrong_key")
 
-
-def _write(path: str, content: _Content) -> None:
-    """Write a new file and sync it."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-    descriptor = os.open(path, flags, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(msgspec.json.encode(content))
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync_folder(path: str) -> None:
-    descriptor = os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    def _unchanged(self, error: OSError) -> HoldfastError:
+        text = (
+            f"the owner key file {self.path} cannot be changed:"
+            f" {error.filename or self.path}: {error.strerror}; mend that and retry"
+        )
+        code = "disk_full" if error.errno in _FULL else "io_error"
+        return HoldfastError(text, code=code)
