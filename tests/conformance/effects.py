@@ -306,6 +306,175 @@ class ForkedEffectTests(PaymentCases):
         assert self.references == ["a1"]
 
 
+class MergedEffectTests(PaymentCases):
+    """Effects of a fork that was merged."""
+
+    def fork_of_talk(self, name: str = "f") -> Any:
+        """The thread of a new fork of ``c``, at its head."""
+        return self.forked_talk("c").fork(f"conversation:{name}")
+
+    def forked_talk(self, id_: str) -> Any:
+        return self.store.conversations.thread(id_)
+
+    def pay_and_save(self, id_: str, call: str, ref: str, **arguments: Any) -> Any:
+        run = self.run(id_)
+        result = pay(run, call, ref, **arguments)
+        run.save()
+        return result
+
+    def calls_on_line(self, id_: str = "c", **options: Any) -> list[str]:
+        return [effect.call_id for effect in self.forked_talk(id_).effects(**options)]
+
+    def merged_payment(self) -> Any:
+        """A conversation that has merged a fork which paid Bob."""
+        self.asked()
+        fork = self.fork_of_talk()
+        self.pay_and_save("f", "call-1", "a1")
+        self.forked_talk("c").merge(fork)
+        return self.forked_talk("c")
+
+    def test_what_a_merged_fork_paid_is_on_the_line(self) -> None:
+        self.merged_payment()
+
+        assert self.calls_on_line() == ["call-1"]
+        assert self.calls_on_line(left_behind=True) == []
+        assert self.pay_and_save("c", "call-2", "a2") == {"receipt": "a2"}
+        assert self.references == ["a1", "a2"]
+        assert self.run().compensate().undone == ()
+
+    def test_rewound_to_before_the_merge_it_is_left_behind_again(self) -> None:
+        chat = self.merged_payment()
+        after = chat.head
+
+        chat.rewind("label:asked")
+
+        assert self.calls_on_line(left_behind=True) == ["call-1"]
+        assert self.pay_and_save("c", "call-2", "f9") == {"receipt": "a1"}
+        chat.rewind(after)
+        assert self.calls_on_line() == ["call-1"]
+
+    def test_a_fork_and_a_merge_of_what_was_merged_have_it(self) -> None:
+        self.asked()
+        other = self.fork_of_talk("g")
+        self.fork_of_talk("f")
+        self.pay_and_save("f", "call-1", "a1")
+        other.merge(self.forked_talk("f"))
+
+        self.forked_talk("c").merge(other)
+        self.forked_talk("c").fork("conversation:h")
+
+        assert (
+            self.calls_on_line("h")
+            == self.calls_on_line()
+            == self.calls_on_line("g")
+            == ["call-1"]
+        )
+        assert self.pay_and_save("h", "call-2", "a2") == {"receipt": "a2"}
+
+    def test_lines_that_merge_one_another_again_and_again_have_all(self) -> None:
+        self.asked()
+        self.fork_of_talk("f")
+        for n in range(12):
+            self.pay_and_save("f", f"call-{n}", f"a{n}")
+            self.forked_talk("c").merge(self.forked_talk("f"))
+            self.run("c").add({"role": "user", "content": f"And {n}?"})
+            self.run("c").save()
+            self.forked_talk("f").merge(self.forked_talk("c"))
+
+        assert (
+            self.calls_on_line()
+            == self.calls_on_line("f")
+            == [f"call-{n}" for n in range(12)]
+        )
+
+    def test_what_the_fork_pays_later_is_not_on_the_line(self) -> None:
+        self.merged_payment()
+        self.pay_and_save("f", "call-2", "a2", to="eve")
+
+        assert self.calls_on_line() == ["call-1"]
+        assert self.calls_on_line(left_behind=True) == ["call-2"]
+
+    def test_a_call_that_ends_after_the_merge_is_on_the_line(self) -> None:
+        self.asked()
+        fork = self.fork_of_talk()
+        run = self.run("f")
+        run.llm_response(asking_to_pay("call-1", "a1"))
+        run.save()
+        self.forked_talk("c").merge(fork)
+        make(run, "call-1")
+
+        assert self.calls_on_line() == ["call-1"]
+        assert make(self.run(), "call-1") == {"receipt": "a1"}
+        assert self.references == ["a1"]
+
+    def test_pruning_what_was_merged_does_not_leave_it_behind(self) -> None:
+        self.asked()
+        fork = self.fork_of_talk()
+        self.pay_and_save("f", "call-1", "a1")
+        self.forked_talk("c").merge(fork)
+        self.pay_and_save("f", "call-2", "a2", to="eve")
+        self.pay_and_save("c", "call-3", "a3", to="ann")
+        self.store.prune(Retention(last=1, labelled=False))
+        assert self.calls_on_line() == ["call-1", "call-3"]
+        assert self.calls_on_line("f") == ["call-1", "call-2"]
+
+        self.pay_and_save("c", "call-4", "a4", to="zoe")
+        self.store.prune(Retention(last=1, labelled=False))
+
+        assert self.calls_on_line() == ["call-1", "call-3", "call-4"]
+        assert self.pay_and_save("c", "call-5", "a5") == {"receipt": "a5"}
+
+    def test_removing_the_end_of_a_merged_fork_does_not_either(self) -> None:
+        self.asked()
+        fork = self.fork_of_talk()
+        self.pay_and_save("f", "call-1", "a1")
+        paid = fork.head
+        run = self.run("f")
+        run.add({"role": "user", "content": "Thanks."})
+        run.save()
+        self.forked_talk("c").merge(fork)
+
+        fork.rewind(paid, hard=True)
+
+        assert self.calls_on_line() == ["call-1"]
+        fork.rewind("label:asked", hard=True)
+        assert self.calls_on_line() == ["call-1"]
+
+    def test_deleting_the_thread_that_merged_leaves_its_forks_the_merge(self) -> None:
+        self.merged_payment().fork("conversation:h")
+
+        self.store.conversations.delete("c")
+
+        assert self.calls_on_line("h") == ["call-1"]
+
+    def test_an_archive_and_a_copy_have_the_merge(self) -> None:
+        self.merged_payment()
+        archive = io.BytesIO(exported(self.store))
+        with holdfast.open(":memory:") as other:
+            other.import_archive(archive)
+            assert len(other.conversations.thread("c").effects()) == 1
+        with holdfast.open(":memory:") as copy:
+            self.store.copy_to(copy)
+            assert len(copy.conversations.thread("c").effects()) == 1
+
+    def test_restoring_an_agent_knows_what_was_merged(self) -> None:
+        agents = self.store.agents
+        agents.save(holdfast.Agent(id="shop"))
+        self.asked(agent="shop")
+        before = agents.checkpoint("shop")
+        fork = self.fork_of_talk()
+        self.pay_and_save("f", "call-1", "a1")
+        self.forked_talk("c").merge(fork)
+        after = agents.checkpoint("shop")
+
+        agents.restore("shop", before)
+
+        assert self.calls_on_line(left_behind=True) == ["call-1"]
+        agents.restore("shop", after)
+        assert self.calls_on_line() == ["call-1"]
+        assert self.calls_on_line(left_behind=True) == []
+
+
 class KeptEffectTests(PaymentCases):
     """The ledger outlives the checkpoints that its effects belong to."""
 

@@ -13,8 +13,8 @@ from holdfast._engine.effects import ledger
 from holdfast._engine.effects.calls import find_status
 from holdfast._engine.effects.ledger import is_in_force
 from holdfast._engine.effects.lines import line_of
-from holdfast._engine.threads.grants import GRANT
 from holdfast._engine.threads.journal import OF_THREAD
+from holdfast._engine.threads.journal_keys import GRANT
 from holdfast._engine.threads.load import load_any
 from holdfast._engine.threads.pending import find_pending, unsaved_messages
 from holdfast._messages.attachments import whole

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from holdfast._engine.context import Context
 from holdfast._engine.effects import ledger
 from holdfast._engine.effects.lines import line_at, line_of
-from holdfast._engine.threads.anchors import ANCHOR, EFFECT
 from holdfast._engine.threads.journal import OF_THREAD
+from holdfast._engine.threads.journal_keys import ANCHOR, EFFECT
 from holdfast._engine.threads.pending import PENDING
 from holdfast._port import Entries
 from holdfast._values.records import Checkpoint, Entry, ThreadRecord

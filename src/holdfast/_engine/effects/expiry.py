@@ -7,13 +7,8 @@ from collections.abc import Iterable
 
 from holdfast._engine.context import Context
 from holdfast._engine.effects import ledger
-from holdfast._engine.threads.anchors import (
-    ANCHOR,
-    EFFECT,
-    anchor_of,
-    reached,
-    successors_in,
-)
+from holdfast._engine.threads.anchors import anchor_of, reached, successors_in
+from holdfast._engine.threads.journal_keys import ANCHOR, EFFECT
 from holdfast._engine.threads.load import load
 from holdfast._engine.threads.pending import find_pending
 from holdfast._messages.loose import fields_of, parts_of

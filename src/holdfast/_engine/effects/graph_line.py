@@ -53,13 +53,16 @@ class GraphLine(Line):
 
     async def _find(self, context: Context, head: Checkpoint, anchor: str) -> bool:
         if anchor == head.id:
-            return not self._goes_on
-        # As a plain line has it: what stands for a removed checkpoint has its effects,
-        # also if the line left that without the results of its tasks.
-        if not await self._plain.holds(context, anchor):
+            return not self._goes_on or head is not self.head
+        if not await super()._find(context, head, anchor):
             return False
         [found] = await context.backend.read([CheckpointKey(head.family, anchor)])
         return found is None or await _has_results(context, head, found)
+
+    async def follows(self, context: Context, anchor: str) -> bool:
+        # As a plain line has it: what stands for a removed checkpoint has its effects,
+        # also if the line left that without the results of its tasks.
+        return await self._plain.follows(context, anchor)
 
 
 async def _has_results(context: Context, head: Checkpoint, start: Checkpoint) -> bool:

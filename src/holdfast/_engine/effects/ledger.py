@@ -18,7 +18,7 @@ from holdfast._engine.context import Context
 from holdfast._engine.effects.line import Line
 from holdfast._engine.effects.lines import line_at, line_of
 from holdfast._engine.threads import journal
-from holdfast._engine.threads.anchors import EFFECT
+from holdfast._engine.threads.journal_keys import EFFECT
 from holdfast._engine.threads.lineage import Reference, resolve_in
 from holdfast._messages.transcript import TranscriptCall
 from holdfast._port import FamilyEntries

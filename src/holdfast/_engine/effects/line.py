@@ -1,8 +1,9 @@
 """The line: the chain of checkpoints from a point back to the first one.
 
-An effect belongs to the first checkpoint whose state has its call, its *anchor*. It is
-on a line if the anchor is, and otherwise was left behind. `lines` has which threads can
-lose a call in other ways as well.
+With each merge on it, a line also has the line of what was merged. An effect belongs to
+the first checkpoint whose state has its call, its *anchor*. It is on a line if the
+anchor is, and otherwise was left behind. `lines` has which threads can lose a call in
+other ways as well.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Protocol
 
 from holdfast._engine.context import Context
 from holdfast._engine.threads.anchors import successors
+from holdfast._engine.threads.merge_entries import merged_into
 from holdfast._port import Ancestors, CheckpointKey
 from holdfast._values.records import Checkpoint
 
@@ -47,6 +49,9 @@ class Line:
     ) -> None:
         self.family, self.head, self.next_id = family, head, next_id
         self._known: dict[str, bool] = {} if known is None else known
+        # The ends of the lines that were merged; looked up for the first anchor that is
+        # not on the chain of parents.
+        self._merged: list[Checkpoint] | None = None
 
     async def has(self, context: Context, call: PlacedCall) -> bool:
         """Whether a call is on the line.
@@ -61,8 +66,11 @@ class Line:
             return True
         if anchor not in self._known:
             head = self.head
-            is_found = head is not None and await self._find(context, head, anchor)
-            self._known[anchor] = is_found or await self._follows(context, anchor)
+            self._known[anchor] = (
+                (head is not None and await self._find(context, head, anchor))
+                or await self.follows(context, anchor)
+                or await self._has_merged(context, anchor)
+            )
         return self._known[anchor]
 
     async def is_ahead(self, context: Context, anchor: str) -> bool:
@@ -74,12 +82,23 @@ class Line:
         later = await successors(context, self.family, anchor)
         return any([await self.is_ahead(context, successor) for successor in later])
 
-    async def _follows(self, context: Context, anchor: str) -> bool:
+    async def follows(self, context: Context, anchor: str) -> bool:
         """Whether the line has a checkpoint that has the calls of another one."""
         if self.family is None:
             return False
         later = await successors(context, self.family, anchor)
         return any([await self.holds(context, successor) for successor in later])
+
+    async def _has_merged(self, context: Context, anchor: str) -> bool:
+        """Whether an anchor is on a line that was merged into this one."""
+        if self.head is None:
+            return False
+        if self._merged is None:
+            self._merged = await merged_into(context, self.head)
+        for end in self._merged:
+            if await self._find(context, end, anchor):
+                return True
+        return False
 
     async def _find(self, context: Context, head: Checkpoint, anchor: str) -> bool:
         if anchor == head.id:

@@ -11,13 +11,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from holdfast._engine.context import Context
+from holdfast._engine.threads.journal_keys import ANCHOR, EFFECT
+from holdfast._engine.threads.merge_entries import (
+    MergeEntry,
+    merges_in,
+    successors_by_merge,
+)
 from holdfast._messages.loose import fields_of, parts_of
 from holdfast._port import FamilyEntries, FamilyPlan, Write
 from holdfast._values import codec
 from holdfast._values.records import UNSET, Entry
-
-EFFECT = "effect:"
-ANCHOR = "anchor:"
 
 
 async def successors(context: Context, family: int, anchor: str) -> list[str]:
@@ -59,9 +62,10 @@ async def name_successor(
 async def anchors_moved(context: Context, plan: FamilyPlan) -> list[Write]:
     """What to record when a plan removes checkpoints that effects belong to."""
     anchors = await _anchors(context, plan.family)
-    if not anchors:
+    merges = await merges_in(context, plan.family)
+    if not anchors and not merges:
         return []
-    heirs = _Heirs(plan)
+    heirs = _Heirs(plan, merges)
     now = context.clock()
     moved: dict[str, list[Entry]] = defaultdict(list)
     for thread, anchor, current in anchors:
@@ -71,6 +75,12 @@ async def anchors_moved(context: Context, plan: FamilyPlan) -> list[Write]:
             kept = [id_ for id_ in kept if id_ != anchor]
             data = codec.encode(kept, "anchors")
             moved[thread].append(Entry(thread, "", ANCHOR + anchor, data, now))
+    for merge in merges:
+        now_by, theirs = heirs.of_all([*merge.by]), heirs.ancestor_of(merge.theirs)
+        changed = MergeEntry(merge.thread, merge.key, tuple(now_by), theirs)
+        if changed != merge:
+            entry = Entry(merge.thread, "", merge.key, changed.data, now)
+            moved[merge.thread].append(entry)
     return [
         Write(
             thread=thread,
@@ -119,11 +129,16 @@ def reached(anchor: str, later: Mapping[str, list[str]]) -> list[str]:
 
 
 class _Heirs:
-    """For each checkpoint that a plan removes, its nearest descendants that stay."""
+    """For each checkpoint that a plan removes, its nearest descendants that stay.
 
-    def __init__(self, plan: FamilyPlan) -> None:
-        self._gone = {checkpoint.id for checkpoint in plan.checkpoints}
+    What has merged a checkpoint descends from it as well.
+    """
+
+    def __init__(self, plan: FamilyPlan, merges: Iterable[MergeEntry]) -> None:
+        self._gone = {checkpoint.id: checkpoint for checkpoint in plan.checkpoints}
         self._children: dict[str | None, list[str]] = defaultdict(list)
+        for id_, later in successors_by_merge(merges).items():
+            self._children[id_] += later
         for checkpoint in plan.checkpoints:
             self._children[checkpoint.parent].append(checkpoint.id)
         for relink in plan.relinks:
@@ -139,3 +154,9 @@ class _Heirs:
             elif id_ not in found:
                 found.append(id_)
         return found
+
+    def ancestor_of(self, id_: str | None) -> str | None:
+        """The checkpoint itself if it stays, or its nearest ancestor that does."""
+        while id_ in self._gone:
+            id_ = self._gone[id_].parent
+        return id_

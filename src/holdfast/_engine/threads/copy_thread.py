@@ -13,9 +13,15 @@ from itertools import count
 from msgspec.structs import replace
 
 from holdfast._engine.context import Context
-from holdfast._engine.threads.anchors import ANCHOR, EFFECT
-from holdfast._engine.threads.grants import GRANT
 from holdfast._engine.threads.journal import OF_THREAD
+from holdfast._engine.threads.journal_keys import (
+    ANCHOR,
+    CALL,
+    EFFECT,
+    GRANT,
+    MERGED,
+    UNDO,
+)
 from holdfast._engine.threads.lineage import inherited
 from holdfast._messages.loose import fields_of
 from holdfast._port import (
@@ -34,7 +40,7 @@ from holdfast._values.manifest import digest
 from holdfast._values.records import UNSET, Checkpoint, Entry, Run, ThreadRecord
 from holdfast.errors import Conflict
 
-_OF_EFFECTS = ("call:", "undo:", EFFECT, ANCHOR, GRANT)
+_OF_EFFECTS = (CALL, UNDO, EFFECT, ANCHOR, MERGED, GRANT)
 
 
 async def duplicate(

@@ -1,25 +1,26 @@
 """Grants: permissions that are used up once in a whole family.
 
 A grant stays used, whatever is rewound, forked or restored afterwards. It lives as long
-as its family: when a thread is deleted, another one takes its grants over.
+as its family: when a thread is deleted, another one takes its grants over, and with
+them the entries of its merges.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, cast
+from typing import cast
 
 from msgspec.structs import replace
 
 from holdfast._engine.context import Context
 from holdfast._engine.threads.journal import OF_THREAD
+from holdfast._engine.threads.journal_keys import GRANT, MERGED
 from holdfast._port import FamilyEntries, Start, Threads, Write
 from holdfast._values import codec
 from holdfast._values.records import UNSET, Entry, ThreadRecord, checked_name
 from holdfast._values.scope_name import refuse_scoped
 
-GRANT: Final = "grant:"
-LONGEST: Final = 400
+LONGEST = 400
 
 
 async def consume(context: Context, thread: str, start: Start, grant: str) -> bool:
@@ -41,7 +42,7 @@ async def consume(context: Context, thread: str, start: Start, grant: str) -> bo
     return cast("dict[str, str]", in_force.value)["token"] == token
 
 
-async def grants_handed_over(
+async def handed_over(
     context: Context,
     family: int,
     dropped: Iterable[ThreadRecord],
@@ -52,8 +53,14 @@ async def grants_handed_over(
     ``begun`` are writes of the same transaction that may begin a thread.
     """
     names = {thread.id for thread in dropped}
-    used = await context.backend.scan(FamilyEntries(family=family, prefix=GRANT))
-    lost = [entry for entry in used if entry.thread in names]
+    lost = [
+        entry
+        for prefix in (GRANT, MERGED)
+        for entry in await context.backend.scan(
+            FamilyEntries(family=family, prefix=prefix)
+        )
+        if entry.thread in names
+    ]
     if not lost:
         return []
     page = await context.backend.scan(Threads(family=family, every=True))

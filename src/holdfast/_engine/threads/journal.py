@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeVar
 
 import msgspec
 
@@ -20,6 +21,9 @@ from holdfast._values.records import (
 )
 from holdfast._values.reference import checked_id
 from holdfast._values.scope_name import refuse_scoped
+from holdfast.errors import Corrupt
+
+T = TypeVar("T")
 
 OF_THREAD = ""
 
@@ -121,6 +125,18 @@ async def forget(context: Context, thread: str, keys: tuple[str, ...]) -> None:
     if names and await context.backend.read([ThreadKey(thread)]) != [None]:
         write = Write(thread=thread, at=context.clock(), expect=UNSET, forget=names)
         await context.backend.commit([write])
+
+
+def entry_as(entry: Entry, form: type[T]) -> T:
+    """The value of an entry that the engine has recorded; `Corrupt` if it has another.
+
+    Earlier versions let callers record under any key, and an archive may have anything.
+    """
+    try:
+        return msgspec.convert(entry.value, form)
+    except msgspec.ValidationError as error:
+        what = f"the journal entry {entry.key!r} of thread {entry.thread!r}"
+        raise Corrupt(what, str(error)) from error
 
 
 async def find_entry(context: Context, thread: str, key: str) -> Entry | None:

@@ -13,6 +13,7 @@ from holdfast._engine.context import Context
 from holdfast._engine.threads.drafts import StateDraft
 from holdfast._engine.threads.fork_point import MERGE, merge_base
 from holdfast._engine.threads.load import current, load_any
+from holdfast._engine.threads.merge_entries import merge_entry
 from holdfast._engine.threads.merge_files import files_draft, merged_files
 from holdfast._engine.threads.save import Options, save
 from holdfast._messages.transcript import is_message
@@ -178,7 +179,16 @@ async def merge(context: Context, thread: str, plan: Merge, how: Options) -> Mer
         "thread": plan.theirs.thread,
     }
     metadata = encode_metadata({**decode_metadata(how.metadata), MERGE: parents})
-    options = replace(how, expect=plan.ours, kind=MERGE, metadata=metadata)
+    id_ = context.new_id()
+    entry = merge_entry(thread, id_, plan.theirs.id)
+    options = replace(
+        how,
+        expect=plan.ours,
+        kind=MERGE,
+        id=id_,
+        metadata=metadata,
+        merged=((entry.key, entry.data),),
+    )
     draft = StateDraft(plan.state)
     if plan.files is not None and plan.file_changes:
         lines = (plan.base, plan.ours, plan.theirs)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from holdfast._engine.context import Context
 from holdfast._engine.threads.anchors import anchors_moved
-from holdfast._engine.threads.grants import grants_handed_over
+from holdfast._engine.threads.grants import handed_over
 from holdfast._engine.threads.lineage import Reference, resolve, resolve_in
 from holdfast._port import FamilyPlan, Prune, Pruned, Saves, Threads, Turn, Write
 from holdfast._port.removal import ancestry, plan_removal
@@ -41,7 +41,7 @@ async def carry_out(context: Context, plan: Prune) -> Pruned:
             kept += await anchors_moved(context, family)
         for number, threads in by_family(plan.threads).items():
             begun = (*plan.first, *plan.then)
-            kept += await grants_handed_over(context, number, threads, begun)
+            kept += await handed_over(context, number, threads, begun)
     # A write to a thread that is dropped would bring it back.
     dropped = {thread.id for thread in plan.threads}
     then = (*plan.then, *(write for write in kept if write.thread not in dropped))

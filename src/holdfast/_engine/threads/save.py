@@ -41,9 +41,10 @@ from holdfast.errors import Conflict, Corrupt, Unstorable
 class Options(msgspec.Struct, frozen=True, kw_only=True):
     """What a save takes beside the state; all of it has been checked.
 
-    ``once`` are entries of the thread's journal whose keys must be new, ``forget`` keys
-    to remove from it. ``commit`` commits the write together with others; by default it
-    is committed alone. Without ``files`` those of the parent stay.
+    ``once`` are entries of the thread's journal whose keys must be new, ``merged`` the
+    entry of a merge, and ``forget`` keys to remove from it. ``commit`` commits the
+    write together with others; by default it is committed alone. Without ``files``
+    those of the parent stay.
     """
 
     label: str | None = None
@@ -54,6 +55,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     expect: Reference | Unset | None = UNSET
     journal: tuple[tuple[str, bytes], ...] = ()
     once: tuple[tuple[str, bytes], ...] = ()
+    merged: tuple[tuple[str, bytes], ...] = ()
     forget: tuple[str, ...] = ()
     start: Start = NEW_THREAD
     commit: Callable[[Write], Awaitable[Receipt]] | None = None
@@ -306,9 +308,9 @@ class Attempt:
         return head
 
     def _entries(
-        self, checkpoint: str, once: tuple[tuple[str, bytes], ...], now: int
+        self, checkpoint: str, own: tuple[tuple[str, bytes], ...], now: int
     ) -> tuple[Entry, ...]:
-        of_thread = ((OF_THREAD, *entry) for entry in once)
+        of_thread = ((OF_THREAD, *entry) for entry in own)
         of_checkpoint = ((checkpoint, *entry) for entry in self.how.journal)
         return tuple(
             Entry(self.thread, place, key, data, now)
@@ -329,6 +331,7 @@ class Attempt:
         how, now = self.how, self.context.clock()
         draft = self._checkpoint(manifest, now)
         once = (*how.once, *plan.once)
+        entries = (*once, *how.merged)
         return Write(
             thread=self.thread,
             at=now,
@@ -336,7 +339,9 @@ class Attempt:
             start=None if self.parent else self._start(),
             checkpoint=draft,
             segments=tuple(plan.segments),
-            entries=self._entries(draft.id, once, now) if how.journal or once else (),
+            entries=self._entries(draft.id, entries, now)
+            if how.journal or entries
+            else (),
             new_entries=bool(once),
             forget=(*how.forget, *plan.forget),
         )

@@ -1,0 +1,19 @@
+"""The keys under which the engine keeps records of its own in the journal of a thread.
+
+Callers cannot record or forget under them: what stands there decides what is paid.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+# What was called, undone and used up, and the index by what a call means.
+CALL: Final = "call:"
+UNDO: Final = "undo:"
+EFFECT: Final = "effect:"
+GRANT: Final = "grant:"
+# Which checkpoints have the calls of removed ones, and which a line has merged.
+ANCHOR: Final = "anchor:"
+MERGED: Final = "merged:"
+# What a recorder got since the last checkpoint.
+PENDING: Final = "pending:"
