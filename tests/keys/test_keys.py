@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from pathlib import Path
 
+import apsw
 import pytest
 
 import holdfast
 from holdfast import Conflict, Corrupt, Message, Unstorable, Unsupported
 from holdfast._port import run
 from holdfast.backends import Layer
+from holdfast.backends.sqlite import _rows, page_checksums
 from holdfast.keys import write_key_file
 from holdfast.testing import blocking, raises
 from support.programs import run_program
@@ -113,6 +116,50 @@ def test_what_cannot_be_a_key_is_refused_without_showing_it(key, path):
 
     assert "short" not in str(raised.error)
     assert not os.path.exists(path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"0123456789abcdef" * 2,
+        b"01 23 45 67 89 ab cd ef 01 23 45",
+        b"0123456789abcdef" * 3,
+        bytes(31),
+        b"",
+    ],
+)
+def test_a_key_file_that_is_cut_short_is_refused(content, path, tmp_path):
+    (tmp_path / "key").write_bytes(content)
+
+    for _ in "a new store", "an existing one":
+        with raises(Unsupported, "wrong_key"):
+            holdfast.open(path, key=tmp_path / "key")
+        save(path, KEY)
+
+
+@pytest.mark.parametrize("cost", [{"n": 3}, {"n": 2**40}, {"r": 2**29}, {"p": 2**30}])
+def test_a_forged_cost_of_a_passphrase_is_refused_before_it_is_paid(
+    cost, path, tmp_path
+):
+    save(path, "four words")
+    db = apsw.Connection(str(path), vfs=page_checksums())
+    db.create_scalar_function("row_checksum", _rows.row_checksum)
+    [[header]] = db.execute("select value from setting where name = 'keys'")
+    forged = json.dumps(json.loads(header) | cost).encode()
+    db.execute(
+        "update setting set value = ?1, checksum = row_checksum(name, ?1)"
+        " where name = 'keys'",
+        [forged],
+    )
+    db.close()
+
+    with raises(Corrupt):
+        holdfast.open(path, key="four words")
+
+
+def test_a_passphrase_that_is_no_text_is_refused(path):
+    with raises(Unstorable):
+        holdfast.open(path, key="\udcff")
 
 
 def test_a_key_file_is_private_and_never_replaced(tmp_path):

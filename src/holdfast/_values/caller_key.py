@@ -50,7 +50,7 @@ CallerKey: TypeAlias = bytes | str | os.PathLike[str] | KeyWrapper
 def checked_key(key: object) -> CallerKey:
     """``key`` if it has one of the forms; the error never shows it."""
     is_bytes = isinstance(key, bytes) and len(key) == KEY_SIZE
-    is_passphrase = isinstance(key, str) and key != ""
+    is_passphrase = isinstance(key, str) and key != "" and _is_unicode(key)
     if is_bytes or is_passphrase or isinstance(key, os.PathLike | KeyWrapper):
         return cast("CallerKey", key)
     raise Unstorable(
@@ -58,6 +58,11 @@ def checked_key(key: object) -> CallerKey:
         "must be 32 bytes, a passphrase, the path of a key file (a pathlib.Path),"
         " or an object with wrap and unwrap",
     )
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether a text can be encoded: what a terminal could not decode cannot."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def not_encrypted() -> Unsupported:

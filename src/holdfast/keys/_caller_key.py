@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
+import re
 import unicodedata
 
 import msgspec
@@ -15,7 +16,7 @@ from cryptography.hazmat.primitives.keywrap import (
 )
 
 from holdfast._values.caller_key import KEY_SIZE, CallerKey, KeyWrapper, OwnerSecrets
-from holdfast.errors import Conflict, FormatMismatch, Unsupported
+from holdfast.errors import Conflict, Corrupt, FormatMismatch, Unsupported
 from holdfast.keys._ciphers import derive
 from holdfast.keys._secret_file import write_new
 
@@ -24,6 +25,7 @@ FORM = 1
 SCRYPT = {"n": 1 << 17, "r": 8, "p": 1}
 SCRYPT_MEMORY = 1 << 28
 LARGEST_FILE = 4096
+_DIGITS = re.compile(rb"[0-9a-fA-F\s]*")
 
 
 class KeyHeader(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -128,6 +130,10 @@ def _header(setting: bytes) -> KeyHeader:
     if header is None or header.form != FORM or header.scheme not in _NAMES:
         text = "its keys are of a form that this version does not know; update Holdfast"
         raise FormatMismatch(text)
+    # Others were not written by us. Some would take all memory, or hours.
+    cost = {"n": header.n, "r": header.r, "p": header.p}
+    if header.scheme == "passphrase" and cost != SCRYPT:
+        raise Corrupt("the setting 'keys'", f"its scrypt parameters are {cost}")
     return header
 
 
@@ -161,7 +167,11 @@ def _of_bytes(key: bytes | os.PathLike[str]) -> bytes:
 
 
 def read_key_file(path: os.PathLike[str]) -> bytes:
-    """The key in a file: 32 bytes, or 64 hexadecimal digits."""
+    """The key in a file: 32 bytes, or 64 hexadecimal digits.
+
+    32 bytes that are digits are refused: they are a file of digits that was cut short,
+    and a store that was made with them could not be opened with the whole file.
+    """
     try:
         with open(path, "rb") as file:
             found = file.read(LARGEST_FILE)
@@ -169,6 +179,12 @@ def read_key_file(path: os.PathLike[str]) -> bytes:
         text = f"the key file {os.fspath(path)} cannot be read: {error.strerror}"
         raise Unsupported(text, code="wrong_key") from error
     if len(found) == KEY_SIZE:
+        if _DIGITS.fullmatch(found):
+            text = (
+                f"{os.fspath(path)} is cut short, it holds 32 of 64 digits: put back"
+                " the whole file, or give key= these 32 bytes if they are the key"
+            )
+            raise Unsupported(text, code="wrong_key")
         return found
     try:
         key = bytes.fromhex(found.decode("ascii").strip())
