@@ -13,6 +13,8 @@ THOROUGH = bool(os.environ.get("HOLDFAST_THOROUGH"))
 ROUNDS = int(os.environ.get("HOLDFAST_CRASH_ROUNDS", "40"))
 # How often the tests of damaged files flip a bit.
 FLIPS = int(os.environ.get("HOLDFAST_BITROT_FLIPS", "40"))
+# How long each fuzz of `make thorough` makes attempts.
+FUZZ_SECONDS = float(os.environ.get("HOLDFAST_FUZZ_SECONDS", "300"))
 
 
 def seed_of(name: str, number: int = 0) -> int:
