@@ -6,7 +6,7 @@ from typing import Any
 
 from conformance.effects import Killed, PaymentCases
 from holdfast.errors import Conflict, Unstorable
-from holdfast.strategy import after_reply, never
+from holdfast.strategy import after_reply, every, never
 from holdfast.testing._raises import raises
 from support.payments import asking_to_pay, make, pay
 
@@ -54,6 +54,33 @@ class DurableLoopTests(PaymentCases):
         saved = run.save()
         assert len(self.store.conversations.thread("c").history()) == 1
         assert saved.step == 1
+
+    def test_iterations_are_counted_over_all_recorders(self) -> None:
+        for n in range(7):
+            run = self.run(save=every(3))
+            run.add({"role": "user", "content": f"question {n}"})
+            assert run.iteration() == n + 1
+            run.llm_response({"role": "assistant", "content": f"answer {n}"})
+
+        found = self.store.conversations.thread("c").history(order="oldest")
+        kept = [self.store.conversations.load("c", save) for save in found]
+        assert [c.run["iteration"] for c in kept] == [3, 6]
+        assert [len(c.messages) for c in kept] == [5, 11]
+
+    def test_an_iteration_of_two_recorders_at_once_counts_for_the_first(self) -> None:
+        self.run(save=every(2)).add(HI)
+        first, second = self.run(save=every(2)), self.run(save=every(2))
+        reply = {"role": "assistant", "content": "Hello."}
+        first.iteration()
+        first.llm_response(reply)
+        with raises(Conflict, "transcript_moved"):
+            second.iteration()
+
+        second.resume(discard=True)
+
+        assert second.iteration() == 2
+        assert second.checkpoint.step == 1
+        assert second.messages == [HI, reply]
 
     def test_a_save_leaves_nothing_of_it_in_the_journal(self) -> None:
         run = self.run(save=never())

@@ -99,6 +99,14 @@ def test_time_passes_between_saves(memory, clock):
     assert told.pending == 1
 
 
+def test_time_passes_between_saves_of_all_recorders(memory, clock):
+    for _ in range(7):
+        recorder(memory, save=every_seconds(30)).llm_response(HELLO)
+        clock.advance(timedelta(seconds=10))
+
+    assert [len(messages_of(memory, save)) for save in saves(memory)] == [4, 7]
+
+
 def test_a_recorder_shows_what_it_records_and_when(memory):
     told = recorder(memory, save=every(5))
 

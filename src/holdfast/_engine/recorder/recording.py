@@ -106,6 +106,11 @@ class Recording:
         self.rewrite = found.is_rewritten if found else False
         self._load_pending(found)
         self._resume_run(found.run if found else {})
+        # Counted from the last checkpoint and not from here: a program may make a
+        # recorder for each turn.
+        saved_run = found.saved_run if found else {}
+        self.saved_iteration: int = saved_run.get("iteration", 0)
+        self.saved_at = found.saved_at if found else self.clock()
         self._repair(found)
         self._set_system()
         self.tally = Tally().after(self.messages)
@@ -113,7 +118,6 @@ class Recording:
         self._answers = Counter(id_ for m in self.messages for id_ in answers_of(m))
         if tell and self.left_behind:
             self._note(self.left_behind)
-        self.saved_at = self.clock()
 
     def _load_pending(self, found: LoadedConversation | None) -> None:
         pending = found.pending if found else Pending()
@@ -149,7 +153,6 @@ class Recording:
         self.usage: dict[str, Any] = dict(run.get("usage", {}))
         self.metadata: dict[str, Any] = dict(run.get("metadata", {}))
         self.other = {key: run[key] for key in run if key not in _RUN}
-        self.saved_iteration = self.iteration
         self.saved_run = self._run_text()
 
     def _repair(self, found: LoadedConversation | None) -> None:

@@ -92,16 +92,19 @@ class LoadRequest(msgspec.Struct, frozen=True, kw_only=True):
 class LoadedConversation(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation as it is stored, with what came after its last checkpoint.
 
-    ``results`` are what the journal has for its open calls, ``unknown`` the ids of
-    those that began and did not end. ``before`` is the transcript that the next save
-    expects to find. ``behind`` are the effects that a rewind or fork has just left
-    behind.
+    ``run`` is that of the newest message, ``saved_run`` that of the last checkpoint,
+    which was made at ``saved_at``. ``results`` are what the journal has for its open
+    calls, ``unknown`` the ids of those that began and did not end. ``before`` is the
+    transcript that the next save expects to find. ``behind`` are the effects that a
+    rewind or fork has just left behind.
     """
 
     messages: list[Stored]
     stored: int
     is_rewritten: bool
     run: dict[str, Any]
+    saved_run: dict[str, Any]
+    saved_at: int
     pending: Pending
     results: dict[str, object]
     unknown: frozenset[str]
@@ -143,7 +146,8 @@ async def _loaded(
         values, checkpoint = head.values, head.checkpoint
     messages = whole(values)
     stored = len(messages)
-    run: dict[str, Any] = values.get("run", {})
+    saved_run: dict[str, Any] = values.get("run", {})
+    run = saved_run
     for part in found.parts:
         messages[part.at :] = part.messages
         run = part.run
@@ -155,6 +159,8 @@ async def _loaded(
         stored=stored,
         is_rewritten=any(part.at < stored for part in found.parts),
         run=run,
+        saved_run=saved_run,
+        saved_at=checkpoint.saved_at if checkpoint else record.created_at,
         pending=found,
         results=results,
         unknown=unknown,
