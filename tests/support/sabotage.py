@@ -15,6 +15,8 @@ from holdfast._port import Stored, Write
 from holdfast._values import codec
 from holdfast._values.records import UNSET, Entry, Page
 from holdfast.backends import Layer
+from holdfast.backends.directory import Files
+from holdfast.backends.directory._folder import WORK
 from holdfast.backends.sqlite import SqliteBackend
 from holdfast.errors import Conflict, HoldfastError
 from holdfast.selftest import Target
@@ -152,6 +154,30 @@ class NotSynced(Target):
         return super().open_on(disk, path, **{**options, "durability": "normal"})
 
 
+class Folders(Target):
+    """Stores in folders, whatever the rows of a program are run on."""
+
+    def __init__(self, _, folder, **options):
+        super().__init__("dir", folder, **options)
+
+
+class NamesNotSynced(Folders):
+    """Folders whose names the disk is never asked to keep."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        Files.sync_folder = lambda *_: None
+
+
+class IntentsNotSynced(Folders):
+    """Folders whose files change before the disk keeps what is about to be done."""
+
+    def open_on(self, disk, path, **options):
+        sync = disk.files.sync_folder
+        disk.files.sync_folder = lambda p: None if p.endswith(WORK) else sync(p)
+        return super().open_on(disk, path, **options)
+
+
 class Topped(Target):
     """Stores of any kind, under a layer that stands above all others."""
 
@@ -268,6 +294,8 @@ SABOTAGES = {
     "altering": layered(Altering),
     "oldest-first": layered(OldestFirst),
     "not-synced": NotSynced,
+    "names-not-synced": NamesNotSynced,
+    "intents-not-synced": IntentsNotSynced,
     "logging": Logged,
     "unencrypted": Unencrypted,
     "believing": Believing,

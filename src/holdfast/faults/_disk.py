@@ -197,19 +197,17 @@ class _FaultyFiles(Files):
             self._disk.platter.opened(path, is_journal=False)
             self._disk.platter.written(path, offset, data)
 
-    def sync(self, path: str) -> None:
+    def flush(self, descriptor: int, path: str) -> None:
+        # The platter knows what the disk was asked to keep, not what was meant to be.
         self._meet(Call("sync", path))
         if self._disk.syncing:
-            super().sync(path)
-        if self._disk.platter is not None:
-            self._disk.platter.synced(path)
-
-    def sync_folder(self, path: str) -> None:
-        self._meet(Call("sync", path))
-        if self._disk.syncing:
-            super().sync_folder(path)
-        if self._disk.platter is not None:
+            super().flush(descriptor, path)
+        if self._disk.platter is None:
+            return
+        if os.path.isdir(path):
             self._disk.platter.synced_folder(path)
+        else:
+            self._disk.platter.synced(path)
 
     def truncate(self, path: str, size: int) -> None:
         self._meet(Call("truncate", path, size))

@@ -51,7 +51,7 @@ ROWS = (
         "power-cuts",
         "no acknowledged save is lost when the power fails",
         "cuts",
-        quick=40,
+        quick=120,
         full=1_000,
         run=power_cuts,
         kinds=FILES,

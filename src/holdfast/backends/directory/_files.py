@@ -55,13 +55,17 @@ class Files:
     def sync(self, path: str) -> None:
         """Make what was written to a file survive a power cut."""
         with _opened(path, os.O_RDWR | _NO_LINK) as file:
-            _sync(file)
+            self.flush(file, path)
 
     def sync_folder(self, path: str) -> None:
         """Make the names in a folder survive a power cut."""
         if sys.platform != "win32":
             with _opened(path, os.O_RDONLY) as folder:
-                _sync(folder)
+                self.flush(folder, path)
+
+    def flush(self, descriptor: int, path: str) -> None:  # noqa: ARG002 - for tests
+        """Ask the disk to keep an open file or folder; only ``sync…`` calls it."""
+        _sync(descriptor)
 
     def truncate(self, path: str, size: int) -> None:
         """Cut a file to a size."""
