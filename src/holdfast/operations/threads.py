@@ -1,6 +1,14 @@
 """Threads: saving drafts, loading, listing, moving and removing, the journal."""
 
-from holdfast._engine.threads import grants, journal, lineage, moves, removal, save
+from holdfast._engine.threads import (
+    grants,
+    journal,
+    journal_keys,
+    lineage,
+    moves,
+    removal,
+    save,
+)
 from holdfast._engine.threads.anchors import name_successor
 from holdfast._engine.threads.copy_thread import Journals, duplicate
 from holdfast._engine.threads.drafts import (
@@ -45,6 +53,7 @@ __all__ = [
     "inherited",
     "is_visible",
     "journal",
+    "journal_keys",
     "lineage",
     "loaded",
     "moves",

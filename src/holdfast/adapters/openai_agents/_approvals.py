@@ -15,7 +15,7 @@ from holdfast.backends import FamilyEntries
 from holdfast.errors import Conflict
 from holdfast.operations import Context
 from holdfast.operations.effects import ledger
-from holdfast.operations.threads import grants
+from holdfast.operations.threads import grants, journal_keys
 from holdfast.operations.transcripts import fields_of, key_of, parts_of
 
 USED = "approval_used"
@@ -37,9 +37,9 @@ async def consume(context: Context, key: ConversationKey, grant: str) -> bool:
 
 async def is_consumed(context: Context, family: int, grant: str) -> bool:
     """Whether an approval was used."""
-    query = FamilyEntries(family=family, prefix=grants.GRANT + grant)
+    query = FamilyEntries(family=family, prefix=journal_keys.GRANT + grant)
     found = await context.backend.scan(query)
-    return any(entry.key == grants.GRANT + grant for entry in found)
+    return any(entry.key == journal_keys.GRANT + grant for entry in found)
 
 
 async def is_journaled(context: Context, family: int, key: str) -> bool:
