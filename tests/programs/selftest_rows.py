@@ -1,8 +1,9 @@
 """Runs rows of the selftest on stores that are sound or break a promise.
 
-usage: selftest_rows.py KIND FOLDER SABOTAGE:ROW:COUNT...
+usage: selftest_rows.py FOLDER SABOTAGE:ROW:COUNT:STORE...
 
-For each row one line of JSON: its name, the verdict, and examples of what was wrong.
+A count of 0 is that of a quick run. For each row one line of JSON: its name, the kind
+of store, the verdict, and examples of what was wrong.
 """
 
 from __future__ import annotations
@@ -18,19 +19,22 @@ from support.sabotage import SABOTAGES
 LIMIT = 150
 
 
-def main(kind: str, folder: str, wanted: list[str]) -> None:
+def main(folder: str, wanted: list[str]) -> None:
     rows = {row.name: row for row in ROWS}
     jobs = []
-    for text in wanted:
-        sabotage, name, count = text.split(":")
-        place = os.path.join(folder, f"{sabotage} {name}")
+    for number, text in enumerate(wanted):
+        sabotage, name, count, store = text.split(":", 3)
+        place = os.path.join(folder, str(number))
         os.mkdir(place)
-        target = SABOTAGES[sabotage](kind, place)
-        jobs.append(Job(rows[name], target, int(count), limit=LIMIT))
+        target = SABOTAGES[sabotage](store, place)
+        row = rows[name]
+        trials = int(count) or row.wanted("quick", target.kind)
+        jobs.append(Job(row, target, trials, limit=LIMIT))
     for result in run_jobs(jobs, processes=2):
         report(
             {
                 "row": result.row.name,
+                "kind": result.kind,
                 "verdict": result.verdict,
                 "count": result.count,
                 "examples": result.examples,
@@ -39,4 +43,4 @@ def main(kind: str, folder: str, wanted: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], sys.argv[3:])
+    main(sys.argv[1], sys.argv[2:])

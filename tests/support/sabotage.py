@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+from types import SimpleNamespace
 from typing import Any
 
 from msgspec.structs import replace
 
 import holdfast
-from holdfast._api.options import context_over
 from holdfast._api.store import Store
 from holdfast._port import Stored, Write
 from holdfast._values import codec
@@ -17,8 +17,8 @@ from holdfast._values.records import UNSET, Entry, Page
 from holdfast.backends import Layer
 from holdfast.backends.directory import Files
 from holdfast.backends.directory._folder import WORK
-from holdfast.backends.sqlite import SqliteBackend
 from holdfast.errors import Conflict, HoldfastError
+from holdfast.keys import _ciphers
 from holdfast.selftest import Target
 
 DROPPED = 5
@@ -73,6 +73,20 @@ def _mark(write):
     return Write(thread=write.thread, at=write.at, expect=UNSET, entries=(entry,))
 
 
+class NotExpecting(Layer):
+    """Saves whatever the head is."""
+
+    async def commit(self, writes):
+        return await super().commit(_anyhow(writes))
+
+    def commit_each(self, batches):
+        return super().commit_each([_anyhow(writes) for writes in batches])
+
+
+def _anyhow(writes):
+    return [replace(write, expect=UNSET) for write in writes]
+
+
 class Altering(Layer):
     """Gives other bytes than those that were saved."""
 
@@ -120,48 +134,41 @@ class Acknowledging(Dropping):
         ]
 
 
-class Layered(Target):
-    """Stores in files, under a layer."""
+class Topped(Target):
+    """Stores of any kind, under a layer that stands above all others."""
 
     layer: type[Layer]
 
     def open(self, name, **options):
-        return self._under(SqliteBackend(self.path(name), **_own(options)), options)
+        return self._topped(super().open(name, **options))
 
     def open_at(self, url, **options):
-        return self._under(SqliteBackend(url, **_own(options)), options)
+        return self._topped(super().open_at(url, **options))
 
     def open_on(self, disk, path, **options):
-        return self._under(disk._backend(path, options), options)
+        return self._topped(super().open_on(disk, path, **options))
 
-    def _under(self, backend, options):
-        return Store(context_over(self.layer(backend), options))
+    def _topped(self, store):
+        context = store.runner.context
+        return Store(replace(context, backend=self.over(context.backend)))
+
+    def over(self, backend):
+        return self.layer(backend)
 
 
-def _own(options):
-    names = ("durability", "busy_timeout", "read_only")
-    return {name: options[name] for name in names if name in options}
-
-
-def layered(layer):
-    return type(layer.__name__, (Layered,), {"layer": layer})
+def topped(layer):
+    return type(layer.__name__, (Topped,), {"layer": layer})
 
 
 class NotSynced(Target):
     """Stores that do not wait for the disk."""
 
     def open_on(self, disk, path, **options):
+        disk.files.sync = lambda _: None
         return super().open_on(disk, path, **{**options, "durability": "normal"})
 
 
-class Folders(Target):
-    """Stores in folders, whatever the rows of a program are run on."""
-
-    def __init__(self, _, folder, **options):
-        super().__init__("dir", folder, **options)
-
-
-class NamesNotSynced(Folders):
+class NamesNotSynced(Target):
     """Folders whose names the disk is never asked to keep."""
 
     def __init__(self, *arguments, **options):
@@ -169,32 +176,13 @@ class NamesNotSynced(Folders):
         Files.sync_folder = lambda *_: None
 
 
-class IntentsNotSynced(Folders):
+class IntentsNotSynced(Target):
     """Folders whose files change before the disk keeps what is about to be done."""
 
     def open_on(self, disk, path, **options):
         sync = disk.files.sync_folder
         disk.files.sync_folder = lambda p: None if p.endswith(WORK) else sync(p)
         return super().open_on(disk, path, **options)
-
-
-class Topped(Target):
-    """Stores of any kind, under a layer that stands above all others."""
-
-    def open(self, name, **options):
-        context = super().open(name, **options).runner.context
-        return Store(replace(context, backend=self.over(context.backend)))
-
-    def over(self, backend):
-        raise NotImplementedError
-
-
-class DroppedAbove(Topped):
-    over = staticmethod(Dropping)
-
-
-class Acknowledged(Topped):
-    over = staticmethod(Acknowledging)
 
 
 class Logged(Topped):
@@ -230,6 +218,15 @@ class Unencrypted(Target):
     def open(self, name, **options):
         options.pop("key", None)
         return super().open(name, **options)
+
+
+class RepeatingNonces(Target):
+    """Stores that encrypt everything with the first nonce of a process."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        _ciphers._Session.take = lambda *_: 1
+        _ciphers.os = SimpleNamespace(urandom=bytes, getpid=os.getpid)
 
 
 class BelievingStore(Store):
@@ -289,10 +286,12 @@ class Unlocked(Target):
 
 SABOTAGES = {
     "sound": Target,
-    "dropping": layered(Dropping),
-    "in-two": layered(InTwo),
-    "altering": layered(Altering),
-    "oldest-first": layered(OldestFirst),
+    "dropping": topped(Dropping),
+    "in-two": topped(InTwo),
+    "not-expecting": topped(NotExpecting),
+    "repeating-nonces": RepeatingNonces,
+    "altering": topped(Altering),
+    "oldest-first": topped(OldestFirst),
     "not-synced": NotSynced,
     "names-not-synced": NamesNotSynced,
     "intents-not-synced": IntentsNotSynced,
@@ -302,6 +301,5 @@ SABOTAGES = {
     "executing": Executing,
     "forgetful": Forgetful,
     "unlocked": Unlocked,
-    "dropping-above": DroppedAbove,
-    "acknowledging": Acknowledged,
+    "acknowledging": topped(Acknowledging),
 }
