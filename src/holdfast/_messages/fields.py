@@ -32,12 +32,15 @@ def to_plain(record: msgspec.Struct, without: Collection[str] = ()) -> dict[str,
     extra: object = getattr(record, EXTRA)
     if not extra:
         return found
-    if not isinstance(extra, dict) or not _KINDS[list[str]].has([*extra]):
+    if not isinstance(extra, dict) or not all(
+        isinstance(name, str) for name in cast("dict[object, object]", extra)
+    ):
         raise Unstorable(EXTRA, "must be a dict whose keys are names of fields")
-    known = extra.keys() & _defaults(type(record)).keys()
+    more = cast("dict[str, Any]", extra)
+    known = more.keys() & _defaults(type(record)).keys()
     if known:
         raise Unstorable(EXTRA, f"has {min(known)!r}; set the field of that name")
-    return found | extra
+    return found | more
 
 
 def from_plain(type_: type[R], plain: Mapping[str, Any], **known: Any) -> R:
