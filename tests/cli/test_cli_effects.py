@@ -143,18 +143,3 @@ def test_hostile_arguments_do_not_reach_the_terminal(cli):
     ]
 
     assert not any(sign in "".join(said) for sign in "\x1b\x9b\x07\x08\r\u202e")
-
-
-def test_keys_of_a_caller_that_look_like_ours_are_shown_as_entries(cli):
-    with stores.opened(cli.path) as store:
-        thread = store.thread("t")
-        thread.save({"n": 1})
-        thread.record("call:me", "maybe")
-        thread.record("effect:none", 1)
-        thread.record("pending:ann", {"at": 5})
-
-    found = json.loads(cli("journal", "t", "--json").out)
-
-    keys = [entry["key"] for entry in found["entries"]]
-    assert keys == ["call:me", "effect:none", "pending:ann"]
-    assert "waits" not in cli("threads").out

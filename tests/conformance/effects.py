@@ -516,18 +516,6 @@ class KeptEffectTests(PaymentCases):
         assert [e.call_id for e in self.effects(left_behind=True)] == ["call-1"]
         assert pay(self.run(), "call-2", "f9") == {"receipt": "a1"}
 
-    def test_keys_of_the_caller_do_no_harm(self) -> None:
-        self.paid()
-        thread = self.store.conversations.thread("c")
-        mine = {"effect:x": 1, "call:9": "a", "call:1:begin:z": {"id": 7}, "anchor:": 2}
-        thread.record_all(mine)
-        self.clock.advance(timedelta(seconds=1))
-
-        self.store.prune(Retention(last=1, effects=timedelta(0)))
-
-        assert thread.effects() == []
-        assert thread.journal() == mine
-
     def test_the_ledger_has_an_age_of_its_own(self) -> None:
         run = self.paid()
         self.killed_paying(run, "call-2", "b1")

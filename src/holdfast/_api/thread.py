@@ -306,7 +306,8 @@ class Thread(ThreadParts, ThreadFiles, ThreadBranches):
         """Record a value once under a key; gives the value in force.
 
         The key belongs to the thread or to a checkpoint, which need not be saved yet.
-        The first value stays, unless ``replace`` is given.
+        The first value stays, unless ``replace`` is given. Keys under which Holdfast
+        keeps calls and grants (``call:``, ``grant:`` and such) are refused.
         """
         values = self.record_all({key: value}, checkpoint=checkpoint, replace=replace)
         return values[key]

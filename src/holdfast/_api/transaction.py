@@ -13,7 +13,7 @@ from holdfast._engine.records.streams import EventDraft, appending, thread_of
 from holdfast._engine.threads import save
 from holdfast._engine.threads.amend import amended
 from holdfast._engine.threads.drafts import Draft, ListsDraft, StateDraft
-from holdfast._engine.threads.journal import encoded_entry
+from holdfast._engine.threads.journal import encoded_entries
 from holdfast._engine.threads.lineage import Reference
 from holdfast._engine.threads.save import SaveOptions
 from holdfast._engine.threads.transaction import (
@@ -95,10 +95,7 @@ class ThreadChange:
 
         A value whose key is taken stays as it is. To fail instead, save with ``once``.
         """
-        entries = tuple(
-            (checked_name(key, "journal key"), encoded_entry(value, key))
-            for key, value in values.items()
-        )
+        entries = encoded_entries(values)
         self._changes.add(PlannedRecord(self.id, self._start, expect, entries))
 
     def check(self, expect: Reference) -> None:

@@ -33,7 +33,7 @@ CONVERSATION = "conversation"
 # The keys by which the library finds its own entries of a thread again.
 _OWN = re.compile(
     r"(call|undo):\d+:(begin|end):.*|effect:[0-9a-f]{32}:\d+:.*|anchor:.*"
-    r"|pending:[^:]+:\d{6}|grant:.*",
+    r"|merged:.*|pending:[^:]+:\d{6}|grant:.*",
     re.DOTALL,
 )
 

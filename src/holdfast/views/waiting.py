@@ -12,11 +12,11 @@ from msgspec.structs import replace
 from holdfast._api.store import Store
 from holdfast._engine.context import Context
 from holdfast._engine.effects.interrupted import interrupted
-from holdfast._engine.effects.ledger import CALL
 from holdfast._engine.effects.lines import line_at
 from holdfast._engine.threads.drafts import read_values_of
+from holdfast._engine.threads.journal_keys import CALL, PENDING
 from holdfast._engine.threads.load import read_listed
-from holdfast._engine.threads.pending import PENDING, find_pending, unsaved_messages
+from holdfast._engine.threads.pending import find_pending, unsaved_messages
 from holdfast._engine.threads.prefetch import prefetched, with_entries
 from holdfast._messages.item_calls import PAUSED_RUN
 from holdfast._messages.loose import fields_of

@@ -8,8 +8,7 @@ from holdfast._engine.context import Context
 from holdfast._engine.effects import ledger
 from holdfast._engine.effects.lines import line_at, line_of
 from holdfast._engine.threads.journal import OF_THREAD
-from holdfast._engine.threads.journal_keys import ANCHOR, EFFECT
-from holdfast._engine.threads.pending import PENDING
+from holdfast._engine.threads.journal_keys import ANCHOR, CALL, EFFECT, PENDING, UNDO
 from holdfast._port import Entries
 from holdfast._values.records import Checkpoint, Entry, ThreadRecord
 from holdfast.effects import Effect
@@ -36,7 +35,7 @@ async def left_behind_by(
 async def entries_of(context: Context, thread: str) -> list[Entry]:
     """What the journal of a thread has of its calls, and after its last checkpoint."""
     found: list[Entry] = []
-    for prefix in (ledger.CALL, ledger.UNDO, EFFECT, ANCHOR, PENDING):
+    for prefix in (CALL, UNDO, EFFECT, ANCHOR, PENDING):
         query = Entries(thread=thread, checkpoint=OF_THREAD, prefix=prefix)
         found += await context.backend.scan(query)
     return found

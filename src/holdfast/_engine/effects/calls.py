@@ -9,7 +9,7 @@ finds the call by its identity.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import msgspec
 
@@ -53,7 +53,7 @@ class CallStatus(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def result(self) -> Any:
         """What it returned, if it was completed."""
-        return self.ended["result"] if self.ended else None
+        return self.ended.get("result") if self.ended else None
 
 
 class JournaledCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,8 +114,8 @@ async def find_status(
 
 
 async def _entry(context: Context, thread: str, key: str) -> dict[str, Any] | None:
-    found = await journal.recorded_one(context, thread, key, None, None)
-    return cast("dict[str, Any] | None", found)
+    found = await journal.find_entry(context, thread, key)
+    return ledger.fields_of_entry(found) if found else None
 
 
 class Permission(msgspec.Struct, frozen=True):
@@ -239,6 +239,16 @@ def _denied(made: JournaledCall) -> Conflict:
     )
 
 
+def _failed(made: JournaledCall, error: str | None) -> Conflict:
+    return Conflict(
+        f"call {made.call.id!r} of {made.call.name!r} returned, and another caller had"
+        f" recorded that it failed ({error}). Look, then make the call again or record"
+        f" its result with resolve({made.call.id!r}, result)",
+        code="call_ended",
+        thread=made.thread,
+    )
+
+
 # --- recording a call -----------------------------------------------------------------
 
 
@@ -290,7 +300,7 @@ async def _take_over(
         ledger.effect_key(made, attempt): _index(made) | replays,
     }
     in_force = await _record(context, made.thread, made.start, values)
-    return Permission(attempt, is_completed=True, result=in_force[end]["result"])
+    return Permission(attempt, is_completed=True, result=in_force[end].get("result"))
 
 
 async def _take_over_unless_undone(
@@ -322,7 +332,9 @@ async def complete(
     key = ledger.end_key(made.key, attempt)
     ended = {key: {"status": ledger.COMPLETED, "result": result}}
     in_force = await _record(context, made.thread, made.start, ended)
-    return in_force[key]["result"]
+    if in_force[key]["status"] == ledger.FAILED:
+        raise _failed(made, in_force[key].get("error"))
+    return in_force[key].get("result")
 
 
 async def fail(context: Context, made: JournaledCall, attempt: int, error: str) -> None:
@@ -370,6 +382,6 @@ async def _record(
     values: Mapping[str, Mapping[str, object]],
 ) -> dict[str, dict[str, Any]]:
     where = journal.JournalPlace(thread, start, checkpoint=None, replace=False)
-    entries = where.entries(context, values)
-    in_force = await journal.record(context, where, entries)
-    return cast("dict[str, dict[str, Any]]", in_force)
+    entries = where.own_entries(context, values)
+    in_force = await journal.record_entries(context, where, entries)
+    return {entry.key: ledger.fields_of_entry(entry) for entry in in_force}

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from holdfast._engine.context import Context
 from holdfast._engine.effects import ledger
 from holdfast._engine.threads.anchors import anchor_of, reached, successors_in
-from holdfast._engine.threads.journal_keys import ANCHOR, EFFECT
+from holdfast._engine.threads.journal_keys import ANCHOR, CALL, EFFECT, UNDO
 from holdfast._engine.threads.load import load
 from holdfast._engine.threads.pending import find_pending
 from holdfast._messages.loose import fields_of, parts_of
@@ -81,8 +81,8 @@ def _keys(effect: Effect) -> list[str]:
     number, key = effect.attempt, effect.key
     whens = ("begin", "end")
     return [
-        *(f"{ledger.CALL}{number}:{when}:{key}" for when in whens),
-        *(f"{ledger.UNDO}{number}:{when}:{key}" for when in whens),
+        *(f"{CALL}{number}:{when}:{key}" for when in whens),
+        *(f"{UNDO}{number}:{when}:{key}" for when in whens),
     ]
 
 

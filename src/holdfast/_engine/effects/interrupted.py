@@ -8,6 +8,7 @@ from holdfast._engine.context import Context
 from holdfast._engine.effects import ledger
 from holdfast._engine.effects.line import Line
 from holdfast._engine.threads.journal import OF_THREAD
+from holdfast._engine.threads.journal_keys import CALL, UNDO
 from holdfast._port import Entries
 from holdfast._values.records import Entry
 from holdfast.effects import Effect
@@ -18,11 +19,11 @@ async def interrupted(context: Context, thread: str, line: Line) -> list[Effect]
 
     A call that has been made again, and has ended, is not among them.
     """
-    calls = await _entries(context, thread, ledger.CALL)
+    calls = await _entries(context, thread, CALL)
     open_ = _open_keys(calls)
     if not open_:
         return []
-    entries = [*calls, *await _entries(context, thread, ledger.UNDO)]
+    entries = [*calls, *await _entries(context, thread, UNDO)]
     last: dict[str, Effect] = {}
     for effect in ledger.collected(e for e in entries if _parts(e.key)[2] in open_):
         before = last.get(effect.key)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import msgspec
 import orjson
@@ -18,7 +18,7 @@ from holdfast._engine.context import Context
 from holdfast._engine.effects.line import Line
 from holdfast._engine.effects.lines import line_at, line_of
 from holdfast._engine.threads import journal
-from holdfast._engine.threads.journal_keys import EFFECT
+from holdfast._engine.threads.journal_keys import CALL, EFFECT, UNDO
 from holdfast._engine.threads.lineage import Reference, resolve_in
 from holdfast._messages.transcript import TranscriptCall
 from holdfast._port import FamilyEntries
@@ -35,10 +35,51 @@ else:  # a command line that only lists effects needs no digest, and no OpenSSL
 
 COMPLETED: Final = "completed"
 FAILED: Final = "failed"
-CALL: Final = "call:"
-UNDO: Final = "undo:"
 
-_CALL_FIELDS = {"id", "name", "token"}
+
+class _Named(msgspec.Struct):
+    thread: str
+    key: str
+    attempt: int
+
+
+class _Index(msgspec.Struct, kw_only=True):
+    """A line of the index by identity, as the journal has it."""
+
+    anchor: str | None = None
+    arguments: str
+    in_items: bool = False
+    replays: _Named | None = None
+    settles: _Named | None = None
+
+
+class _Begin(_Index, kw_only=True):
+    """The entry that is made before a call."""
+
+    id: str
+    name: str
+    token: str
+
+
+class _End(msgspec.Struct):
+    """The entry that is made after a call, or after its effect was undone."""
+
+    status: Literal["completed", "failed"]
+    error: str | None = None
+
+
+class _Undo(msgspec.Struct):
+    """The entry that is made before an effect is undone."""
+
+    token: str
+
+
+_FORMS: Final[dict[str, type[msgspec.Struct]]] = {
+    "call:begin": _Begin,
+    "call:end": _End,
+    "undo:begin": _Undo,
+    "undo:end": _End,
+}
 _ENTRY = lazy_pattern(r"(call|undo):(\d+):(begin|end):(.*)", re.DOTALL)
 _INDEX = lazy_pattern(r"effect:[0-9a-f]{32}:(\d+):(.*)", re.DOTALL)
 
@@ -74,6 +115,15 @@ def effect_key(made: IdentifiedCall, attempt: int) -> str:
     return f"{EFFECT}{made.identity}:{attempt}:{made.key}"
 
 
+def fields_of_entry(entry: Entry) -> dict[str, Any]:
+    """The fields of an entry of a call; `Corrupt` if it is not as it was made."""
+    if entry.key.startswith(EFFECT):
+        return journal.entry_fields(entry, _Index)
+    matched = _ENTRY.fullmatch(entry.key)
+    assert matched is not None
+    return journal.entry_fields(entry, _FORMS[f"{matched[1]}:{matched[3]}"])
+
+
 # --- listing --------------------------------------------------------------------------
 
 
@@ -92,14 +142,12 @@ def collected(entries: Iterable[Entry]) -> list[Effect]:
     found: dict[tuple[str, str, int], dict[str, Entry]] = {}
     for entry in entries:
         matched = _ENTRY.fullmatch(entry.key)
-        if matched and isinstance(entry.value, dict):  # a caller may use such keys
+        if matched:  # callers of earlier versions may have used other such keys
             what, attempt, when, key = matched.groups()
             place = (entry.thread, key, int(attempt))
             found.setdefault(place, {})[f"{what}:{when}"] = entry
     effects = [
-        _effect(place, parts)
-        for place, parts in found.items()
-        if _value(parts.get("call:begin")).keys() >= _CALL_FIELDS
+        _effect(place, parts) for place, parts in found.items() if "call:begin" in parts
     ]
     return sorted(effects, key=lambda effect: effect.seq)
 
@@ -107,7 +155,7 @@ def collected(entries: Iterable[Entry]) -> list[Effect]:
 def _effect(place: tuple[str, str, int], parts: dict[str, Entry]) -> Effect:
     thread, key, attempt = place
     entry = parts["call:begin"]
-    begun = cast("dict[str, Any]", entry.value)
+    begun = fields_of_entry(entry)
     ended = _value(parts.get("call:end"))
     return Effect(
         thread=thread,
@@ -144,7 +192,7 @@ def named_place(name: str, place: Place | None) -> dict[str, Any]:
 
 
 def _value(entry: Entry | None) -> dict[str, Any]:
-    return cast("dict[str, Any]", entry.value) if entry else {}
+    return fields_of_entry(entry) if entry else {}
 
 
 def _status(ended: dict[str, Any]) -> Status:
@@ -289,15 +337,13 @@ async def find_earlier(
         taken |= {row.replays, row.settles}
         if row.key == made.key:
             effect = await _read(context, row)
-            happened = effect.replays or effect.place
-            if effect.status != FAILED and not await is_undone(context, happened):
+            if effect and not await is_undone(context, effect.replays or effect.place):
                 return Earlier(effect, is_on_line=True)
     free = [r for r in behind if not r.replays and r.place not in taken]
     given, settled = digest(made.call), {row.settles for row in rows}
     for row in sorted(free, key=lambda row: row.arguments != given):
         effect = await _read(context, row)
-        is_settled = effect.status == "unknown" and row.place in settled
-        if effect.status != FAILED and not effect.undone and not is_settled:
+        if effect and (effect.status != "unknown" or row.place not in settled):
             return Earlier(effect, is_on_line=False)
     return None
 
@@ -327,14 +373,14 @@ async def _rows_with(
 
 def _indexed(entry: Entry) -> _Indexed | None:
     matched = _INDEX.fullmatch(entry.key)
-    if matched is None:  # a caller recorded it
+    if matched is None:  # a caller of an earlier version recorded it
         return None
-    value = cast("dict[str, Any]", entry.value)
+    value = fields_of_entry(entry)
     return _Indexed(
         entry.thread,
         matched[2],
         int(matched[1]),
-        value["anchor"],
+        value.get("anchor"),
         value.get("in_items", False),
         value["arguments"],
         place_in(value, "replays"),
@@ -348,8 +394,8 @@ def indexed_place(entry: Entry) -> Place | None:
     return row.place if row else None
 
 
-async def _read(context: Context, row: _Indexed) -> Effect:
-    """The effect that a line of the index means."""
+async def _read(context: Context, row: _Indexed) -> Effect | None:
+    """The effect that a line of the index means, unless it did not happen after all."""
     parts: dict[str, Entry] = {}
     for what in ("call:begin", "call:end", "undo:end"):
         kind, when = what.split(":")
@@ -357,4 +403,6 @@ async def _read(context: Context, row: _Indexed) -> Effect:
         entry = await journal.find_entry(context, row.thread, key)
         if entry is not None:
             parts[what] = entry
-    return _effect(row.place, parts)
+    effect = _effect(row.place, parts) if "call:begin" in parts else None
+    has_happened = effect and effect.status != FAILED and not effect.undone
+    return effect if has_happened else None

@@ -43,7 +43,7 @@ async def settle(context: Context, thread: str, call_id: str, end: CallEnd) -> E
         raise _ended(effect)
     where = journal.JournalPlace(effect.thread, NEW_THREAD, None, replace=False)
     key = ledger.end_key(effect.key, effect.attempt)
-    entries = where.entries(context, {key: end.entry()})
+    entries = where.own_entries(context, {key: end.entry()})
     in_force = await journal.record(context, where, entries)
     if in_force[key] != entries[0].value:
         raise _ended(effect)

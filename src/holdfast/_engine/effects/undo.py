@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from holdfast._engine.context import Context
 from holdfast._engine.effects import ledger
 from holdfast._engine.effects.line import Line
 from holdfast._engine.effects.lines import line_of
 from holdfast._engine.threads import journal, pending
+from holdfast._engine.threads.journal_keys import UNDO
 from holdfast._port import NEW_THREAD, Threads
 from holdfast._values.records import PIN
 from holdfast.effects import Compensation, Declaration, Effect, Place
@@ -106,7 +107,7 @@ async def abandon(context: Context, effect: Effect) -> None:
 
 
 def _key(effect: Effect, when: str) -> str:
-    return f"{ledger.UNDO}{effect.attempt}:{when}:{effect.key}"
+    return f"{UNDO}{effect.attempt}:{when}:{effect.key}"
 
 
 async def _record(
@@ -116,6 +117,6 @@ async def _record(
     place = journal.JournalPlace(
         effect.thread, NEW_THREAD, checkpoint=None, replace=False
     )
-    entries = place.entries(context, {key: value})
-    in_force = await journal.record(context, place, entries)
-    return cast("dict[str, object]", in_force[key])
+    entries = place.own_entries(context, {key: value})
+    [in_force] = await journal.record_entries(context, place, entries)
+    return ledger.fields_of_entry(in_force)

@@ -17,6 +17,7 @@ from holdfast._engine.threads.journal import (
     OF_THREAD,
     JournalPlace,
     encoded_entry,
+    entry_as,
     find_entry,
     record,
 )
@@ -121,7 +122,7 @@ async def _find(
         entry = await find_entry(context, thread, PLAN + candidate)
         if entry is None:
             return candidate
-        plan = msgspec.convert(entry.value, ExplorationPlan)
+        plan = entry_as(entry, ExplorationPlan)
         if name is not None or plan.at == head.id:
             return plan
     raise AssertionError("names do not end")
@@ -176,13 +177,13 @@ def _journal_write(context: Context, thread: str, key: str, value: object) -> Wr
 async def results(context: Context, plan: ExplorationPlan) -> list[BranchResult] | None:
     """The results of an exploration that has ended, best first; ``None`` if not."""
     entry = await find_entry(context, plan.thread, f"{plan.key}:results")
-    return msgspec.convert(entry.value, list[BranchResult]) if entry else None
+    return entry_as(entry, list[BranchResult]) if entry else None
 
 
 async def result_of(context: Context, thread: str) -> BranchResult | None:
     """What a branch has recorded of itself, if the thread is one."""
     entry = await find_entry(context, thread, RESULT)
-    return msgspec.convert(entry.value, BranchResult) if entry else None
+    return entry_as(entry, BranchResult) if entry else None
 
 
 async def progress(context: Context, plan: ExplorationPlan) -> list[BranchResult]:

@@ -8,13 +8,13 @@ them the entries of its merges.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import cast
 
 from msgspec.structs import replace
 
 from holdfast._engine.context import Context
 from holdfast._engine.threads.journal import OF_THREAD
 from holdfast._engine.threads.journal_keys import GRANT, MERGED
+from holdfast._messages.loose import fields_of
 from holdfast._port import FamilyEntries, Start, Threads, Write
 from holdfast._values import codec
 from holdfast._values.records import UNSET, Entry, ThreadRecord, checked_name
@@ -39,7 +39,7 @@ async def consume(context: Context, thread: str, start: Start, grant: str) -> bo
     )
     [receipt] = await context.backend.commit([write])
     [in_force] = receipt.entries
-    return cast("dict[str, str]", in_force.value)["token"] == token
+    return fields_of(in_force.value).get("token") == token
 
 
 async def handed_over(

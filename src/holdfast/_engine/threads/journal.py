@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar, cast
 
 import msgspec
 
 from holdfast._engine.context import Context
+from holdfast._engine.threads.journal_keys import callers_key
 from holdfast._port import Entries, Start, ThreadKey, Write
 from holdfast._values import codec
+from holdfast._values.arguments import checked_mapping
 from holdfast._values.limits import LARGEST_JOURNAL_VALUE, checked_size
 from holdfast._values.records import (
     UNSET,
@@ -39,19 +41,33 @@ class JournalPlace(msgspec.Struct, frozen=True):
     def entries(
         self, context: Context, values: Mapping[str, object]
     ) -> tuple[Entry, ...]:
-        """The values as entries; encoded now, so that later changes do not matter."""
-        now = context.clock()
-        place = checkpoint_id(self.checkpoint)
-        return tuple(
-            Entry(
-                self.thread,
-                place,
-                checked_name(key, "journal key"),
-                encoded_entry(value, key),
-                now,
-            )
-            for key, value in values.items()
-        )
+        """The values of a caller as entries.
+
+        They are encoded now, so that later changes do not matter.
+        """
+        return self._entries(context, encoded_entries(values))
+
+    def own_entries(
+        self, context: Context, values: Mapping[str, object]
+    ) -> tuple[Entry, ...]:
+        """As `entries`, for what the engine records under its reserved keys."""
+        named = [(checked_name(key, "journal key"), values[key]) for key in values]
+        encoded = [(key, encoded_entry(value, key)) for key, value in named]
+        return self._entries(context, encoded)
+
+    def _entries(
+        self, context: Context, encoded: Iterable[tuple[str, bytes]]
+    ) -> tuple[Entry, ...]:
+        now, place = context.clock(), checkpoint_id(self.checkpoint)
+        return tuple(Entry(self.thread, place, key, data, now) for key, data in encoded)
+
+
+def encoded_entries(values: object) -> tuple[tuple[str, bytes], ...]:
+    """The keys and encoded values of entries that a caller records."""
+    given = checked_mapping(values, "journal")
+    return tuple(
+        (callers_key(key), encoded_entry(value, key)) for key, value in given.items()
+    )
 
 
 def encoded_entry(value: object, key: str) -> bytes:
@@ -64,9 +80,17 @@ async def record(
     context: Context, where: JournalPlace, entries: tuple[Entry, ...]
 ) -> dict[str, object]:
     """Record the entries whose keys are new; returns the values in force by key."""
+    in_force = await record_entries(context, where, entries)
+    return {entry.key: entry.value for entry in in_force}
+
+
+async def record_entries(
+    context: Context, where: JournalPlace, entries: tuple[Entry, ...]
+) -> Sequence[Entry]:
+    """As `record`; gives the entries in force."""
     refuse_scoped(where.thread)
     if not entries:
-        return {}
+        return ()
     write = Write(
         thread=where.thread,
         at=entries[0].recorded_at,
@@ -76,7 +100,7 @@ async def record(
         replace_entries=where.replace,
     )
     [receipt] = await context.backend.commit([write])
-    return {entry.key: entry.value for entry in receipt.entries}
+    return receipt.entries
 
 
 async def recorded(
@@ -121,7 +145,7 @@ def _key(entry: Entry) -> str:
 
 async def forget(context: Context, thread: str, keys: tuple[str, ...]) -> None:
     """Remove entries of the thread itself; keys that are not there are passed over."""
-    names = tuple(checked_name(key, "journal key") for key in keys)
+    names = tuple(callers_key(key) for key in keys)
     if names and await context.backend.read([ThreadKey(thread)]) != [None]:
         write = Write(thread=thread, at=context.clock(), expect=UNSET, forget=names)
         await context.backend.commit([write])
@@ -137,6 +161,12 @@ def entry_as(entry: Entry, form: type[T]) -> T:
     except msgspec.ValidationError as error:
         what = f"the journal entry {entry.key!r} of thread {entry.thread!r}"
         raise Corrupt(what, str(error)) from error
+
+
+def entry_fields(entry: Entry, form: type[msgspec.Struct]) -> dict[str, Any]:
+    """The fields of an entry that the engine has recorded, once `entry_as` accepts."""
+    entry_as(entry, form)
+    return cast("dict[str, Any]", entry.value)
 
 
 async def find_entry(context: Context, thread: str, key: str) -> Entry | None:

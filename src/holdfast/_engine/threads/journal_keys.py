@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from holdfast._values.records import checked_name
+from holdfast.errors import Unstorable
+
 # What was called, undone and used up, and the index by what a call means.
 CALL: Final = "call:"
 UNDO: Final = "undo:"
@@ -17,3 +20,17 @@ ANCHOR: Final = "anchor:"
 MERGED: Final = "merged:"
 # What a recorder got since the last checkpoint.
 PENDING: Final = "pending:"
+
+RESERVED: Final = (CALL, UNDO, EFFECT, GRANT, ANCHOR, MERGED, PENDING)
+
+
+def callers_key(key: object) -> str:
+    """The key of an entry that a caller records or forgets."""
+    name = checked_name(key, "journal key")
+    if name.startswith(RESERVED):
+        text = (
+            f"{name!r} begins with one of {', '.join(RESERVED)}, under which Holdfast"
+            " keeps what was called and consumed; choose another key"
+        )
+        raise Unstorable("journal key", text)
+    return name

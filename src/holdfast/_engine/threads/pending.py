@@ -11,13 +11,14 @@ write the part with a number, so one that was passed in this way finds out.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final, cast
+from typing import Annotated, Any, Final
 
 import msgspec
 
 from holdfast._engine.context import Context
 from holdfast._engine.threads.anchors import claim_key
-from holdfast._engine.threads.journal import OF_THREAD
+from holdfast._engine.threads.journal import OF_THREAD, entry_fields
+from holdfast._engine.threads.journal_keys import PENDING
 from holdfast._messages.loose import fields_of
 from holdfast._port import Ancestors, CheckpointKey, Entries, Start, Write
 from holdfast._values import codec
@@ -27,9 +28,18 @@ from holdfast._values.records import UNSET, Checkpoint, Entry, ThreadRecord
 from holdfast._values.rope import Rope
 from holdfast.errors import Conflict
 
-PENDING: Final = "pending:"
 _NO_HEAD: Final = "-"
-_FIELDS: Final = frozenset({"at", "messages", "run", "next", "after"})
+
+
+class _Form(msgspec.Struct):
+    at: Annotated[int, msgspec.Meta(ge=0)]
+    messages: list[dict[Any, Any]]
+    run: dict[Any, Any]
+    next: str
+    after: str | None
+
+
+_FIELDS: Final = frozenset(_Form.__struct_fields__)
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,9 +168,9 @@ async def next_ids(context: Context, record: ThreadRecord) -> list[str]:
 
 
 def _part(entry: Entry) -> Part | None:
-    value = cast("dict[str, Any]", fields_of(entry.value))
-    if not value.keys() >= _FIELDS:  # a caller recorded it
-        return None
+    if not fields_of(entry.value).keys() >= _FIELDS:
+        return None  # a caller of an earlier version recorded it
+    value = entry_fields(entry, _Form)
     return Part(
         at=value["at"],
         messages=value["messages"],

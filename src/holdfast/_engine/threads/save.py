@@ -14,7 +14,7 @@ from holdfast._engine.context import Context
 from holdfast._engine.files.draft import FilesDraft, FileSource
 from holdfast._engine.files.read import find_listing
 from holdfast._engine.threads.drafts import Draft, NextState, StateTexts
-from holdfast._engine.threads.journal import OF_THREAD, encoded_entry
+from holdfast._engine.threads.journal import OF_THREAD, encoded_entries
 from holdfast._engine.threads.lineage import Reference, resolve
 from holdfast._engine.threads.load import read_texts
 from holdfast._port import NEW_THREAD, CheckpointKey, Receipt, Start, Write
@@ -90,17 +90,10 @@ def options(*, start: Start, **given: Unpack[SaveOptions]) -> Options:
         kind=checked_name(given.get("kind", "save"), "kind"),
         id=None if id_ is None else checked_id(id_),
         expect=given.get("expect", UNSET),
-        journal=_encoded(given.get("journal")),
-        once=_encoded(given.get("once")),
+        journal=encoded_entries(given.get("journal")),
+        once=encoded_entries(given.get("once")),
         start=start,
         files=None if files is None else FilesDraft.of(files),
-    )
-
-
-def _encoded(values: Mapping[str, object] | None) -> tuple[tuple[str, bytes], ...]:
-    return tuple(
-        (checked_name(key, "journal key"), encoded_entry(value, key))
-        for key, value in (values or {}).items()
     )
 
 
