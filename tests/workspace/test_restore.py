@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import itertools
 import os
 import subprocess
 from pathlib import Path
@@ -590,3 +592,77 @@ def test_a_file_that_changes_while_the_restore_is_prepared_is_a_conflict(
 def test_unknown_options_are_refused(workspace, thread, saved):
     with pytest.raises(TypeError, match="forced"):
         workspace.restore(thread, saved[0], forced=True)
+
+
+# --- looks that fail ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", [errno.EIO, errno.EMFILE], ids=errno.errorcode.get)
+def test_a_look_that_fails_is_not_taken_for_nothing_there(
+    folder, thread, saved, monkeypatch, code
+):
+    """A restore says what it could not look at, and leaves all as it was."""
+    opened = os.open
+    for broken in itertools.count(1):
+        looks = itertools.count(1)
+
+        def failing(path, flags, *args, looks=looks, broken=broken, **how):
+            if how.get("dir_fd") is not None and next(looks) == broken:
+                raise OSError(code, os.strerror(code), path)
+            return opened(path, flags, *args, **how)
+
+        workspace = Workspace(folder)
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "open", failing)
+            try:
+                workspace.restore(thread, saved[0], state=True)
+                is_done = True
+            except holdfast.HoldfastError:
+                is_done = False
+        Workspace(folder)  # what could not be removed is removed by the next one
+        found = (files_of(folder), thread.load())
+        assert found in ((FIRST, {"turn": 1}), (SECOND, {"turn": 2})), broken
+        assert found[0] == FIRST or not is_done, broken
+        if found[0] == FIRST:
+            workspace.undo(thread)
+        if next(looks) <= broken:
+            break
+    assert broken > 50
+
+
+def test_a_recorded_file_on_a_broken_disk_stops_the_restore(
+    folder, workspace, thread, saved, monkeypatch
+):
+    opened = os.open
+
+    def failing(path, flags, *args, **how):
+        if path == "new":
+            raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+        return opened(path, flags, *args, **how)
+
+    monkeypatch.setattr(os, "open", failing)
+    with pytest.raises(
+        holdfast.HoldfastError, match=r"new in .* is unreadable"
+    ) as found:
+        workspace.restore(thread, saved[0])
+
+    assert found.value.code == "io_error"
+    monkeypatch.undo()
+    assert files_of(folder) == SECOND
+
+
+def test_a_folder_whose_rules_cannot_be_read_is_not_saved_without_them(
+    folder, workspace, monkeypatch
+):
+    write(folder / ".gitignore", "secret\n")
+    write(folder / "secret")
+    opened = os.open
+
+    def failing(path, flags, *args, **how):
+        if path == ".gitignore":
+            raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+        return opened(path, flags, *args, **how)
+
+    monkeypatch.setattr(os, "open", failing)
+    with pytest.raises(holdfast.HoldfastError, match=r"\.gitignore in .*Input/output"):
+        workspace.scan()

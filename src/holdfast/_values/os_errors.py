@@ -9,6 +9,10 @@ from collections.abc import Generator
 from holdfast.errors import HoldfastError
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+# What a look at a path gives where nothing is; a link in the place of a folder, too.
+NOTHING_THERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
+# The process or the system has no room to look; nothing is said about the file.
+NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 
 @contextlib.contextmanager
@@ -30,3 +34,25 @@ def unwritten(path: str, error: OSError) -> HoldfastError:
         f"{path} was not written: {error.strerror}; {advice}, or choose another place",
         code="disk_full" if is_full else "io_error",
     )
+
+
+@contextlib.contextmanager
+def reading(path: str) -> Generator[None]:
+    """Turns errors of looking at files into ours: a failed look is not "nothing"."""
+    try:
+        yield
+    except HoldfastError:
+        raise
+    except OSError as error:
+        where = error.filename if isinstance(error.filename, str) else "a file"
+        raise HoldfastError(
+            f"{where} in {path} cannot be looked at: {error.strerror}; nothing was"
+            " written; look at the disk, its permissions and the limit of open files,"
+            " and try again",
+            code="io_error",
+        ) from error
+
+
+def is_nothing(error: OSError) -> bool:
+    """Whether a failed look says that nothing is there."""
+    return error.errno in NOTHING_THERE

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from msgspec import structs
 
 from holdfast._values.files import KEPT_MODE, FileEntry
+from holdfast._values.os_errors import is_nothing
 from holdfast.workspace import _descriptors
 from holdfast.workspace._open_files import readable
 from holdfast.workspace._plan import FileChange, parents
@@ -25,10 +26,10 @@ def look(top: int, path: bytes) -> os.stat_result | None:
     try:
         with _descriptors.parent(top, path) as (at, name):
             return os.stat(name, dir_fd=at, follow_symlinks=False)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError:  # a link in the place of a folder is found as such
-        return None
+    except OSError as error:  # a link in the place of a folder is found as such
+        if is_nothing(error):
+            return None
+        raise
 
 
 def remaining(top: int, changes: tuple[FileChange, ...]) -> tuple[FileChange, ...]:

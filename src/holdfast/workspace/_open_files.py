@@ -14,6 +14,7 @@ import stat
 import sys
 from collections.abc import Generator
 
+from holdfast._values.os_errors import NO_ROOM
 from holdfast._values.store_files import SMALLEST_PAGE
 from holdfast.workspace import _descriptors
 
@@ -70,7 +71,9 @@ def _own_descriptors() -> dict[tuple[int, int], list[int]]:
     found: dict[tuple[int, int], list[int]] = {}
     try:
         names = os.listdir(_DESCRIPTORS)
-    except OSError:
+    except OSError as error:
+        if error.errno in NO_ROOM:
+            raise
         return found
     for descriptor in map(int, names):
         with contextlib.suppress(OSError):

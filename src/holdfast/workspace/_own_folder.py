@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Generator
 
-from holdfast._values.os_errors import unwritten, writing
+from holdfast._values.os_errors import is_nothing, unwritten, writing
 from holdfast.errors import Busy, Unsupported
 from holdfast.workspace import _descriptors
 from holdfast.workspace._rules import OWN_FOLDER
@@ -40,8 +40,10 @@ class OwnFolder:
         try:
             with _descriptors.opened(name, _descriptors.READ, self.at) as file:
                 return b"".join(_descriptors.pieces(file))
-        except OSError:
-            return None
+        except OSError as error:
+            if is_nothing(error):
+                return None
+            raise
 
     def write(self, name: str, data: bytes, *, durable: bool = True) -> None:
         """Replace a file in it; a crash leaves the old or the new one."""

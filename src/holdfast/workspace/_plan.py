@@ -48,13 +48,16 @@ def make_plan(
     changes: list[FileChange] = []
     left: list[Omitted] = []
     since, back = (differences(last.entries, t.entries) for t in (present, target))
-    unknown, usual = _Unknown(target), _usual_folders(last, target, back[1])
+    now, unknown = _Unknown(present), _Unknown(target)
+    usual = _usual_folders(last, target, back[1])
     for path in sorted(set[bytes]().union(*since, *back)):
         before, after = present.entries.get(path), target.entries.get(path)
+        if paths is not None and not is_below(path, paths):
+            continue
+        if before is None and path in back[1] and (reason := now.omits(path)):
+            left.append(Omitted(path, reason))
         # A stranger stays; what only the last snapshot has goes.
         if before == after or (after is None and path not in back[1]):
-            continue
-        if paths is not None and not is_below(path, paths):
             continue
         after = after or usual.get(path)
         if after is None and (reason := unknown.reason(path)):
@@ -101,12 +104,16 @@ class _Unknown:
 
     def reason(self, path: bytes) -> str | None:
         """Why a path that is not in the tree may have been in the folder."""
-        for place in (path, *parents(path)):
-            if place in self._omitted:
-                return self._omitted[place]
+        if (omitted := self.omits(path)) is not None:
+            return omitted
         if self._rules is None:
             self._rules = recorded_rules(self._lines)
         return "ignored" if self._rules.ignores(os.fsdecode(path)) else None
+
+    def omits(self, path: bytes) -> str | None:
+        """Why a path was left out of the tree, by itself or with its folder."""
+        places = (path, *parents(path)) if self._omitted else ()
+        return next((self._omitted[p] for p in places if p in self._omitted), None)
 
 
 def parents(path: bytes) -> Iterator[bytes]:

@@ -17,13 +17,14 @@ from dataclasses import dataclass
 from holdfast._engine.threads.lineage import Reference
 from holdfast._values.files import FileEntry, Tree, changed, compare
 from holdfast._values.records import Checkpoint
-from holdfast.errors import Conflict, NotFound
+from holdfast.errors import Conflict, HoldfastError, NotFound
 from holdfast.workspace._intent import StateMove
 from holdfast.workspace._plan import Plan, is_below, make_plan
 from holdfast.workspace._report import RestoreReport
 from holdfast.workspace._session import Session, UndoRecord
 from holdfast.workspace._snapshot import FolderSnapshot
 from holdfast.workspace._store_side import StoreSide
+from holdfast.workspace._walk import UNREADABLE
 
 RECOVERY, RESTORED = "recovery", "restore"
 # How many bytes of files are in memory at once, unless one is larger.
@@ -108,6 +109,7 @@ async def _planned(
     last = await _last_files(side, head)
     present = await side.blocking(session.scan)
     _check_paths(options.paths, target, last)
+    _refuse_unread(session.path, present.tree, (last, target), options.paths)
     plan = make_plan(present.tree, last, target, options.paths)
     plan, obstacles = await side.blocking(session.check, plan)
     return _Restore(plan, obstacles, head, checkpoint, target, last)
@@ -131,6 +133,25 @@ def _check_paths(paths: Collection[bytes] | None, target: Tree, last: Tree) -> N
                 f"{os.fsdecode(path)} is in neither snapshot; thread.files() lists the"
                 " files",
                 code="no_file",
+            )
+
+
+def _refuse_unread(
+    folder: str, present: Tree, known: Collection[Tree], paths: Collection[bytes] | None
+) -> None:
+    """Stop at a recorded path that cannot be read: what is there is not known."""
+    for unread in present.omitted:
+        place = [unread.path]
+        if unread.reason.startswith(UNREADABLE) and any(
+            is_below(path, place) and (paths is None or is_below(path, paths))
+            for tree in known
+            for path in tree.entries
+        ):
+            raise HoldfastError(
+                f"{os.fsdecode(unread.path)} in {folder} is {unread.reason}; nothing"
+                " was changed; look at its permissions and the disk, or leave it out"
+                " with paths=",
+                code="io_error",
             )
 
 
@@ -240,13 +261,18 @@ async def _follow(
     options: RestoreOptions,
 ) -> None:
     """Make the thread's head have the files that the folder has now."""
+    # First, because it can fail: what the head has moved to is not known then.
+    after = session.restored(made.plan)
+    if after is None:
+        found = await side.blocking(session.scan_again)
+        _refuse_unread(
+            session.path, found.tree, (made.target, made.last), options.paths
+        )
+        after = made.recorded(found)
     head = recovery
     if options.state:
         await side.move(made.checkpoint.id, recovery.id)
         head = made.checkpoint
-    after = session.restored(made.plan)
-    if after is None:
-        after = made.recorded(await side.blocking(session.scan_again))
     known = made.target if options.state else session.snapshot.tree
     if not compare(known, after.tree):
         return

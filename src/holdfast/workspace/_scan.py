@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 from holdfast._values.files import Tree
@@ -51,8 +52,10 @@ class Scanner:
         return FolderSnapshot(self._path, self._tree, contents)
 
     def _load(self, own: OwnFolder) -> Index:
-        stored = own.read(INDEX)
-        index = _index.decode(stored, self._book.key) if stored else None
+        stored = b""
+        with contextlib.suppress(OSError):  # a cache: then all files are read
+            stored = own.read(INDEX) or b""
+        index = _index.decode(stored, self._book.key)
         index = index or Index(Folder(), book=self._book.key)
         self._tree = index.tree()
         self._bytes = sum(entry.size for entry in self._tree.entries.values())

@@ -88,7 +88,8 @@ class Session:
     def commit(self, plan: Plan, target: Tree, state: StateMove | None) -> None:
         """Write the intent, unless a file was changed since it was looked at."""
         changes = plan.changes
-        late = [p for p, m in _marks(self.top, changes).items() if m != self._found[p]]
+        marks = _marks(self.top, changes)
+        late = [path for path, mark in marks.items() if mark != self._found.get(path)]
         if late:
             raise Conflict(
                 f"{os.fsdecode(late[0])} was changed while the restore was prepared;"

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Collection, Iterator
 
 from holdfast._values.files import FileEntry, Tree
-from holdfast._values.os_errors import writing
+from holdfast._values.os_errors import is_nothing, reading, writing
 from holdfast.errors import Conflict
 from holdfast.workspace import _descriptors
 from holdfast.workspace._open_files import readable
@@ -115,7 +115,10 @@ class FolderSnapshot:
                 digest.update(piece)
                 yield piece
         except OSError as error:
-            raise _changed(entry) from error
+            if is_nothing(error):
+                raise _changed(entry) from error
+            with reading(self._top):
+                raise
         if digest.digest() != entry.digest:
             raise _changed(entry)
 

@@ -10,6 +10,7 @@ import contextlib
 import os
 import stat
 
+from holdfast._values.os_errors import is_nothing
 from holdfast._values.store_files import (
     COMPANIONS,
     HEADER,
@@ -57,12 +58,13 @@ def _is_store(at: int, name: str) -> bool:
 
 def is_store_folder(at: int) -> bool:
     """Whether a folder is a store of text files."""
-    with (
-        contextlib.suppress(OSError),
-        _descriptors.opened(STORE_OF_FILES, _descriptors.READ, at) as file,
-    ):
-        return is_lines(os.read(file, HEADER))
-    return False
+    try:
+        with _descriptors.opened(STORE_OF_FILES, _descriptors.READ, at) as file:
+            return is_lines(os.read(file, HEADER))
+    except OSError as error:
+        if is_nothing(error):
+            return False
+        raise
 
 
 class StoresBelow:
@@ -77,33 +79,40 @@ class StoresBelow:
         for folder in (path, *parents(path)):
             if self._is_folder(folder):
                 return folder
-        with (
-            contextlib.suppress(OSError),
-            _descriptors.parent(self._top, path) as (at, name),
-        ):
-            text = os.fsdecode(name)
-            for each in (text, *_companion_of(text)):
-                if _is_store(at, each):
-                    return path.removesuffix(name) + os.fsencode(each)
+        try:
+            with _descriptors.parent(self._top, path) as (at, name):
+                text = os.fsdecode(name)
+                for each in (text, *_companion_of(text)):
+                    if _is_store(at, each):
+                        return path.removesuffix(name) + os.fsencode(each)
+        except OSError as error:
+            if not is_nothing(error):
+                raise
         return None
 
     def _is_folder(self, path: bytes) -> bool:
         if path not in self._folders:
-            self._folders[path] = False
-            with (
-                contextlib.suppress(OSError),
-                _descriptors.folder(self._top, path.split(b"/")) as at,
-            ):
-                self._folders[path] = is_store_folder(at)
+            self._folders[path] = self._look(path)
         return self._folders[path]
+
+    def _look(self, path: bytes) -> bool:
+        try:
+            with _descriptors.folder(self._top, path.split(b"/")) as at:
+                return is_store_folder(at)
+        except OSError as error:
+            if is_nothing(error):
+                return False
+            raise
 
 
 def _file(at: int, name: str) -> os.stat_result | None:
     """A regular file in a folder, ``None`` if there is none of this name."""
     try:
         found = os.stat(name, dir_fd=at, follow_symlinks=False)
-    except OSError:
-        return None
+    except OSError as error:
+        if is_nothing(error):
+            return None
+        raise
     return found if stat.S_ISREG(found.st_mode) else None
 
 
@@ -114,8 +123,5 @@ def _header(at: int, name: str, about: os.stat_result) -> bytes:
             header = os.pread(mine, HEADER, 0)
             if is_same(mine, about):
                 return header
-    try:
-        with _descriptors.opened(name, _descriptors.READ, at) as file:
-            return os.read(file, HEADER)
-    except OSError:  # what reads the file for the snapshot says why
-        return b""
+    with _descriptors.opened(name, _descriptors.READ, at) as file:
+        return os.read(file, HEADER)

@@ -6,13 +6,13 @@ holds a descriptor of every folder on the way down and follows no symbolic links
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from holdfast._values.files import KEPT_MODE, FileEntry, Omitted
+from holdfast._values.os_errors import NO_ROOM, is_nothing
 from holdfast._values.store_files import COMPANIONS, STORE_OF_FILES
 from holdfast.workspace import _descriptors
 from holdfast.workspace._index import Folder, Index, Stamp
@@ -43,6 +43,8 @@ from holdfast.workspace._stores import (
 
 # Each level holds a descriptor and a frame.
 DEEPEST = 200
+# Begins the reason why a file is left out at which a look failed.
+UNREADABLE = "unreadable"
 # Folders with other permissions are files of the tree, so that these come back.
 USUAL_FOLDER_MODES = frozenset({0o755, 0o775})
 _KINDS = {
@@ -138,12 +140,16 @@ class Walk:
         self, at: int, folder: Folder, item: os.DirEntry[str]
     ) -> tuple[str, ...]:
         known, lines = folder.stamps.get(item.name), folder.rule_files.get(item.name)
-        with contextlib.suppress(OSError, Replaced, Unstable):
+        try:
             if known and lines is not None and _is_quiet(item, known):
                 return lines
             if item.stat(follow_symlinks=False).st_size <= self.limits.largest_file:
                 with readable(item.name, at) as file:
                     return rule_lines(b"".join(_descriptors.pieces(file)))
+        except OSError as error:
+            # Without its rules a folder could be saved with what they keep out.
+            if not is_nothing(error):
+                raise
         return ()
 
     def _decide_again(self, folder: Folder, place: str, rules: Rules) -> None:
@@ -204,7 +210,7 @@ class Walk:
         is_folder = item.is_dir(follow_symlinks=False)
         if name == OWN_FOLDER or folder.ignored.get(name) is is_folder:
             return
-        if not is_folder and name.endswith(COMPANIONS) and is_companion(at, name):
+        if not is_folder and name.endswith(COMPANIONS) and self._goes(at, item, place):
             self._forget(folder, name)
         elif is_folder and name in folder.folders:
             self._enter(at, folder, name, place, rules)
@@ -219,6 +225,14 @@ class Walk:
         else:
             self._forget(folder, name)
             self._file(at, folder, item, place)
+
+    def _goes(self, at: int, item: os.DirEntry[str], place: str) -> bool:
+        """Whether a file goes with a store that is left out, or that cannot be told."""
+        try:
+            return is_companion(at, item.name)
+        except OSError as error:
+            self._omit(os.fsencode(place + item.name), _reason(error))
+            return True
 
     def _forget(self, folder: Folder, name: str) -> None:
         """Something of another kind has the name now."""
@@ -329,10 +343,12 @@ def _reason(error: Exception) -> str:
             return "changed while it was read"
         case Replaced() | FileNotFoundError() | NotADirectoryError():
             return "vanished"
+        case OSError() if error.errno in NO_ROOM:
+            raise error
         case PermissionError():
-            return "unreadable"
+            return UNREADABLE
         case OSError():
-            return f"unreadable: {error.strerror}"
+            return f"{UNREADABLE}: {error.strerror}"
         case _:
             raise error
 

@@ -15,7 +15,7 @@ from holdfast._engine.threads.lineage import Reference
 from holdfast._port import run
 from holdfast._values.files import Tree
 from holdfast._values.keywords import refuse_unknown
-from holdfast._values.os_errors import writing
+from holdfast._values.os_errors import is_nothing, reading, writing
 from holdfast.errors import Conflict, NotFound, Unsupported
 from holdfast.workspace import _descriptors, _intent
 from holdfast.workspace._disk import Disk
@@ -200,11 +200,15 @@ class Workspace:
         try:
             top = os.open(self.path, _descriptors.FOLDER)
         except OSError as error:
-            raise _no_folder(self.path) from error
+            if is_nothing(error):
+                raise _no_folder(self.path) from error
+            with reading(self.path):
+                raise
         try:
-            _refuse_store(top, self.path)
-            with own_folder(top, self.path, self._busy_timeout) as own:
-                yield top, own
+            with reading(self.path):
+                _refuse_store(top, self.path)
+                with own_folder(top, self.path, self._busy_timeout) as own:
+                    yield top, own
         finally:
             os.close(top)
 
