@@ -66,8 +66,8 @@ class ToolCall(msgspec.Struct, kw_only=True):
 class Attachment(msgspec.Struct, kw_only=True):
     """Something that belongs to a message: an image, audio, video, file or code.
 
-    ``content`` is text or bytes, or ``None`` if it is at a ``url``. A conversation
-    stores equal large contents once.
+    ``content`` is text or bytes, or ``None`` if it is at a ``url``; of an image, audio
+    or video it may be base64, too. A conversation stores equal large contents once.
     """
 
     kind: str = "file"

@@ -100,6 +100,58 @@ def test_messages_are_ours(memory):
     assert memory.conversations.list(tag="超长").items[0].open_calls == ()
 
 
+def test_attachments_go_to_models_as_what_they_are(memory, folder):
+    chat = json.loads(json.dumps(CONVERSATION))
+    files = [
+        ("Image", "a.png", "image/png", "iVBORw0KGgo="),
+        ("File", "a.pdf", "application/pdf", "JVBERg=="),
+        ("Code", "a.rs", "application/rust", "Zm4gbWFpbigpIHt9"),
+        ("Code", "b.rs", "text/x-rust", "main"),
+        ("File", "c", "text/plain", "not base64"),
+    ]
+    chat["messages"][1]["attachments"] = [
+        {"id": f"{n}", "attachment_type": kind, "name": name, "mime_type": mime_type}
+        | {"content": content, "url": None, "size": None}
+        for n, (kind, name, mime_type, content) in enumerate(files)
+    ]
+    write(folder / f"conversations/{CHAT}.json", chat)
+
+    import_from(memory, folder)
+
+    found = memory.conversations.load(CHAT)
+    assert same(conversation_back(found), chat)
+    kinds = [a.kind for a in found.messages[1].attachments]
+    assert kinds == ["image", "file", "code", "code", "file"]
+    asked, *sent = found.to_openai()[1]["content"]
+    assert asked["text"].startswith("Find the TODOs")
+    image = {"url": "data:image/png;base64,iVBORw0KGgo="}
+    pdf = {"file_data": "data:application/pdf;base64,JVBERg==", "filename": "a.pdf"}
+    assert sent == [
+        {"type": "image_url", "image_url": image},
+        {"type": "file", "file": pdf},
+        {"type": "text", "text": "a.rs\nfn main() {}"},
+        {"type": "text", "text": "b.rs\nmain"},
+        {"type": "text", "text": "c\nnot base64"},
+    ]
+    shown = found.to_anthropic()["messages"][0]["content"]
+    assert [part["type"] for part in shown] == [
+        "text",
+        "image",
+        "document",
+        *["text"] * 3,
+    ]
+
+
+def test_of_two_files_of_an_agent_the_newest_is_what_it_is_now(memory, folder):
+    old = with_counter(7) | {"modified_at": AGENT["modified_at"] - 1}
+    write(folder / "agents/agent-1.json.bak.json", old)
+
+    report = import_from(memory, folder)
+
+    assert same(agent_back(memory.agents.load("agent-1")), AGENT)
+    assert any("agent-1.json, and" in note for note in report.inferred)
+
+
 def test_a_checkpoint_of_an_agent_says_what_it_was(memory):
     import_from(memory, AETHER)
 

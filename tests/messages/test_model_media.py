@@ -56,6 +56,19 @@ def test_an_attached_image_goes_to_every_provider():
     assert attached(image) == [[CHAT_IMAGE], [RESPONSES_IMAGE], [ANTHROPIC_IMAGE]]
 
 
+@pytest.mark.parametrize("content", [PNG_TEXT, PNG_URL])
+def test_an_image_that_was_attached_as_text_does_too(content):
+    image = Attachment(kind="image", content=content)
+
+    assert attached(image) == [[CHAT_IMAGE], [RESPONSES_IMAGE], [ANTHROPIC_IMAGE]]
+
+
+def test_an_image_that_is_a_text_stays_one():
+    svg = Attachment(kind="image", name="a.svg", content="<svg/>")
+
+    assert attached(svg) == text("a.svg\n<svg/>")
+
+
 @pytest.mark.parametrize(
     ("start", "mime_type"),
     [

@@ -4,6 +4,7 @@ The functions that rebuild a source know its format from its description and not
 the importers, so that what they give can be compared with the files.
 """
 
+import base64
 import hashlib
 import json
 import os
@@ -342,11 +343,15 @@ def attachment_back(attachment):
         "attachment_type": pascal(attachment.kind, "image audio video file code"),
         "name": attachment.name,
         "mime_type": attachment.mime_type,
-        "content": attachment.content,
+        "content": in_base64(attachment.content),
         "url": attachment.url,
         "size": attachment.size,
         **attachment.extra.get("aether", {}),
     }
+
+
+def in_base64(content):
+    return base64.b64encode(content).decode() if isinstance(content, bytes) else content
 
 
 def call_back(call):

@@ -7,7 +7,7 @@ was. Nothing here raises on any content.
 from __future__ import annotations
 
 import re
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
@@ -144,26 +144,43 @@ def attachment_part(entry: object) -> Part:
     """An attachment of a `Message`."""
     fields = fields_of(entry)
     name, mime_type = _string(fields, "name"), _string(fields, "mime_type")
+    kind, url = _string(fields, "kind") or "file", _string(fields, "url")
     content = fields.get("content")
-    text = content if isinstance(content, str) else _decoded_text(content, mime_type)
-    if text is not None:
-        return Text(f"{name}\n{text}" if name else text)
-    kind = _string(fields, "kind") or "file"
+    if kind in _NO_TEXT and isinstance(content, str):
+        if _DATA_URL.fullmatch(content):
+            content, url = None, content
+        else:
+            content = from_base64(content) or content
+    elif kind == "code" or mime_type.startswith("text/"):
+        content = as_text(content)
+    if isinstance(content, str):
+        return Text(f"{name}\n{content}" if name else content)
     if isinstance(content, bytes):
         mime_type = mime_type or _sniffed(content)
         base64 = b64encode(content).decode()
         return Media(kind=kind, mime_type=mime_type, base64=base64, name=name)
-    url = _string(fields, "url")
     return _linked(kind, url, name=name, mime_type=mime_type) or Other(entry)
 
 
-def _decoded_text(content: object, mime_type: str) -> str | None:
-    if not isinstance(content, bytes) or not mime_type.startswith("text/"):
-        return None
+# A text as the content of these is mostly base64, or a URL with it.
+_NO_TEXT = frozenset({"image", "audio", "video"})
+
+
+def from_base64(text: str) -> bytes | None:
+    """The bytes of which a text is the base64, ``None`` if there are none."""
     try:
-        return content.decode()
-    except UnicodeDecodeError:
+        found = b64decode(text, validate=True)
+    except ValueError:
         return None
+    return found if found and b64encode(found).decode() == text else None
+
+
+def as_text(content: object) -> object:
+    """Bytes as text, if they are text."""
+    try:
+        return content.decode() if isinstance(content, bytes) else content
+    except UnicodeDecodeError:
+        return content
 
 
 _SIGNATURES = {

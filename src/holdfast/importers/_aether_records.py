@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import msgspec
 
+from holdfast._messages.parts import as_text, from_base64
 from holdfast.importers._fields import Fields
 from holdfast.importers._reader import Damaged
 
@@ -23,7 +24,7 @@ ATTACHMENTS = {
     "Image": "image",
     "Audio": "audio",
     "Video": "video",
-    "SourceFile": "file",
+    "File": "file",
     "Code": "code",
 }
 KINDS = {
@@ -102,16 +103,25 @@ def _message(fields: Fields) -> dict[str, Any]:
 
 def _attachment(fields: Fields) -> dict[str, Any]:
     kept: dict[str, Any] = {}
+    kind = variant(fields, "attachment_type", ATTACHMENTS, kept)
     attachment = {
         "id": fields.text("id"),
-        "kind": variant(fields, "attachment_type", ATTACHMENTS, kept),
+        "kind": kind,
         "name": fields.text("name"),
         "mime_type": fields.text("mime_type"),
-        "content": fields.maybe("content", str),
+        "content": _content(fields.maybe("content", str), kind),
         "url": fields.maybe("url", str),
         "size": fields.maybe("size", int),
     }
     return _present(attachment, fields, kept)
+
+
+def _content(text: str | None, kind: str) -> str | bytes | None:
+    """The bytes of a content in base64; a text that is none, as it is."""
+    found = from_base64(text or "")
+    # Short code can be base64 by chance, but hardly that of a text.
+    is_chance = kind == "code" and isinstance(as_text(found), bytes)
+    return text if found is None or is_chance else found
 
 
 def _call(fields: Fields) -> dict[str, Any]:
