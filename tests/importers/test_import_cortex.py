@@ -62,6 +62,21 @@ def test_a_parent_that_is_not_there_is_named(memory):
     assert "00000012" in missing[0].reason
 
 
+def test_steps_are_those_of_the_source_also_after_a_gap(memory, tmp_path):
+    import_from(memory, CORTEX)
+    for name, parent, step in (("a", None, 5), ("b", "a", 2), ("c", "b", 2**63)):
+        write(tmp_path / f"{name}.json", checkpoint(name, step=step, parent=parent))
+    import_from(memory, tmp_path)
+
+    thread = memory.thread("thread-1")
+    assert [c.step for c in thread.history()] == [3, 1]
+    assert thread.load("@3") == THIRD["state"]
+    assert thread.save({}).step == 4
+    steps = [c.step for c in memory.thread("t").history(order="oldest")]
+    assert steps == [5, 6, 7]
+    assert memory.verify().ok
+
+
 def test_labels_tags_and_custom_values_are_kept(memory, tmp_path):
     about = read(CORTEX / "list_metadata.json")[1]
     write(tmp_path / "two.json", {"metadata": about, "state": [1, 2]})

@@ -100,9 +100,10 @@ class Checkpoint(msgspec.Struct, frozen=True, gc=False):
     """One immutable saved state of a thread; only its label and tags can change.
 
     ``thread`` is the thread it was saved in, ``parent`` the checkpoint before it,
-    ``step`` its distance from the first, ``seq`` its place in the order of all saves,
-    ``saved_at`` microseconds UTC and ``size`` the bytes of the state as JSON; of a
-    mapping with text keys, only the bytes of its values.
+    ``step`` its distance from the first (an imported one may count more), ``seq`` its
+    place in the order of all saves, ``saved_at`` microseconds UTC and ``size`` the
+    bytes of the state as JSON; of a mapping with text keys, only the bytes of its
+    values.
     """
 
     id: str

@@ -49,8 +49,9 @@ class Save(msgspec.Struct, frozen=True, kw_only=True):
 
     ``digest`` covers everything the source says about it, ``origin`` holds the fields
     that have no place of their own, ``messages`` is the number of messages in the
-    state. Without an ``id`` the save is a version of something that may change again:
-    its id is made from the digest, and a version equal to the one before is left out.
+    state, ``step`` the number of the save in the source. Without an ``id`` the save is
+    a version of something that may change again: its id is made from the digest, and a
+    version equal to the one before is left out.
     """
 
     at: int
@@ -63,6 +64,7 @@ class Save(msgspec.Struct, frozen=True, kw_only=True):
     metadata: dict[str, Any] = {}
     origin: dict[str, Any] = {}
     messages: int = 0
+    step: int | None = None
     is_version: bool = False
 
 

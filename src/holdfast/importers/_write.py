@@ -40,6 +40,9 @@ from holdfast.importers._targets import (
     owner_of,
 )
 
+# Larger steps of a source are not taken over: they could not be referred to.
+LARGEST_STEP = 10**15
+
 
 class TargetThread(msgspec.Struct, frozen=True):
     """The name that a line gets in the store, and the thread that has it already."""
@@ -182,7 +185,7 @@ class ImportWriter:
             agent=agent_of(line),
             metadata=encode_metadata({STAMP: about}),
         )
-        return saving.options(
+        made = saving.options(
             label=save.label,
             tags=save.tags,
             metadata={**save.metadata, STAMP: stamp},
@@ -192,6 +195,8 @@ class ImportWriter:
             journal=None,
             start=start,
         )
+        is_countable = save.step is not None and 1 <= save.step <= LARGEST_STEP
+        return replace(made, least_step=save.step) if is_countable else made
 
 
 def _whole(state: dict[str, Any], created_at: int) -> dict[str, Any]:

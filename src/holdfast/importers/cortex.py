@@ -3,9 +3,11 @@
     thread_id -> thread               checkpoint -> checkpoint, parents first
     state -> the state, as it is      id, label, tags -> the same
     custom -> metadata                created_at -> saved_at
+    step -> the same step, unless it is not above the step before it
 
-Step and parent of the source are kept with the checkpoint, because checkpoints between
-may be missing. A list of metadata alone has no states; its entries are reported.
+Step and parent of the source are kept with the checkpoint too: steps begin anew when a
+program restarts, and checkpoints between may be missing. A list of metadata alone has
+no states; its entries are reported.
 """
 
 from __future__ import annotations
@@ -142,6 +144,7 @@ def _save(text: str, path: str) -> Save:
         label=about.maybe("label", str),
         tags=tuple(about.texts("tags")),
         metadata=about.mapping("custom"),
+        step=kept["step"],
     )
     del about.rest["thread_id"], record.rest["metadata"]
     if about.rest:

@@ -44,7 +44,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ``once`` are entries of the thread's journal whose keys must be new, ``merged`` the
     entry of a merge, and ``forget`` keys to remove from it. ``commit`` commits the
     write together with others; by default it is committed alone. Without ``files``
-    those of the parent stay.
+    those of the parent stay. The step is that of the parent plus one, and at least
+    ``least_step``.
     """
 
     label: str | None = None
@@ -60,6 +61,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     start: Start = NEW_THREAD
     commit: Callable[[Write], Awaitable[Receipt]] | None = None
     files: FilesDraft | None = None
+    least_step: int = 1
 
 
 class SaveOptions(TypedDict, total=False):
@@ -373,7 +375,7 @@ class Attempt:
             thread=self.thread,
             parent=parent.id if parent else None,
             seq=0,
-            step=parent.step + 1 if parent else 1,
+            step=max(how.least_step, parent.step + 1 if parent else 1),
             saved_at=now,
             kind=how.kind,
             label=how.label,
