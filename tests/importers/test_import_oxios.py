@@ -240,6 +240,38 @@ def test_a_session_that_grew_since_gets_a_second_checkpoint(memory, folder):
     assert memory.documents.load("memory/notes.md").version == 2
 
 
+@pytest.mark.parametrize("second", ["04", "06"])
+def test_of_two_files_of_a_session_the_newest_is_what_it_is_now(memory, folder, second):
+    times = {"now": "2026-05-30T08:01:05Z", "copy": f"2026-05-30T08:01:{second}Z"}
+    places = {"now": folder / f"sessions/{IDS[0]}.json"}
+    places["copy"] = folder / f"sessions/{IDS[0]} (copy).json"
+    for name, at in times.items():
+        said_then = {"user_messages": [said(name, "00")], "updated_at": at}
+        write(places[name], SESSION | said_then)
+    newest = max(times, key=times.get)
+
+    report = import_from(memory, folder)
+
+    assert texts(memory, IDS[0])[0] == ("user", newest)
+    assert memory.conversations.thread(IDS[0]).step == 2
+    [note] = [note for note in report.inferred if "in 2 files" in note]
+    assert f"newest has it, {places[newest]}," in note
+    assert report.is_complete
+    assert import_from(memory, folder).imported.checkpoints == 0
+
+
+def test_of_two_files_of_equal_age_the_one_with_the_name_of_the_session_counts(
+    memory, folder
+):
+    old = {"user_messages": [said("copy", "00")]}
+    for name in ("0", "z"):
+        write(folder / f"sessions/{name}.json", SESSION | old)
+
+    import_from(memory, folder)
+
+    assert memory.conversations.load(IDS[0]).messages[0].content == "Hello"
+
+
 def test_documents_have_the_times_of_their_files(memory, folder):
     os.utime(folder / "memory/notes.md", ns=(0, 1_234_567_890_123_456_789))
 

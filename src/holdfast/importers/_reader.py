@@ -6,7 +6,8 @@ they could not read. The writer in `_write` puts all of it into the store.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+import os
+from collections.abc import Callable, Generator, Iterable
 from contextlib import ExitStack, contextmanager
 from hashlib import sha256
 from typing import Any, Protocol
@@ -147,6 +148,26 @@ class Reading:
             return None
         saves.append(_storable(save, id_))
         return id_
+
+    def put_files(self, found: Iterable[tuple[Line, Save]]) -> None:
+        """Add what files hold; of several of one thread the newest comes last.
+
+        Of equal age, that is the one with the id as its name.
+        """
+        saves: dict[Line, list[Save]] = {}
+        for line, save in found:
+            saves.setdefault(line, []).append(save)
+        for line, several in saves.items():
+            name = f"{line.id}.json"
+            several.sort(key=lambda s: (s.at, os.path.basename(s.path) == name))
+            for save in several:
+                self.put(line, save)
+            if len(several) > 1:
+                *older, newest = (save.path for save in several)
+                self.infer(
+                    f"{line.kind} {line.id!r} is in {len(several)} files; it is as the"
+                    f" newest has it, {newest}, and {', '.join(older)} came before it"
+                )
 
     def put_bundle(self, bundle: Bundle, saves: dict[Line, Save]) -> None:
         """Add an agent's checkpoint and the saves it holds, the agent's own first.

@@ -133,8 +133,8 @@ def _light(
 
 
 def _put_current(reading: Reading, current: list[_AetherVersion]) -> None:
+    reading.put_files((version.line, version.save) for version in current)
     for version in current:
-        reading.put(version.line, version.save)
         reading.count(f"{version.line.kind}s")
         reading.count("messages", version.save.messages)
     there = {version.line for version in current}

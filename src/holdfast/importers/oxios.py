@@ -44,12 +44,14 @@ def recognises(path: str) -> bool:
 def read(path: str, without: frozenset[str] = frozenset()) -> Reading:
     """All sessions and documents of a folder."""
     reading = Reading()
+    sessions: list[tuple[Line, Save]] = []
     for file in _candidates(path, reading, without):
         with reading.attempt(shown(file.path)):
             if file.parts[:-1] == (SESSIONS,) and file.name.endswith(".json"):
-                _put_session(reading, file)
+                sessions.append(_found_session(reading, file))
             else:
                 _put_document(reading, file)
+    reading.put_files(sessions)
     return reading
 
 
@@ -72,15 +74,15 @@ def _candidates(
 # --- sessions -------------------------------------------------------------------------
 
 
-def _put_session(reading: Reading, file: SourceFile) -> None:
+def _found_session(reading: Reading, file: SourceFile) -> tuple[Line, Save]:
     line, save = _session(file.path)
-    reading.put(line, later(save, lambda: _session(file.path)[1]))
     reading.count(SESSIONS)
     if "order_inferred" in save.metadata:
         reading.infer(
             f"order_inferred: session {line.id!r} keeps what user and agent said in two"
             " lists; they were merged by time"
         )
+    return line, later(save, lambda: _session(file.path)[1])
 
 
 def _session(path: str) -> tuple[Line, Save]:
