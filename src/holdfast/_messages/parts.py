@@ -147,10 +147,9 @@ def attachment_part(entry: object) -> Part:
     kind, url = _string(fields, "kind") or "file", _string(fields, "url")
     content = fields.get("content")
     if kind in _NO_TEXT and isinstance(content, str):
-        if _DATA_URL.fullmatch(content):
-            content, url = None, content
-        else:
-            content = from_base64(content) or content
+        is_url = _DATA_URL.fullmatch(content) is not None
+        url = content if is_url else url
+        content = None if is_url else from_base64(content) or content
     elif kind == "code" or mime_type.startswith("text/"):
         content = as_text(content)
     if isinstance(content, str):
