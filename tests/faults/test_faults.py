@@ -74,13 +74,14 @@ def test_reads_are_counted_when_they_are_asked_for(disk, store):
 )
 def test_a_fault_strikes_once_at_its_call(effect, code, disk, store):
     thread = store.thread("t")
+    thread.save({"n": 0})  # it begins the log
     disk.arm(Fault(at=2, effect=effect))
 
     with pytest.raises(HoldfastError) as raised:
         thread.save({"n": 1})
 
     assert raised.value.code == code
-    assert thread.save({"n": 2}).step == 1
+    assert thread.save({"n": 2}).step == 2
 
 
 def test_a_lasting_fault_strikes_until_it_is_healed(disk, store):

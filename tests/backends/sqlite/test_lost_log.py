@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import glob
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 import warnings
@@ -115,6 +117,124 @@ def test_what_is_left_can_be_salvaged(path, tmp_path):
 
     assert saved.lost == ()
     assert found_in(tmp_path / "b.db") == saved.checkpoints > 0
+
+
+# --- all of it was in the log ---------------------------------------------------------
+
+
+def flip(path, at):
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1
+    path.write_bytes(content)
+
+
+LOST_BEGINNINGS = {
+    "a bit of its header": lambda log: flip(log, 3),
+    "a bit of its first frame": lambda log: flip(log, 5000),
+    "its end": lambda log: os.truncate(log, 20_000),
+    "all of it": os.unlink,
+}
+
+
+@pytest.mark.parametrize("harm", LOST_BEGINNINGS)
+def test_a_store_that_has_nothing_but_its_log_is_not_opened_empty(harm, path, capsys):
+    run(SAVER, str(path), "full")
+    LOST_BEGINNINGS[harm](path.with_name("a.db-wal"))
+
+    for options in ({}, {"read_only": True}):
+        with raises(Corrupt) as raised:
+            holdfast.open(path, **options)
+        assert raised.error.lost == 20
+    assert cli(["verify", "--store", str(path)]) == 4
+    assert "--accept-loss" in capsys.readouterr().err
+
+    assert cli(["verify", "--accept-loss", "--store", str(path)]) == 0
+    assert found_in(path) == 0
+
+
+@pytest.mark.parametrize("left", [("-wal", "-shm", "-lock"), ("-lock",), ("", "-lock")])
+def test_a_file_that_was_removed_is_missed_until_the_rest_is_removed_too(left, path):
+    run(SAVER, str(path), "normal")
+    if "" in left:
+        path.write_bytes(b"")
+    for end in {"", "-wal", "-shm", "-lock"} - {*left}:
+        os.unlink(f"{path}{end}")
+    files = {
+        name: (path.parent / name).read_bytes() for name in os.listdir(path.parent)
+    }
+
+    for _ in range(2):
+        with raises(Corrupt) as raised:
+            holdfast.open(path)
+        assert raised.error.lost == 20
+        assert f"remove what stands beside it ({path}-wal" in str(raised.error)
+        for name, content in files.items():
+            assert (path.parent / name).read_bytes() == content
+
+    for end in ("", "-wal", "-shm", "-lock"):
+        path.with_name(f"a.db{end}").unlink(missing_ok=True)
+    assert found_in(path) == 0
+
+
+def test_a_file_that_was_removed_can_be_put_back(path, tmp_path):
+    run(SAVER, str(path), "full")
+    os.rename(path, tmp_path / "moved.db")
+    with raises(Corrupt):
+        holdfast.open(path)
+
+    os.rename(tmp_path / "moved.db", path)
+
+    assert found_in(path) == 20
+
+
+def test_a_store_of_a_version_that_began_in_the_log_is_missed_as_well(path):
+    run(SAVER, str(path), "full")
+    for end in ("", "-wal", "-shm"):
+        os.unlink(f"{path}{end}")
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.execute("pragma journal_mode = wal")
+
+    for options in ({}, {"read_only": True}):
+        with raises(Corrupt) as raised:
+            holdfast.open(path, **options)
+        assert "it is empty, and 20 acknowledged changes are missing" in str(
+            raised.error
+        )
+
+    with holdfast.open(path, accept_loss=True) as store:
+        store.thread("t").append(m=[1])
+    assert found_in(path) == 1
+
+
+@pytest.mark.parametrize("mode", ["wal", "delete"])
+def test_an_empty_database_of_another_program_becomes_a_store(mode, path):
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.execute(f"pragma journal_mode = {mode}")
+        db.execute("create table other (id)")
+        db.execute("drop table other")
+
+    for n in range(2):
+        with holdfast.open(path) as store:
+            store.thread("t").append(m=[n])
+
+    assert found_in(path) == 2
+
+
+def test_what_a_killed_creation_left_is_a_new_store(path):
+    path.write_bytes(b"")
+    path.with_name("a.db-lock").write_bytes(bytes(128))
+
+    assert found_in(path) == 0
+
+
+def test_a_lock_file_that_stays_after_a_clean_end_counts_nothing(path):
+    with holdfast.open(path) as store:
+        store.thread("t").append(m=[1])
+        os.link(f"{path}-lock", path.with_name("kept"))
+    os.unlink(path)
+    os.rename(path.with_name("kept"), f"{path}-lock")
+
+    assert found_in(path) == 0
 
 
 def test_saves_that_were_never_synced_are_missed_with_a_warning(path):

@@ -88,8 +88,11 @@ def write_acknowledged(
     _FIELDS.pack_into(records, place, identity, seq, seq ^ _ALL_BITS)
 
 
-def read_acknowledged(file: int, identity: bytes) -> Acknowledged:
-    """What a lock file says about a store; nothing if it is about another one."""
+def read_acknowledged(file: int, identity: bytes | None) -> Acknowledged:
+    """What a lock file says about a store; nothing if it is about another one.
+
+    Without an identity it is what it says about whichever store was there.
+    """
     try:
         os.lseek(file, 0, os.SEEK_SET)
         found = os.read(file, SIZE)
@@ -133,6 +136,28 @@ def check_acknowledged(
     return True
 
 
+def check_nothing_acknowledged(path: str, file: int, *, accept_loss: bool) -> bool:
+    """As `check_acknowledged`, of a file that is missing, empty or without tables.
+
+    What a store is made of is synced before its first change is acknowledged, so no
+    power cut leaves that behind.
+    """
+    lost = read_acknowledged(file, None).last
+    if not lost or accept_loss:
+        return lost > 0
+    is_there = os.path.exists(path)
+    put = "put a backup in its place, save the rest with holdfast.salvage(path, to),"
+    raise Corrupt(
+        path,
+        f"{'it is empty' if is_there else 'it was removed'}, and {lost} acknowledged"
+        " changes are missing",
+        advice=f"{put if is_there else 'put it or a backup in its place,'} or, to begin"
+        f" a new store, remove what stands beside it ({path}-wal, -shm and -lock), or"
+        " open it with accept_loss=True",
+        lost=lost,
+    )
+
+
 @contextlib.contextmanager
 def lent_file(file: int, path: str) -> Generator[int]:
     """An open lock file, or one that is opened for reading; -1 if there is none."""
@@ -153,8 +178,9 @@ def forget_acknowledged(file: int) -> None:
     os.write(file, bytes(SIZE))
 
 
-def _decoded(record: bytes, identity: bytes) -> int:
-    if len(record) < _RECORD or not identity:
+def _decoded(record: bytes, identity: bytes | None) -> int:
+    if len(record) < _RECORD or identity == b"":
         return 0
     owner, seq, turned = _FIELDS.unpack(record)
-    return seq if owner == identity and seq == turned ^ _ALL_BITS else 0
+    is_meant = identity is None or owner == identity
+    return seq if is_meant and seq == turned ^ _ALL_BITS else 0

@@ -157,6 +157,7 @@ class SqliteBackend:
             raise NotFound(f"{self.path} does not exist; open it for writing first")
         with self._reading() as db:
             check_whole(db, self.path)
+            self._hooks.check_loss(db)
             found = identify(db, self.path)
             if found == 0:
                 raise FormatMismatch(
@@ -168,7 +169,6 @@ class SqliteBackend:
                     f"{self.path} has an older format; open it for writing once"
                 )
             check_guarded(db, self.path)
-            self._hooks.check_loss(db)
 
     async def ready(self) -> None:
         """Opening the file was enough."""

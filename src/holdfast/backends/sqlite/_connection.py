@@ -10,7 +10,7 @@ import contextlib
 import os
 import time
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 import apsw
@@ -126,6 +126,16 @@ def ignore_page_checksums(db: apsw.Connection) -> None:
     db.execute("pragma checksum_verification = 0")
 
 
+@contextlib.contextmanager
+def unchecked_pages(db: apsw.Connection) -> Generator[None]:
+    """For a while, read pages whatever their checksums say."""
+    ignore_page_checksums(db)
+    try:
+        yield
+    finally:
+        db.execute("pragma checksum_verification = 1")
+
+
 def leave_log(db: apsw.Connection) -> None:
     """Close a connection later without copying the log into the file."""
     db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
@@ -198,7 +208,7 @@ def remove_empty_log(path: str, vfs: str | None) -> None:
     uses the file. A log with content is left alone: the next writer judges it.
     """
     log = f"{path}-wal"
-    if path == MEMORY or not os.path.exists(log) or _size(log) > 0:
+    if path == MEMORY or not os.path.exists(log) or file_size(log) > 0:
         return
     with contextlib.suppress(apsw.Error):
         db = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs)
@@ -211,7 +221,7 @@ def _is_sealed(path: str) -> bool:
 
     There SQLite could not make the shared memory that it wants beside the file.
     """
-    if path == MEMORY or not hasattr(os, "statvfs") or _size(f"{path}-wal") > 0:
+    if path == MEMORY or not hasattr(os, "statvfs") or file_size(f"{path}-wal") > 0:
         return False
     try:
         return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
@@ -317,11 +327,11 @@ def check_whole(db: apsw.Connection, path: str) -> None:
     The order matters. What the file does not have may be in the log; where there is no
     log after counting the pages, the file had all of them before it is measured.
     """
-    if path == MEMORY:
+    if path == MEMORY or file_size(path) == 0:
         return
     pages, page = _value(db, "pragma page_count"), _value(db, "pragma page_size")
-    logged = _size(f"{path}-wal") > 0
-    size = _size(path)
+    logged = file_size(f"{path}-wal") > 0
+    size = file_size(path)
     if not logged and size < pages * page:
         raise Corrupt(path, f"it has {size} bytes, not {pages * page}")
 
@@ -339,7 +349,8 @@ def check_guarded(db: apsw.Connection, path: str) -> None:
         raise Corrupt(path, "its header says that its pages have no checksums")
 
 
-def _size(path: str) -> int:
+def file_size(path: str) -> int:
+    """How many bytes a file has, -1 if there is none."""
     try:
         return os.stat(path).st_size
     except OSError:
@@ -349,8 +360,14 @@ def _size(path: str) -> int:
 def _claim(db: apsw.Connection, path: str) -> None:
     """Keep a new file to its owner and make room for a checksum in its pages."""
     os.chmod(path, 0o600)
-    if page_checksums() is not None:
-        _reserve(db, CHECKSUM_BYTES)
+    if page_checksums() is None or reserved_bytes(db) == CHECKSUM_BYTES:
+        return
+    _reserve(db, CHECKSUM_BYTES)
+    if _value(db, "pragma page_count"):  # another program made it, and no tables
+        db.execute("pragma journal_mode = delete")
+        with unchecked_pages(db):  # the first makes room for them
+            db.execute("vacuum")
+            db.execute("vacuum")
 
 
 def _refuse_unchecked(db: apsw.Connection, path: str) -> None:

@@ -11,7 +11,8 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import apsw
@@ -20,14 +21,17 @@ from holdfast.backends.sqlite import _maintenance, _open_files, _page_repair
 from holdfast.backends.sqlite._acknowledged import (
     Durability,
     check_acknowledged,
+    check_nothing_acknowledged,
     forget_acknowledged,
     identity_of,
     lent_file,
+    read_acknowledged,
     write_acknowledged,
 )
 from holdfast.backends.sqlite._connection import (
     MEMORY,
     check_whole,
+    file_size,
     identify,
     leave_log,
     prepare,
@@ -161,6 +165,7 @@ class FileHooks:
         self._identity = b""
         self._files: OpenFiles | None = None
         self._rescued: HoldfastError | None = None
+        self._misses_changes = False
         self._read_only = read_only
         self._durability: Durability = durability
         self._page_size = SMALL_PAGE if compress else PAGE
@@ -183,6 +188,8 @@ class FileHooks:
         # One process after the other: a process that opens a file which another is
         # still setting up would not know that its pages carry checksums.
         with self.queue:
+            if self.path != MEMORY and not os.path.exists(self.path):
+                self._check_new()
             before = _open_files.open_descriptors()
             db = database.connect(read_only=False)
             try:
@@ -190,6 +197,7 @@ class FileHooks:
                 self.check_loss(db)
                 prepare(db, self.path, self._durability, self._page_size)
                 self._identity = identity_of(db)
+                self._make_lasting(db)
                 self._files = self._opened(before)
             except BaseException:
                 db.close()
@@ -208,18 +216,49 @@ class FileHooks:
 
     def check_loss(self, db: apsw.Connection) -> None:
         """Refuse a store without the last changes, unless their loss is accepted."""
-        if self.path == MEMORY or identify(db, self.path) == 0:
+        if self.path == MEMORY:
             return
+        # SQLite removes the log of an empty file as soon as it reads that.
+        if file_size(self.path) == 0 or identify(db, self.path) == 0:
+            self._check_new(db)
+        else:
+            self._check_lock_file(partial(check_acknowledged, db), db)
+
+    def _check_new(self, db: apsw.Connection | None = None) -> None:
+        """Refuse to begin a store where one was, unless its loss is accepted."""
+        self._check_lock_file(check_nothing_acknowledged, db)
+
+    def _check_lock_file(
+        self, check: Callable[..., bool], db: apsw.Connection | None
+    ) -> None:
         try:
-            with lent_file(self._file_queue.descriptor, self._lock) as file:
-                lost = check_acknowledged(
-                    db, self.path, file, accept_loss=self._accept_loss
-                )
+            with self._lock_file() as file:
+                lost = check(self.path, file, accept_loss=self._accept_loss)
                 if lost and not self._read_only:
                     forget_acknowledged(file)
         except Corrupt:
-            leave_log(db)
+            # All files stay as they are.
+            self._misses_changes = True
+            if db is not None:
+                leave_log(db)
             raise
+
+    def _lock_file(self) -> contextlib.AbstractContextManager[int]:
+        return lent_file(self._file_queue.descriptor, self._lock)
+
+    def _make_lasting(self, db: apsw.Connection) -> None:
+        """Have in the file what the log has, before a first change is acknowledged.
+
+        A new store is in its log alone, and a file without tables could not tell whose
+        acknowledged changes the lock file counts.
+        """
+        if self.path == MEMORY:
+            return
+        with self._lock_file() as file:
+            is_noted = read_acknowledged(file, self._identity).last > 0
+        if not is_noted:
+            with contextlib.suppress(apsw.Error):  # it stays in the log then
+                db.wal_checkpoint()
 
     def before_write(
         self,
@@ -283,7 +322,8 @@ class FileHooks:
 
     def close(self) -> None:
         # As long as there is a log, a part of it can be lost.
-        self._file_queue.close(remove=not os.path.exists(f"{self.path}-wal"))
+        has_log = os.path.exists(f"{self.path}-wal")
+        self._file_queue.close(remove=not (has_log or self._misses_changes))
 
     def before_fork(self) -> None:
         self._file_queue.abandon()

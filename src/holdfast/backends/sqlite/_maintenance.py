@@ -14,6 +14,7 @@ from holdfast.backends.sqlite._connection import (
     ignore_page_checksums,
     page_checksums,
     snapshot,
+    unchecked_pages,
 )
 from holdfast.backends.sqlite._search import optimize, refresh
 from holdfast.backends.sqlite._statements import rows
@@ -77,11 +78,8 @@ def shrink(db: apsw.Connection, *, pack: bool) -> None:
 
 def shrink_unchecked(db: apsw.Connection, *, pack: bool) -> None:
     """As `shrink`, without checking the checksums of pages."""
-    ignore_page_checksums(db)
-    try:
+    with unchecked_pages(db):
         shrink(db, pack=pack)
-    finally:
-        db.execute("pragma checksum_verification = 1")
 
 
 def copy_file(db: apsw.Connection, path: str, vfs: str | None) -> None:

@@ -16,7 +16,12 @@ import time
 from typing import TYPE_CHECKING
 
 from holdfast._values.lazy import lazy_module
-from holdfast.backends.sqlite._acknowledged import FLAGS, SIZE, mapped
+from holdfast.backends.sqlite._acknowledged import (
+    FLAGS,
+    SIZE,
+    forget_acknowledged,
+    mapped,
+)
 from holdfast.errors import Busy, HoldfastError
 
 if TYPE_CHECKING:
@@ -94,6 +99,8 @@ class WriterQueue:
         if self._file.descriptor >= 0:
             with contextlib.suppress(OSError):
                 if remove and self._file.try_lock():
+                    # Where an open file cannot be removed, it is about no store.
+                    forget_acknowledged(self._file.descriptor)
                     os.unlink(self._file.path)
             self.abandon()
 
