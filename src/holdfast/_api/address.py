@@ -82,10 +82,12 @@ def store_address(url: object) -> StoreAddress:
     return StoreAddress(scheme, address)
 
 
-def open_damaged_backend(url: object) -> Backend | None:
+def open_damaged_backend(url: object, *, is_cut_short: bool) -> Backend | None:
     """What can still be read of a damaged SQLite file, ``None`` if it is not one."""
     scheme, path = _parts(_address(url))
-    return open_damaged_sqlite(_absolute(path)) if scheme == "sqlite" else None
+    if scheme != "sqlite":
+        return None
+    return open_damaged_sqlite(_absolute(path), is_cut_short=is_cut_short)
 
 
 def _parts(address: str) -> tuple[str, str]:

@@ -158,13 +158,17 @@ def open_new(path: str, like: Context) -> Context:
 
 def open_damaged(url: str | os.PathLike[str], key: CallerKey | None = None) -> Context:
     """Open a store for salvage, also one that is too damaged for `open_context`."""
+    options: OpenOptions = {"read_only": True, "key": key}
     try:
-        return open_context(url, {"read_only": True, "accept_loss": True, "key": key})
-    except (Corrupt, FormatMismatch):
-        backend = open_damaged_backend(url)
-        if backend is None:
-            raise
-        return context_over(backend, {"read_only": True, "key": key})
+        return open_context(url, options)
+    except (Corrupt, FormatMismatch) as error:
+        is_cut_short = isinstance(error, Corrupt) and error.lost > 0
+        backend = open_damaged_backend(url, is_cut_short=is_cut_short)
+        if backend is not None:
+            return context_over(backend, options)
+        if is_cut_short:
+            return open_context(url, {**options, "accept_loss": True})
+        raise
 
 
 def _check(options: OpenOptions) -> None:

@@ -134,9 +134,10 @@ def _installed(scheme: str) -> OpenBackend:
     )
 
 
-def open_damaged_sqlite(path: str) -> Backend | None:
+def open_damaged_sqlite(path: str, *, is_cut_short: bool) -> Backend | None:
     """What can still be read of a damaged SQLite file, ``None`` if it is not one."""
-    backend: Backend | None = _load(_DAMAGED_SQLITE)(path)
+    find_wreck = _load(_DAMAGED_SQLITE)
+    backend: Backend | None = find_wreck(path, is_cut_short=is_cut_short)
     return backend
 
 

@@ -152,6 +152,23 @@ def test_a_store_that_has_nothing_but_its_log_is_not_opened_empty(harm, path, ca
     assert found_in(path) == 0
 
 
+@pytest.mark.parametrize("options", [{}, {"key": b"k" * 32}, {"compress": True}])
+def test_what_stands_behind_damage_in_a_log_can_be_salvaged(options, path, tmp_path):
+    program = f"{SAVER.replace('durability=sys.argv[2]', f'**{options!r}')}"
+    run(program, str(path))
+    for at in (3, 5000):
+        flip(path.with_name("a.db-wal"), at)
+    key = {"key": options["key"]} if "key" in options else {}
+
+    saved = holdfast.salvage(path, str(tmp_path / "b.db"), **key)
+
+    assert (saved.checkpoints, saved.lost) == (20, ())
+    with holdfast.open(tmp_path / "b.db", **key) as store:
+        assert [store.thread(f"t{n}").load()["m"] for n in range(4)] == [
+            [n, n + 4, n + 8, n + 12, n + 16] for n in range(4)
+        ]
+
+
 @pytest.mark.parametrize("left", [("-wal", "-shm", "-lock"), ("-lock",), ("", "-lock")])
 def test_a_file_that_was_removed_is_missed_until_the_rest_is_removed_too(left, path):
     run(SAVER, str(path), "normal")

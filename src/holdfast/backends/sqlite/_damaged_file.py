@@ -20,6 +20,7 @@ from holdfast._port import run
 from holdfast.backends.sqlite import SqliteBackend
 from holdfast.backends.sqlite._connection import (
     connect,
+    file_size,
     page_checksums,
     plain_vfs,
     translated,
@@ -115,12 +116,20 @@ class Wreck(SqliteBackend):
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def find_wreck(path: str) -> SqliteBackend | None:
-    """What can be read of a file, ``None`` if it does not look like a store."""
+def find_wreck(path: str, *, is_cut_short: bool) -> SqliteBackend | None:
+    """What can be read of a file, ``None`` if it does not look like a store.
+
+    SQLite reads a log up to the first damage: of one that is cut short, also what is
+    behind that is searched for.
+    """
     if not os.path.isfile(path):
         return None
-    with contextlib.suppress(HoldfastError):
-        return Wreck(path)
+    if is_cut_short:
+        if file_size(f"{path}-wal") <= 0:
+            return None
+    else:
+        with contextlib.suppress(HoldfastError):
+            return Wreck(path)
     folder = tempfile.mkdtemp()
     try:
         copy = os.path.join(folder, "found.db")

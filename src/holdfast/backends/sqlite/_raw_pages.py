@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator
+from itertools import chain
 from typing import BinaryIO, NamedTuple
 
 Value = int | float | str | bytes | None
@@ -42,12 +43,14 @@ class Carver:
     def __init__(self, file: BinaryIO, log: BinaryIO | None, layout: Layout) -> None:
         self._file, self._log, self._layout = file, log, layout
         self._logged = _logged_pages(log, layout.page) if log is not None else {}
-        size = file.seek(0, os.SEEK_END)
-        self._count = max(size // layout.page, max(self._logged, default=0))
+        self._pages = file.seek(0, os.SEEK_END) // layout.page
+        self._count = max(self._pages, max(self._logged, default=0))
 
     def rows(self) -> Iterator[Row]:
         """All rows that can be decoded, in the order of the file."""
-        for number in range(1, self._count + 1):
+        # A log may say any number.
+        behind = sorted(number for number in self._logged if number > self._pages)
+        for number in chain(range(1, self._pages + 1), behind):
             page = self._page(number)
             start = HEADER if number == 1 else 0
             if len(page) > start and page[start] in (TABLE_LEAF, INDEX_LEAF):
@@ -128,18 +131,21 @@ def _logged_pages(log: BinaryIO, size: int) -> dict[int, int]:
     whole = log.seek(0, os.SEEK_END) - 24 - size  # a frame may begin up to here
     log.seek(0)
     header = log.read(32)
-    if len(header) < 32 or struct.unpack_from(">I", header)[0] not in _WAL_MAGICS:  # noqa: PLR2004
+    if len(header) < 32:  # noqa: PLR2004
+        return {}
+    # One of them is right though a bit is not.
+    magic, _, page = struct.unpack_from(">III", header)
+    if magic not in _WAL_MAGICS and page != size:
         return {}
     committed: dict[int, int] = {}
     pending: dict[int, int] = {}
-    place = 32
-    while len(frame := log.read(24)) == 24 and frame[8:16] == header[16:24]:  # noqa: PLR2004
-        if place > whole:
-            break
+    for place in range(32, whole + 1, 24 + size):
+        log.seek(place)
+        frame = log.read(24)
+        if frame[8:16] != header[16:24]:  # damaged, or of an earlier use of the log
+            continue
         number, is_commit = struct.unpack_from(">II", frame)
         pending[number] = place + 24
-        place += 24 + size
-        log.seek(place)
         if is_commit:
             committed |= pending
             pending = {}
