@@ -141,6 +141,122 @@ def test_a_bound_role_cannot_write_elsewhere(bound, place, sql):
     assert [rows(place.url, place.schema, table) for table in TABLES] == stored
 
 
+def test_a_bound_role_imports_into_its_scope(bound, place, tmp_path):
+    with holdfast.open(bound, schema=place.schema, scope="A") as store:
+        store.export_to(tmp_path / "a.archive")
+        assert store.delete("chat", "fork") == 2
+
+        imported = store.import_archive(tmp_path / "a.archive")
+
+        assert imported.threads == ("chat", "fork")
+        assert store.thread("chat").load() == {"text": "a" * 300}
+        assert store.verify().ok
+
+
+# With `family` and `number` of a thread of B, `own` and `mine` of one of A: a thread
+# of A's in the family of another, in one that is still to be made, and in its own with
+# the number of another; a name of A's that leads to the thread of another; the next
+# checkpoint of another's thread.
+INTRUSIONS = """
+insert into hf.thread
+    (family, number, name, metadata, changed, created_at, updated_at, kind)
+values (%(family)s, nextval('hf.number'), 'A\x1fevil', '', 1, 1, 1, 'thread');
+
+insert into hf.thread
+    (family, number, name, metadata, changed, created_at, updated_at, kind)
+select v + 3, v + 3, 'A\x1fevil', '', 1, 1, 1, 'thread' from nextval('hf.number') v;
+
+insert into hf.thread
+    (family, number, name, metadata, changed, created_at, updated_at, kind)
+values (%(own)s, %(number)s, 'A\x1fevil', '', 1, 1, 1, 'thread');
+
+update hf.thread set family = %(family)s where number = %(mine)s;
+
+update hf.thread set number = %(number)s where number = %(mine)s;
+
+insert into hf.directory (name, number, family)
+values ('A\x1fevil', %(number)s, %(family)s);
+
+update hf.directory set number = %(number)s, family = %(family)s
+where name = 'A\x1fchat';
+
+insert into hf.checkpoint (family, seq, thread, step, saved_at, size, checksum, id,
+    thread_name, kind, metadata, runs, manifest, digest)
+select %(family)s, last_value + 1, 1, 1, 1, 1, 1, 'id', 'A\x1fevil', 'save', '', '[]',
+    '', '' from hf.seq;
+
+update hf.checkpoint set family = %(family)s where family = %(own)s;
+
+update hf.segment set family = %(family)s where family = %(own)s;
+
+update hf.journal set family = %(family)s where family = %(own)s;
+
+update hf.move set family = %(family)s where family = %(own)s;
+
+insert into hf.setting values ('graves', '')
+"""
+# What the role can put in front of PostgreSQL's own, in a schema of its own.
+SHADOWS = """
+create function own.yes(bigint, bigint) returns boolean language sql as 'select true';
+create function own.yes(name, name) returns boolean language sql as 'select true';
+create operator own.= (leftarg = bigint, rightarg = bigint, function = own.yes);
+create operator own.= (leftarg = name, rightarg = name, function = own.yes);
+create function own.starts_with(text, text) returns boolean
+language sql as 'select true';
+create function own.currval(regclass) returns bigint language sql as 'select 1::bigint';
+"""
+
+
+@pytest.mark.parametrize("path", ["pg_catalog", "own, pg_catalog"])
+def test_no_family_is_of_two_scopes_whatever_a_role_runs(bound, place, role, path):
+    with place.open() as store:
+        theirs, ours = (store.scope(s).thread("chat").about for s in "BA")
+    places = {"family": theirs.family, "number": theirs.number}
+    places |= {"own": ours.family, "mine": ours.number}
+    stored = [rows(place.url, place.schema, table) for table in TABLES]
+    own = f"own_{uuid.uuid4().hex[:8]}"
+    place.run(f"create schema {own} authorization {role}")
+
+    with psycopg.connect(bound, autocommit=True) as connection:
+        connection.execute(SHADOWS.replace("own.", f"{own}."))
+        connection.execute(f"set search_path = {path.replace('own', own)}")
+        for intrusion in INTRUSIONS.split(";"):
+            with pytest.raises((errors.InsufficientPrivilege, errors.OperationalError)):
+                connection.execute(intrusion.replace("hf.", f"{place.schema}."), places)
+        text = f"select family from {place.schema}.segment"
+        seen = {family for (family,) in connection.execute(text)}
+
+    place.run(f"drop schema {own} cascade")
+    assert theirs.family not in seen
+    assert [rows(place.url, place.schema, table) for table in TABLES] == stored
+
+
+def test_binding_again_secures_a_store_of_an_older_version(bound, place, role):
+    with place.open() as store:
+        theirs = store.scope("B").thread("chat").about
+    place.run("drop policy own_family on hf.thread")
+    place.run("drop policy own_family on hf.directory")
+    place.run("drop policy own_family on hf.checkpoint")
+    place.run("drop function hf.sees_family(bigint)")
+    place.run(f"grant update on hf.thread to {role}")
+    with psycopg.connect(bound, autocommit=True) as connection:
+        intrusions = INTRUSIONS.replace("hf.", f"{place.schema}.").split(";")
+        connection.execute(intrusions[0], {"family": theirs.family})
+        other = f"role_{uuid.uuid4().hex[:12]}"
+        place.run(f"create role {other} login")
+
+        with raises(holdfast.Conflict, code="mixed_scopes"):
+            bind_role(place.url, other, "C", schema=place.schema)
+
+        place.run("delete from hf.thread where name = 'A\x1fevil'")
+        bind_role(place.url, other, "C", schema=place.schema)
+        for intrusion in (intrusions[0], intrusions[3]):
+            with pytest.raises(errors.InsufficientPrivilege):
+                connection.execute(intrusion, {"family": theirs.family, "mine": 1})
+    place.run(f"drop owned by {other}")
+    place.run(f"drop role {other}")
+
+
 def test_a_role_cannot_leave_its_scope_by_the_library(bound, place, role):
     with holdfast.open(bound, schema=place.schema) as store:
         assert {thread.id.partition("\x1f")[0] for thread in store.threads()} == {"A"}

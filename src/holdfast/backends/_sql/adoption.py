@@ -13,25 +13,27 @@ from holdfast.backends._sql.rows import (
     CheckpointRow,
     EntryRow,
     RowCodec,
-    thread_row,
+    ThreadRow,
 )
 
 Values = dict[str, Any]
 
 
-def adoption_statements(
+def thread_statements(row: ThreadRow) -> Iterator[tuple[str, Values]]:
+    """Named statements with values that insert a thread."""
+    yield "adopt_thread", asdict(row)
+    if row.deleted_at is not None:  # its last change was the deletion
+        last = Move(row.changed, row.name, "delete", None, None, row.deleted_at)
+        yield "adopt_move", _move_values(last, row.family, row.number, {})
+
+
+def record_statements(
     codec: RowCodec, adoption: Adoption
 ) -> Iterator[tuple[str, Values]]:
-    """Named statements with values that insert all but the segments, in order."""
+    """Likewise for what belongs to the threads of a family, except the segments."""
     family = adoption.family
     seqs = adoption.known | {c.id: c.seq for c in adoption.checkpoints}
     numbers = {t.id: t.number for t in adoption.threads if t.deleted_at is None}
-    for thread in adoption.threads:
-        yield "adopt_thread", asdict(thread_row(thread))
-        if thread.deleted_at is not None:  # its last change was the deletion
-            at = thread.deleted_at
-            last = Move(thread.changed, thread.id, "delete", None, None, at)
-            yield "adopt_move", _move_values(last, family, thread.number, {})
     for c in adoption.checkpoints:
         parent = seqs[c.parent] if c.parent is not None else None
         row = codec.checkpoint_row(

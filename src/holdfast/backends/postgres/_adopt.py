@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 from psycopg import errors
 
 from holdfast._port import Admission, Adoption
 from holdfast._values.records import Segment
-from holdfast.backends._sql.adoption import adoption_statements
-from holdfast.backends._sql.rows import thread_row
+from holdfast.backends._sql.adoption import record_statements, thread_statements
+from holdfast.backends._sql.rows import ThreadRow, thread_row
 from holdfast.backends.postgres import _search
 from holdfast.backends.postgres._outcome import Trace
 from holdfast.backends.postgres._rows import CODEC, segment_values
@@ -45,8 +46,14 @@ async def _drop(db: Statements, family: int) -> None:
 async def _insert(db: Statements, adoption: Adoption) -> None:
     await _insert_segments(db, adoption.family, adoption.segments)
     for thread in adoption.threads:
-        await db.rows("adopt_directory", **asdict(thread_row(thread)))
-    for name, values in adoption_statements(CODEC, adoption):
+        await _insert_thread(db, thread_row(thread))
+    for name, values in record_statements(CODEC, adoption):
+        await db.rows(name, **values)
+
+
+async def _insert_thread(db: Statements, row: ThreadRow) -> None:
+    await db.rows("adopt_directory", **asdict(row))
+    for name, values in thread_statements(row):
         await db.rows(name, **values)
 
 
@@ -61,30 +68,47 @@ async def admit(db: Statements, admission: Admission, durable: Durable) -> Trace
     """Insert families with new numbers; gives what shows that they were committed."""
     trace: Trace | None = None
     await db.rows("enter", durable=durable)
-    seqs = await _taken(db, "take_seqs", admission.changes)
-    numbers = await _taken(db, "take_numbers", admission.threads)
-    for numbered, segments in admission.families():
-        family = numbered.renumbered(
-            lambda seq: seqs[seq - 1], lambda number: numbers[number - 1]
-        )
-        await _admit_family(db, family)
+    taken = await db.rows("take_seqs", count=admission.changes)
+    seqs = sorted(seq for (seq,) in taken)
+    numbers = await _admit_threads(db, admission, seqs)
+    for archived, segments in admission.families():
+        family = archived.renumbered(lambda seq: seqs[seq - 1], numbers.__getitem__)
+        for name, values in record_statements(CODEC, family):
+            await db.rows(name, **values)
         await _admit_segments(db, family.family, segments)
         for saved in family.checkpoints[:1]:
             trace = Trace(family.family, saved.seq, saved.saved_at)
     return trace
 
 
-async def _taken(db: Statements, query: str, count: int) -> list[int]:
-    return sorted(number for (number,) in await db.rows(query, count=count))
+async def _admit_threads(
+    db: Statements, admission: Admission, seqs: Sequence[int]
+) -> dict[int, int]:
+    """Insert the threads of all families; gives their new numbers by those they had.
 
-
-async def _admit_family(db: Statements, family: Adoption) -> None:
-    try:
-        await _insert(db, family)
-    except errors.UniqueViolation as error:
-        names = [thread.id for thread in family.threads if thread.deleted_at is None]
-        text = f"one of the threads {names!r} exists already; import into another store"
-        raise Conflict(text, code="thread_exists", thread=names[0]) from error
+    Each number is drawn just before it is used: a role that is bound to a scope may
+    insert no other than the one that its session drew last. A family has the number of
+    its first thread.
+    """
+    families = (family for family, _ in admission.families())
+    rows = [thread_row(thread) for family in families for thread in family.threads]
+    numbers: dict[int, int] = {}
+    for row in sorted(rows, key=attrgetter("number")):
+        [(drawn,)] = await db.rows("take_number")
+        numbers[row.number] = drawn
+        renumbered = replace(
+            row,
+            family=numbers[row.family],
+            number=drawn,
+            head=None if row.head is None else seqs[row.head - 1],
+            changed=seqs[row.changed - 1],
+        )
+        try:
+            await _insert_thread(db, renumbered)
+        except errors.UniqueViolation as error:
+            text = f"thread {row.name!r} exists already; import into another store"
+            raise Conflict(text, code="thread_exists", thread=row.name) from error
+    return numbers
 
 
 async def _admit_segments(

@@ -6,20 +6,50 @@ import psycopg
 from psycopg import sql
 
 from holdfast._values.scope_name import scope_prefix
+from holdfast.backends._sql.rows import Row
 from holdfast.backends.postgres._migrations import split
 from holdfast.backends.postgres._statements import checked_schema, text_of, within
-from holdfast.errors import NotFound
+from holdfast.errors import Conflict, NotFound
 
-TABLES = ("directory", "thread", "checkpoint", "segment", "journal", "move", "setting")
 VIEWS = ("thread_full", "checkpoint_full", "thread_state")
 READ = (*VIEWS, "migration", "tenant")
 SEQUENCES = ("seq", "number")
+# What a bound role may change of the rows of its scope. Not the family and the number,
+# by which a row would belong to another scope.
+CHANGED = {
+    "directory": ("deleted_at",),
+    "thread": (
+        "name", "kind", "owner", "agent", "metadata", "head", "changed", "updated_at",
+        "forked_thread", "forked_checkpoint", "deleted_at", "packed_to",
+    ),
+    "checkpoint": ("parent", "parent_id", "label", "tags", "link", "checksum"),
+    "segment": (),
+    "journal": ("seq", "value", "recorded_at", "checksum"),
+    "move": ("moved_at",),
+    "setting": ("value",),
+}  # fmt: skip
 
-_IS_SECURED = "select to_regclass(%s) is not null"
+# Its operators and functions are PostgreSQL's, whatever path the owner has.
+_PATH = "select set_config('search_path', 'pg_catalog', true)"
+_IS_SECURED = "select to_regprocedure(%s) is not null"
+_POLICIES = "select policyname, tablename from pg_policies where schemaname = %s"
 _IS_ROLE = "select exists (select from pg_roles where rolname = %s)"
 _BIND = """
 insert into hf.tenant (role, prefix) values (%s, %s)
 on conflict (role) do update set prefix = excluded.prefix
+"""
+_BOUND = "select t.role from hf.tenant t join pg_roles r on r.rolname = t.role"
+# Rows that a bound role could make before policies forbade it: a thread in the family
+# of another scope, and a name that leads to the thread of another.
+_ASTRAY = r"""
+select min(t.name), max(t.name) from hf.thread t
+group by t.family
+having count(distinct left(t.name, -strpos(reverse(t.name), E'\x1f'))) > 1
+union all
+select d.name, t.name from hf.directory d
+join hf.thread t on t.family = d.family and t.number = d.number
+where d.name <> t.name
+limit 1
 """
 
 
@@ -36,31 +66,58 @@ def bind_role(
     prefix = "" if scope is None else scope_prefix(scope)
     within_schema = checked_schema(schema)
     with psycopg.connect(url) as connection:
+        connection.execute(_PATH)
         [(is_role,)] = connection.execute(_IS_ROLE, [role]).fetchall()
         if not is_role:
             raise NotFound(f"there is no role {role!r}; make it with create role")
-        _secure(connection, within_schema)
+        astray = _secure(connection, within_schema)
         connection.execute(within(within_schema, _BIND), [role, prefix])
-        for grant in _grants(within_schema, role):
-            connection.execute(grant)
+        for (bound,) in connection.execute(within(within_schema, _BOUND)).fetchall():
+            for grant in _grants(within_schema, bound):
+                connection.execute(grant)
+    for first, second in astray:  # after the commit, so that it is secure from now on
+        raise Conflict(
+            f"threads {first!r} and {second!r} are of two scopes and share what is"
+            " stored; delete the one that does not belong there",
+            code="mixed_scopes",
+            thread=first,
+        )
 
 
-def _secure(connection: psycopg.Connection, schema: str) -> None:
-    """Make the policies, unless they are there."""
+def _secure(connection: psycopg.Connection, schema: str) -> list[Row]:
+    """Make the policies, unless they are there as they are now.
+
+    Gives what roles have done that could do it until now.
+    """
+    astray: list[Row] = []
     connection.execute(within(schema, "lock table hf.migration in exclusive mode"))
-    found = connection.execute(_IS_SECURED, [f"{schema}.tenant"]).fetchall()
-    if found != [(True,)]:
+    newest = f"{schema}.sees_family(bigint)"
+    if connection.execute(_IS_SECURED, [newest]).fetchall() != [(True,)]:
+        for policy, table in connection.execute(_POLICIES, [schema]).fetchall():
+            connection.execute(f"drop policy {policy} on {schema}.{table}".encode())
         for statement in split(text_of("roles.sql")):
             connection.execute(within(schema, statement))
+        astray = connection.execute(within(schema, _ASTRAY)).fetchall()
     for view in VIEWS:  # a store of an older version has them without
         text = f"alter view hf.{view} set (security_invoker = true)"
         connection.execute(within(schema, text))
+    return astray
 
 
 def _grants(schema: str, role: str) -> list[bytes]:
-    grants = [f"usage on schema {schema}"]
-    grants += [f"select, insert, update, delete on {schema}.{n}" for n in TABLES]
-    grants += [f"select on {schema}.{name}" for name in READ]
-    grants += [f"usage, select on sequence {schema}.{name}" for name in SEQUENCES]
+    """What a role may do, and no more than that."""
     quoted = sql.Identifier(role).as_string()
-    return [f"grant {grant} to {quoted}".encode() for grant in grants]
+    revoked = [f"update on {schema}.{table}" for table in CHANGED]
+    granted = [f"usage on schema {schema}"]
+    granted += [f"select, insert, delete on {schema}.{table}" for table in CHANGED]
+    granted += [
+        f"update ({', '.join(columns)}) on {schema}.{table}"
+        for table, columns in CHANGED.items()
+        if columns
+    ]
+    granted += [f"select on {schema}.{name}" for name in READ]
+    granted += [f"usage, select on sequence {schema}.{name}" for name in SEQUENCES]
+    return [
+        *(f"revoke {right} from {quoted}".encode() for right in revoked),
+        *(f"grant {right} to {quoted}".encode() for right in granted),
+    ]

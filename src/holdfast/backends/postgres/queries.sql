@@ -636,8 +636,8 @@ on conflict (family, seq) do nothing
 -- name: take_seqs
 select nextval('hf.seq') from generate_series(1, :count)
 
--- name: take_numbers
-select nextval('hf.number') from generate_series(1, :count)
+-- name: take_number
+select nextval('hf.number')
 
 -- name: pass_numbers
 -- What is numbered from now on comes behind what was adopted.

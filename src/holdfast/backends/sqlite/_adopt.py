@@ -5,7 +5,8 @@ from __future__ import annotations
 import apsw
 
 from holdfast._port import Admission, Adoption
-from holdfast.backends._sql.adoption import adoption_statements
+from holdfast.backends._sql.adoption import record_statements, thread_statements
+from holdfast.backends._sql.rows import thread_row
 from holdfast.backends.sqlite import _rows
 from holdfast.backends.sqlite._search import reset_search
 from holdfast.backends.sqlite._statements import QUERIES, row, rows
@@ -38,7 +39,10 @@ def _insert(db: apsw.Connection, adoption: Adoption) -> None:
     for segment in adoption.segments:
         values = _rows.segment_row(adoption.family, segment)
         db.execute(QUERIES["adopt_segment"], values)
-    for name, named in adoption_statements(_rows.CODEC, adoption):
+    for thread in adoption.threads:
+        for name, named in thread_statements(thread_row(thread)):
+            rows(db, name, **named)
+    for name, named in record_statements(_rows.CODEC, adoption):
         rows(db, name, **named)
     for thread in adoption.threads:
         rows(db, "seal_thread", number=thread.number)
