@@ -130,7 +130,11 @@ class Conversation(msgspec.Struct, kw_only=True):
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation as listings show it, without its messages."""
+    """A conversation as listings show it, without its messages.
+
+    ``messages`` is how many there are, ``user_messages`` how many of them the user's:
+    at least so many, if another version of Holdfast counted them.
+    """
 
     id: str
     agent: str | None
@@ -140,6 +144,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     archived: bool
     context: dict[str, Any]
     messages: int
+    user_messages: int
     exchanges: int
     open_calls: tuple[str, ...]
     created_at: int

@@ -41,6 +41,7 @@ class SummaryTests(Cases):
         assert (summary.title, summary.tags) == ("t", ("x", "y"))
         assert (summary.archived, summary.context) == (False, {"persona": "p"})
         assert (summary.messages, summary.exchanges) == (4, 2)
+        assert summary.user_messages == 2
         assert (summary.created_at, summary.updated_at) == (begun, self.clock.now)
 
     def test_a_stored_value_of_another_type_hides_no_conversation(self) -> None:
@@ -52,7 +53,10 @@ class SummaryTests(Cases):
             talks.create(f"{number}")
             names = ("title", "tags", "archived", "context", "created_at", "counts")
             state = dict.fromkeys(names, wrong) | {"messages": []}
-            talks.thread(f"{number}").save(state | {"counts": {"open": wrong}})
+            counts = ("messages", "exchanges", "awaiting", "open", "unanswered")
+            talks.thread(f"{number}").save(
+                state | {"counts": dict.fromkeys(counts, wrong)}
+            )
 
         found = talks.list()
         assert [one.id for one in found] == ["4", "3", "2", "1", "0", "whole"]
@@ -101,6 +105,42 @@ class SummaryTests(Cases):
         assert found(owner="ann", agent="a", tag="x", archived=False) == ["0"]
         assert found(owner="bob", agent="b", tag="y", archived=True) == ["15"]
         assert found(owner="nobody") == found(tag="none") == []
+
+    def test_the_users_messages_are_counted_also_without_a_reply(self) -> None:
+        talks = self.store.conversations
+        hi, hello = Message.user("Hi."), Message.assistant("Hello.")
+        talks.create("c", messages=[hi, hi, hello, Message.system("Be brief.")])
+        assert talks.list()[0].user_messages == 2
+        talks.add("c", hi)
+        talks.add("c", hi)
+        run = talks.recorder("c")
+        run.add(hi)
+        run.llm_response({"role": "assistant", "content": "Hello."})
+
+        assert (talks.list()[0].user_messages, talks.list()[0].exchanges) == (5, 2)
+
+    def test_they_are_filtered_by_items_of_their_context_and_metadata(self) -> None:
+        talks = self.store.conversations
+        talks.create("a", metadata={"project_ids": ["p", "q"], "n": 1, "x": LONG})
+        talks.create("b", metadata={"project_ids": "p"}, context={"task": ["p"]})
+        talks.create("c", context={"task": "p"})
+        talks.thread("odd").save({"metadata": 5, "messages": []})
+
+        def found(**filters: dict[str, object] | None) -> str:
+            return "".join(s.id for s in untyped(talks.list)[0](**filters))
+
+        assert found(metadata={"project_ids": "p"}) == "ba"
+        assert found(metadata={"project_ids": ["p", "q"]}) == "a"
+        assert found(metadata={"project_ids": "p", "n": 1}) == "a"
+        assert (
+            found(metadata={"project_ids": "pq"}) == found(metadata={"m": None}) == ""
+        )
+        assert found(context={"task": "p"}) == "cb"
+        assert found(context={"task": "p"}, metadata={"project_ids": "p"}) == "b"
+        assert found(metadata={}) == found(metadata=None) == "oddcba"
+        for wrong in untyped("project_ids", 5, ["p"]):
+            with raises(Unstorable):
+                talks.list(metadata=wrong)
 
     def test_pages_go_on_where_the_one_before_ended(self) -> None:
         talks = self.store.conversations

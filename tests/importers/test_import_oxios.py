@@ -68,6 +68,8 @@ def test_a_session_belongs_to_its_user(memory):
     chat = memory.conversations.load(IDS[0])
     assert chat.context["active_seed_id"] == "seed-7"
     assert chat.context["active_persona_id"] == "dev"
+    of_project = memory.conversations.list(context={"project_ids": "proj-b"})
+    assert [chat.id for chat in of_project] == [IDS[0]]
     assert chat.exchange_count == 2
 
 

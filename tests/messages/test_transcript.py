@@ -181,7 +181,9 @@ def test_a_call_is_open_until_it_is_answered():
 def test_an_exchange_is_a_user_message_that_was_replied_to():
     unanswered = [HI, HI, HELLO, HELLO, HI]
 
-    assert Tally().after(unanswered) == Tally(5, 1, awaiting=True)
+    found = Tally().after(unanswered)
+    assert found == Tally(5, 1, awaiting=True, unanswered=1)
+    assert found.user_messages == 3
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -234,8 +234,10 @@ class Conversations:
     def list(self, **options: Unpack[ListOptions]) -> Page[Summary]:
         """Conversations without their messages, last used first.
 
-        ``agent``, ``owner``, ``archived`` and ``tag`` select; ``limit`` is the size of
-        a page, 100, and ``after`` the cursor of the page before.
+        ``agent``, ``owner``, ``archived`` and ``tag`` select, ``context`` and
+        ``metadata`` those that have these items there, or in a list under that name;
+        ``limit`` is the size of a page, 100, and ``after`` the cursor of the page
+        before.
         """
         return self._runner.run(conversations.summaries, list_query(options))
 

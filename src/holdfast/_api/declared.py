@@ -123,6 +123,8 @@ class ListOptions(TypedDict, total=False):
     owner: str | None
     archived: bool | None
     tag: str | None
+    context: Mapping[str, object] | None
+    metadata: Mapping[str, object] | None
     limit: int | None
     after: int | None
 

@@ -16,28 +16,36 @@ class Tally(msgspec.Struct, frozen=True):
 
     An exchange is a user message with a reply before the next user message.
     ``awaiting`` means that a user message has no reply yet; ``open`` are the ids of
-    calls without a result.
+    calls without a result. ``unanswered`` are user messages that another one followed
+    before a reply.
     """
 
     messages: int = 0
     exchanges: int = 0
     awaiting: bool = False
     open: tuple[str, ...] = ()
+    unanswered: int = 0
+
+    @property
+    def user_messages(self) -> int:
+        """How many messages are the user's."""
+        return self.exchanges + self.awaiting + self.unanswered
 
     def after(self, messages: Iterable[object]) -> Tally:
         """The counts after more messages."""
         count, exchanges, awaiting = self.messages, self.exchanges, self.awaiting
-        pending = list(self.open)
+        pending, unanswered = list(self.open), self.unanswered
         for message in messages:
             count += 1
             role = role_of(message)
+            unanswered += awaiting and role == "user"
             if role == "assistant":
                 exchanges += awaiting
             awaiting = role == "user" or (awaiting and role != "assistant")
             for answer in answers_of(message):
                 _answer(pending, answer)
             pending += [call.id for call in calls_of(message) if not call.answered]
-        return Tally(count, exchanges, awaiting, tuple(pending))
+        return Tally(count, exchanges, awaiting, tuple(pending), unanswered)
 
 
 def _answer(pending: list[str], answer: str) -> None:
@@ -60,6 +68,7 @@ def without_last(tally: Tally, message: object, earlier: Iterable[object]) -> Ta
         exchanges=tally.exchanges - (role_of(message) == "assistant" and awaiting),
         awaiting=awaiting,
         open=_open_before(tally, message, earlier),
+        unanswered=tally.unanswered - (role_of(message) == "user" and awaiting),
     )
 
 
@@ -117,15 +126,23 @@ def counts_of(counted: Tally) -> dict[str, Any]:
         kept["awaiting"] = True
     if counted.open:
         kept["open"] = list(counted.open)
+    if counted.unanswered:
+        kept["unanswered"] = counted.unanswered
     return kept
 
 
 def tally_of(counts: Any) -> Tally:
-    """The inverse of `counts_of`."""
+    """The inverse of `counts_of`; what is no count, as a thread may hold, is none."""
     kept: Mapping[str, Any] = fields_of(counts)
+
+    def number(name: str) -> int:
+        found = kept.get(name)
+        return found if type(found) is int else 0
+
     return Tally(
-        kept.get("messages", 0),
-        kept.get("exchanges", 0),
-        kept.get("awaiting", False),
+        number("messages"),
+        number("exchanges"),
+        kept.get("awaiting") is True,
         tuple(map(str, parts_of(kept.get("open")))),
+        number("unanswered"),
     )

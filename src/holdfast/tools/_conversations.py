@@ -115,6 +115,7 @@ def _listed(summary: Summary) -> Result:
         "archived": bool(summary.archived),
         "context": shortened(summary.context, 500),
         "message_count": summary.messages,
+        "user_message_count": summary.user_messages,
         "exchange_count": summary.exchanges,
         "created_at": moment(summary.created_at),
         "updated_at": moment(summary.updated_at),

@@ -31,6 +31,7 @@ from holdfast._port import Start, Threads
 from holdfast._values.records import (
     LONGEST_NAME,
     SEPARATOR,
+    UNSET,
     Checkpoint,
     Page,
     ThreadRecord,
@@ -342,25 +343,45 @@ async def _find(context: Context, id_: str, owner: str | None = None) -> ThreadR
 
 
 class ListQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which conversations to list."""
+    """Which conversations to list.
+
+    ``context`` and ``metadata`` are items that a conversation must have there.
+    """
 
     agent: str | None = None
     owner: str | None = None
     archived: bool | None = None
     tag: str | None = None
+    context: Mapping[str, object] | None = None
+    metadata: Mapping[str, object] | None = None
     limit: int | None = 100
     after: int | None = None
 
-    def matches(self, summary: Summary) -> bool:
+    def matches(self, summary: Summary, metadata: Mapping[str, object]) -> bool:
         """Whether a conversation belongs into the listing."""
         if self.archived is not None and summary.archived != self.archived:
             return False
-        return self.tag is None or self.tag in summary.tags
+        if self.tag is not None and self.tag not in summary.tags:
+            return False
+        return _has(summary.context, self.context) and _has(metadata, self.metadata)
+
+
+def _has(found: Mapping[str, object], wanted: Mapping[str, object] | None) -> bool:
+    """Whether a mapping has items; a list also has each of its elements."""
+    for name, value in (wanted or {}).items():
+        there = found.get(name, UNSET)
+        elements = cast("list[object]", there) if isinstance(there, list) else []
+        if there != value and value not in elements:
+            return False
+    return True
 
 
 async def summaries(context: Context, query: ListQuery) -> Page[Summary]:
     """Conversations without their messages, last used first."""
     checked_limit(query.limit)
+    for name in ("context", "metadata"):
+        checked(Conversation, name, getattr(query, name))
+    names = (*SUMMARIZED, "metadata") if query.metadata else SUMMARIZED
     scan = Threads(
         kind=KIND,
         agent=query.agent,
@@ -372,16 +393,23 @@ async def summaries(context: Context, query: ListQuery) -> Page[Summary]:
     async def matching(context: Context, record: ThreadRecord) -> Summary | None:
         if SEPARATOR in record.id:
             return None  # it is known by its id in its scope only
-        summary = await summarized(context, record)
-        return summary if query.matches(summary) else None
+        assert record.head is not None
+        values = await read_values_of(context, record.head, *names)
+        summary = _summary(record, values)
+        metadata = fitting(Conversation, "metadata", values.get("metadata"), NOTHING)
+        return summary if query.matches(summary, metadata) else None
 
-    return await read_threads(context, scan, query.limit, matching, SUMMARIZED)
+    return await read_threads(context, scan, query.limit, matching, names)
 
 
 async def summarized(context: Context, record: ThreadRecord) -> Summary:
     """A conversation as listings show it; its messages are not read."""
     assert record.head is not None
-    values = await read_values_of(context, record.head, *SUMMARIZED)
+    return _summary(record, await read_values_of(context, record.head, *SUMMARIZED))
+
+
+def _summary(record: ThreadRecord, values: Mapping[str, Any]) -> Summary:
+    assert record.head is not None
     counted = tally_of(values.get("counts"))
 
     def field(name: str, default: Any) -> Any:
@@ -397,6 +425,7 @@ async def summarized(context: Context, record: ThreadRecord) -> Summary:
         archived=field("archived", default=False),
         context=field("context", {}),
         messages=counted.messages,
+        user_messages=counted.user_messages,
         exchanges=counted.exchanges,
         open_calls=counted.open,
         created_at=field("created_at", record.created_at),
