@@ -115,8 +115,12 @@ class FileIndex:
             self.folder.is_unfinished = False
 
     def catch_up(self, database: Database, scope: FolderScope) -> None:
-        """As `update`, unless a thread or process is writing now."""
-        if not database.lock.acquire(blocking=False):
+        """As `update`, unless a thread or process is writing now.
+
+        It waits for them if the index may lack what this process has acknowledged.
+        """
+        lock, must = database.lock, self.folder.is_unfinished
+        if not (database.acquire(lock) if must else lock.acquire(blocking=False)):
             return
         try:
             with self.errors():
@@ -125,8 +129,11 @@ class FileIndex:
                     with contextlib.ExitStack() as stack:
                         stack.push(self.queue.__exit__)
                         self._update_existing(database, scope)
+                elif must:
+                    with self.queue:
+                        self._update_existing(database, scope)
         finally:
-            database.lock.release()
+            lock.release()
 
     def _update_existing(self, database: Database, scope: FolderScope) -> None:
         if not self.exists():
