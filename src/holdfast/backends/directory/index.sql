@@ -247,10 +247,14 @@ where family = :family
 returning number
 
 -- name: take_thread_move
+-- In a damaged file an older line can come last.
 update thread set head = :head, changed = :changed, updated_at = :updated_at,
     checksum = null, guard = null
-where number = :number and family = :family
+where number = :number and family = :family and changed <= :changed
 returning number
+
+-- name: marked
+select {checkpoint} from checkpoint where seq = :seq and family = :family
 
 -- name: take_member
 insert into member (thread, family) values (:thread, :family)
