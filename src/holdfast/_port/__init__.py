@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         Rescued,
     )
     from holdfast._port.family_queries import (
+        FamilyMoves,
         FamilySaves,
         FamilySize,
         FamilySizes,
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
         SegmentSizes,
         Sums,
         Surplus,
+        ThreadMoves,
         Total,
         Totals,
         Weight,
@@ -115,6 +117,7 @@ __all__ = [
     "Entries",
     "Facts",
     "FamilyEntries",
+    "FamilyMoves",
     "FamilyPlan",
     "FamilySaves",
     "FamilySize",
@@ -165,6 +168,7 @@ __all__ = [
     "Sums",
     "Surplus",
     "ThreadKey",
+    "ThreadMoves",
     "Threads",
     "Total",
     "Totals",

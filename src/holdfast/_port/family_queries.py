@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import astuple
 
 from holdfast._port.queries import Query
-from holdfast._values.records import Checkpoint, ThreadRecord
+from holdfast._values.records import Checkpoint, Move, ThreadRecord
 
 if TYPE_CHECKING:
     from holdfast._values.records import Run
@@ -63,6 +63,24 @@ class Horizon(Query[int], frozen=True, kw_only=True):
 
     Zero, if a backend cannot tell.
     """
+
+
+class FamilyMoves(Query[Move], frozen=True, kw_only=True):
+    """The moves of the living threads of families, without saves, oldest first."""
+
+    families: tuple[int, ...]
+
+
+class ThreadMoves(Query[Move], frozen=True, kw_only=True):
+    """The moves of a thread, without saves and what prunes have logged, newest first.
+
+    ``number`` is that of the thread.
+    """
+
+    family: int
+    number: int
+    before: int | None = None
+    limit: int
 
 
 class SavedIn(Query[int], frozen=True, kw_only=True):

@@ -70,6 +70,10 @@ class FamilyPlan(msgspec.Struct, frozen=True):
     ``packed`` takes the place of what holds the same segments now. What it replaces and
     what is in ``free`` must be whole: a block of which only a part would go makes the
     plan stale, and so does a segment of ``packed`` that was freed.
+
+    ``moves`` are moves that stay and get another kind; the rest of them is as it is
+    stored. ``last_move`` is the number of the family's last move, 0 if there is none:
+    the plan is stale if there is another before it is carried out.
     """
 
     family: int
@@ -78,6 +82,8 @@ class FamilyPlan(msgspec.Struct, frozen=True):
     free: tuple[Run, ...]
     packed: tuple[Segment, ...] = ()
     known: int = 0
+    moves: tuple[Move, ...] = ()
+    last_move: int | None = None
 
 
 class Prune(msgspec.Struct, frozen=True, kw_only=True):

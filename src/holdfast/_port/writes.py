@@ -63,11 +63,10 @@ class Turn(msgspec.Struct, frozen=True):
 
 
 class Details(msgspec.Struct, frozen=True):
-    """New owner, metadata or agent of a thread."""
+    """New owner or metadata of a thread."""
 
     owner: str | Unset | None = UNSET
     metadata: bytes | Unset = UNSET
-    agent: str | Unset | None = UNSET
 
 
 class Write(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -88,6 +87,12 @@ class Write(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     not exist are passed over. If only the journal is changed, forgetting leaves a move
     of the kind ``forget``.
 
+    ``proof`` stands behind the kind of the move that the write logs. With it,
+    ``last_move`` is the number of the move before it in the log of the thread, 0 if it
+    is the first and ``None`` if that was seen to: if there is another by now, nothing
+    is changed, and `Conflict` has the code ``plan_stale``. What a prune logs (``prune``
+    and ``delete``) does not count.
+
     ``report``, if there is one, is called after the commit with how many commits shared
     the transaction, and how many seconds it took to make them durable (``None`` if that
     is not known). A backend that knows neither does not call it.
@@ -107,6 +112,8 @@ class Write(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     new_entries: bool = False
     family_wide: bool = False
     forget: tuple[str, ...] = ()
+    proof: str = ""
+    last_move: int | None = None
     report: Callable[[int, float | None], None] | None = None
 
 

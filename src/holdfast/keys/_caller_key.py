@@ -14,13 +14,15 @@ from cryptography.hazmat.primitives.keywrap import (
     aes_key_unwrap,
     aes_key_wrap,
 )
+from msgspec.structs import replace
 
 from holdfast._values.caller_key import KEY_SIZE, CallerKey, KeyWrapper, OwnerSecrets
 from holdfast.errors import Conflict, Corrupt, FormatMismatch, Unsupported
 from holdfast.keys._ciphers import derive
 from holdfast.keys._secret_file import write_new
 
-FORM = 1
+# In stores of the first form, moves have no proofs (`_moves.py`).
+FORMS = WITHOUT_PROOFS, FORM = 1, 2
 # Half a second and 128 MB for each passphrase that is tried.
 SCRYPT = {"n": 1 << 17, "r": 8, "p": 1}
 SCRYPT_MEMORY = 1 << 28
@@ -31,7 +33,8 @@ _DIGITS = re.compile(rb"[0-9a-fA-F\s]*")
 class KeyHeader(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a store keeps about its keys, in the setting ``keys``.
 
-    ``check`` shows whether a key that was unwrapped is the right one.
+    ``check`` shows whether a key that was unwrapped is the right one, and that nobody
+    else has changed the form.
     """
 
     store: bytes
@@ -42,7 +45,7 @@ class KeyHeader(msgspec.Struct, frozen=True, omit_defaults=True):
     n: int = 0
     r: int = 0
     p: int = 0
-    form: int = FORM
+    form: int = WITHOUT_PROOFS
 
 
 class StoreKey(msgspec.Struct, frozen=True):
@@ -50,6 +53,7 @@ class StoreKey(msgspec.Struct, frozen=True):
 
     store: bytes
     secret: bytes
+    form: int = FORM
 
     def __repr__(self) -> str:
         return f"StoreKey({self.store.hex()})"
@@ -67,7 +71,8 @@ def new_store_key() -> StoreKey:
 
 def wrapped(store: StoreKey, key: CallerKey) -> bytes:
     """The setting that lets a caller with a key open a store."""
-    check = _check(store.secret)
+    form = store.form
+    check = _check(store.secret, form)
     if isinstance(key, str):
         salt = os.urandom(16)
         secret = _of_passphrase(key, salt, **SCRYPT)
@@ -78,14 +83,16 @@ def wrapped(store: StoreKey, key: CallerKey) -> bytes:
             check,
             salt,
             **SCRYPT,
+            form=form,
         )
     elif isinstance(key, KeyWrapper):
-        header = KeyHeader(store.store, "object", key.wrap(store.secret), check)
+        kept = key.wrap(store.secret)
+        header = KeyHeader(store.store, "object", kept, check, form=form)
     else:
-        secret = derive(_of_bytes(key), "wrapping", store.store)
-        header = KeyHeader(
-            store.store, "key", aes_key_wrap(secret, store.secret), check
+        kept = aes_key_wrap(
+            derive(_of_bytes(key), "wrapping", store.store), store.secret
         )
+        header = KeyHeader(store.store, "key", kept, check, form=form)
     return msgspec.json.encode(header)
 
 
@@ -99,9 +106,15 @@ def unwrapped(setting: bytes, key: CallerKey) -> StoreKey:
         secret = _unwrap(header, key)
     except InvalidUnwrap:
         raise wrong_key(f"this is not its {_NOUNS[given]}") from None
-    if not hmac.compare_digest(_check(secret), header.check):
+    if not hmac.compare_digest(_check(secret, header.form), header.check):
         raise wrong_key(f"this is not its {_NOUNS[given]}")
-    return StoreKey(header.store, secret)
+    return StoreKey(header.store, secret, header.form)
+
+
+def with_proofs(setting: bytes, store: StoreKey) -> bytes:
+    """The same setting, from now on of a store whose moves all have proofs."""
+    check = _check(store.secret, FORM)
+    return msgspec.json.encode(replace(_header(setting), check=check, form=FORM))
 
 
 def scheme_of(setting: bytes) -> str:
@@ -127,7 +140,7 @@ def _header(setting: bytes) -> KeyHeader:
         header = msgspec.json.decode(setting, type=KeyHeader)
     except msgspec.DecodeError:
         header = None
-    if header is None or header.form != FORM or header.scheme not in _NAMES:
+    if header is None or header.form not in FORMS or header.scheme not in _NAMES:
         text = "its keys are of a form that this version does not know; update Holdfast"
         raise FormatMismatch(text)
     # Others were not written by us. Some would take all memory, or hours.
@@ -207,5 +220,6 @@ def write_key_file(path: str | os.PathLike[str]) -> None:
         raise Conflict(text, code="file_exists") from error
 
 
-def _check(secret: bytes) -> bytes:
-    return derive(secret, "check", size=16)
+def _check(secret: bytes, form: int) -> bytes:
+    purpose = "check" if form == WITHOUT_PROOFS else f"check of form {form}"
+    return derive(secret, purpose, size=16)

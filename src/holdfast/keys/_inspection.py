@@ -44,12 +44,13 @@ class EncryptedInspection(InspectionLayer):
         heads = {checkpoint.seq: checkpoint for checkpoint in checkpoints}
         threads = await self._without_erased(found.threads, damage)
         entries = await self._without_erased(found.entries, damage)
+        moves, wrong_moves = self._records.show_moves(found.moves)
         return Rescued(
             tuple([await self._thread(t, heads, damage) for t in threads]),
             checkpoints,
             tuple([r async for r in self._shown(entries, damage)]),
-            tuple([r async for r in self._shown(found.moves, damage)]),
-            tuple(damage),
+            tuple(moves),
+            (*damage, *wrong_moves),
         )
 
     async def _thread(

@@ -13,10 +13,12 @@ from holdfast._port import (
     Admission,
     Adoption,
     Backend,
+    FamilyMoves,
     FamilyPlan,
     IndexBatch,
     Inspection,
     Key,
+    Moves,
     Outcome,
     Pieces,
     Prune,
@@ -26,6 +28,7 @@ from holdfast._port import (
     SegmentsKey,
     StateKey,
     ThreadKey,
+    ThreadMoves,
     Threads,
     Totals,
     Write,
@@ -37,6 +40,7 @@ from holdfast._values.caller_key import CallerKey, not_encrypted
 from holdfast._values.records import (
     SEPARATOR,
     Change,
+    Move,
     Page,
     Run,
     Segment,
@@ -51,8 +55,10 @@ from holdfast.keys._caller_key import (
 )
 from holdfast.keys._errors import ErrorDecoder, names_shown
 from holdfast.keys._inspection import EncryptedInspection
+from holdfast.keys._move_ends import MoveEnds, prove_moves
+from holdfast.keys._moves import OF_REMOVALS
 from holdfast.keys._queries import hidden_query, wanted_entry
-from holdfast.keys._records import FOREIGN_HEAD, Family, Records
+from holdfast.keys._records import FOREIGN_HEAD, SAVE, Family, Records
 from holdfast.keys._ring import KeyRing
 from holdfast.keys._writes import EncodedWrites, WriteEncoder
 
@@ -60,6 +66,8 @@ R = TypeVar("R")
 
 # How many threads are read at a time where the backend cannot filter by name.
 CHUNK = 1000
+# How often a log is read that changes meanwhile, before it counts as damaged.
+READS = 5
 
 
 class EncryptionLayer(Layer):
@@ -102,6 +110,19 @@ class EncryptionLayer(Layer):
         setting = await self.backend.setting(KEYS)
         if setting is None:
             setting = await self._begin()
+        await self._unwrap(setting)
+        if self.records.ring.has_proofs or self._read_only:
+            return
+        try:
+            await prove_moves(self.backend, self.records, setting)
+        except Corrupt:
+            if await self.backend.setting(KEYS) == setting:
+                raise
+        changed = await self.backend.setting(KEYS)
+        if changed is not None and changed != setting:
+            await self._unwrap(changed)  # another program was first
+
+    async def _unwrap(self, setting: bytes) -> None:
         store = await self._unhurried(lambda: unwrapped(setting, self.key))
         self._opened = Records(KeyRing(self.backend, store, secrets_of(self.key)))
 
@@ -168,14 +189,19 @@ class EncryptionLayer(Layer):
             encoded = await self._writes.encode(writes)
             try:
                 receipts = await self.backend.commit(encoded.writes)
-            except Conflict:
-                if not await self._were_begun(encoded):
+            except Conflict as conflict:
+                if not await self._is_outdated(conflict, encoded):
                     raise
                 continue
             return await self._shown_receipts(receipts, encoded)
 
-    async def _were_begun(self, encoded: EncodedWrites) -> bool:
-        """Whether another has begun a thread that these writes were to begin."""
+    async def _is_outdated(self, conflict: Conflict, encoded: EncodedWrites) -> bool:
+        """Whether only what was encoded is outdated, not what the caller knows.
+
+        Another has added a move, or begun a thread that these writes were to begin.
+        """
+        if conflict.code == "plan_stale":
+            return True
         names = [encoded.writes[place].thread for place in encoded.begun]
         found = await self.backend.read([ThreadKey(name) for name in names])
         return any(t is not None and t.deleted_at is None for t in found)
@@ -209,22 +235,28 @@ class EncryptionLayer(Layer):
     ) -> Outcome:
         if not isinstance(outcome, HoldfastError):
             return await self._shown_receipts(outcome, encoded)
-        if isinstance(outcome, Conflict) and await self._were_begun(encoded):
+        if isinstance(outcome, Conflict) and await self._is_outdated(outcome, encoded):
             return (await self._commit_each([batch]))[0]
         return await self._errors.error(outcome)
 
     @names_shown
     async def prune(self, plan: Prune) -> Pruned:
-        first = (await self._writes.encode(plan.first)).writes
-        then = (await self._writes.encode(plan.then)).writes
-        names = self.records
+        ends, names = MoveEnds(self.backend, self.records), self.records
+        plans = {} if plan.dry_run else await ends.thinned(plan)
+        first = (await self._writes.encode(plan.first, ends)).writes
+        then = (await self._writes.encode(plan.then, ends)).writes
         hidden = replace(
             plan,
             first=tuple(first),
             threads=tuple(
                 [replace(t, id=names.hide(t.id, "thread")) for t in plan.threads]
             ),
-            families=tuple([await self._hidden_plan(p) for p in plan.families]),
+            families=tuple(
+                [
+                    await self._hidden_plan(plans.get(family.family, family))
+                    for family in plan.families
+                ]
+            ),
             then=tuple(then),
         )
         return await self.backend.prune(hidden)
@@ -284,12 +316,7 @@ class EncryptionLayer(Layer):
                 [hide.hide_checkpoint(c, family) for c in adoption.checkpoints]
             ),
             entries=tuple([hide.hide_entry(e, family.key) for e in adoption.entries]),
-            moves=tuple(
-                [
-                    replace(m, thread=hide.hide(m.thread, "thread"))
-                    for m in adoption.moves
-                ]
-            ),
+            moves=hide.hide_moves(adoption.moves),
             segments=tuple([hide.hide_segment(s, family) for s in adoption.segments]),
         )
 
@@ -347,6 +374,8 @@ class EncryptionLayer(Layer):
         asked: Query[Any] = query
         if isinstance(asked, Threads) and not _is_of_scopes(asked.prefix):
             return cast("Page[R]", await self._threads_from(asked, asked.prefix or ""))
+        if isinstance(asked, Moves):
+            return cast("Page[R]", await self._moves(asked))
         page = await self.backend.scan(hidden_query(query, self.records))
         shown = await self.records.loaded(lambda: self.records.show_all(page))
         if isinstance(asked, Threads) and not asked.every:
@@ -373,6 +402,41 @@ class EncryptionLayer(Layer):
                 return Page(tuple(found))
             hidden = replace(hidden, after=page.cursor)
 
+    async def _moves(self, query: Moves) -> Page[Move]:
+        """A page of a log; `Corrupt` unless it is what this store has logged.
+
+        If others log or prune between the reads, these are made again.
+        """
+        thread = self.records.hide(query.thread, "thread")
+        hidden = replace(query, thread=thread)
+        for attempt in range(1, READS + 1):
+            page = await self.backend.scan(hidden)
+            shown = Page(self.records.show_all(page), page.cursor)
+            try:
+                if self.records.ring.has_proofs:
+                    await self._check_log(thread, page)
+            except Corrupt:
+                if attempt == READS:
+                    raise
+            else:
+                break
+        return shown
+
+    async def _check_log(self, thread: str, page: Page[Move]) -> None:
+        """Compare a page of a log with the moves that have proofs."""
+        [found] = await self.backend.read([ThreadKey(thread)])
+        if found is None or not page:
+            return
+        own = [m for m in page if m.kind != SAVE and m.kind not in OF_REMOVALS]
+        query = ThreadMoves(
+            family=found.family,
+            number=found.number,
+            before=page[0].seq + 1,
+            limit=len(own) + 1,
+        )
+        moves = list(map(self.records.named_move, await self.backend.scan(query)))
+        self.records.proofs.check_end(moves, is_whole=len(moves) <= len(own))
+
     async def changes(self, after: int, limit: int, timeout: float) -> Page[Change]:
         page = await self.backend.changes(after, limit, timeout)
         return Page(tuple(map(self.records.show_change, page)), page.cursor)
@@ -382,10 +446,16 @@ class EncryptionLayer(Layer):
 
     async def check(self) -> list[str]:
         stored = [self._errors.text(problem) for problem in await self.backend.check()]
-        return stored or [problem async for problem in self._foreign_heads()]
+        if stored:
+            return stored
+        return [problem async for problem in self._foreign_records()]
 
-    async def _foreign_heads(self) -> AsyncIterator[str]:
-        """The threads whose heads belong to others; only both together tell that."""
+    async def _foreign_records(self) -> AsyncIterator[str]:
+        """Heads that belong to other threads, and logs with moves that are not ours.
+
+        Only several records together tell that.
+        """
+        checked: set[int] = set()
         query: Threads | None = Threads(every=True, limit=CHUNK)
         while query is not None:
             try:
@@ -396,6 +466,11 @@ class EncryptionLayer(Layer):
                 problem = await self._foreign_head(thread)
                 if problem is not None:
                     yield problem
+            families = {thread.family for thread in page} - checked
+            checked |= families
+            moves = await self.backend.scan(FamilyMoves(families=tuple(families)))
+            for problem in self.records.show_moves(moves)[1]:
+                yield problem
             query = replace(query, after=page.cursor) if page.cursor else None
 
     async def _foreign_head(self, thread: ThreadRecord) -> str | None:

@@ -10,6 +10,8 @@ What stands in each ciphertext, and what it is bound to, is said here and nowher
 | segment | bytes | salt, number, packing and what else a segment says |
 | journal value | thread, value | checkpoint, key |
 
+Moves are not encrypted; `_moves.py` says what they are bound to.
+
 The salt is that of the family: the number of a family is not known when its first
 records are encrypted, and changes when they are imported elsewhere.
 
@@ -45,6 +47,7 @@ from holdfast._values.records import (
 )
 from holdfast.errors import Corrupt
 from holdfast.keys._ciphers import MARK, ContentKey, MissingKeyError
+from holdfast.keys._moves import MoveProofs, divided
 from holdfast.keys._ring import SALT, KeyRing
 
 R = TypeVar("R")
@@ -58,6 +61,10 @@ OWN_KINDS = frozenset({
 THREAD_TAG = 16
 # The salt, the thread, and the sizes of digest and metadata.
 _HEAD = struct.Struct(f">{SALT}s{THREAD_TAG}sBI")
+# Beside the size of a digest: it was saved when all moves of the store had proofs.
+WITH_PROOFS = 0x80
+# What a save is called in the log of a thread; it is no move of its own.
+SAVE = "save"
 # The entries of the feed whose subject is a journal key.
 JOURNAL = "record"
 FAMILIES = 65536
@@ -94,6 +101,9 @@ class Records:
         self.ring = ring
         self.families = {} if families is None else families
         self.lenient = lenient
+        self.proofs = MoveProofs(ring.move_key)
+        # Whether a checkpoint says that the moves of the store have proofs.
+        self.met_proofs = False
 
     async def loaded(self, decode: Callable[[], R]) -> R:
         """The result of decoding; keys that it needs are read first."""
@@ -167,7 +177,7 @@ class Records:
         """A checkpoint and its segments, encrypted together."""
         salt = family.salt
         manifest, *pieces = self.ring.contents.encode_each(
-            [_checkpoint_content(c, salt), *[s.data for s in segments]],
+            [self._content(c, salt), *[s.data for s in segments]],
             [_checkpoint_place(c), *[_segment_place(s, salt) for s in segments]],
             family.key,
         )
@@ -176,9 +186,15 @@ class Records:
         return self._hidden_checkpoint(c, manifest, family), stored
 
     def hide_checkpoint(self, c: Checkpoint, family: Family) -> Checkpoint:
-        content, place = _checkpoint_content(c, family.salt), _checkpoint_place(c)
+        content, place = self._content(c, family.salt), _checkpoint_place(c)
         manifest = self.ring.contents.encode(content, place, family.key)
         return self._hidden_checkpoint(c, manifest, family)
+
+    def _content(self, c: Checkpoint, salt: bytes) -> bytes:
+        metadata = c.encoded_metadata
+        digested = len(c.sha256) | (WITH_PROOFS if self.ring.has_proofs else 0)
+        head = _HEAD.pack(salt, _tag(c.thread), digested, len(metadata))
+        return b"".join((head, c.sha256, metadata, c.manifest))
 
     def _hidden_checkpoint(
         self, c: Checkpoint, manifest: bytes, family: Family
@@ -205,6 +221,8 @@ class Records:
         kind = self.show_kind(c.kind)
         content = contents.decode(c.manifest, _checkpoint_place(c, kind), what)
         salt, tag, digested, described = _HEAD.unpack_from(content)
+        if digested & WITH_PROOFS:
+            self.met_proofs, digested = True, digested - WITH_PROOFS
         thread = self.show(c.thread, "thread")
         if tag != _tag(thread) and not (self.lenient and thread == c.thread):
             raise Corrupt(what, f"it does not belong to thread {thread!r}")
@@ -320,20 +338,17 @@ class Records:
     def hide_details(
         self, details: Details, thread: ThreadRecord, family: Family
     ) -> Details:
-        """Owner, agent and metadata together, because the last is bound to the others.
+        """Owner and metadata together, because the one is bound to the other.
 
         ``thread`` is what the details are about, decoded.
         """
         owner = thread.owner if isinstance(details.owner, Unset) else details.owner
-        agent = thread.agent if isinstance(details.agent, Unset) else details.agent
         metadata = details.metadata
         if isinstance(metadata, Unset):
             metadata = thread.encoded_metadata
-        place = _place_of(replace(thread, owner=owner, agent=agent))
+        place = _place_of(replace(thread, owner=owner))
         return Details(
-            self.hide_any(owner, "owner"),
-            self._hide_metadata(metadata, place, family),
-            self.hide_any(agent, "agent"),
+            self.hide_any(owner, "owner"), self._hide_metadata(metadata, place, family)
         )
 
     def _hide_metadata(self, metadata: bytes, place: bytes, family: Family) -> bytes:
@@ -365,15 +380,44 @@ class Records:
             raise Corrupt(what, "it belongs to another thread")
         return replace(entry, thread=thread, key=key, data=content[THREAD_TAG:])
 
-    def show_move(self, move: Move) -> Move:
+    def hide_moves(self, moves: Iterable[Move]) -> tuple[Move, ...]:
+        """All moves of families that come from another store."""
+        made = self.proofs.chained(sorted(moves, key=lambda move: move.seq))
+        return tuple([replace(m, thread=self.hide(m.thread, "thread")) for m in made])
+
+    def named_move(self, move: Move) -> Move:
+        """A move with the name of its thread; its kind is as it is stored."""
         return replace(move, thread=self.show(move.thread, "thread"))
+
+    def show_move(self, move: Move) -> Move:
+        """A move; that none before it is missing is checked elsewhere."""
+        needed = self.ring.has_proofs and move.kind != SAVE
+        return self.proofs.opened(self.named_move(move), needed=needed)[0]
+
+    def show_moves(self, moves: Iterable[Move]) -> tuple[list[Move], list[str]]:
+        """All moves of threads, oldest first: what is ours, and what is wrong."""
+        shown: list[Move] = []
+        ours: list[Move] = []
+        problems: list[str] = []
+        for move in moves:
+            try:
+                named = self.named_move(move)
+                kept, _ = self.proofs.opened(named, needed=self.ring.has_proofs)
+            except Corrupt as error:
+                problems.append(str(error))
+                continue
+            ours.append(named)
+            shown.append(kept)
+        if self.ring.has_proofs:
+            problems += self.proofs.gaps(ours)
+        return shown, problems
 
     def show_change(self, change: Change) -> Change:
         subject = change.subject
         if change.kind == JOURNAL and subject is not None:
             subject = self.show(subject, "key")
         thread = self.show(change.thread, "thread")
-        kind = self.show_kind(change.kind)
+        kind = divided(self.show_kind(change.kind))[0]
         return replace(change, thread=thread, kind=kind, subject=subject)
 
     # --- whatever a verb gives --------------------------------------------------------
@@ -427,12 +471,6 @@ _pack = struct.Struct(f">{SALT}s{len(SEGMENT_NUMBERS)}q").pack
 
 def _segment_place(segment: Segment, salt: bytes) -> bytes:
     return _pack(salt, segment.number, segment.packing, segment.count)
-
-
-def _checkpoint_content(c: Checkpoint, salt: bytes) -> bytes:
-    metadata = c.encoded_metadata
-    head = _HEAD.pack(salt, _tag(c.thread), len(c.sha256), len(metadata))
-    return b"".join((head, c.sha256, metadata, c.manifest))
 
 
 def _checkpoint_place(c: Checkpoint, kind: str | None = None) -> bytes:

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.keywrap import (
 from holdfast._port import Backend
 from holdfast._values.caller_key import KEY_SIZE, OwnerSecrets
 from holdfast.errors import Corrupt, Unsupported
-from holdfast.keys._caller_key import StoreKey
+from holdfast.keys._caller_key import FORM, StoreKey
 from holdfast.keys._ciphers import (
     ID,
     ContentCipher,
@@ -54,8 +54,14 @@ class KeyRing:
         self.names = NameCipher(derive(store.secret, "names", size=SIV_KEY))
         self.contents = ContentCipher()
         self.seal_key = derive(store.secret, "seal")
+        self.move_key = derive(store.secret, "moves")
         self._ids = derive(store.secret, "key ids")
         self._salts = derive(store.secret, "families")
+
+    @property
+    def has_proofs(self) -> bool:
+        """Whether all moves of the store have proofs."""
+        return self.store.form == FORM
 
     def is_of(self, key: ContentKey, owner: str | None) -> bool:
         """Whether a key is one of this owner's."""

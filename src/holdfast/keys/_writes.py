@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from holdfast._port import Backend, Details, Mark, Saves, ThreadKey, Write
 from holdfast._values.records import Checkpoint, ThreadRecord, Unset
 from holdfast.errors import Corrupt, Unsupported
+from holdfast.keys._move_ends import MoveEnds
 from holdfast.keys._records import Family, Records
 
 
@@ -56,7 +57,11 @@ class WriteEncoder:
             )
         return hidden
 
-    async def encode(self, writes: Sequence[Write]) -> EncodedWrites:
+    async def encode(
+        self, writes: Sequence[Write], ends: MoveEnds | None = None
+    ) -> EncodedWrites:
+        """All other writes; ``ends`` are those after the writes that come before."""
+        ends = ends or MoveEnds(self.backend, self.records)
         begun: dict[str, Family] = {}
         hidden: list[Write] = []
         families: list[Family | None] = []
@@ -71,7 +76,8 @@ class WriteEncoder:
                     families.append(family)
                     hidden.append(await self._hidden_write(_beginning(write), family))
             families.append(family)
-            hidden.append(await self._hidden_write(write, family))
+            made = await self._hidden_write(write, family)
+            hidden.append(await ends.proven(write, made))
         return EncodedWrites(hidden, families, frozenset(added))
 
     async def _hidden_write(self, write: Write, family: Family | None) -> Write:

@@ -6,8 +6,11 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any, TypeVar
 
+from msgspec.structs import replace
+
 from holdfast._engine.context import Context
 from holdfast._port import (
+    FamilyMoves,
     FamilyPlan,
     FamilySaves,
     FamilySizes,
@@ -20,8 +23,11 @@ from holdfast._port import (
     Query,
     Relink,
     Surplus,
+    ThreadMoves,
+    Turn,
+    Write,
 )
-from holdfast._values.records import Page
+from holdfast._values.records import Checkpoint, Page
 from holdfast.errors import Conflict
 from holdfast.testing._bridge import finished
 from holdfast.testing._cases import Cases
@@ -36,6 +42,10 @@ async def _scan(context: Context, query: Query[R]) -> Page[R]:
 
 async def _prune(context: Context, plan: Prune) -> Pruned:
     return await context.backend.prune(plan)
+
+
+async def _commit(context: Context, write: Write) -> None:
+    await context.backend.commit([write])
 
 
 class SurplusTests(Cases):
@@ -145,6 +155,44 @@ class SurplusTests(Cases):
             self.carry_out(Prune(at=1, families=(plan,)))
 
         assert self.thread().load(first) == {"n": 1}
+
+    def test_a_move_keeps_what_stands_behind_its_kind(self) -> None:
+        if self.store.runner.context.keys:
+            return  # the layer for keys says itself what stands there
+        first, second, third = self.filled(3)
+        chat = self.thread()
+
+        def rewind(to: Checkpoint, **fields: Any) -> None:
+            turn = Turn("rewind", to)
+            write = Write(thread=chat.id, at=1, expect=chat.head, turn=turn, **fields)
+            finished(self.store.runner.run(_commit, write))
+
+        rewind(first, proof="~1", last_move=0)
+        with raises(Conflict, code="plan_stale"):
+            rewind(second, proof="~2", last_move=0)
+        assert chat.load() == {"n": 1}
+        [logged] = self.page_of(FamilyMoves(families=(first.family,)))
+        assert (logged.kind, logged.target) == ("rewind~1", first.id)
+        rewind(second, proof="~2", last_move=logged.seq)
+        chat.forget("nothing")
+        newer = replace(logged, kind="rewind~3")
+        plan = FamilyPlan(
+            first.family, (), (), (), moves=(newer,), last_move=logged.seq
+        )
+
+        with raises(Conflict, code="plan_stale"):
+            self.carry_out(Prune(at=1, families=(plan,)))
+        found = self.page_of(FamilyMoves(families=(first.family,)))
+        plan = replace(plan, last_move=found[-1].seq)
+        self.carry_out(Prune(at=1, families=(plan,)))
+
+        number = first.thread_number
+        query = ThreadMoves(family=first.family, number=number, limit=2)
+        page = [move.kind for move in self.page_of(query)]
+        before = replace(query, before=found[-1].seq)
+        assert page == ["forget", "rewind~2"]
+        assert [m.kind for m in self.page_of(before)] == ["rewind~2", "rewind~3"]
+        assert chat.load(third) == {"n": 3}
 
     def test_a_large_family_is_counted_and_read_in_pages(self) -> None:
         saved = self.filled(4)

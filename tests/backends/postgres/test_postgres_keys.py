@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import holdfast
-from holdfast import Unsupported, testing
+from holdfast import Corrupt, Retention, Unsupported, testing
 from holdfast.keys._ciphers import OVERHEAD
 from holdfast.testing import StoreTests, blocking, raises
 from support import databases, servers
@@ -118,3 +118,41 @@ def test_no_canary_is_in_any_row(place):
 
     assert {name: rows for name, rows in found.items() if rows} == {}
     assert len(found) > 5
+
+
+@pytest.mark.parametrize("door", databases.DOORS)
+def test_the_log_of_moves_is_bound_and_stays_sound(door, place):
+    with place.open(door, key=KEY) as store:
+        chat = store.thread("chat", owner="ann")
+        for n in range(6):
+            chat.save({"n": n})
+        chat.label("first", "@1")
+        chat.rewind("@3")
+        chat.undo()
+        chat.record("key", 1)
+        chat.forget("key")
+        chat.fork("fork").rewind("@2")
+        chat.rewind("@2")
+        chat.undo()
+        store.prune(Retention(last=2))
+        chat.label("second")
+        assert store.verify(seal=store.seal()).problems == ()
+        assert "forget" in [move.kind for move in chat.moves(None)]
+
+    last = "(select max(seq) from hf.move where kind like 'mark~%')"
+    for change in (
+        f"update hf.move set target = null where seq = {last}",
+        "delete from hf.move where kind like 'forget~%'",
+        "update hf.move set kind = 'mark' where kind like 'mark~%'",
+    ):
+        place.run("create table hf.kept as table hf.move")
+        place.run(change)
+        with place.open(door, key=KEY) as store:
+            assert not store.verify(quick=True).ok
+            with raises(Corrupt):
+                store.thread("chat").moves(None)
+        place.run("delete from hf.move")
+        place.run("insert into hf.move table hf.kept")
+        place.run("drop table hf.kept")
+    with place.open(door, key=KEY) as store:
+        assert store.verify().problems == ()

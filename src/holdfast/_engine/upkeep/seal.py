@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hmac
 from base64 import b64decode, b64encode
+from collections import deque
 from hashlib import sha256
 
 import msgspec
@@ -15,24 +16,29 @@ import msgspec
 from holdfast._engine.context import Context
 from holdfast._engine.upkeep.family_records import FamilyReader
 from holdfast._port import Adoption
-from holdfast._values.records import Checkpoint, Entry, ThreadRecord
+from holdfast._values.records import Checkpoint, Entry, Move, ThreadRecord
 from holdfast.errors import Corrupt, Unstorable
 
-PREFIX = "holdfast-seal-1:"
+PREFIX = "holdfast-seal-2:"
+# Of seals that were made before moves were in them.
+FIRST_PREFIX = "holdfast-seal-1:"
 DIGEST, MARK = 16, 8
+# The move that says that a thread has lost checkpoints.
+PRUNE = "prune"
 
 
 class SealedFamily(msgspec.Struct, frozen=True, array_like=True):
-    """A thread and its forks as they were: all of it, and the heads by themselves.
+    """A thread and its forks as they were: all of it, the heads and the last moves.
 
     While ``changed`` stays the same, so must the digest. After a change the heads must
-    still be there, as checkpoints of the family.
+    still be there, as checkpoints of the family, and in each log the last move.
     """
 
     family: int
     changed: int
     digest: bytes
     heads: tuple[bytes, ...]
+    moves: tuple[bytes, ...] = ()
 
 
 class _Digest:
@@ -45,6 +51,8 @@ class _Digest:
         self.names: list[str] = []
         self.heads: list[bytes] = []
         self.saved: set[bytes] = set()
+        self.moved: set[bytes] = set()
+        self._last_moves: dict[str, bytes] = {}
 
     def add_thread(self, t: ThreadRecord) -> None:
         self.changed = max(self.changed, t.changed)
@@ -61,13 +69,23 @@ class _Digest:
     def add_entry(self, e: Entry) -> None:
         self._add("journal", e.thread, e.checkpoint, e.key, sha256(e.data).digest())
 
+    def add_move(self, m: Move, after: str | None) -> None:
+        """A move, and the checkpoint of its thread that was saved before it."""
+        said = (m.thread, m.kind, m.source, m.target, m.moved_at)
+        self._add("move", *said, after)
+        if m.kind != PRUNE:  # that has no proof: anyone could have put it there
+            mark = hmac.digest(self._key, msgspec.json.encode(said), "sha256")[:MARK]
+            self.moved.add(mark)
+            self._last_moves[m.thread] = mark
+
     def mark(self, c: Checkpoint) -> bytes:
         text = c.id.encode() + c.sha256
         return hmac.digest(self._key, text, "sha256")[:MARK]
 
     def sealed(self, family: int) -> SealedFamily:
         digest = self._hash.digest()[:DIGEST]
-        return SealedFamily(family, self.changed, digest, tuple(sorted(self.heads)))
+        heads, moves = sorted(self.heads), sorted(self._last_moves.values())
+        return SealedFamily(family, self.changed, digest, tuple(heads), tuple(moves))
 
     def _add(self, *said: object) -> None:
         self._hash.update(msgspec.json.encode(said) + b"\n")
@@ -84,7 +102,7 @@ async def seal(context: Context) -> str:
 async def broken(context: Context, text: str) -> list[str]:
     """What a seal knows and the store no longer holds, or holds otherwise."""
     families = _opened(context, text)
-    found = await _digests(context)
+    found = await _digests(context, with_moves=text.startswith(PREFIX))
     problems: list[str] = []
     for sealed in families:
         digest = found.get(sealed.family)
@@ -110,12 +128,14 @@ def _why(sealed: SealedFamily, digest: _Digest) -> str | None:
     if digest.changed == sealed.changed:
         same = digest.sealed(sealed.family) == sealed
         return None if same else "is not as it was sealed, and no change says why"
+    if not digest.moved.issuperset(sealed.moves):
+        return "no longer has a move that was sealed: it was taken out, or pruned"
     if digest.saved.issuperset(sealed.heads):
         return None
     return "no longer has a state that was sealed: it was put back, or pruned"
 
 
-async def _digests(context: Context) -> dict[int, _Digest]:
+async def _digests(context: Context, *, with_moves: bool = True) -> dict[int, _Digest]:
     """The digests of all families with a thread that is not deleted."""
     found: dict[int, _Digest] = {}
     inspection = await context.backend.inspect()
@@ -125,6 +145,8 @@ async def _digests(context: Context) -> dict[int, _Digest]:
         for batch in reader.batches():
             for family in await reader.read(batch):
                 digest = _digest_of(family, _key(context))
+                if with_moves:
+                    _add_moves(digest, family)
                 if digest.names:
                     found[family.family] = digest
     finally:
@@ -144,19 +166,34 @@ def _digest_of(family: Adoption, key: bytes) -> _Digest:
     return digest
 
 
+def _add_moves(digest: _Digest, family: Adoption) -> None:
+    """The moves of a family in their order, also among the saves."""
+    saved: dict[str, str] = {}
+    checkpoints = deque(family.checkpoints)
+    for move in family.moves:
+        while checkpoints and checkpoints[0].seq < move.seq:
+            checkpoint = checkpoints.popleft()
+            saved[checkpoint.thread] = checkpoint.id
+        digest.add_move(move, saved.get(move.thread))
+
+
 def _opened(context: Context, text: str) -> list[SealedFamily]:
     try:
-        content = b64decode(text.strip().removeprefix(PREFIX), validate=True)
+        prefix = next((p for p in (PREFIX, FIRST_PREFIX) if text.startswith(p)), "")
+        content = b64decode(text.strip().removeprefix(prefix), validate=True)
         mac, content = content[:DIGEST], content[DIGEST:]
-        if text.startswith(PREFIX) and hmac.compare_digest(mac, _mac(context, content)):
+        expected = _mac(context, content, prefix)
+        if prefix and hmac.compare_digest(mac, expected):
             return msgspec.msgpack.decode(content, type=list[SealedFamily])
     except (ValueError, AttributeError, msgspec.DecodeError):
         pass
     raise Unstorable("seal", "is no seal of this store, or not all of one")
 
 
-def _mac(context: Context, content: bytes) -> bytes:
-    return hmac.digest(_key(context), b"seal\n" + content, "sha256")[:DIGEST]
+def _mac(context: Context, content: bytes, prefix: str = PREFIX) -> bytes:
+    # The first form did not say it here, and must not pass for another.
+    form = b"" if prefix == FIRST_PREFIX else prefix.encode()
+    return hmac.digest(_key(context), form + b"seal\n" + content, "sha256")[:DIGEST]
 
 
 def _key(context: Context) -> bytes:

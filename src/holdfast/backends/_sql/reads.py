@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         CheckpointEntries,
         Entries,
         FamilyEntries,
+        FamilyMoves,
         FamilySaves,
         FamilySize,
         FamilySizes,
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
         SegmentSizes,
         Sums,
         Surplus,
+        ThreadMoves,
         Total,
         Totals,
         Weight,
@@ -112,6 +114,8 @@ class Reads:
             "Matches": self._matches,
             "Threads": self.threads,
             "Moves": self._moves,
+            "FamilyMoves": self._family_moves,
+            "ThreadMoves": self._thread_moves,
             "Entries": self._entries,
             "FamilyEntries": self._family_entries,
             "OwnEntries": self._own_entries,
@@ -271,6 +275,19 @@ class Reads:
             return Page(items, items[-1].seq if full else None)
 
         return Statement("moves", values, convert)
+
+    def _family_moves(self, query: FamilyMoves) -> Statement[Page[Move]]:
+        values = {"families": self._numbers(query.families)}
+        return Statement("rescue_family_moves", values, _named_moves)
+
+    def _thread_moves(self, query: ThreadMoves) -> Statement[Page[Move]]:
+        values = {
+            "family": query.family,
+            "number": query.number,
+            "before": _or_latest(query.before),
+            "limit": query.limit,
+        }
+        return Statement("thread_moves", values, _named_moves)
 
     def _entries(self, query: Entries) -> Statement[Page[Entry]]:
         # A statement for each: one plan for all would read the whole journal.
@@ -453,6 +470,10 @@ class Reads:
         numbers = self._numbers(query.numbers)
         values = {"family": query.family, "numbers": numbers}
         return self._listing("saves_by_number", values, None)
+
+
+def _named_moves(rows: list[Row]) -> Page[Move]:
+    return Page(tuple([Move(*row) for row in rows]))
 
 
 def _number(rows: list[Row]) -> Page[int]:

@@ -18,8 +18,7 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    # A named pipe would be waited for until another program writes to it.
-    _FLAGS, _NO_LINK = os.O_CLOEXEC, os.O_NOFOLLOW | os.O_NONBLOCK
+    _FLAGS, _NO_LINK = os.O_CLOEXEC, os.O_NOFOLLOW
 
 
 class FileStamp(NamedTuple):

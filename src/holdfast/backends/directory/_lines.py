@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import msgspec
-from msgspec import Meta, Raw
+from msgspec import Raw
 from xxhash import xxh3_64_hexdigest
 
 FIRST = "0" * 16
@@ -20,55 +20,48 @@ NOTHING = Raw()
 LONGEST_HEAD = 60
 
 
-# Numbers that leave room for those that follow them in a key of 63 bits.
-Number = Annotated[int, Meta(ge=0, lt=1 << 30)]
-Seq = Annotated[int, Meta(ge=0, lt=1 << 62)]
-Piece = Annotated[int, Meta(ge=0, lt=1 << 32)]
-Time = Annotated[int, Meta(ge=-(1 << 62), lt=1 << 62)]
-
-
 class ThreadPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A thread from now on; without a ``kind``, only what every save changes."""
 
-    number: Number
+    number: int
     name: str
-    head: Seq | None = None
-    changed: Seq
-    updated_at: Time
+    head: int | None = None
+    changed: int
+    updated_at: int
     kind: str | None = None
     owner: str | None = None
     agent: str | None = None
     metadata: Raw = NOTHING
-    created_at: Time | None = None
+    created_at: int | None = None
     forked_thread: str | None = None
     forked_checkpoint: str | None = None
-    deleted_at: Time | None = None
+    deleted_at: int | None = None
 
 
 class CheckpointPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A saved state; ``parent`` and ``thread`` by number."""
 
-    seq: Seq
+    seq: int
     id: str
-    thread: Number
-    parent: Seq | None = None
-    step: Seq
-    saved_at: Time
+    thread: int
+    parent: int | None = None
+    step: int
+    saved_at: int
     kind: str = "save"
     label: str | None = None
     tags: list[str] = []
     metadata: Raw = NOTHING
-    size: Seq
+    size: int
     sha256: str
     link: str | None = None
-    runs: list[tuple[Piece, Piece]]
+    runs: list[tuple[int, int]]
     manifest: Raw
 
 
 class MarkPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The label and tags that a checkpoint has from now on."""
 
-    seq: Seq
+    seq: int
     label: str | None = None
     tags: list[str] = []
 
@@ -76,23 +69,23 @@ class MarkPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class EntryPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A journal entry."""
 
-    seq: Seq
-    thread: Number
+    seq: int
+    thread: int
     checkpoint: str = ""
     key: str
     value: Raw
-    recorded_at: Time
+    recorded_at: int
 
 
 class MovePart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A change that is neither a save nor a journal entry; checkpoints by number."""
 
-    seq: Seq
-    thread: Number
+    seq: int
+    thread: int
     kind: str
-    source: Seq | None = None
-    target: Seq | None = None
-    moved_at: Time
+    source: int | None = None
+    target: int | None = None
+    moved_at: int
 
 
 class LineContent(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -106,26 +99,19 @@ class LineContent(msgspec.Struct, kw_only=True, omit_defaults=True):
     after: str = ""
     part: tuple[int, int] | None = None
     format: int | None = None
-    family: Number = 0
+    family: int = 0
     thread: ThreadPart | None = None
     checkpoint: CheckpointPart | None = None
     journal: list[EntryPart] = []
-    forgotten: list[Seq] = []
+    forgotten: list[int] = []
     moves: list[MovePart] = []
     marks: list[MarkPart] = []
     settings: dict[str, Raw] = {}
-    segments: dict[Piece, Raw] = {}
-
-
-class FormatPart(msgspec.Struct):
-    """The one field of a line that every version understands."""
-
-    format: int | None = None
+    segments: dict[int, Raw] = {}
 
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(LineContent)
-_format_decoder = msgspec.json.Decoder(FormatPart)
 _HEAD = re.compile(rb'\{"bytes":([0-9]+),"check":"([0-9a-f]{16})",')
 _LINKS = re.compile(rb'"after":"([0-9a-f]{16})"(?:,"part":\[([0-9]+),([0-9]+)\])?[,}]')
 
@@ -144,13 +130,6 @@ class StoredLine(NamedTuple):
     def content(self) -> LineContent:
         """What the line says."""
         return _decoder.decode(b"{" + self.body)
-
-    def format(self) -> int:
-        """The format it gives its folder, whatever else a newer version writes."""
-        try:
-            return _format_decoder.decode(b"{" + self.body).format or 0
-        except (ValueError, RecursionError):
-            return 0  # it is damaged, which is reported when it is read
 
 
 class BadLine(NamedTuple):

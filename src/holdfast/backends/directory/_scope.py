@@ -14,6 +14,7 @@ from holdfast._port import (
     CheckpointKey,
     Entries,
     FamilyEntries,
+    FamilyMoves,
     FamilySaves,
     FamilySizes,
     FamilySums,
@@ -31,6 +32,7 @@ from holdfast._port import (
     SegmentsKey,
     StateKey,
     ThreadKey,
+    ThreadMoves,
     Threads,
     Write,
 )
@@ -94,9 +96,12 @@ def of_query(query: Query[Any]) -> FolderScope:
         return thread(start) if isinstance(start, str) else family(start.family)
     if isinstance(query, LineLength | Moves | Entries):
         return thread(query.thread)
-    if isinstance(query, CheckpointEntries):
-        return family(query.thread.family)
-    if isinstance(query, FamilySaves | FamilySizes | FamilySums | FamilyThreads):
+    if isinstance(query, CheckpointEntries | ThreadMoves):
+        found = query.thread if isinstance(query, CheckpointEntries) else query
+        return family(found.family)
+    if isinstance(
+        query, FamilyMoves | FamilySaves | FamilySizes | FamilySums | FamilyThreads
+    ):
         return FolderScope(families=frozenset(query.families))
     if isinstance(
         query,

@@ -96,10 +96,8 @@ class FolderTransaction:
         except (apsw.Error, OSError):
             if plan.is_empty:
                 raise
-            # The files have it. The next request takes it into the index from there,
-            # before it gives a number that this change has.
-            self._folder.leave_unfinished()
-            return
+            # The files have it. The next request takes it into the index from there.
+            plan.renews = False
         except BaseException:
             changes.undo()
             raise
@@ -118,7 +116,7 @@ class FolderTransaction:
         except OSError as error:
             if changes.undo():
                 raise
-            self._folder.leave_unfinished()
+            self._folder.is_unfinished = True
             if not changes.will_be_completed:
                 outcome = UNSYNCED if changes.has_replaced else UNKNOWN
                 raise failure(error, self._folder.path, outcome) from error

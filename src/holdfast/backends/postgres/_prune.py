@@ -129,6 +129,7 @@ class PostgresPrune(PruneCounts):
         writes = (*plan.first, *plan.then)
         if families or writes:
             await hold_threads(self.db, writes, families)
+        await self._check_logs()
         await self._write(plan.first)
         for thread in plan.threads:
             changed = thread.changed
@@ -141,6 +142,13 @@ class PostgresPrune(PruneCounts):
         if plan.forget_before is not None:
             await self._forget(plan.forget_before)
         await self._write(plan.then)
+
+    async def _check_logs(self) -> None:
+        for family in self.plan.families:
+            if family.last_move is not None:
+                last = await self.db.row("last_family_move", family=family.family)
+                if last != (family.last_move,):
+                    raise stale_plan()
 
     async def _forget(self, before: int) -> None:
         [(last,)] = await self.db.rows("forget_tombstones", before=before)
@@ -206,6 +214,9 @@ class PostgresPrune(PruneCounts):
         if found is None or found[0] is None:
             raise stale_plan()
         self._count(plan.family, found[0])
+        for move in plan.moves:
+            values = {"seq": move.seq, "kind": move.kind}
+            await self.db.rows("rewrite_move", family=plan.family, **values)
 
     def _count(self, family: int, gone: Sequence[Any]) -> None:
         logged, checkpoints, segments, size = gone

@@ -30,7 +30,7 @@ Durable = bool | None
 
 def can_stand_alone(write: Write) -> bool:
     """Whether one statement can do a write, in one round trip."""
-    if write.new_entries:
+    if write.new_entries or write.proof:
         return False  # what the statement did is undone if a key is taken
     if write.checkpoint is not None:
         return not write.family_wide
@@ -218,12 +218,27 @@ class PostgresWrite:
                 return await save(self.db, write, self.durable)
             if is_logged(write) or not is_journaled(write):
                 await self._change()
-            return await self._record() if is_journaled(write) else self._own()
+            receipt = await self._record() if is_journaled(write) else self._own()
         except errors.UniqueViolation as error:
             raise taken(write, error) from None
+        if write.proof:
+            await self._prove(receipt)
+        return receipt
 
     def _own(self) -> Receipt:
         return Receipt(self.seq, self.family, self.number)
+
+    async def _prove(self, receipt: Receipt) -> None:
+        """Put the proof behind the kind of the move that was logged."""
+        proven = await self.db.row(
+            "prove_move",
+            family=receipt.family,
+            number=receipt.thread_number,
+            proof=self.write.proof,
+            last_move=self.write.last_move,
+        )
+        if proven is None:
+            raise stale_plan()
 
     async def _record(self) -> Receipt:
         receipt = await record(self.db, self.write, self.durable)
@@ -360,8 +375,6 @@ class PostgresWrite:
             await self.db.rows("set_owner", owner=details.owner, **place)
         if not isinstance(details.metadata, Unset):
             await self.db.rows("set_metadata", metadata=details.metadata, **place)
-        if not isinstance(details.agent, Unset):
-            await self.db.rows("set_agent", agent=details.agent, **place)
         await self._log("describe", None)
 
     async def _log(self, kind: str, target: Checkpoint | None) -> None:

@@ -180,6 +180,41 @@ returning seq
 insert into hf.move (family, seq, thread, kind, source, target, moved_at)
 values (:family, :seq, :thread, :kind, :source, :target, :at)
 
+-- name: prove_move
+-- The last move of the thread is the one that this transaction has logged.
+with last as (
+    select m.seq from hf.move m
+    where m.family = :family and m.thread = :number
+        and m.kind not in ('prune', 'delete')
+    order by m.seq desc
+    limit 2
+)
+update hf.move
+set kind = kind || cast(:proof as text)
+where family = :family and seq = (select max(l.seq) from last l)
+    and (cast(:last_move as bigint) is null or cast(:last_move as bigint) = (
+        select case when count(*) = 2 then min(l.seq) else 0 end from last l))
+returning seq
+
+-- name: thread_moves
+-- Without what prunes have logged.
+select m.seq, o.name, m.kind, s.id, t.id, m.moved_at
+from hf.move m
+join hf.thread o on o.family = m.family and o.number = m.thread
+left join hf.checkpoint s on s.family = m.family and s.seq = m.source
+left join hf.checkpoint t on t.family = m.family and t.seq = m.target
+where m.family = :family and m.thread = :number
+    and m.kind not in ('prune', 'delete') and m.seq < :before
+order by m.seq desc
+limit :limit
+
+-- name: last_family_move
+select coalesce(max(m.seq), 0) from hf.move m
+where m.family = :family and m.kind not in ('prune', 'delete')
+
+-- name: rewrite_move
+update hf.move set kind = :kind where family = :family and seq = :seq
+
 -- name: thread_by_name
 -- hot
 select {t.thread_full} from hf.thread_by_name(:name) t

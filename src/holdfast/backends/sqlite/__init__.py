@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     )
     from holdfast.backends.sqlite._database import Database
     from holdfast.backends.sqlite._hooks import PAGE, Hooks, Subject
-    from holdfast.backends.sqlite._log_size import LogSize
     from holdfast.backends.sqlite._search import reset_search
     from holdfast.backends.sqlite._writer_queue import LockFile, announced
 
@@ -37,7 +36,6 @@ __all__ = [
     "Database",
     "Hooks",
     "LockFile",
-    "LogSize",
     "SqliteBackend",
     "Subject",
     "announced",
@@ -58,7 +56,6 @@ __getattr__ = lazy_modules(
     "_connection",
     "_database",
     "_hooks",
-    "_log_size",
     "_search",
     "_writer_queue",
 )

@@ -298,19 +298,21 @@ class SqliteWrite:
             rows(self.cursor, "set_owner", owner=details.owner, **place)
         if not isinstance(details.metadata, Unset):
             rows(self.cursor, "set_metadata", metadata=details.metadata, **place)
-        if not isinstance(details.agent, Unset):
-            rows(self.cursor, "set_agent", agent=details.agent, **place)
         rows(self.cursor, "seal_thread", number=self.number)
         self._log("describe", None)
 
     def _log(self, kind: str, target: Checkpoint | None) -> None:
-        expect = self.write.expect
+        expect, last = self.write.expect, self.write.last_move
+        if last is not None:
+            found = row(self.cursor, "last_thread_move", number=self.number)
+            if found != (last,):
+                raise stale_plan()
         rows(
             self.cursor,
             "insert_move",
             seq=self.seq,
             thread=self.number,
-            kind=kind,
+            kind=kind + self.write.proof,
             source=expect.seq if isinstance(expect, Checkpoint) else None,
             target=target.seq if target else None,
             at=self.write.at,
@@ -345,6 +347,7 @@ class SqlitePrune:
 
     def carry_out(self, plan: Prune) -> Pruned:
         """Remove everything the plan names."""
+        self._check_logs(plan)
         self._write(plan.first)
         self.seq = next_seq(self.db.cursor())
         for thread in plan.threads:
@@ -358,6 +361,13 @@ class SqlitePrune:
             self._forget(plan.forget_before)
         self._write(plan.then)
         return Pruned(self.threads, self.checkpoints, self.segments, self.bytes)
+
+    def _check_logs(self, plan: Prune) -> None:
+        for family in plan.families:
+            if family.last_move is not None:
+                last = row(self.db, "last_family_move", family=family.family)
+                if last != (family.last_move,):
+                    raise stale_plan()
 
     def _forget(self, before: int) -> None:
         forgotten = rows(self.db, "forget_tombstones", before=before)
@@ -419,6 +429,8 @@ class SqlitePrune:
             above = relink.parent.seq if relink.parent else None
             rewrite(self.db, relink.child.seq, link=relink.link, parent=above)
         self._remove(plan, doomed)
+        for move in plan.moves:
+            rows(self.db, "rewrite_move", seq=move.seq, kind=move.kind)
         for run in merged((*plan.free, *(Run(s.number, s.last) for s in plan.packed))):
             self._clear(plan, run)
         for segment in plan.packed:

@@ -180,6 +180,26 @@ where m.thread = (select number from thread where name = :name and deleted_at is
 order by 1 desc
 limit :limit
 
+-- name: thread_moves
+-- Without what prunes have logged.
+select m.seq, o.name, m.kind, s.id, t.id, m.moved_at
+from move m
+join thread o on o.number = m.thread
+left join checkpoint s on s.seq = m.source
+left join checkpoint t on t.seq = m.target
+where m.thread = :number and m.kind not in ('prune', 'delete') and m.seq < :before
+order by m.seq desc
+limit :limit
+
+-- name: last_thread_move
+select coalesce(max(seq), 0) from move
+where thread = :number and kind not in ('prune', 'delete')
+
+-- name: last_family_move
+select coalesce(max(m.seq), 0)
+from thread o cross join move m on m.thread = o.number
+where o.family = :family and m.kind not in ('prune', 'delete')
+
 -- name: entries
 select {entry} from journal
 where thread = (select number from thread where name = :name and deleted_at is null)
@@ -430,6 +450,12 @@ delete from journal where thread = :number
 -- name: delete_thread_moves
 delete from move where thread = :number
 
+-- name: rewrite_move
+update move
+set kind = :kind,
+    checksum = row_checksum(seq, thread, :kind, source, target, moved_at)
+where seq = :seq
+
 -- name: threads_of
 select distinct thread from checkpoint
 where seq in (select value from json_each(:doomed))
@@ -569,9 +595,6 @@ select number, name from thread where number in (select value from json_each(:nu
 -- name: last_move
 select max(seq) from move
 
--- name: next_move
-select min(seq) from move where seq > :after
-
 -- name: drop_family_entries
 delete from journal where thread in (select number from thread where family = :family)
 
@@ -644,23 +667,14 @@ limit :last - :first + 1
 -- name: last_checkpoint
 select max(seq) from checkpoint
 
--- name: next_checkpoint
-select min(seq) from checkpoint where seq > :after
-
 -- name: last_thread
 select max(number) from thread
-
--- name: next_thread
-select min(number) from thread where number > :after
 
 -- name: last_used_thread
 select max(thread) from checkpoint
 
 -- name: last_entry
 select max(seq) from journal
-
--- name: next_entry
-select min(seq) from journal where seq > :after
 
 -- name: weights
 with record (family, checkpoints, logical, bytes) as (
