@@ -25,7 +25,7 @@ FEW = {
     "erasure": 1,
     "endurance": 100,
     "foreign-tools": 3,
-    "tampering": 8,
+    "tampering": 13,
     "encryption": 1,
     "network": 10,
     "scopes-rescued": 4,

@@ -16,7 +16,7 @@ from holdfast import HoldfastError
 from holdfast._api.declared import OpenOptions
 from holdfast._values.records import Segment
 from holdfast.backends.sqlite import page_checksums
-from holdfast.backends.sqlite._rows import segment_row
+from holdfast.backends.sqlite._rows import row_checksum, segment_row
 from holdfast.selftest._row import Task, Trials
 from holdfast.selftest._secrecy import KEY_SIZE, key_option
 from holdfast.selftest._target import Target
@@ -62,6 +62,56 @@ def _remove_thread(db: apsw.Connection, chance: random.Random) -> None:
     db.execute("delete from thread where number = ?", chance.choice(numbers))
 
 
+# --- the log of moves; what is changed in its middle is noticed without a seal --------
+
+
+def _delete_move(db: apsw.Connection, chance: random.Random) -> None:
+    db.execute("delete from move where seq = ?", [chance.choice(_moves(db)[:-1])])
+
+
+def _rewrite_move(db: apsw.Connection, chance: random.Random) -> None:
+    elsewhere = "(select max(seq) from checkpoint) where seq = ?"
+    db.execute(f"update move set source = {elsewhere}", [chance.choice(_moves(db))])  # noqa: S608
+
+
+def _swap_moves(db: apsw.Connection, chance: random.Random) -> None:
+    one, other = chance.sample(_moves(db), 2)
+    for old, new in ((one, -1), (other, one), (-1, other)):
+        db.execute("update move set seq = ? where seq = ?", (new, old))
+
+
+def _copy_move(db: apsw.Connection, chance: random.Random) -> None:
+    """A move of another thread, behind all of this one."""
+    db.execute(
+        "insert into move select (select max(seq) from move) + 1, 1, kind, source,"
+        " target, moved_at, 0 from move where seq = ?",
+        [chance.choice(_moves(db, 2))],
+    )
+
+
+def _replay_moves(db: apsw.Connection, _: random.Random) -> None:
+    """The log as it was, with only its newest move as it is."""
+    [(newest,)] = db.execute("select max(seq) from move where thread = 1")
+    [(last,)] = db.execute(
+        "select max(seq) from move where thread = 1 and seq < ?", [newest]
+    )
+    db.execute("delete from move where seq = ?", [last])
+
+
+def _moves(db: apsw.Connection, thread: int = 1) -> list[int]:
+    found = "select seq from move where thread = ? order by seq"
+    return [number for (number,) in db.execute(found, [thread])]
+
+
+MOVES: Mapping[str, Tamper] = MappingProxyType(
+    {
+        "delete a move": _delete_move,
+        "rewrite a move": _rewrite_move,
+        "swap two moves": _swap_moves,
+        "copy a move of another thread": _copy_move,
+        "put older moves back": _replay_moves,
+    }
+)
 WAYS: Mapping[str, Tamper] = MappingProxyType(
     {
         "edit": _edit,
@@ -71,6 +121,7 @@ WAYS: Mapping[str, Tamper] = MappingProxyType(
         "delete the middle": _delete_middle,
         "move the head back": _move_head_back,
         "remove a thread": _remove_thread,
+        **MOVES,
     }
 )
 ROLL_BACK = "roll the file back"
@@ -102,6 +153,7 @@ def tampering(task: Task) -> Trials:
         store.thread("one").append(messages=["newer"])
         seal = cast("Any", store).seal()
     wrong = _noticed(task.target, "start", seal, options)
+    wrong += _noticed(task.target, "start", None, options)
     for n in range(task.count):
         way = (*WAYS, ROLL_BACK)[n % (len(WAYS) + 1)]
         copy = task.target.path("copy")
@@ -109,7 +161,9 @@ def tampering(task: Task) -> Trials:
         if way != ROLL_BACK:
             with contextlib.closing(apsw.Connection(copy, vfs=page_checksums())) as db:
                 WAYS[way](db, task.chance)
-        if not _noticed(task.target, "copy", seal, options):
+                _repair_moves(db)
+        known = None if way in MOVES else seal
+        if not _noticed(task.target, "copy", known, options):
             wrong.append(f"{way}: not noticed")
         task.done(n + 1)
     return Trials(task.count, wrong)
@@ -122,9 +176,23 @@ def _build(target: Target, options: OpenOptions) -> None:
             for n in range(6):
                 thread.append(messages=[f"{name} {n} " + "x" * 600])
             thread.record("key", {"n": name})
+            thread.label("begun", "@1")
+            thread.rewind("@4")
+            thread.undo()
+            thread.rewind("@3")
+            thread.rewind("@2")
+            thread.undo()
 
 
-def _noticed(target: Target, name: str, seal: str, options: OpenOptions) -> list[str]:
+def _repair_moves(db: apsw.Connection) -> None:
+    db.create_scalar_function("row_checksum", row_checksum)
+    said = "row_checksum(seq, thread, kind, source, target, moved_at)"
+    db.execute(f"update move set checksum = {said}")  # noqa: S608 - our own text
+
+
+def _noticed(
+    target: Target, name: str, seal: str | None, options: OpenOptions
+) -> list[str]:
     """What is noticed by verifying against the seal, or by reading every thread."""
     try:
         with target.open(name, **options) as store:
