@@ -447,15 +447,12 @@ class MergedEffectTests(PaymentCases):
 
         assert self.calls_on_line("h") == ["call-1"]
 
-    def test_an_archive_and_a_copy_have_the_merge(self) -> None:
+    def test_an_archive_has_the_merge(self) -> None:
         self.merged_payment()
         archive = io.BytesIO(exported(self.store))
         with holdfast.open(":memory:") as other:
             other.import_archive(archive)
             assert len(other.conversations.thread("c").effects()) == 1
-        with holdfast.open(":memory:") as copy:
-            self.store.copy_to(copy)
-            assert len(copy.conversations.thread("c").effects()) == 1
 
     def test_restoring_an_agent_knows_what_was_merged(self) -> None:
         agents = self.store.agents

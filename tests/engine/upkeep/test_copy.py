@@ -398,3 +398,19 @@ def test_a_copy_has_the_ledger_and_the_grants(memory):
 
         assert pay(paying, "call-2", "f9") == {"receipt": "a1"}
         assert not copy.conversations.thread("c").consume("approval:42")
+
+
+def test_a_copy_has_what_was_merged(memory):
+    chat = memory.conversations.thread("c")
+    memory.conversations.create("c", messages=[Message.user("Pay.")])
+    fork = chat.fork("conversation:f")
+    paying = memory.conversations.recorder("f", tools=World().tools())
+    pay(paying, "call-1", "a1")
+    paying.save()
+    chat.merge(fork)
+
+    with holdfast.open(":memory:") as copy:
+        memory.copy_to(copy)
+
+        [effect] = copy.conversations.thread("c").effects()
+        assert effect.call_id == "call-1"
