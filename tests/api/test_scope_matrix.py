@@ -374,6 +374,7 @@ OF_AGENTS = {
     "delete": lambda a, _: a.agents.delete("b-agent"),
     "checkpoint": lambda a, _: a.agents.checkpoint("b-agent"),
     "checkpoints": lambda a, b: a.agents.checkpoints("b-agent", before=b.last),
+    "get_checkpoint": lambda a, b: a.agents.get_checkpoint(b.pinned.id),
     "load_checkpoint": [
         lambda a, b: a.agents.load_checkpoint("b-agent", b.pinned),
         lambda a, b: a.agents.load_checkpoint("a-agent", b.pinned.id),

@@ -210,6 +210,28 @@ class LoadedCheckpointTests(AgentCases):
         assert found.agent.active_conversations == ("one",)
         assert self.world() == world
 
+    def test_it_is_found_by_its_id_alone(self) -> None:
+        agents = self.store.agents
+        self.busy_agent()
+        agents.save(Agent(id="b"))
+        made = agents.checkpoint("a", "here", id="made")
+        agents.checkpoint("b", id="both")
+        agents.checkpoint("a", id="both")
+        self.store.thread("x").save({}, id="made")
+        self.store.thread("checkpoints:mine").save({}, id="mine")
+
+        found = agents.get_checkpoint("made")
+
+        assert found == made
+        assert agents.load_checkpoint(found.agent_id, found).checkpoint == made
+        with raises(NotFound, "ambiguous"):
+            agents.get_checkpoint("both")
+        for wrong in ("mad", "here", "mine", "none"):
+            with raises(NotFound, "not_found"):
+                agents.get_checkpoint(wrong)
+        with raises(Unstorable):
+            agents.get_checkpoint("")
+
     def test_the_messages_of_its_conversations_are_read_one_by_one(self) -> None:
         self.busy_agent(owner="ann")
         file = Attachment(content=LONG * 100)

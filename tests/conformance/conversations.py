@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
+from holdfast.agents import Agent
 from holdfast.conversations import Conversation
 from holdfast.errors import Conflict, FormatMismatch, NotFound, Unstorable
 from holdfast.messages import Message, ToolCall
@@ -302,6 +303,46 @@ class SaveConversationTests(Cases):
 
         assert talks.load("c").title is None
         assert talks.save(Conversation(id="c", owner="ann", agent="a", title="mine"))
+
+    def test_of_two_that_give_a_conversation_away_the_second_is_refused(self) -> None:
+        talks = self.store.conversations
+        self.store.agents.save(Agent(id="b"))
+        talks.create("c", owner="ann", agent="a", messages=[Message.user(LONG)])
+        loaded, stale = talks.load("c"), talks.load("c")
+        loaded.agent, stale.title = "b", "Mine"
+
+        talks.save(loaded)
+
+        assert self.store.agents.load("b").active_conversations == ("c",)
+        with raises(Conflict, "head_moved"):
+            talks.save(stale)
+        loaded.owner = "bob"
+        with raises(Conflict, "foreign"):
+            talks.save(loaded)
+        assert talks.load("c").agent == "b"
+
+    def test_a_conversation_is_given_away_and_back(self) -> None:
+        talks, agents = self.store.conversations, self.store.agents
+        agents.save(Agent(id="a"))
+        talks.create("c", agent="a")
+        held = agents.checkpoint("a")
+
+        given = talks.update("c", agent="b")
+
+        assert (talks.load("c").agent, given.step) == ("b", 2)
+        assert talks.update("c", agent="b").id == given.id
+        with raises(Conflict, "foreign"):
+            agents.restore("a", held)
+        talks.update("c", agent="a", title="Mine")
+        agents.restore("a", held)
+        assert (talks.load("c").agent, talks.load("c").title) == ("a", None)
+        talks.update("c", agent=None, title="Nobody's")
+        assert (talks.load("c").agent, talks.load("c").title) == (None, "Nobody's")
+        with raises(NotFound):
+            talks.update("none", agent="a")
+        for wrong in untyped("", 5, "\ud800"):
+            with raises(Unstorable):
+                talks.update("c", agent=wrong)
 
     def test_a_new_conversation_can_be_saved_and_a_deleted_one_started_again(
         self,

@@ -26,6 +26,7 @@ SABOTAGES = [
     ("dropping", "clocks", FILES),
     ("dropping", "names", FILES),
     ("dropping", "endurance", FILES),
+    ("endless", "endurance", FILES),
     ("dropping", "foreign-tools", ONE),
     ("acknowledging", "hung-server", SERVER),
     ("in-two", "boundaries", FILES),

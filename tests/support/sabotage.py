@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,6 +22,7 @@ from holdfast.errors import Conflict, HoldfastError
 from holdfast.keys import _ciphers
 from holdfast.keys._moves import CODE, MoveProofs
 from holdfast.selftest import Target
+from support.stores import backend_of
 
 DROPPED = 5
 
@@ -263,6 +265,25 @@ class Forgetful(Target):
         return ForgetfulStore(super().open_at(url, **options).runner.context)
 
 
+class Endless(Target):
+    """Stores that never begin their log anew."""
+
+    def open(self, name, **options):
+        store = super().open(name, **options)
+        if not options.get("read_only"):
+            database = backend_of(store).database
+            database.hooks.open = partial(_with_endless_log, database.hooks.open)
+            database.hooks._log_size = SimpleNamespace(look=id, tell=int)
+            database.replace_writer(database.hooks.open(database))
+        return store
+
+
+def _with_endless_log(opening, database):
+    db = opening(database)
+    db.execute("pragma wal_autocheckpoint = 0")
+    return db
+
+
 class Executing(Target):
     """Values that run code when they are loaded."""
 
@@ -308,6 +329,7 @@ SABOTAGES = {
     "logging": Logged,
     "unencrypted": Unencrypted,
     "believing": Believing,
+    "endless": Endless,
     "executing": Executing,
     "forgetful": Forgetful,
     "unlocked": Unlocked,

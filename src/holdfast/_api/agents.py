@@ -128,6 +128,14 @@ class Agents:
             before=before,
         )
 
+    def get_checkpoint(self, id: str) -> AgentCheckpoint:
+        """The checkpoint with an id, whichever agent it is of; its record names that.
+
+        `NotFound` if there is none, or with the code ``ambiguous`` if two agents have
+        one of that id.
+        """
+        return self._runner.run(agent_snapshots.get_checkpoint, id)
+
     def load_checkpoint(
         self, agent_id: str, checkpoint: AgentCheckpoint | str
     ) -> AgentSnapshot:
@@ -282,6 +290,9 @@ class AsyncAgents:
             limit=limit,
             before=before,
         )
+
+    async def get_checkpoint(self, id: str) -> AgentCheckpoint:
+        return await self._runner.run(agent_snapshots.get_checkpoint, id)
 
     async def load_checkpoint(
         self, agent_id: str, checkpoint: AgentCheckpoint | str

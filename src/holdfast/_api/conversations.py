@@ -24,7 +24,7 @@ from holdfast._engine.upkeep import scope as prune_scope
 from holdfast._messages import attachments
 from holdfast._port import Start
 from holdfast._values.keywords import refuse_unknown
-from holdfast._values.records import Checkpoint, Page, Progress
+from holdfast._values.records import UNSET, Checkpoint, Page, Progress, Unset
 from holdfast._values.reference import HEAD
 
 if TYPE_CHECKING:
@@ -91,11 +91,11 @@ async def add(
 
 
 async def update(
-    context: Context, thread: str, values: dict[str, object]
+    context: Context, thread: str, values: dict[str, object], agent: str | Unset | None
 ) -> Checkpoint:
     """Set values of the conversation of a thread, beside its messages."""
     return await conversations.update(
-        context, thread.removeprefix(conversations.PREFIX), values
+        context, thread.removeprefix(conversations.PREFIX), values, agent
     )
 
 
@@ -173,21 +173,28 @@ class Conversations:
         """Save a whole conversation and give it back.
 
         A conversation that was loaded is saved only on top of what it was loaded from:
-        if another writer saved since, `Conflict` is raised. A conversation made by hand
-        replaces the stored one.
+        if another writer saved since, `Conflict` is raised. With another ``agent`` it
+        is given to that agent. A conversation made by hand replaces the stored one.
         """
         return self._runner.run(conversations.save, conversation)
 
     def update(
-        self, id: str, *, merge: bool = False, **about: Unpack[AboutOptions]
+        self,
+        id: str,
+        *,
+        merge: bool = False,
+        agent: str | Unset | None = UNSET,
+        **about: Unpack[AboutOptions],
     ) -> Checkpoint:
         """Set title, summary, context, tags and so on; the messages stay untouched.
 
         What is given replaces what was there. With ``merge``, the keys of ``context``
-        and ``metadata`` that are not given stay, and ``None`` removes a key.
+        and ``metadata`` that are not given stay, and ``None`` removes a key. With
+        ``agent`` the conversation is that agent's from now on; checkpoints of the agent
+        before it still hold it as it was.
         """
         values = conversation_fields.as_values(about, merge=merge)
-        return self._runner.save(update, conversations.thread_of(id), values)
+        return self._runner.save(update, conversations.thread_of(id), values, agent)
 
     def archive(self, id: str, *, archived: bool = True) -> Checkpoint:
         """Mark a conversation as archived, or with ``archived=False`` as active."""
@@ -354,10 +361,16 @@ class AsyncConversations:
         return await self._runner.run(conversations.save, conversation)
 
     async def update(
-        self, id: str, *, merge: bool = False, **about: Unpack[AboutOptions]
+        self,
+        id: str,
+        *,
+        merge: bool = False,
+        agent: str | Unset | None = UNSET,
+        **about: Unpack[AboutOptions],
     ) -> Checkpoint:
         values = conversation_fields.as_values(about, merge=merge)
-        return await self._runner.save(update, conversations.thread_of(id), values)
+        name = conversations.thread_of(id)
+        return await self._runner.save(update, name, values, agent)
 
     async def archive(self, id: str, *, archived: bool = True) -> Checkpoint:
         return await self.update(id, archived=archived)

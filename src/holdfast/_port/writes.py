@@ -63,10 +63,11 @@ class Turn(msgspec.Struct, frozen=True):
 
 
 class Details(msgspec.Struct, frozen=True):
-    """New owner or metadata of a thread."""
+    """New owner, metadata or agent of a thread."""
 
     owner: str | Unset | None = UNSET
     metadata: bytes | Unset = UNSET
+    agent: str | Unset | None = UNSET
 
 
 class Write(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -13,6 +13,7 @@ from holdfast._values.file_listing import (
     Part,
     decode_level,
     fold,
+    refuse_inside_levels,
 )
 from holdfast._values.manifest import FileLog
 from holdfast._values.records import Run
@@ -34,6 +35,7 @@ class FileDigests:
     def __init__(self, hashes: Hashes) -> None:
         self._hashes = hashes
         self._levels: dict[int, bytes] = {}
+        self._read: dict[int, Level] = {}  # those of the list that was checked last
 
     def add(self, number: int, data: bytes) -> None:
         """Remember a segment if it may be a part of a list."""
@@ -64,20 +66,25 @@ class FileDigests:
         """The files that the parent has not, or all if that cannot be told."""
         at = Below(log.top, 0, log.digest)
         top = self._level(at)
+        parts = [*(Part(each, self._level(each)) for each in top.below), Part(at, top)]
+        is_near = False
         if old is not None and old.top in self._levels:
             before = self._level(Below(old.top, 0, old.digest))
             known = {old.top, *(each.number for each in before.below)}
-            if known.issuperset(each.number for each in top.below):
-                return top.files
-        lower = [Part(each, self._level(each)) for each in top.below]
-        return list(fold([*lower, Part(at, top)]).files.values())
+            is_near = bool(top.below) and known.issuperset(b.number for b in top.below)
+        # Lists that follow one another share most levels.
+        self._read = {each.at.number: each.level for each in parts}
+        if is_near:
+            refuse_inside_levels(parts)
+            return top.files
+        return list(fold(parts).files.values())
 
     def _level(self, at: Below) -> Level:
         if at.number not in self._hashes:
             raise Corrupt("the list of the files", f"segment {at.number} is lost")
         if self._hashes[at.number] != at.digest or at.number not in self._levels:
             raise Corrupt("the list of the files", "it is not what was saved")
-        return decode_level(self._levels[at.number])
+        return self._read.get(at.number) or decode_level(self._levels[at.number])
 
     def _check_file(self, stored: StoredFile) -> Iterator[str]:
         name = os.fsdecode(stored.path)

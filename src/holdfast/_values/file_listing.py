@@ -9,18 +9,27 @@ is written again a few times.
 
 from __future__ import annotations
 
+import os
+import stat
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import sha256
 from operator import attrgetter
 from typing import TypeVar
 
 import msgspec
 
-from holdfast._values.files import FileEntry, Omitted, Tree
+from holdfast._values.files import (
+    FileEntry,
+    Omitted,
+    Tree,
+    inside_of_file,
+    parents,
+    wrong_path,
+)
 from holdfast._values.records import Run, Segment
 from holdfast._values.segment_use import SegmentUse, joined
-from holdfast._values.stored_file import StoredFile
+from holdfast._values.stored_file import StoredFile, wrong_runs
 from holdfast.errors import Corrupt
 
 T = TypeVar("T")
@@ -71,16 +80,40 @@ class Level(msgspec.Struct, frozen=True, array_like=True):
 
 
 _DECODER = msgspec.msgpack.Decoder(Level)
+# A level takes in those that are not twice as large: more have no room in a store.
+MOST_LEVELS = 64
 
 
 def decode_level(data: bytes) -> Level:
-    """The level that a segment holds; `Corrupt` if it holds none."""
+    """The level that a segment holds; `Corrupt` if it holds none, or a wrong one."""
     try:
-        if data.startswith(MAGIC):
-            return _DECODER.decode(data[len(MAGIC) :])
-    except msgspec.MsgspecError:
-        pass
-    raise Corrupt("a list of files", "it cannot be read")
+        level = _DECODER.decode(data[len(MAGIC) :]) if data.startswith(MAGIC) else None
+    except (msgspec.MsgspecError, RecursionError):
+        level = None
+    if level is None:
+        raise Corrupt("a list of files", "it cannot be read")
+    if (wrong := wrong_level(level)) is not None:
+        raise Corrupt("a list of files", wrong)
+    return level
+
+
+def wrong_level(level: Level) -> str | None:
+    """What is wrong with a level, ``None`` if nothing is.
+
+    Whoever made a store or an archive can have written anything as a list.
+    """
+    files = [stored.path for stored in level.files]
+    for paths in (files, level.removed):
+        if (wrong := wrong_path(paths)) is not None:
+            return wrong
+        if list(paths) != sorted(set(paths)):
+            return "its paths are not in order, or some are there twice"
+    if not set(files).isdisjoint(level.removed):
+        return "it sets and removes a path"
+    numbers = {each.number for each in level.below}
+    if len(numbers) != len(level.below) or len(numbers) > MOST_LEVELS:
+        return "it names a level twice, or too many"
+    return wrong_runs(level.files)
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -148,7 +181,41 @@ def fold(parts: Sequence[Part]) -> Listing:
         for path in part.level.removed:
             files.pop(path, None)
         files.update({stored.path: stored for stored in part.level.files})
+    _refuse_inside(files, files)
     return Listing(files, _about(parts), tuple(parts))
+
+
+def _refuse_inside(
+    files: Mapping[bytes, StoredFile | FileEntry], new: Collection[bytes]
+) -> None:
+    """Refuse a list in which a file or a link is the folder of another file."""
+    place = inside_of_file(files, new)
+    if place is not None:
+        raise _has_files(place)
+
+
+def refuse_inside_levels(parts: Sequence[Part]) -> None:
+    """As for a whole list, where all but the top are known to be sound."""
+    for new in parts[-1].level.files:
+        for place in parents(new.path):
+            found = find_in(parts, place)
+            if found is not None and not stat.S_ISDIR(found.mode):
+                raise _has_files(place)
+        if stat.S_ISDIR(new.mode):
+            continue
+        start = new.path + b"/"
+        for part in parts:
+            files = part.level.files
+            at = bisect_left(files, start, key=_path)
+            while at < len(files) and files[at].path.startswith(start):
+                if find_in(parts, files[at].path) is not None:
+                    raise _has_files(new.path)
+                at += 1
+
+
+def _has_files(path: bytes) -> Corrupt:
+    name = os.fsdecode(path)
+    return Corrupt("a list of files", f"{name!r} is a file, and has files in it")
 
 
 def _about(parts: Sequence[Part]) -> About:
@@ -172,6 +239,7 @@ def fold_near(parts: Sequence[Part], near: Listing) -> Listing:
     if found is None:
         return fold(parts)
     files, about = replaced(near.files, found), _about(parts)
+    _refuse_inside(files, [path for path, each in found.items() if each])
     entries = replaced(near.entries, _entries(found)) if near.has_entries else {}
     return Listing(files, about, tuple(parts), entries)
 
@@ -181,7 +249,9 @@ def tree_near(parts: Sequence[Part], near: Listing) -> Tree:
     found = _other_files(parts, near) if near.has_entries else None
     if found is None:
         return fold(parts).tree
-    return _about(parts).tree(replaced(near.entries, _entries(found)))
+    entries = replaced(near.entries, _entries(found))
+    _refuse_inside(entries, [path for path, each in found.items() if each])
+    return _about(parts).tree(entries)
 
 
 def _entries(

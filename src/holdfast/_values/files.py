@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import compress
 from operator import is_not
 from typing import Protocol, cast, runtime_checkable
 
 import msgspec
+
+from holdfast._values.lazy import lazy_pattern
 
 # What a tree keeps of st_mode: the kind of file, and the permission bits.
 KEPT_MODE = 0o170777
@@ -125,6 +128,95 @@ def compare(old: Tree, new: Tree) -> TreeChanges:
             if path not in kept and before.mode != after.mode
         ),
     )
+
+
+# --- paths ----------------------------------------------------------------------------
+
+# What a workspace keeps for itself, in whichever folder: never a file of a tree.
+OWN_FOLDER = ".holdfast"
+# A scan goes 200 folders deep, and file systems take names of 255 bytes.
+LONGEST_PATH, MOST_PARTS = (1 << 16) - 1, 256
+# Letters that macOS does not see in a name.
+_UNSEEN = lazy_pattern(
+    rb"\xe2\x80[\x8c-\x8f\xaa-\xae]|\xe2\x81[\xaa-\xaf]|\xef\xbb\xbf"
+)
+
+
+def wrong_path(paths: Sequence[bytes]) -> str | None:
+    """What is wrong with one of some paths, ``None`` if each leads to a file below.
+
+    Whatever made a list, no path of it leads out of the folder that it is written to,
+    or to what a workspace keeps there for itself.
+    """
+    if not paths:
+        return None
+    together = b"/" + b"/\0/".join(paths) + b"/"
+    is_sound = (
+        together.count(b"\0") == len(paths) - 1
+        and not any(part in together for part in (b"//", b"/./", b"/../"))
+        and b"/.holdfast/" not in as_seen(together)
+        # A path of too many parts is longer.
+        and max(map(len, paths)) < 2 * MOST_PARTS
+    )
+    # To look at all paths at once takes a twentieth of the time.
+    return None if is_sound else next(filter(None, map(_wrong, paths)), None)
+
+
+def _wrong(path: bytes) -> str | None:
+    parts = path.split(b"/")
+    name = repr(os.fsdecode(path[:200]))
+    if b"\0" in path or not {b"", b".", b".."}.isdisjoint(parts):
+        return f"the path {name} is absolute, or has an empty part, '.', '..' or a NUL"
+    if len(path) > LONGEST_PATH or len(parts) > MOST_PARTS:
+        return f"the path {name}… is too long or too deep"
+    if OWN_FOLDER.encode() in map(as_seen, parts):
+        return f"the path {name} is in a folder that a workspace keeps for itself"
+    return None
+
+
+def as_seen(path: bytes) -> bytes:
+    """A path as a file system reads it that does not tell capitals from small letters.
+
+    Two such paths can be one file on macOS, and on Linux where a folder is set so.
+    """
+    if b"\xe2" in path or b"\xef" in path:
+        path = _UNSEEN.sub(b"", path)
+    return path.lower()
+
+
+def parents(path: bytes) -> Iterator[bytes]:
+    """The folders that a path is in, the nearest first."""
+    while (cut := path.rfind(b"/")) > 0:
+        path = path[:cut]
+        yield path
+
+
+class _HasMode(Protocol):
+    @property
+    def mode(self) -> int: ...
+
+
+def inside_of_file(
+    entries: Mapping[bytes, _HasMode], paths: Collection[bytes]
+) -> bytes | None:
+    """A path that is below a file or a link, ``None`` if no path is.
+
+    ``paths`` are those that are new; among the others there is none.
+    """
+    for folder in {path.rpartition(b"/")[0] for path in paths}:
+        for place in (folder, *parents(folder)):
+            found = entries.get(place)
+            if found is not None and not stat.S_ISDIR(found.mode):
+                return place
+    if len(paths) == len(entries):
+        return None
+    ordered = sorted(entries)
+    for path in paths:
+        [*below] = ordered[bisect_left(ordered, path + b"/") :][:1]
+        is_folder = any(each.startswith(path + b"/") for each in below)
+        if is_folder and not stat.S_ISDIR(entries[path].mode):
+            return path
+    return None
 
 
 Entries = Mapping[bytes, FileEntry]

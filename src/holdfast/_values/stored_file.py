@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
+from holdfast._values.file_chunks import SMALLEST
 from holdfast._values.files import FileEntry
 from holdfast._values.rope import chain_of
+
+# A save takes no more new bytes, so that no file has more.
+LARGEST_FILE = 1 << 30
+HIGHEST_MODE = 0o177777
+# All segments of the files of a list: many files can have the same.
+MOST_NUMBERS = 1 << 24
 
 
 class StoredFile(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -18,11 +27,11 @@ class StoredFile(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """
 
     path: bytes
-    mode: int
-    size: int
-    digest: bytes
-    runs: tuple[int, ...] = ()
-    chain: bytes = b""
+    mode: Annotated[int, Meta(ge=0, le=HIGHEST_MODE)]
+    size: Annotated[int, Meta(ge=0, le=LARGEST_FILE)]
+    digest: Annotated[bytes, Meta(min_length=32, max_length=32)]
+    runs: tuple[Annotated[int, Meta(ge=0, lt=1 << 32)], ...] = ()
+    chain: Annotated[bytes, Meta(max_length=32)] = b""
 
     @classmethod
     def of(cls, entry: FileEntry, numbers: Sequence[int], chain: bytes) -> StoredFile:
@@ -52,6 +61,24 @@ class StoredFile(msgspec.Struct, frozen=True, array_like=True, gc=False):
         if len(hashes) == 1:
             return hashes[0] == self.digest
         return chain_of(hashes) == self.chain if hashes else not self.size
+
+
+def wrong_runs(files: Iterable[StoredFile]) -> str | None:
+    """Why files cannot be in the segments that they name, ``None`` if they can.
+
+    A list that somebody made can name a segment so often that no memory holds it.
+    """
+    total = 0
+    for stored in files:
+        runs = stored.runs
+        if len(runs) == 2 and runs[1] == 1:  # noqa: PLR2004 - as most files
+            continue
+        count = sum(runs[1::2])
+        total += count
+        # All but the last chunk of a file have the smallest size or more.
+        if len(runs) % 2 or count > stored.size // SMALLEST + 1:
+            return f"the file {stored.entry.name!r} names too many segments"
+    return "its files name too many segments" if total > MOST_NUMBERS else None
 
 
 def runs_of(numbers: Iterable[int]) -> list[tuple[int, int]]:

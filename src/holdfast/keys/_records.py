@@ -338,17 +338,20 @@ class Records:
     def hide_details(
         self, details: Details, thread: ThreadRecord, family: Family
     ) -> Details:
-        """Owner and metadata together, because the one is bound to the other.
+        """Owner, agent and metadata together, because the last is bound to the others.
 
         ``thread`` is what the details are about, decoded.
         """
         owner = thread.owner if isinstance(details.owner, Unset) else details.owner
+        agent = thread.agent if isinstance(details.agent, Unset) else details.agent
         metadata = details.metadata
         if isinstance(metadata, Unset):
             metadata = thread.encoded_metadata
-        place = _place_of(replace(thread, owner=owner))
+        place = _place_of(replace(thread, owner=owner, agent=agent))
         return Details(
-            self.hide_any(owner, "owner"), self._hide_metadata(metadata, place, family)
+            self.hide_any(owner, "owner"),
+            self._hide_metadata(metadata, place, family),
+            self.hide_any(agent, "agent"),
         )
 
     def _hide_metadata(self, metadata: bytes, place: bytes, family: Family) -> bytes:

@@ -108,21 +108,32 @@ class FailingCall:
             if stuck := goes_on(store):
                 yield stuck
 
+    def wrong_later(self, fault: Fault) -> Iterator[str]:
+        """What is wrong when other work follows before anything is read."""
+        with self._open("failed") as store:
+            self.disk.arm(fault)
+            failing(self.step, store)
+            self.disk.heal()
+            if stuck := goes_on(store):
+                yield stuck
+            yield from problems_of(store)
+
 
 def disk_failures(task: Task) -> Trials:
-    """Let call after call meet each failure at each of its points."""
+    """Let each call meet failures, each of them at some of its points."""
     ignore_repairs()
     disk = lazy_disk("failing")
     done = 0
     wrong: list[str] = []
-    for name in task.chance.sample(list(STEPS), len(STEPS)):
+    for number, name in enumerate(task.chance.sample(list(STEPS), len(STEPS))):
         call = FailingCall(name, task.target.at(name), disk)
-        for what, fault in _points(call):
-            wrong += [f"{name}, {what} at {fault.at}: {w}" for w in call.wrong(fault)]
+        points = [*_points(call)]
+        share = -(-(task.count - done) // (len(STEPS) - number))
+        for what, fault in task.chance.choices(points, k=share):
+            look = call.wrong_later if done % 2 else call.wrong
+            wrong += [f"{name}, {what} at {fault.at}: {w}" for w in look(fault)]
             done += 1
             task.done(done)
-            if done >= task.count:
-                return Trials(done, wrong)
         shutil.rmtree(call.target.folder)
     return Trials(done, wrong)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import shutil
 from functools import partial
@@ -54,10 +55,14 @@ def endurance(task: Task) -> Trials:
 
 
 def _log_size(target: Target) -> int:
-    try:
-        return os.path.getsize(target.path("store-wal"))
-    except OSError:
-        return 0
+    """The size of the log of a file, or of the index of a folder."""
+    path = target.path("store")
+    logs = [f"{path}-wal"]
+    if os.path.isdir(path):
+        logs = glob.glob(
+            f"{glob.escape(path)}/**/*-wal", include_hidden=True, recursive=True
+        )
+    return sum(os.path.getsize(log) for log in logs if os.path.exists(log))
 
 
 def _back_up(store: Store, path: str, n: int) -> list[str]:

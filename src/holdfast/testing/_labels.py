@@ -88,6 +88,23 @@ class MarkTests(Cases):
         assert about is not None
         assert (about.owner, about.metadata) == (None, {"l": [2]})
 
+    def test_a_conversation_can_be_given_to_another_agent(self) -> None:
+        talks = self.store.conversations
+        talks.create("c", owner="ann", agent="a")
+        talks.thread("c").describe(metadata={"k": 1})
+        loaded = talks.load("c")
+        loaded.agent, loaded.title = "b", "Yours"
+
+        talks.save(loaded)
+
+        talks = self.reopen().conversations
+        about = talks.thread("c").about
+        assert about is not None
+        assert (about.agent, about.owner, about.metadata) == ("b", "ann", {"k": 1})
+        assert [talk.title for talk in talks.list(agent="b")] == ["Yours"]
+        assert talks.list(agent="a").items == ()
+        assert self.store.verify().ok
+
     def test_what_a_thread_begins_with_is_no_matter_later(self) -> None:
         self.store.thread("chat", kind="agent", owner="a").save({})
         self.store.thread("chat", kind="document", owner="b").save({})

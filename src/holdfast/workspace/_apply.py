@@ -11,10 +11,11 @@ import errno
 import os
 from collections.abc import Generator, Iterable
 
+from holdfast._values.files import parents
 from holdfast.workspace import _descriptors
 from holdfast.workspace._disk import Disk
 from holdfast.workspace._intent import Intent, Mark, Stage, Step, mark_of
-from holdfast.workspace._plan import FileChange, is_below, parents
+from holdfast.workspace._plan import FileChange, is_below
 
 KEPT = "kept-"
 # A file system without hard links, or one that does not allow this one.

@@ -11,6 +11,8 @@ import contextlib
 import os
 from collections.abc import Generator, Iterator
 
+from holdfast.errors import Corrupt
+
 
 def _flags(*names: str) -> int:
     """Some flags of `os`; Windows has no workspaces and few of them."""
@@ -38,6 +40,7 @@ def opened(name: str | bytes, flags: int, at: int, mode: int = 0o600) -> Generat
 def parent(top: int, path: bytes) -> Generator[tuple[int, bytes]]:
     """The folder that a path is in, and the name of the path in that folder."""
     *folders, name = path.split(b"/")
+    _refuse_ways_out([name])
     with folder(top, folders) as found:
         yield found, name
 
@@ -45,6 +48,7 @@ def parent(top: int, path: bytes) -> Generator[tuple[int, bytes]]:
 @contextlib.contextmanager
 def folder(top: int, parts: list[bytes]) -> Generator[int]:
     """The descriptor of a folder below ``top``."""
+    _refuse_ways_out(parts)
     found = os.dup(top)
     try:
         for part in parts:
@@ -54,6 +58,12 @@ def folder(top: int, parts: list[bytes]) -> Generator[int]:
         yield found
     finally:
         os.close(found)
+
+
+def _refuse_ways_out(parts: list[bytes]) -> None:
+    """Refuse a part that no list may have; whatever checks lists, nothing gets out."""
+    if not {b"", b".", b".."}.isdisjoint(parts):
+        raise Corrupt("a path of a workspace", f"it has the parts {parts!r:.200}")
 
 
 def pieces(descriptor: int) -> Iterator[bytes]:

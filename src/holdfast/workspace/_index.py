@@ -13,7 +13,7 @@ from typing import TypeVar
 import msgspec
 import xxhash
 
-from holdfast._values.files import FileEntry, Omitted, Tree
+from holdfast._values.files import FileEntry, Omitted, Tree, wrong_path
 
 T = TypeVar("T")
 
@@ -81,7 +81,9 @@ def decode(data: bytes, book: bytes) -> Index | None:
         index = msgspec.msgpack.decode(payload, type=Index)
     except (msgspec.MsgspecError, RecursionError):
         return None
-    return index if (index.boot, index.book) == (_boot(), book) else None
+    if (index.boot, index.book) != (_boot(), book):
+        return None
+    return None if wrong_path([each.path for each in index.top.entries()]) else index
 
 
 def _boot() -> str:

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 
 from msgspec import structs
 
-from holdfast._values.files import KEPT_MODE, FileEntry
+from holdfast._values.files import KEPT_MODE, FileEntry, parents
 from holdfast._values.os_errors import is_nothing
 from holdfast.workspace import _descriptors
 from holdfast.workspace._open_files import readable
-from holdfast.workspace._plan import FileChange, parents
+from holdfast.workspace._plan import FileChange
 from holdfast.workspace._stores import StoresBelow
 
 

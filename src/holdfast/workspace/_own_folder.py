@@ -9,10 +9,10 @@ import sys
 import time
 from collections.abc import Generator
 
+from holdfast._values.files import OWN_FOLDER
 from holdfast._values.os_errors import is_nothing, unwritten, writing
 from holdfast.errors import Busy, Unsupported
 from holdfast.workspace import _descriptors
-from holdfast.workspace._rules import OWN_FOLDER
 
 if sys.platform != "win32":
     import fcntl

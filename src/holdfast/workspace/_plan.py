@@ -8,13 +8,26 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 import msgspec
 
-from holdfast._values.files import FileEntry, Omitted, Tree, differences
-from holdfast.workspace._rules import RecordedRules, recorded_rules
+from holdfast._values.files import (
+    FileEntry,
+    Omitted,
+    Tree,
+    as_seen,
+    differences,
+    parents,
+)
+from holdfast.workspace._rules import RecordedRules, RuleBook, recorded_rules
 
+# What git and the like keep beside the files. They run what stands in it, so it is not
+# written because a list has it. The last one is what Windows calls ".git" as well.
+REPOSITORIES = frozenset(
+    {b".git", b".hg", b".svn", b".jj", b".bzr", b".sl", b".pijul", b"_darcs", b"git~1"}
+)
+NOT_NAMED = "a repository; name it in paths to restore it"
 USUAL_FOLDER = stat.S_IFDIR | 0o755
 
 
@@ -42,9 +55,17 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def make_plan(
-    present: Tree, last: Tree, target: Tree, paths: Collection[bytes] | None
+    present: Tree,
+    last: Tree,
+    target: Tree,
+    paths: Collection[bytes] | None,
+    rules: RuleBook,
 ) -> Plan:
-    """What makes the files of ``target`` out of those that are there."""
+    """What makes the files of ``target`` out of those that are there.
+
+    A repository stays as it is, unless ``paths`` names it or ``rules`` take it in.
+    """
+    repositories: set[bytes] = set()
     changes: list[FileChange] = []
     left: list[Omitted] = []
     since, back = (differences(last.entries, t.entries) for t in (present, target))
@@ -59,11 +80,18 @@ def make_plan(
         # A stranger stays; what only the last snapshot has goes.
         if before == after or (after is None and path not in back[1]):
             continue
+        place = repository(path)
+        if place is not None and not (
+            _names(paths, path) or rules.takes_in(os.fsdecode(path))
+        ):
+            repositories.add(place)
+            continue
         after = after or usual.get(path)
         if after is None and (reason := unknown.reason(path)):
             left.append(Omitted(path, reason))
         else:
             changes.append(FileChange(path, before, after))
+    left += [Omitted(path, NOT_NAMED) for path in sorted(repositories)]
     conflicts = tuple(
         change.path
         for change in changes
@@ -73,6 +101,20 @@ def make_plan(
     strangers = [p for p in since[0] if not any(p in each for each in known)]
     is_saved = len(strangers) == len(since[0]) and not since[1]
     return Plan(tuple(changes), conflicts, tuple(left), tuple(strangers), is_saved)
+
+
+def repository(path: bytes) -> bytes | None:
+    """The repository that a path is in, ``None`` if it is in none."""
+    parts = path.split(b"/")
+    for end, part in enumerate(parts, 1):
+        if as_seen(part) in REPOSITORIES:
+            return b"/".join(parts[:end])
+    return None
+
+
+def _names(paths: Collection[bytes] | None, path: bytes) -> bool:
+    """Whether a place in a repository is named that a path is in."""
+    return any(repository(each) and is_below(path, [each]) for each in paths or ())
 
 
 def _usual_folders(
@@ -114,10 +156,3 @@ class _Unknown:
         """Why a path was left out of the tree, by itself or with its folder."""
         places = (path, *parents(path)) if self._omitted else ()
         return next((self._omitted[p] for p in places if p in self._omitted), None)
-
-
-def parents(path: bytes) -> Iterator[bytes]:
-    """The folders that a path is in, the nearest first."""
-    while (cut := path.rfind(b"/")) > 0:
-        path = path[:cut]
-        yield path

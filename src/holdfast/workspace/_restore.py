@@ -84,7 +84,8 @@ async def restore_apart(
     checkpoint = await side.find(reference)
     target = await side.tree(checkpoint)
     _check_paths(options.paths, target, Tree())
-    plan = make_plan(Tree(), Tree(), target, options.paths)
+    rules = session.scanner.book
+    plan = make_plan(Tree(), Tree(), target, options.paths, rules)
     plan, obstacles = await side.blocking(session.check, plan)
     made = _Restore(plan, obstacles, None, checkpoint, target, Tree())
     if options.dry_run:
@@ -110,7 +111,8 @@ async def _planned(
     present = await side.blocking(session.scan)
     _check_paths(options.paths, target, last)
     _refuse_unread(session.path, present.tree, (last, target), options.paths)
-    plan = make_plan(present.tree, last, target, options.paths)
+    rules = session.scanner.book
+    plan = make_plan(present.tree, last, target, options.paths, rules)
     plan, obstacles = await side.blocking(session.check, plan)
     return _Restore(plan, obstacles, head, checkpoint, target, last)
 

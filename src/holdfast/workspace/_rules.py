@@ -12,12 +12,11 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from holdfast._api.plugins import import_extra
+from holdfast._values.files import OWN_FOLDER
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-# Always left out, whatever the rules say: what a workspace keeps for itself.
-OWN_FOLDER = ".holdfast"
 # The files with rules, in the order in which later ones win.
 RULE_FILES = (".gitignore", ".holdfastignore")
 DEFAULTS = (
@@ -100,6 +99,10 @@ class RuleBook:
             if level.lines and (verdict := level.verdict(path)) is not None:
                 return verdict
         return False
+
+    def takes_in(self, path: str) -> bool:
+        """Whether the program itself says that a path is not left out."""
+        return bool(self.program.lines) and self.program.verdict(path) is False
 
     def in_force(self, found: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
         """All rules as text for a checkpoint; ``found`` are those of rule files."""

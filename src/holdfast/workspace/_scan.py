@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 
-from holdfast._values.files import Tree
+from holdfast._values.files import OWN_FOLDER, Tree
 from holdfast._values.os_errors import FULL
 from holdfast.workspace import _index
 from holdfast.workspace._index import Folder, Index
 from holdfast.workspace._own_folder import INDEX, OwnFolder
-from holdfast.workspace._rules import OWN_FOLDER, RuleBook
+from holdfast.workspace._rules import RuleBook
 from holdfast.workspace._snapshot import Contents, FolderSnapshot
 from holdfast.workspace._walk import Limits, Walk, folders_of
 
@@ -24,7 +24,7 @@ class Scanner:
 
     def __init__(self, path: str, book: RuleBook, limits: Limits) -> None:
         self._path = path
-        self._book = book
+        self.book = book
         self._limits = limits
         self._index: Index | None = None
         self._tree = Tree()
@@ -38,7 +38,7 @@ class Scanner:
         contents = Contents(spool)
         walk = Walk(
             index,
-            self._book,
+            self.book,
             self._limits,
             contents,
             young,
@@ -55,8 +55,8 @@ class Scanner:
         stored = b""
         with contextlib.suppress(OSError):  # a cache: then all files are read
             stored = own.read(INDEX) or b""
-        index = _index.decode(stored, self._book.key)
-        index = index or Index(Folder(), book=self._book.key)
+        index = _index.decode(stored, self.book.key)
+        index = index or Index(Folder(), book=self.book.key)
         self._tree = index.tree()
         self._bytes = sum(entry.size for entry in self._tree.entries.values())
         return index
@@ -64,7 +64,7 @@ class Scanner:
     def _take(self, index: Index, walk: Walk) -> None:
         index.omitted = tuple(sorted(walk.omitted, key=lambda each: each.path))
         if walk.rules_changed or not index.rules:
-            index.rules = self._book.in_force(_rule_files(index.top))
+            index.rules = self.book.in_force(_rule_files(index.top))
         is_same = not walk.changed and not walk.gone
         if not is_same:
             entries = dict(self._tree.entries)

@@ -8,7 +8,7 @@ from collections.abc import Generator
 
 import msgspec
 
-from holdfast._values.files import FileEntry, Tree
+from holdfast._values.files import FileEntry, Tree, parents
 from holdfast._values.os_errors import writing
 from holdfast.errors import Conflict, Unsupported
 from holdfast.workspace import _intent
@@ -17,7 +17,7 @@ from holdfast.workspace._disk import Disk
 from holdfast.workspace._intent import Intent, Mark, StateMove, Step, mark_of
 from holdfast.workspace._obstacles import look, obstacles, remaining
 from holdfast.workspace._own_folder import OwnFolder
-from holdfast.workspace._plan import FileChange, Plan, parents
+from holdfast.workspace._plan import FileChange, Plan
 from holdfast.workspace._rules import RULE_FILES
 from holdfast.workspace._scan import Scanner
 from holdfast.workspace._snapshot import Contents, FolderSnapshot

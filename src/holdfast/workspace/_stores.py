@@ -10,6 +10,7 @@ import contextlib
 import os
 import stat
 
+from holdfast._values.files import parents
 from holdfast._values.os_errors import is_nothing
 from holdfast._values.store_files import (
     COMPANIONS,
@@ -23,7 +24,6 @@ from holdfast._values.store_files import (
 )
 from holdfast.workspace import _descriptors
 from holdfast.workspace._open_files import OpenFiles, is_same
-from holdfast.workspace._plan import parents
 
 A_STORE = "a Holdfast store"
 

@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from holdfast._values.files import KEPT_MODE, FileEntry, Omitted
+from holdfast._values.files import KEPT_MODE, OWN_FOLDER, FileEntry, Omitted, as_seen
 from holdfast._values.os_errors import NO_ROOM, is_nothing
 from holdfast._values.store_files import COMPANIONS, STORE_OF_FILES
 from holdfast.workspace import _descriptors
@@ -27,7 +27,6 @@ from holdfast.workspace._read import (
     stamp_of,
 )
 from holdfast.workspace._rules import (
-    OWN_FOLDER,
     RULE_FILES,
     RuleBook,
     Rules,
@@ -209,6 +208,9 @@ class Walk:
         name = item.name
         is_folder = item.is_dir(follow_symlinks=False)
         if name == OWN_FOLDER or folder.ignored.get(name) is is_folder:
+            return
+        if as_seen(os.fsencode(name)) == OWN_FOLDER.encode():
+            self._omit(os.fsencode(place + name), "named as the folder of a workspace")
             return
         if not is_folder and name.endswith(COMPANIONS) and self._goes(at, item, place):
             self._forget(folder, name)

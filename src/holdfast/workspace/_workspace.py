@@ -73,7 +73,8 @@ class Workspace:
         limits = Limits(
             largest_file=largest_file, most_files=most_files, most_bytes=most_bytes
         )
-        self._scanner = Scanner(self.path, RuleBook(ignore), limits)
+        self._ignore = tuple(ignore)
+        self._scanner = Scanner(self.path, RuleBook(self._ignore), limits)
         self._busy_timeout = busy_timeout
         # Between threads; the lock of the folder is between processes.
         self._lock = threading.Lock()
@@ -121,7 +122,9 @@ class Workspace:
         ``files_changed`` and all ``paths``; ``force=True`` restores these too. A file
         that no snapshot has is never overwritten: ``files_in_the_way``.
 
-        - ``paths`` restores only these files and folders.
+        - ``paths`` restores only these files and folders. A repository (`.git` and the
+          like), which runs what stands in it, is restored only if ``paths`` names it or
+          the workspace takes it in: ``Workspace(folder, ignore=["!.git"])``.
         - ``state=True`` moves the head of the thread to the checkpoint as well.
         - ``dry_run=True`` only reports what would change, conflicts included.
         - ``into`` writes the files into another folder, and changes no other.
@@ -155,7 +158,7 @@ class Workspace:
     def _beside(self, into: StrPath) -> Workspace:
         with writing(str(into)):
             os.makedirs(into, exist_ok=True)
-        other = Workspace(into, busy_timeout=self._busy_timeout)
+        other = Workspace(into, ignore=self._ignore, busy_timeout=self._busy_timeout)
         other._disk = self._disk
         return other
 

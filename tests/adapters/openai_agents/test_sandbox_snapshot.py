@@ -14,11 +14,12 @@ import holdfast
 
 pytest.importorskip("agents.sandbox.snapshot", reason="an SDK without sandboxes")
 
-from agents.sandbox.errors import SnapshotRestoreError
+from agents.sandbox.errors import SnapshotPersistError, SnapshotRestoreError
 from agents.sandbox.sandboxes.unix_local import UnixLocalSandboxClient
 from agents.sandbox.snapshot import SnapshotBase
 
 from holdfast.adapters.openai_agents import HoldfastSnapshot, HoldfastSnapshotSpec
+from holdfast.selftest._forged_files import FILE, forged
 from support.workspaces import files_of, write
 
 
@@ -80,6 +81,53 @@ def test_every_turn_is_a_checkpoint_and_a_rewind_applies(folder, snapshot, tmp_p
 def test_a_snapshot_without_files_says_so(snapshot):
     with pytest.raises(SnapshotRestoreError):
         asyncio.run(snapshot.restore())
+
+
+def tar_of(*members):
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as tar:
+        for name, kind, link in members:
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname = kind, link
+            tar.addfile(member)
+    made.seek(0)
+    return made
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        [("../.bashrc", tarfile.REGTYPE, "")],
+        [("a", tarfile.SYMTYPE, "/etc"), ("a/passwd", tarfile.REGTYPE, "")],
+        [("a", tarfile.LNKTYPE, "missing")],
+        [("a", tarfile.LNKTYPE, "a")],
+    ],
+)
+def test_an_archive_that_leads_out_of_the_sandbox_is_not_saved(snapshot, members):
+    with pytest.raises(SnapshotPersistError):
+        asyncio.run(snapshot.persist(tar_of(*members)))
+
+    assert not asyncio.run(snapshot.restorable())
+
+
+def test_a_list_that_leads_out_of_the_sandbox_is_not_restored(snapshot):
+    with holdfast.open(snapshot.store) as store:
+        files = forged([(b"../.bashrc", FILE, b"echo")])
+        store.thread(snapshot.thread).save({}, files=files)
+
+    with pytest.raises(SnapshotRestoreError):
+        asyncio.run(snapshot.restore())
+
+
+def test_what_a_workspace_in_the_sandbox_keeps_for_itself_is_left_out(
+    folder, snapshot, tmp_path
+):
+    write(folder / "deep" / ".holdfast" / "index")
+    asyncio.run(snapshot.persist(archive(folder)))
+
+    found = extracted(asyncio.run(snapshot.restore()), tmp_path / "again")
+    assert found == files_of(folder)
+    assert not (tmp_path / "again" / "deep" / ".holdfast").exists()
 
 
 def test_a_stored_session_finds_its_snapshot_again(snapshot):

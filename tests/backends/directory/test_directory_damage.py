@@ -1,5 +1,6 @@
 """Files that were torn, damaged or replaced: nothing is lost or believed in silence."""
 
+import json
 import os
 import random
 import re
@@ -7,12 +8,21 @@ import shutil
 import warnings
 
 import pytest
+from msgspec import Raw
+from xxhash import xxh3_64_hexdigest
 
 import holdfast
-from holdfast import Corrupt, NotFound, Retention
+from holdfast import Corrupt, HoldfastError, NotFound, Retention
 from holdfast._port import run
 from holdfast.backends.directory._file_scan import Position, scan_file
-from holdfast.backends.directory._lines import LineContent, LineEncoder
+from holdfast.backends.directory._lines import (
+    FIRST,
+    EntryPart,
+    LineContent,
+    LineEncoder,
+    MarkPart,
+    MovePart,
+)
 from holdfast.faults import Fault, FaultyDisk, Platter, io_error, kill
 from holdfast.selftest._damage import build_more
 from support.children import Child
@@ -400,6 +410,177 @@ def test_without_the_index_all_but_the_damaged_line_is_salvaged(url, folder, two
     with holdfast.open(f"{folder}.db") as saved:
         texts = [saved.load(c)["n"] for c in saved.thread("chat").history()]
         assert texts == [4, 3, 1, 0]
+
+
+def garbled(lines, at):
+    return [*lines[:at], lines[at].replace(b'"after"', b'"aftre"'), *lines[at + 1 :]]
+
+
+def missing(lines, at):
+    return [*lines[:at], *lines[at + 1 :]]
+
+
+def twice(lines, at):
+    return [*lines[: at + 1], *lines[at:]]
+
+
+def swapped(lines, at):
+    return [*lines[:at], *reversed(lines[at : at + 2]), *lines[at + 2 :]]
+
+
+def merged(lines, at):
+    """What Git leaves when two clones went on by themselves."""
+    writer = LineEncoder(json.loads(lines[at - 1])["check"] if at else FIRST)
+    mark = MarkPart(seq=1, label="theirs")
+    theirs = writer.encode([LineContent(family=1, marks=[mark])])
+    begin, middle, end = b"<<<<<<< HEAD\n", b"=======\n", b">>>>>>> theirs\n"
+    return [*lines[:at], begin, *lines[at:], middle, *theirs, end]
+
+
+@pytest.fixture
+def clone(url, folder):
+    """A folder without an index, with a line of every kind in the file of a thread."""
+    with holdfast.open(url) as store:
+        chat = store.thread("chat", owner="ann")
+        for n in range(3):
+            chat.append(messages=[n])
+        chat.label("done")
+        chat.tag("a")
+        chat.record("paid", {"sum": 1})
+        chat.fork("fork").append(messages=["fork"])
+        chat.rewind("@~1")
+        chat.describe(owner="bob")
+        store.thread("other").save({"n": 4})
+    shutil.rmtree(folder / WORK)
+
+
+@pytest.mark.parametrize("change", [garbled, missing, twice, swapped, merged])
+def test_whichever_line_of_a_clone_is_not_in_order_the_other_threads_go_on(
+    change, url, folder, clone, tmp_path
+):
+    path = folder / "chat-1.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    last = len(lines) - (change in {missing, swapped})
+
+    for at in range(last):
+        shutil.rmtree(folder / WORK, ignore_errors=True)
+        path.write_bytes(b"".join(change(lines, at)))
+        with holdfast.open(url, read_only=True) as store:
+            assert store.thread("other").load() == {"n": 4}
+        with holdfast.open(url) as store:
+            with pytest.raises(Corrupt, match=r"chat-1\.jsonl .* salvage\(\)"):
+                store.thread("chat").load()
+            assert store.thread("other").save({"n": 4}).step == 2 + at
+            assert any("chat-1.jsonl" in problem for problem in problems_of(store))
+            store.salvage(f"dir:{tmp_path / f'saved-{at}'}")
+
+        with holdfast.open(f"dir:{tmp_path / f'saved-{at}'}") as saved:
+            assert saved.thread("other").load() == {"n": 4}
+            assert problems_of(saved) == []
+            if change in {twice, merged}:
+                assert saved.thread("fork").load() == {"messages": [0, 1, 2, "fork"]}
+                assert saved.thread("chat").journal() == {"paid": {"sum": 1}}
+            labels = {c.label for c in saved.thread("chat").history(None, all=True)}
+            assert "theirs" not in labels or (change is merged and at == last - 1)
+
+
+def test_one_file_of_two_clones_can_be_read_in_a_folder_of_its_own(url, folder):
+    save_some(url, "chat")
+    shutil.copytree(folder, f"{folder}-theirs")
+    with holdfast.open(url) as store, holdfast.open(f"{url}-theirs") as theirs:
+        store.thread("ours").save({"n": 1})
+        theirs.thread("theirs").save({"n": 2})
+    shutil.copy(f"{folder}-theirs/theirs-2.jsonl", folder)
+
+    with holdfast.open(url) as store:
+        assert store.thread("ours").load() == {"n": 1}
+        with pytest.raises(Corrupt, match=r"family 2 is in ours-2\.jsonl"):
+            store.threads()
+
+    alone = f"{folder}-alone"
+    os.mkdir(alone)
+    for name in ("store.jsonl", "theirs-2.jsonl"):
+        shutil.copy(f"{folder}/{name}", alone)
+    with holdfast.open(f"dir:{alone}") as store:
+        assert store.thread("theirs").load() == {"n": 2}
+
+
+def test_an_empty_file_is_damaged(url, folder, two):
+    shutil.rmtree(folder / WORK)
+    (folder / "chat-1.jsonl").write_bytes(b"")
+
+    with holdfast.open(url) as store:
+        with pytest.raises(Corrupt, match="a line is bad: there is none"):
+            store.thread("chat").load()
+        assert store.thread("other").load()["n"] == 4
+
+
+# --- brought by somebody else ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"appends": {"../victim.jsonl": {"offset": 0, "text": "x"}}},
+        {"renames": {"new-0": "../victim.jsonl"}},
+        {"renames": {"../../victim.jsonl": "x.jsonl"}},
+        {"removes": ["../victim.jsonl"]},
+        {"removes": [".gitattributes"]},
+    ],
+)
+def test_an_intent_that_names_another_file_is_refused(part, url, folder, two):
+    victim = folder.parent / "victim.jsonl"
+    victim.write_text("mine")
+    content = {"appends": {}, "renames": {}, "removes": []} | part
+    intent = folder / WORK / "intent"
+    body = json.dumps(content).encode()[1:]
+    check = xxh3_64_hexdigest(body).encode()
+    intent.write_bytes(b'{"bytes":%d,"check":"%b",%b\n' % (len(body), check, body))
+    (folder / WORK / "new-0").write_text("theirs")
+
+    for read_only in (True, False):
+        with pytest.raises(Corrupt, match="no version of Holdfast has written it"):
+            holdfast.open(url, read_only=read_only)
+
+    assert victim.read_text() == "mine"
+    assert (folder / ".gitattributes").exists()
+    intent.unlink()
+    with holdfast.open(url) as store:
+        assert store.thread("chat").load()["n"] == 4
+
+
+def test_a_work_folder_that_is_a_link_is_refused(url, folder, two, tmp_path):
+    shutil.rmtree(folder / WORK)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "new-letter").write_text("mine")
+    (folder / WORK).symlink_to(tmp_path / "mine")
+
+    with pytest.raises(HoldfastError, match=r"symbolic link.* remove it"):
+        holdfast.open(url)
+
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["new-letter"]
+
+
+def test_a_pipe_is_not_waited_for(url, folder, two):
+    os.mkfifo(folder / "pipe-9.jsonl")
+
+    with holdfast.open(url) as store:
+        assert store.thread("other").load()["n"] == 4
+        assert "pipe-9.jsonl" in problems_of(store)[0]
+
+
+def test_numbers_that_are_far_apart_do_not_hold_up_verify_and_salvage(url, folder):
+    save_some(url, "chat", count=1)
+    path = folder / "chat-1.jsonl"
+    moves = [MovePart(seq=1 << 61, thread=1, kind="mark", moved_at=1)]
+    entry = EntryPart(seq=1 << 60, thread=1, key="k", value=Raw(b"1"), recorded_at=1)
+    writer = LineEncoder(json.loads(path.read_bytes())["check"])
+    added = writer.encode([LineContent(family=1, journal=[entry], moves=moves)])
+    path.write_bytes(path.read_bytes() + b"".join(added))
+
+    with holdfast.open(url) as store:
+        assert problems_of(store) == []
+        assert store.salvage(f"{folder}.db").journal_entries == 1
 
 
 def test_a_damaged_file_that_is_put_right_is_read_again(url, folder, two):

@@ -100,6 +100,32 @@ def _error_of(call):
     return None
 
 
+@pytest.mark.parametrize("effect", [disk_full, io_error])
+def test_whichever_write_of_a_fork_fails_no_number_is_given_twice(
+    url, disk, tmp_path, effect
+):
+    """The index may fail after the fork is in the file: then the fork is made."""
+    for at in itertools.count(1):
+        path = copy_folder(
+            os.path.dirname(url.removeprefix("dir:")), str(tmp_path / "copy"), PLACE
+        )
+        with disk.open(path) as store, holdfast.open(path) as reader:
+            assert reader.thread("chat").head is not None
+            disk.arm(Fault(at=at, effect=effect))
+            said = _error_of(lambda: store.thread("chat").fork("forked"))
+            calls = disk.heal()
+            is_seen = reader.thread("forked").head is not None
+
+            assert goes_on(store) is None
+            assert store.thread("chat").append(messages=["more"]).step == 5
+            assert reader.thread("other").append(messages=["more"]).step == 5
+            assert is_seen == (store.thread("forked").head is not None)
+            assert is_seen == (said is None)
+            assert problems_of(store) == []
+        if calls < at:
+            break
+
+
 def test_an_error_says_so_if_it_is_not_known_whether_a_line_was_saved(url, disk):
     def fail(call):
         if call.kind in {"sync", "truncate"} and call.path.endswith("chat-1.jsonl"):

@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import sys
+import warnings
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -188,6 +189,85 @@ def test_readers_who_relieve_one_another_do_not_let_the_log_grow(path):
                 sizes.append(os.path.getsize(f"{path}-wal"))
 
         assert max(sizes) < 64 << 20
+
+
+# A program of another that reads, and was stopped in the middle of it.
+READER = """
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute("begin")
+print(db.execute("select count(*) from checkpoint").fetchone(), flush=True)
+sys.stdin.readline()
+"""
+
+
+@contextlib.contextmanager
+def reading(path):
+    pipe = subprocess.PIPE
+    program = [sys.executable, "-c", READER, path]
+    with subprocess.Popen(program, stdin=pipe, stdout=pipe) as reader:
+        assert reader.stdout.readline()
+        yield reader.pid
+        reader.kill()
+
+
+def grow(store, megabytes):
+    for n in range(megabytes // 2):
+        store.thread("t").save({"n": n, "text": os.urandom(1_000_000).hex()})
+
+
+def warnings_of(work):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        work()
+    return [str(w.message) for w in caught if w.category is RuntimeWarning]
+
+
+@pytest.mark.parametrize("url", ["{}/a.db", "dir:{}/a"])
+def test_a_warning_names_the_reader_who_lets_the_log_grow(url, tmp_path):
+    with holdfast.open(url.format(tmp_path), durability="normal") as store:
+        store.thread("t").save({"n": 0})
+        [path] = map(str, tmp_path.rglob("*.db"))
+        with reading(path) as reader:
+            found = warnings_of(lambda: grow(store, 76))
+        after = warnings_of(lambda: grow(store, 40))
+
+    assert len(found) == 1
+    assert f"{path}-wal has grown to 6" in found[0]
+    assert f"process {reader} (" in found[0]
+    assert after == []
+
+
+def test_a_warning_that_is_an_error_saves_nothing(path):
+    steps = []
+
+    async def fill(thread):
+        for _ in range(38):
+            saved = await thread.save({"text": os.urandom(1_000_000).hex()})
+            steps.append(saved.step)
+
+    async def saving():
+        async with holdfast.open_async(path, durability="normal") as store:
+            thread = store.thread("t")
+            await thread.save({"n": 0})
+            with reading(path), pytest.raises(RuntimeWarning, match="has grown"):
+                await fill(thread)
+            return (await thread.save({"n": 1})).step
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        assert asyncio.run(saving()) == steps[-1] + 1
+
+
+def test_a_reader_of_the_same_process_is_named_so(path):
+    with holdfast.open(path, durability="normal") as store:
+        store.thread("t").save({"n": 0})
+        with contextlib.closing(apsw.Connection(path)) as reader:
+            reader.execute("begin")
+            reader.execute("select count(*) from checkpoint").fetchall()
+            [found] = warnings_of(lambda: grow(store, 76))
+
+    assert "because this process itself has been reading" in found
 
 
 @pytest.mark.parametrize("kind", ["database", "queue"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from hashlib import sha256
@@ -21,18 +22,20 @@ from holdfast._values.files import (
     Tree,
     changed,
     compare,
+    inside_of_file,
     missing,
+    wrong_path,
 )
 from holdfast._values.manifest import FileLog
 from holdfast._values.records import Segment
 from holdfast._values.rope import Blocks, chain_of
 from holdfast._values.runs import count_segments
 from holdfast._values.segment_use import as_runs, covering
-from holdfast._values.stored_file import StoredFile
+from holdfast._values.stored_file import HIGHEST_MODE, LARGEST_FILE, StoredFile
 from holdfast.errors import Conflict, Unstorable
 
 # New contents of one save, which are in memory at once.
-MOST_NEW = 1 << 30
+MOST_NEW = LARGEST_FILE
 # In how many runs the segments of a checkpoint's files are, if that is possible.
 FEW_RUNS = 4
 # Beyond these, all files are stored again: so many runs, and so many unused segments
@@ -115,7 +118,8 @@ class FolderContents:
                 yield piece
 
         chunks = list(cut(pieces()))
-        if content.digest() != entry.digest:
+        is_same_size = sum(map(len, chunks)) == entry.size
+        if content.digest() != entry.digest or not is_same_size:
             raise Conflict(
                 f"{entry.name!r} changed while it was saved; save again",
                 code="file_changed",
@@ -210,6 +214,7 @@ class _Store:
         tree = self.contents.tree
         old, other = self.old.files, changed(self.old.entries, tree.entries)
         new = [entry for entry in other if not _has(old.get(entry.path), entry)]
+        _check(tree, new)
         gone = missing(old, tree.entries, (entry.path for entry in new))
         is_same = not new and not gone and About.of(tree) == self.old.about
         if is_same and self.log and self.log.runs:
@@ -277,6 +282,24 @@ class _Store:
         number = self.blocks.number(self.next)
         self.next = number + 1
         return number
+
+
+def _check(tree: Tree, new: Sequence[FileEntry]) -> None:
+    """Refuse what no list may have, whoever made the tree."""
+    paths = [entry.path for entry in new]
+    for entry in new:
+        is_whole = entry.size >= 0 and len(entry.digest) == sha256().digest_size
+        if not is_whole or not 0 <= entry.mode <= HIGHEST_MODE:
+            raise Unstorable("files", f"have an entry that is none: {entry!r:.200}")
+        if tree.entries.get(entry.path) is not entry:
+            raise Unstorable("files", f"have {entry.name!r} at another path")
+    wrong = wrong_path(paths)
+    if wrong is not None:
+        raise Unstorable("files", f"cannot be saved: {wrong}")
+    place = inside_of_file(tree.entries, paths)
+    if place is not None:
+        name = os.fsdecode(place)
+        raise Unstorable("files", f"have files in {name!r}, which is no folder")
 
 
 def _has(stored: StoredFile | None, entry: FileEntry) -> bool:

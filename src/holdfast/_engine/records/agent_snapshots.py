@@ -25,12 +25,15 @@ from holdfast._engine.threads.listing import get
 from holdfast._engine.threads.load import LoadedState, current, state_of
 from holdfast._engine.threads.load import load_any as load_state
 from holdfast._messages.repair import How
-from holdfast._port import ThreadKey
+from holdfast._port import Matches, ThreadKey
 from holdfast._values.graves import ERASED
-from holdfast._values.records import Checkpoint, ThreadRecord
+from holdfast._values.records import Checkpoint, ThreadRecord, checked_name
 from holdfast.agents import Agent, AgentCheckpoint, AgentSnapshot
 from holdfast.conversations import Conversation
 from holdfast.errors import Corrupt, NotFound
+
+# How many checkpoints of one id are looked at: threads may use the same ones.
+SAME = 1000
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -49,6 +52,23 @@ class Held(msgspec.Struct, frozen=True):
         """The threads of its conversations, last used first."""
         found = [t for name, t in self.threads.items() if is_conversation(name)]
         return sorted(found, key=lambda thread: -head_of(thread).seq)
+
+
+async def get_checkpoint(context: Context, id_: str) -> AgentCheckpoint:
+    """The checkpoint with an id, of whichever agent; `NotFound` if there is none."""
+    matches = Matches(prefix=checked_name(id_, "checkpoint id"), limit=SAME)
+    same = [match for match in await context.backend.scan(matches) if match.id == id_]
+    found = [described(c) for c in same if await _is_of_agent(context, c)]
+    if len(found) == 1:
+        return found[0]
+    agents_ = ", ".join(repr(checkpoint.agent_id) for checkpoint in found)
+    raise NotFound(
+        f"the agents {agents_} have a checkpoint {id_!r} each; name the agent too"
+        if found
+        else f"no agent has a checkpoint {id_!r}; see agents.checkpoints()",
+        code="ambiguous" if found else NotFound.default_code,
+        reference=id_,
+    )
 
 
 async def load_checkpoint(

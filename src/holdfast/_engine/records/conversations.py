@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -27,7 +27,7 @@ from holdfast._messages.attachments import StoredMessages, kept, kept_new, whole
 from holdfast._messages.fields import checked, fitting
 from holdfast._messages.repair import How, repaired
 from holdfast._messages.tally import Tally
-from holdfast._port import Start, Threads
+from holdfast._port import Details, Receipt, Start, Threads, Write
 from holdfast._values.records import (
     LONGEST_NAME,
     SEPARATOR,
@@ -123,12 +123,13 @@ async def save(context: Context, conversation: Conversation) -> Conversation:
         expect = await seen(context, thread, conversation.checkpoint)
         record = await context.find_thread(thread)
         _refuse_foreign(conversation, record)
+        is_given = record is not None and record.agent != conversation.agent
         # Expect the head that was checked, also where any head is accepted: another
         # owner may create the thread in between.
         any_head = isinstance(expect, Unset)
         head = (record.head if record else None) if any_head else expect
         try:
-            return await _save(context, conversation, expect=head)
+            return await _save(context, conversation, expect=head, give=is_given)
         except Conflict as conflict:
             if not any_head or conflict.code not in {"head_moved", "thread_deleted"}:
                 raise
@@ -139,8 +140,12 @@ async def save(context: Context, conversation: Conversation) -> Conversation:
 
 
 def _refuse_foreign(conversation: Conversation, record: ThreadRecord | None) -> None:
-    belongs = (conversation.owner, conversation.agent)
-    if record is not None and (record.owner, record.agent) != belongs:
+    if record is None:
+        return
+    # One that was loaded may be given to another agent, which moves the head: of two
+    # that give it away only one does. One made by hand takes nothing from others.
+    is_mine = conversation.checkpoint is not None or record.agent == conversation.agent
+    if record.owner != conversation.owner or not is_mine:
         raise Conflict(
             f"conversation {conversation.id!r} belongs to another owner or agent;"
             " load it, or choose another id",
@@ -150,7 +155,11 @@ def _refuse_foreign(conversation: Conversation, record: ThreadRecord | None) -> 
 
 
 async def _save(
-    context: Context, conversation: Conversation, *, expect: Reference | Unset | None
+    context: Context,
+    conversation: Conversation,
+    *,
+    expect: Reference | Unset | None,
+    give: bool = False,
 ) -> Conversation:
     thread = thread_of(conversation.id)
     # What was loaded may have any role.
@@ -169,7 +178,9 @@ async def _save(
         apart = messages.all_apart(old.get("content_ids", ()))
         return Amendment(plain | values | apart, whole=True)
 
-    how = Options(expect=expect, start=_start(conversation))
+    start = _start(conversation)
+    commit = _giving(context, start.agent) if give else None
+    how = Options(expect=expect, start=start, commit=commit)
     draft = AmendDraft(("content_ids", "created_at"), everything)
     saved = await save_thread(context, thread, draft, how)
     if not conversation.created_at:
@@ -188,6 +199,19 @@ def _start(conversation: Conversation) -> Start:
         # A loaded conversation expects its checkpoint, which a deletion removes.
         anew=True,
     )
+
+
+def _giving(
+    context: Context, agent: str | None
+) -> Callable[[Write], Awaitable[Receipt]]:
+    """A commit that also gives the conversation to another agent."""
+
+    async def commit(write: Write) -> Receipt:
+        about = Details(agent=agent)
+        given = Write(thread=write.thread, at=write.at, expect=UNSET, details=about)
+        return (await context.backend.commit([write, given]))[0]
+
+    return commit
 
 
 async def add(
@@ -225,9 +249,15 @@ async def add(
 
 
 async def update(
-    context: Context, id_: str, values: Mapping[str, object]
+    context: Context,
+    id_: str,
+    values: Mapping[str, object],
+    agent: str | Unset | None = UNSET,
 ) -> Checkpoint:
-    """Set values beside the messages; `UNSET` removes one, `Items` merge."""
+    """Set values beside the messages; `UNSET` removes one, `Items` merge.
+
+    With ``agent`` the conversation is given to that agent.
+    """
 
     def changed(before: dict[str, Any] | None) -> Amendment:
         if before is None:
@@ -235,7 +265,12 @@ async def update(
         return Amendment(applied(values, before))
 
     thread, draft = thread_of(id_), AmendDraft(merged_names(values), changed)
-    return await save_thread(context, thread, draft, Options(), if_changed=True)
+    if isinstance(agent, Unset) or (await _find(context, id_)).agent == agent:
+        return await save_thread(context, thread, draft, Options(), if_changed=True)
+    # A checkpoint in any case, so that who has loaded it before does not take it back.
+    name = None if agent is None else checked_name(agent, "agent")
+    how = Options(commit=_giving(context, name))
+    return await save_thread(context, thread, draft, how)
 
 
 async def auto_title(context: Context, id_: str) -> str | None:

@@ -143,7 +143,8 @@ class _Restore:
         record = await self.context.find_thread(name)
         if record is not None and record.agent != self.threads.agent:
             raise Conflict(
-                f"thread {name!r} works for {record.agent!r} now; delete it first",
+                f"thread {name!r} works for {record.agent!r} now; delete it first, or"
+                " give a conversation back with conversations.update(id, agent=...)",
                 code="foreign",
                 thread=name,
             )

@@ -161,9 +161,12 @@ def _start(start: Start, put: Rename) -> Start:
 
 
 def _details(details: Details, put: Rename) -> Details:
-    if isinstance(details.owner, Unset):
-        return details
-    return replace(details, owner=_any(details.owner, put))
+    owner, agent = details.owner, details.agent
+    return replace(
+        details,
+        owner=owner if isinstance(owner, Unset) else _any(owner, put),
+        agent=agent if isinstance(agent, Unset) else _any(agent, put),
+    )
 
 
 def renamed_prune(plan: Prune, put: Rename) -> Prune:

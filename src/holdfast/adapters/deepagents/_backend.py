@@ -30,7 +30,7 @@ from holdfast.adapters.deepagents._paths import (
     stored_path,
     writable_path,
 )
-from holdfast.errors import Busy, Conflict, Unsupported
+from holdfast.errors import Busy, Conflict, Unstorable, Unsupported
 from holdfast.operations import OpenOptions
 from holdfast.operations.stores import BlockingStore, StoreOrAddress
 
@@ -38,7 +38,7 @@ KIND = "deepagents"
 # The name of a thread, or what gives it when a file is used.
 ThreadName: TypeAlias = str | Callable[[], str]
 # What the model is told, and may try again.
-_TOLD = (Refused, Conflict, Busy)
+_TOLD = (Refused, Conflict, Busy, Unstorable)
 
 
 def thread_of_run() -> str:

@@ -10,6 +10,8 @@ from deepagents.backends.utils import validate_path
 from holdfast.workspace import FileEntry, Tree
 
 ROOT = "/"
+# What a workspace keeps for itself; no checkpoint has files in it.
+OWN_FOLDER = ".holdfast"
 
 
 class Refused(Exception):
@@ -31,6 +33,8 @@ def stored_path(path: str) -> bytes:
         raise Refused(f"Error: {error}") from error
     if "\0" in found:
         raise Refused(f"Error: a path cannot have a zero byte: {path!r}")
+    if OWN_FOLDER in found.lower().split("/"):
+        raise Refused(f"Error: a file cannot be in a folder {OWN_FOLDER}: {path!r}")
     try:
         return os.fsencode(found) if found != "." else b""
     except UnicodeEncodeError as error:

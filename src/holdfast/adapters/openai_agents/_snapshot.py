@@ -7,6 +7,7 @@ costs what it changed, and `holdfast diff`, `show` and `restore` know them.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import io
 import os
@@ -27,6 +28,11 @@ from holdfast.workspace import FileEntry, Omitted, Tree
 PREFIX = "sandbox:"
 _PIECE = 1 << 20
 _IN_MEMORY = 1 << 24
+# What reading a damaged or forged tar archive raises; a hard link can name no file, or
+# itself.
+_UNREADABLE = (OSError, tarfile.TarError, ValueError, KeyError, RecursionError)
+# What a workspace in the sandbox keeps for itself; no checkpoint has files in it.
+_OWN_FOLDER = b".holdfast"
 
 
 class HoldfastSnapshot(SnapshotBase):
@@ -52,7 +58,7 @@ class HoldfastSnapshot(SnapshotBase):
         del dependencies
         try:
             await asyncio.to_thread(self._persist, data)
-        except (holdfast.HoldfastError, OSError, tarfile.TarError) as error:
+        except (*_UNREADABLE, holdfast.HoldfastError) as error:
             raise SnapshotPersistError(
                 snapshot_id=self.id, path=Path(self.store), cause=error
             ) from error
@@ -109,11 +115,18 @@ class TarSnapshot:
     """The files in a tar archive, for a save."""
 
     def __init__(self, data: io.IOBase) -> None:
-        self._spool = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 - closed with it
-        while piece := data.read(_PIECE):
-            self._spool.write(piece)
-        self._spool.seek(0)
-        self._archive = tarfile.open(fileobj=self._spool)  # noqa: SIM115 - likewise
+        with contextlib.ExitStack() as opened:
+            spool = opened.enter_context(
+                tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)
+            )
+            while piece := data.read(_PIECE):
+                spool.write(piece)
+            spool.seek(0)
+            self._archive = opened.enter_context(tarfile.open(fileobj=spool))
+            self.tree = self._tree()
+            self._opened = opened.pop_all()
+
+    def _tree(self) -> Tree:
         members = {_path(each.name): each for each in self._archive}
         members.pop(b"", None)
         self._members = members
@@ -123,19 +136,21 @@ class TarSnapshot:
         for path, member in members.items():
             if member.isdir() and path in folders:
                 continue
+            if _OWN_FOLDER in path.lower().split(b"/"):
+                omitted.append(Omitted(path, "kept by a workspace for itself"))
+                continue
             entry = self._entry(path, member)
             if entry is None:
                 omitted.append(Omitted(path, "device"))
             else:
                 entries[path] = entry
-        self.tree = Tree(entries, (), tuple(omitted))
+        return Tree(entries, (), tuple(omitted))
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._archive.close()
-        self._spool.close()
+        self._opened.close()
 
     def _entry(self, path: bytes, member: tarfile.TarInfo) -> FileEntry | None:
         if not (member.isdir() or member.issym() or member.isfile() or member.islnk()):

@@ -181,6 +181,9 @@ update hf.thread set owner = :owner where family = :family and number = :number
 -- name: set_metadata
 update hf.thread set metadata = :metadata where family = :family and number = :number
 
+-- name: set_agent
+update hf.thread set agent = :agent where family = :family and number = :number
+
 -- name: kinds
 select kind, count(*) from hf.thread
 where deleted_at is null and head is not null

@@ -149,7 +149,7 @@ def _says_the_same(
     if file.family is None:
         return True
     drop_family(scratch, file.family)
-    loader = LineLoader(scratch, file.family)
+    loader = LineLoader(scratch, file.family, file.taken)
     try:
         for line in read_lines(known_pieces(folder, file)):
             if isinstance(line, StoredLine):

@@ -11,29 +11,37 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterable, Mapping
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from holdfast.backends.directory._folder import Folder
 from holdfast.backends.directory._lines import checked, encode_line
+from holdfast.errors import Corrupt
 
 INTENT = "intent"
 NEW = "new-"
 
 
+# A folder from elsewhere can bring an intent: it names nothing outside of the folder.
+_LINES = Annotated[str, Meta(pattern=r"\A[^./\\\0][^/\\\0]*\.jsonl\Z")]
+_NEW_FILE = Annotated[str, Meta(pattern=rf"\A{NEW}[0-9]+\Z")]
+
+
 class LineAppend(msgspec.Struct, frozen=True):
     """Lines to put at the end of a file."""
 
-    offset: int
+    offset: Annotated[int, Meta(ge=0)]
     text: str
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be done to files, by name; ``renames`` gives new files their names."""
 
-    appends: dict[str, LineAppend]
-    renames: dict[str, str]
-    removes: list[str]
+    appends: dict[_LINES, LineAppend]
+    renames: dict[_NEW_FILE, _LINES]
+    removes: list[_LINES]
 
 
 _decoder = msgspec.json.Decoder(Intent)
@@ -184,11 +192,16 @@ def recover(folder: Folder) -> None:
 
 def read_intent(folder: Folder) -> Intent | None:
     """What is to be done; an intent that is not whole was never synced."""
+    path = folder.work_file(INTENT)
     try:
-        _, body = checked(folder.files.read(folder.work_file(INTENT)))
-        return _decoder.decode(b"{" + body)
+        _, body = checked(folder.files.read(path))
     except (FileNotFoundError, ValueError):
         return None
+    try:
+        return _decoder.decode(b"{" + body)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        text = f"no version of Holdfast has written it: {error}; remove it"
+        raise Corrupt(path, text) from error
 
 
 def _redo(folder: Folder, intent: Intent) -> None:

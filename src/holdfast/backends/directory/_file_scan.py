@@ -7,7 +7,7 @@ transaction. Anything else that is wrong is damage.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from holdfast.backends.directory._lines import FIRST, BadLine, StoredLine, read_lines
@@ -62,6 +62,26 @@ def scan_file(pieces: Iterable[bytes], known: Position = Position()) -> FileScan
     return scanner.found()
 
 
+def on_one_branch(lines: Iterable[StoredLine]) -> Iterator[StoredLine]:
+    """The lines of a damaged file without copies of lines, and without other branches.
+
+    After Git has merged two clones, two lines follow one; the first is taken, and with
+    it what follows it.
+    """
+    taken: set[str] = set()
+    followed: set[str] = set()
+    left_out: set[str] = set()
+    for line in lines:
+        if line.check in taken:
+            continue
+        if line.after in followed or line.after in left_out:
+            left_out.add(line.check)
+            continue
+        taken.add(line.check)
+        followed.add(line.after)
+        yield line
+
+
 def unreadable(why: str) -> FileScan:
     """The result for a file that cannot be read."""
     bads = (BadLine(0, 0, why),)
@@ -106,6 +126,10 @@ class _Scanner:
         self.is_known = self.is_known or self.end == self.known
 
     def found(self) -> FileScan:
+        if self.first is None and not self.bads:
+            # A file gets its name with its first line in it.
+            self.bads.append(BadLine(0, 0, "there is none"))
+            self.is_torn = False
         return FileScan(
             first=self.first,
             end=self.end,

@@ -18,7 +18,8 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    _FLAGS, _NO_LINK = os.O_CLOEXEC, os.O_NOFOLLOW
+    # A named pipe would be waited for until another program writes to it.
+    _FLAGS, _NO_LINK = os.O_CLOEXEC, os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 class FileStamp(NamedTuple):

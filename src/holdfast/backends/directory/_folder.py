@@ -51,7 +51,8 @@ class Folder:
         self.files = files
         self.work = os.path.join(path, WORK)
         self.lock = FolderLock(os.path.join(self.work, LOCK), busy_timeout)
-        # Whether a change of this process was neither completed nor undone.
+        # Whether a change of this process was neither completed nor undone, or is in
+        # the files and not in the index.
         self.is_unfinished = False
 
     def file(self, name: str) -> str:
@@ -82,6 +83,16 @@ class Folder:
     def changed_at(self) -> int:
         """When a file of lines was last created, removed or replaced."""
         return os.stat(self.path).st_mtime_ns
+
+    def leave_unfinished(self) -> None:
+        """Have the next request, of any process, look at all files and the intent.
+
+        Those of this process know by themselves, and who writes by the note in the
+        lock. The others compare the time of the folder, which an append leaves alone.
+        """
+        self.is_unfinished = True
+        with contextlib.suppress(OSError):  # only its owner may set it
+            os.utime(self.path, ns=(time.time_ns(), self.changed_at() + 1))
 
     def sync(self) -> None:
         """Make the names of all files of lines survive a power cut."""

@@ -23,7 +23,7 @@ from holdfast.backends.directory._open import (
 from holdfast.backends.directory._scope import EVERYTHING, FolderScope
 from holdfast.backends.directory._sync import IndexUpdate, compare
 from holdfast.backends.directory._transaction import FolderTransaction, sync_log
-from holdfast.backends.sqlite import Database, Subject, check_whole
+from holdfast.backends.sqlite import Database, LogSize, Subject, check_whole
 from holdfast.errors import Corrupt, FormatMismatch
 
 
@@ -42,6 +42,7 @@ class FileIndex:
         self.queue = folder.lock
         # How often files had been replaced when the index was first opened.
         self.epoch: int | None = None
+        self._log_size = LogSize()
 
     def errors(self, outcome: str = "") -> FolderErrors:
         return FolderErrors(self.path, self.folder.path, outcome)
@@ -114,8 +115,12 @@ class FileIndex:
             self.folder.is_unfinished = False
 
     def catch_up(self, database: Database, scope: FolderScope) -> None:
-        """As `update`, unless a thread or process is writing now."""
-        if not database.lock.acquire(blocking=False):
+        """As `update`, unless a thread or process is writing now.
+
+        It waits for them if the index may lack what this process has acknowledged.
+        """
+        lock, must = database.lock, self.folder.is_unfinished
+        if not (database.acquire(lock) if must else lock.acquire(blocking=False)):
             return
         try:
             with self.errors():
@@ -124,8 +129,11 @@ class FileIndex:
                     with contextlib.ExitStack() as stack:
                         stack.push(self.queue.__exit__)
                         self._update_existing(database, scope)
+                elif must:
+                    with self.queue:
+                        self._update_existing(database, scope)
         finally:
-            database.lock.release()
+            lock.release()
 
     def _update_existing(self, database: Database, scope: FolderScope) -> None:
         if not self.exists():
@@ -135,6 +143,7 @@ class FileIndex:
     # --- writing ----------------------------------------------------------------------
 
     def before_write(self, database: Database, subject: Subject) -> None:
+        self._log_size.tell()
         with self.errors(UNSAVED):
             self._update_existing(database, _scope.of_change(subject))
 
@@ -160,8 +169,12 @@ class FileIndex:
     def check_loss(self, db: apsw.Connection) -> None:
         """What the index has lost is in the files."""
 
-    def acknowledge(self, db: apsw.Connection, last: int) -> None:
-        """The files have it."""
+    def acknowledge(
+        self,
+        db: apsw.Connection,
+        last: int,  # noqa: ARG002 - the files have it
+    ) -> None:
+        self._log_size.look(db)
 
     def before_close(self, db: apsw.Connection) -> None:
         """There is nothing to give back."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import apsw
-import msgspec
+from msgspec.structs import asdict, replace
 
 from holdfast._values.records import Checkpoint, Entry, Run, Segment
+from holdfast.backends._sql.rows import CheckpointRow
 from holdfast.backends.directory._blobs import elements_from_json, from_json
 from holdfast.backends.directory._catalog import rows
 from holdfast.backends.directory._lines import (
@@ -18,7 +19,6 @@ from holdfast.backends.directory._lines import (
 )
 from holdfast.backends.sqlite import _rows
 from holdfast.backends.sqlite._statements import QUERIES
-from holdfast.backends.sqlite._write import rewrite
 
 
 class FamilyClash(Exception):
@@ -26,11 +26,12 @@ class FamilyClash(Exception):
 
 
 class LineLoader:
-    """Loads the lines of one family into the index."""
+    """Loads the lines of one family into the index, from a file of so many bytes."""
 
-    def __init__(self, db: apsw.Connection, family: int) -> None:
+    def __init__(self, db: apsw.Connection, family: int, size: int) -> None:
         self._db = db
         self._family = family
+        self._size = size
 
     def take_in(self, part: LineContent) -> None:
         """Insert the rows of a line."""
@@ -38,6 +39,8 @@ class LineLoader:
             raise FamilyClash(
                 f"it holds lines of families {self._family}, {part.family}"
             )
+        if part.settings and self._family:
+            raise ValueError("it has settings, which belong to the store")
         try:
             self._take_in(part)
         except apsw.ConstraintError as error:
@@ -62,7 +65,7 @@ class LineLoader:
 
     def _take_thread(self, part: ThreadPart) -> None:
         self._claim(part.number)
-        values = msgspec.structs.asdict(part)
+        values = asdict(part)
         if part.kind is None:
             keys = ("number", "head", "changed", "updated_at")
             moved = {key: values[key] for key in keys}
@@ -73,6 +76,8 @@ class LineLoader:
             raise FamilyClash(f"thread number {part.number} belongs to another file")
 
     def _take_checkpoint(self, part: CheckpointPart) -> None:
+        if sum(max(0, last - first) for first, last in part.runs) > self._size:
+            raise ValueError("a checkpoint has more segments than the file has bytes")
         self._claim(part.thread)
         checkpoint = Checkpoint(
             id=part.id,
@@ -99,9 +104,17 @@ class LineLoader:
         self._db.execute(QUERIES["insert_checkpoint"], row)
 
     def _take_mark(self, part: MarkPart) -> None:
-        # The line of the checkpoint may be damaged; then there is no row to change.
-        if rows(self._db, "identity", seq=part.seq):
-            rewrite(self._db, part.seq, label=part.label, tags=tuple(part.tags))
+        # The line of the checkpoint may be damaged, or that of its thread or parent:
+        # the row is taken as it is, if there is one, and joined with nothing.
+        for row in rows(self._db, "marked", seq=part.seq, family=self._family):
+            found = _rows.CODEC.checkpoint((None, None, *row), orphaned=True)
+            marked = replace(found, label=part.label, tags=tuple(part.tags))
+            parent = CheckpointRow("", None, *row).parent
+            changed = _rows.checkpoint_row(
+                marked, part.seq, self._family, found.thread_number, parent
+            )
+            values = asdict(CheckpointRow("", None, *changed))
+            self._db.execute(QUERIES["update_checkpoint"], values)
 
     def _take_entry(self, part: EntryPart) -> None:
         self._claim(part.thread)
@@ -121,7 +134,7 @@ class LineLoader:
 
     def _take_move(self, part: MovePart) -> None:
         self._claim(part.thread)
-        values = msgspec.structs.asdict(part)
+        values = asdict(part)
         values["at"] = values.pop("moved_at")
         self._db.execute(QUERIES["insert_move"], values)
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
-from msgspec import Raw
+from msgspec import Meta, Raw
 from xxhash import xxh3_64_hexdigest
 
 FIRST = "0" * 16
@@ -20,48 +20,55 @@ NOTHING = Raw()
 LONGEST_HEAD = 60
 
 
+# Numbers that leave room for those that follow them in a key of 63 bits.
+Number = Annotated[int, Meta(ge=0, lt=1 << 30)]
+Seq = Annotated[int, Meta(ge=0, lt=1 << 62)]
+Piece = Annotated[int, Meta(ge=0, lt=1 << 32)]
+Time = Annotated[int, Meta(ge=-(1 << 62), lt=1 << 62)]
+
+
 class ThreadPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A thread from now on; without a ``kind``, only what every save changes."""
 
-    number: int
+    number: Number
     name: str
-    head: int | None = None
-    changed: int
-    updated_at: int
+    head: Seq | None = None
+    changed: Seq
+    updated_at: Time
     kind: str | None = None
     owner: str | None = None
     agent: str | None = None
     metadata: Raw = NOTHING
-    created_at: int | None = None
+    created_at: Time | None = None
     forked_thread: str | None = None
     forked_checkpoint: str | None = None
-    deleted_at: int | None = None
+    deleted_at: Time | None = None
 
 
 class CheckpointPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A saved state; ``parent`` and ``thread`` by number."""
 
-    seq: int
+    seq: Seq
     id: str
-    thread: int
-    parent: int | None = None
-    step: int
-    saved_at: int
+    thread: Number
+    parent: Seq | None = None
+    step: Seq
+    saved_at: Time
     kind: str = "save"
     label: str | None = None
     tags: list[str] = []
     metadata: Raw = NOTHING
-    size: int
+    size: Seq
     sha256: str
     link: str | None = None
-    runs: list[tuple[int, int]]
+    runs: list[tuple[Piece, Piece]]
     manifest: Raw
 
 
 class MarkPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The label and tags that a checkpoint has from now on."""
 
-    seq: int
+    seq: Seq
     label: str | None = None
     tags: list[str] = []
 
@@ -69,23 +76,23 @@ class MarkPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class EntryPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A journal entry."""
 
-    seq: int
-    thread: int
+    seq: Seq
+    thread: Number
     checkpoint: str = ""
     key: str
     value: Raw
-    recorded_at: int
+    recorded_at: Time
 
 
 class MovePart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A change that is neither a save nor a journal entry; checkpoints by number."""
 
-    seq: int
-    thread: int
+    seq: Seq
+    thread: Number
     kind: str
-    source: int | None = None
-    target: int | None = None
-    moved_at: int
+    source: Seq | None = None
+    target: Seq | None = None
+    moved_at: Time
 
 
 class LineContent(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -99,19 +106,26 @@ class LineContent(msgspec.Struct, kw_only=True, omit_defaults=True):
     after: str = ""
     part: tuple[int, int] | None = None
     format: int | None = None
-    family: int = 0
+    family: Number = 0
     thread: ThreadPart | None = None
     checkpoint: CheckpointPart | None = None
     journal: list[EntryPart] = []
-    forgotten: list[int] = []
+    forgotten: list[Seq] = []
     moves: list[MovePart] = []
     marks: list[MarkPart] = []
     settings: dict[str, Raw] = {}
-    segments: dict[int, Raw] = {}
+    segments: dict[Piece, Raw] = {}
+
+
+class FormatPart(msgspec.Struct):
+    """The one field of a line that every version understands."""
+
+    format: int | None = None
 
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(LineContent)
+_format_decoder = msgspec.json.Decoder(FormatPart)
 _HEAD = re.compile(rb'\{"bytes":([0-9]+),"check":"([0-9a-f]{16})",')
 _LINKS = re.compile(rb'"after":"([0-9a-f]{16})"(?:,"part":\[([0-9]+),([0-9]+)\])?[,}]')
 
@@ -130,6 +144,13 @@ class StoredLine(NamedTuple):
     def content(self) -> LineContent:
         """What the line says."""
         return _decoder.decode(b"{" + self.body)
+
+    def format(self) -> int:
+        """The format it gives its folder, whatever else a newer version writes."""
+        try:
+            return _format_decoder.decode(b"{" + self.body).format or 0
+        except (ValueError, RecursionError):
+            return 0  # it is damaged, which is reported when it is read
 
 
 class BadLine(NamedTuple):

@@ -12,7 +12,7 @@ LONGEST_SLUG = 60
 NAMELESS = "thread"
 
 _OTHERS = re.compile(r"[^a-z0-9]+")
-_NUMBERED = re.compile(rf".*-([0-9]+){re.escape(SUFFIX)}")
+_NUMBERED = re.compile(rf".*-([0-9]{{1,9}}){re.escape(SUFFIX)}")
 
 
 def file_name(thread: str, family: int) -> str:

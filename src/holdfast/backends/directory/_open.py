@@ -35,10 +35,15 @@ def make_folder(path: str) -> None:
         if not os.path.isdir(path):
             os.makedirs(path, 0o700, exist_ok=True)
             Files().sync_folder(parent)
-        os.makedirs(os.path.join(path, WORK), 0o700, exist_ok=True)
+        work = os.path.join(path, WORK)
+        os.makedirs(work, 0o700, exist_ok=True)
     except OSError as error:
         text = f"{path} cannot be made: {error.strerror}; choose another place"
         raise HoldfastError(text, code="cannot_open") from error
+    if os.path.islink(work):
+        # Files that are not of this store would be made and removed there.
+        text = f"{work} is a symbolic link, which is not followed; remove it"
+        raise HoldfastError(text, code="cannot_open")
 
 
 def prepare_folder(folder: Folder) -> None:
@@ -70,7 +75,7 @@ def check_format(folder: Folder) -> None:
     first = next(read_lines(folder.pieces(STORE)), None)
     if first is None or isinstance(first, BadLine):
         return  # it is damaged, which is reported when it is read
-    found = first.content().format or 0
+    found = first.format()
     if found > FORMAT:
         raise FormatMismatch(
             f"{folder.path} has format {found}, newer than {FORMAT}; upgrade holdfast"

@@ -11,7 +11,7 @@ import contextlib
 import errno
 import secrets
 import warnings
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from typing import NamedTuple
 
 import apsw
@@ -21,6 +21,7 @@ from holdfast.backends.directory._catalog import FolderState, IndexedFile
 from holdfast.backends.directory._file_scan import (
     FileScan,
     Position,
+    on_one_branch,
     scan_file,
     unreadable,
 )
@@ -34,6 +35,8 @@ from holdfast.backends.sqlite import reset_search, transaction
 # Which families have to be up to date; ``None`` for all.
 Families = frozenset[int] | None
 NEVER = -1
+# What decoding a line raises, or SQLite for numbers that are too large.
+BAD_CONTENT = (ValueError, RecursionError, OverflowError)
 LINKED = "it is a symbolic link; put the file itself in its place"
 
 
@@ -169,7 +172,8 @@ class IndexUpdate:
             never = stamp._replace(modified=NEVER)
             return ScannedFile(name, never, known, known_end, unreadable(why))
         # All that was acknowledged is in the index, so the rest may be a torn end.
-        is_expected = known_end.end > 0 or (self._fresh and found.is_short)
+        is_alone = self._fresh and found.is_short and found.solid.end > 0
+        is_expected = known_end.end > 0 or is_alone
         if not found.is_whole and found.is_torn and is_expected:
             stamp = self._cut(name, found.solid, stamp)
             found = found._replace(end=found.solid, bads=(), is_open=False)
@@ -207,24 +211,36 @@ class IndexUpdate:
     def _load(self, file: ScannedFile, family: int) -> str | None:
         """Load the lines into the index, all or none; what is wrong if none."""
         start = file.known_end.end if file.scan.is_known else 0
+        take = self._take_all if file.scan.is_whole else self._take_some
         try:
             with _savepoint(self._db):
                 self._claim(file.name, family)
-                loader = LineLoader(self._db, family)
-                for line in self._lines(file, start):
-                    loader.take_in(line.content())
+                loader = LineLoader(self._db, family, file.stamp.size)
+                take(loader, self._lines(file, start))
         except FamilyClash as error:
             return f"it was written apart from the other files: {error}"
-        except (ValueError, RecursionError) as error:
+        except BAD_CONTENT as error:
             return f"a line does not say what lines of this format say: {error}"
         except OSError as error:
             return f"it cannot be read: {error.strerror}"
         return None
 
+    def _take_all(self, loader: LineLoader, lines: Iterable[StoredLine]) -> None:
+        for line in lines:
+            loader.take_in(line.content())
+
+    def _take_some(self, loader: LineLoader, lines: Iterable[StoredLine]) -> None:
+        """Take in what can be salvaged of a damaged file: the lines that still fit."""
+        for line in on_one_branch(lines):
+            with contextlib.suppress(FamilyClash, *BAD_CONTENT), _savepoint(self._db):
+                loader.take_in(line.content())
+
     def _claim(self, name: str, family: int) -> None:
         other = _catalog.file_of(self._db, family)
         if other is not None and other.name != name:
             raise FamilyClash(f"family {family} is in {other.name}")
+        if (family == 0) != (name == STORE):
+            raise FamilyClash(f"what belongs to no family has to be in {STORE}")
 
     def _lines(self, file: ScannedFile, start: int) -> Iterator[StoredLine]:
         pieces = self._folder.pieces(file.name, start)

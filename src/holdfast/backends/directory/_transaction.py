@@ -96,8 +96,10 @@ class FolderTransaction:
         except (apsw.Error, OSError):
             if plan.is_empty:
                 raise
-            # The files have it. The next request takes it into the index from there.
-            plan.renews = False
+            # The files have it. The next request takes it into the index from there,
+            # before it gives a number that this change has.
+            self._folder.leave_unfinished()
+            return
         except BaseException:
             changes.undo()
             raise
@@ -116,7 +118,7 @@ class FolderTransaction:
         except OSError as error:
             if changes.undo():
                 raise
-            self._folder.is_unfinished = True
+            self._folder.leave_unfinished()
             if not changes.will_be_completed:
                 outcome = UNSYNCED if changes.has_replaced else UNKNOWN
                 raise failure(error, self._folder.path, outcome) from error

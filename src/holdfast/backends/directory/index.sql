@@ -65,7 +65,8 @@ create temp trigger thread_changed after update on main.thread begin
     values ('thread', new.number, new.family, case
         when new.deleted_at is not null and old.deleted_at is null then 'gone'
         when new.name <> old.name then 'gone'
-        when new.owner is not old.owner or new.metadata is not old.metadata
+        when new.owner is not old.owner or new.agent is not old.agent
+            or new.metadata is not old.metadata
             or new.family <> old.family then 'made'
         else 'moved' end);
     update member set family = new.family where thread = new.number;
@@ -251,10 +252,14 @@ where family = :family
 returning number
 
 -- name: take_thread_move
+-- In a damaged file an older line can come last.
 update thread set head = :head, changed = :changed, updated_at = :updated_at,
     checksum = null, guard = null
-where number = :number and family = :family
+where number = :number and family = :family and changed <= :changed
 returning number
+
+-- name: marked
+select {checkpoint} from checkpoint where seq = :seq and family = :family
 
 -- name: take_member
 insert into member (thread, family) values (:thread, :family)

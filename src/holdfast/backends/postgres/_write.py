@@ -375,6 +375,8 @@ class PostgresWrite:
             await self.db.rows("set_owner", owner=details.owner, **place)
         if not isinstance(details.metadata, Unset):
             await self.db.rows("set_metadata", metadata=details.metadata, **place)
+        if not isinstance(details.agent, Unset):
+            await self.db.rows("set_agent", agent=details.agent, **place)
         await self._log("describe", None)
 
     async def _log(self, kind: str, target: Checkpoint | None) -> None:

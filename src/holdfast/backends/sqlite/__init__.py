@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     )
     from holdfast.backends.sqlite._database import Database
     from holdfast.backends.sqlite._hooks import PAGE, Hooks, Subject
+    from holdfast.backends.sqlite._log_size import LogSize
     from holdfast.backends.sqlite._search import reset_search
     from holdfast.backends.sqlite._writer_queue import LockFile, announced
 
@@ -36,6 +37,7 @@ __all__ = [
     "Database",
     "Hooks",
     "LockFile",
+    "LogSize",
     "SqliteBackend",
     "Subject",
     "announced",
@@ -56,6 +58,7 @@ __getattr__ = lazy_modules(
     "_connection",
     "_database",
     "_hooks",
+    "_log_size",
     "_search",
     "_writer_queue",
 )

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import apsw
 
-from holdfast.backends.sqlite import _maintenance, _open_files, _page_repair
+from holdfast.backends.sqlite import _log_size, _maintenance, _open_files, _page_repair
 from holdfast.backends.sqlite._acknowledged import (
     Durability,
     check_acknowledged,
@@ -44,6 +44,7 @@ from holdfast.errors import Corrupt, HoldfastError, Unsupported
 if TYPE_CHECKING:
     from holdfast._port import Prune, Write
     from holdfast.backends.sqlite._database import Database
+    from holdfast.backends.sqlite._log_size import LogSize
     from holdfast.backends.sqlite._open_files import OpenFiles
 
 # Of a turn's 1.5 kB, 4 kB pages hold two and waste a quarter; 8 kB pages hold five.
@@ -55,8 +56,6 @@ PAGE, SMALL_PAGE = 8192, 2048
 # How long saves that are not synced go on without a look at the log, which takes 3 %
 # of one. What is saved meanwhile is still in the connection, and is rescued with it.
 UNSYNCED_PAUSE = 0.01
-# After so many commits the size of the log is looked at.
-LOOK_AFTER = 16
 # For so long a file that was found damaged is not checked again, which reads all of it.
 REPAIR_PAUSE = 60.0
 
@@ -171,7 +170,7 @@ class FileHooks:
         self._page_size = SMALL_PAGE if compress else PAGE
         self._repair_lock = threading.Lock()
         self._next_repair = 0.0
-        self._commits = 0
+        self._log_size: LogSize | None = None
         self._lock = f"{path}-lock"
         self._file_queue = WriterQueue(self._lock, busy_timeout)
         self.queue: contextlib.AbstractContextManager[object] = (
@@ -267,6 +266,8 @@ class FileHooks:
     ) -> None:
         if self._rescued is not None:
             raise self._rescued
+        if self._log_size is not None:
+            self._log_size.tell()
 
     def acknowledge(self, db: apsw.Connection, last: int) -> None:
         files, records = self._files, self._file_queue.records
@@ -275,9 +276,9 @@ class FileHooks:
             raise self._rescued
         if records is not None:
             write_acknowledged(records, self._identity, last, self._durability)
-        self._commits += 1
-        if self._commits % LOOK_AFTER == 0:
-            _maintenance.bound_log(db, self.path)
+        if self._log_size is None:
+            self._log_size = _log_size.LogSize()
+        self._log_size.look(db)
 
     def before_close(self, db: apsw.Connection) -> None:
         files, self._files = self._files, None

@@ -30,12 +30,18 @@ from holdfast.backends.sqlite._statements import rows
 from holdfast.errors import Corrupt
 
 CHUNK = 1000
-# The statement that gives the largest key of the table that a rescue reads.
+# What gives the largest key of the table that a rescue reads, and the next one.
 _LAST = {
     "rescue_threads": "last_thread",
     "rescue_checkpoints": "last_checkpoint",
     "rescue_entries": "last_entry",
     "rescue_moves": "last_move",
+}
+_NEXT = {
+    "rescue_threads": "next_thread",
+    "rescue_checkpoints": "next_checkpoint",
+    "rescue_entries": "next_entry",
+    "rescue_moves": "next_move",
 }
 
 
@@ -158,9 +164,18 @@ class SqliteInspection:
 
     def _range(self, query: str, after: Place) -> tuple[int, int, Place | None]:
         """The keys of the next portion of a table, and where the one after begins."""
-        first, last = after.number + 1, after.number + CHUNK
+        first = self._next(query, after.number)
+        last = first + CHUNK - 1
         is_last = last >= self._last(query)
         return first, last, None if is_last else Place(number=last)
+
+    def _next(self, query: str, after: int) -> int:
+        """The next key of a table: the numbers of a file may be far apart."""
+        try:
+            [(found,)] = rows(self._db, _NEXT[query], after=after)
+        except apsw.Error:
+            return after + 1  # whoever reads it notes what is damaged
+        return after + 1 if found is None else int(found)
 
     def _places(self, after: Place) -> list[Place]:
         """The next checkpoints by family and thread."""
@@ -240,8 +255,11 @@ class SqliteInspection:
 
     def _all(self, query: str) -> Iterator[Row]:
         self._verify_pages(query == "rescue_threads")
-        for first in range(1, self._last(query) + 1, CHUNK):
-            yield from self._rows_between(query, first, first + CHUNK - 1)
+        last, end = 0, self._last(query)
+        while last < end:
+            first = self._next(query, last)
+            last = first + CHUNK - 1
+            yield from self._rows_between(query, first, last)
 
     def _last(self, query: str) -> int:
         """The largest key of a table, or one at least as large."""

@@ -20,10 +20,6 @@ from holdfast.backends.sqlite._search import optimize, refresh
 from holdfast.backends.sqlite._statements import rows
 from holdfast.errors import HoldfastError
 
-# The size at which a log is begun anew, and for how many milliseconds its readers are
-# waited for: no one can save meanwhile.
-LARGEST_LOG, READERS_TIMEOUT = 32 << 20, 100
-
 _FAILED_WRITES = {
     apsw.SQLITE_FULL: errno.ENOSPC,
     apsw.SQLITE_IOERR_WRITE: errno.EIO,
@@ -43,27 +39,6 @@ def check_file(db: apsw.Connection) -> list[str]:
         for table, key, has_none in wrong
         if not has_none
     ]
-
-
-def bound_log(db: apsw.Connection, path: str) -> None:
-    """Begin a log anew that has become large, if its readers end soon.
-
-    SQLite does this by itself at a moment without readers. Beside readers who relieve
-    one another there may be none; here new ones are served from the file.
-    """
-    try:
-        if os.stat(f"{path}-wal").st_size < LARGEST_LOG:
-            return
-    except OSError:
-        return
-    patience = db.pragma("busy_timeout")
-    db.set_busy_timeout(READERS_TIMEOUT)
-    try:
-        # No caller asked for it: if it fails, the save still stands.
-        with contextlib.suppress(apsw.Error):
-            db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-    finally:
-        db.set_busy_timeout(patience)
 
 
 def shrink(db: apsw.Connection, *, pack: bool) -> None:

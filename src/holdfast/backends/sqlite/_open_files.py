@@ -59,12 +59,12 @@ class OpenFiles:
         self.log = f"{path}-wal"
         self._log_is = os.stat(self.log)
         opened = sorted(open_descriptors() - before)
-        log_file = _descriptor(self._log_is, opened)
+        log_file = descriptor_of(self._log_is, opened)
         self._log_names = link_count(log_file) if log_file >= 0 else None
         self._locked: list[tuple[int, tuple[int, int]]] = []
         with contextlib.suppress(OSError):
-            self._lock(_descriptor(os.stat(path), opened), _SHARED)
-            self._lock(_descriptor(os.stat(f"{path}-shm"), opened), _IN_USE)
+            self._lock(descriptor_of(os.stat(path), opened), _SHARED)
+            self._lock(descriptor_of(os.stat(f"{path}-shm"), opened), _IN_USE)
         self._pause = pause if len(self._locked) == _BOTH else 0.0
         self._next_look = 0.0
 
@@ -121,7 +121,7 @@ def link_count(file: int) -> Callable[[], int] | None:
     return count if count() > 0 else None
 
 
-def _descriptor(wanted: os.stat_result, among: Iterable[int]) -> int:
+def descriptor_of(wanted: os.stat_result, among: Iterable[int]) -> int:
     """SQLite's descriptor of a file, -1 if there is none."""
     for file in among:
         with contextlib.suppress(OSError):

@@ -298,6 +298,8 @@ class SqliteWrite:
             rows(self.cursor, "set_owner", owner=details.owner, **place)
         if not isinstance(details.metadata, Unset):
             rows(self.cursor, "set_metadata", metadata=details.metadata, **place)
+        if not isinstance(details.agent, Unset):
+            rows(self.cursor, "set_agent", agent=details.agent, **place)
         rows(self.cursor, "seal_thread", number=self.number)
         self._log("describe", None)
 

@@ -595,6 +595,9 @@ select number, name from thread where number in (select value from json_each(:nu
 -- name: last_move
 select max(seq) from move
 
+-- name: next_move
+select min(seq) from move where seq > :after
+
 -- name: drop_family_entries
 delete from journal where thread in (select number from thread where family = :family)
 
@@ -667,14 +670,23 @@ limit :last - :first + 1
 -- name: last_checkpoint
 select max(seq) from checkpoint
 
+-- name: next_checkpoint
+select min(seq) from checkpoint where seq > :after
+
 -- name: last_thread
 select max(number) from thread
+
+-- name: next_thread
+select min(number) from thread where number > :after
 
 -- name: last_used_thread
 select max(thread) from checkpoint
 
 -- name: last_entry
 select max(seq) from journal
+
+-- name: next_entry
+select min(seq) from journal where seq > :after
 
 -- name: weights
 with record (family, checkpoints, logical, bytes) as (
