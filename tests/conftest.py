@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import tempfile
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -24,6 +25,11 @@ from support.stores import (
 # A shell that starts the tests in the background has them, and every program that they
 # start, ignore interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# Where workspaces keep what is this user's: not in the home of who runs the tests.
+STATE = f"holdfast-tests-{getattr(os, 'getuid', int)()}"
+os.environ["XDG_STATE_HOME"] = os.path.join(tempfile.gettempdir(), STATE)
 
 # Nothing that is imported or collected is ever garbage, so nothing looks for it there.
 gc.disable()

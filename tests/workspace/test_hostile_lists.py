@@ -122,9 +122,9 @@ def test_a_link_that_one_level_hides_from_another_is_found(tmp_path, lower, uppe
         return Level(files=(stored,), below=below)
 
     def base(numbers):
-        data = level(lower, *numbers).encoded()
+        data = level(lower, numbers[0]).encoded()
         shared = (Below(numbers[0] + 1, len(data), hashlib.sha256(data).digest()),)
-        tops.append(level(upper, *numbers, shared).encoded())
+        tops.append(level(upper, numbers[0], shared).encoded())
         return data
 
     tops = []

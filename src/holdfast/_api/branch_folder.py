@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from holdfast._engine.threads.explore import ExplorationPlan
 from holdfast._values.os_errors import writing
-from holdfast.errors import Unstorable
+from holdfast.errors import Unstorable, Unsupported
 
 # Beside what a workspace keeps for itself, so that no snapshot has it.
 PLACE = (".holdfast", "branches")
@@ -49,6 +49,17 @@ class BranchFolder:
         self.path = os.path.join(workspace.path, *PLACE, name, str(number))
         # A folder that a kill left unfinished has this name, and is made again.
         self._unfinished = f"{self.path}.new"
+        self._refuse_links(os.path.join(*PLACE, name))
+
+    def _refuse_links(self, place: str) -> None:
+        """A folder can come from anywhere: what is ours must not lead out of it."""
+        inside = os.path.join(os.path.realpath(self._workspace.path), place)
+        for path in (self.path, self._unfinished):
+            if os.path.dirname(os.path.realpath(path)) != inside:
+                raise Unsupported(
+                    f"{path} leads to another folder; move it away",
+                    code="workspace_blocked",
+                )
 
     @property
     def is_there(self) -> bool:

@@ -15,11 +15,10 @@ import stat
 from collections.abc import Generator
 
 import msgspec
-import xxhash
 
-from holdfast._values.files import FileEntry
-from holdfast.errors import Corrupt
-from holdfast.workspace import _descriptors
+from holdfast._values.files import OWN_FOLDER, FileEntry, wrong_path
+from holdfast.errors import Conflict, Corrupt
+from holdfast.workspace import _descriptors, _seal
 from holdfast.workspace._disk import Disk
 from holdfast.workspace._plan import FileChange
 
@@ -82,20 +81,41 @@ class Intent(msgspec.Struct, frozen=True):
     state: StateMove | None = None
 
 
-def encode(intent: Intent) -> bytes:
-    """An intent as bytes that show whether they are whole."""
-    payload = msgspec.msgpack.encode(intent)
-    return xxhash.xxh3_128_digest(payload) + payload
+def encode(own: int, intent: Intent) -> bytes:
+    """An intent for a folder `.holdfast`, as bytes that show who wrote them."""
+    return _seal.sealed(own, INTENT, msgspec.msgpack.encode(intent))
 
 
-def decode(data: bytes) -> Intent:
-    """The intent in a file. It was synced before its name was: damage is no crash."""
-    if xxhash.xxh3_128_digest(data[16:]) != data[:16]:
-        raise Corrupt("the intent of a restore", advice=_ADVICE)
-    return msgspec.msgpack.decode(data[16:], type=Intent)
+def decode(own: int, data: bytes) -> Intent:
+    """The intent in a file: only one that this user wrote here for this folder."""
+    payload = _seal.unsealed(own, INTENT, data)
+    if payload is None:
+        raise foreign(f"{OWN_FOLDER}/{STAGE}")
+    try:
+        intent = msgspec.msgpack.decode(payload, type=Intent)
+    except msgspec.MsgspecError as error:
+        raise Corrupt("a restore under way", str(error), advice=_ADVICE) from error
+    paths = [*intent.made, *(path for path, _ in intent.removed)]
+    for change in (step.change for step in intent.steps):
+        entries = (each for each in (change.before, change.after) if each is not None)
+        paths += [change.path, *(entry.path for entry in entries)]
+    if (wrong := wrong_path(paths)) is not None:
+        raise Corrupt("a restore under way", wrong, advice=_ADVICE)
+    return intent
 
 
-_ADVICE = "look into .holdfast/restore and remove it; the store has both snapshots"
+_ADVICE = f"move {OWN_FOLDER}/{STAGE} elsewhere; the store has both snapshots"
+
+
+def foreign(name: str) -> Conflict:
+    """The error for what a folder has and this user did not write here."""
+    return Conflict(
+        f"{name} in this folder is of a restore that this user did not begin on this"
+        " machine, or not in this folder; nothing of it was carried out; move it"
+        " elsewhere. If the restore was yours, make it again then, with force=True: the"
+        " store has both snapshots",
+        code="foreign_restore",
+    )
 
 
 # --- the folder of a restore ----------------------------------------------------------
@@ -158,7 +178,7 @@ def find_intent(own: int) -> tuple[Intent, str] | None:
         with contextlib.suppress(FileNotFoundError):
             with _descriptors.opened(STAGE, _descriptors.FOLDER, own) as at:
                 data = _read(at, name)
-            return decode(data), name
+            return decode(own, data), name
     return None
 
 
@@ -183,6 +203,6 @@ def commit(disk: Disk, stage: Stage, intent: Intent) -> None:
     """The moment from which on the restore will be finished."""
     for folder in (stage.new, stage.at, stage.own):
         disk.sync(folder)
-    disk.write(stage.at, f"{INTENT}.new", encode(intent), 0o600)
+    disk.write(stage.at, f"{INTENT}.new", encode(stage.own, intent), 0o600)
     disk.rename(stage.at, f"{INTENT}.new", stage.at, INTENT)
     disk.sync(stage.at)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Generator
+from typing import TypeVar
 
 import msgspec
 
-from holdfast._values.files import FileEntry, Tree, parents
+from holdfast._values.files import OWN_FOLDER, FileEntry, Tree, parents
 from holdfast._values.os_errors import writing
 from holdfast.errors import Conflict, Unsupported
-from holdfast.workspace import _intent
+from holdfast.workspace import _intent, _seal
 from holdfast.workspace._apply import Application, folders_made
 from holdfast.workspace._disk import Disk
 from holdfast.workspace._intent import Intent, Mark, StateMove, Step, mark_of
@@ -21,6 +22,8 @@ from holdfast.workspace._plan import FileChange, Plan
 from holdfast.workspace._rules import RULE_FILES
 from holdfast.workspace._scan import Scanner
 from holdfast.workspace._snapshot import Contents, FolderSnapshot
+
+T = TypeVar("T")
 
 UNDO = "undo"
 
@@ -75,6 +78,7 @@ class Session:
 
     def begin(self) -> None:
         """Make the folder for the new files."""
+        _seal.make_secret()
         with writing(self.path):
             _intent.make_stage(self.disk, self._at)
 
@@ -152,8 +156,7 @@ class Session:
             application.keep_strangers()
             self.kept += application.kept
             if unfinished is not None:
-                data = msgspec.msgpack.encode(unfinished)
-                self.own.write(_intent.UNFINISHED, data)
+                write_sealed(self.own, _intent.UNFINISHED, unfinished)
             for name in _intent.INTENTS:
                 with contextlib.suppress(FileNotFoundError):
                     self.disk.unlink(stage.at, name)
@@ -194,7 +197,7 @@ class Session:
     def remember(self, record: UndoRecord) -> None:
         """Write down how this restore is taken back."""
         with writing(self.path):
-            self.own.write(UNDO, msgspec.msgpack.encode(record))
+            write_sealed(self.own, UNDO, record)
 
     def followed(self) -> None:
         """The thread has the files, too: after a crash its state is not waited for."""
@@ -204,13 +207,21 @@ class Session:
             self.own.remove(_intent.UNFINISHED)
 
 
-def read_undo(own: OwnFolder) -> UndoRecord | None:
-    """How the last restore in a folder is taken back."""
-    data = own.read(UNDO)
-    try:
-        return msgspec.msgpack.decode(data, type=UndoRecord) if data else None
-    except msgspec.MsgspecError:
+def write_sealed(own: OwnFolder, name: str, record: msgspec.Struct) -> None:
+    """Write what a later opening acts on; `read_sealed` gives it to this user only."""
+    assert own.at is not None
+    own.write(name, _seal.sealed(own.at, name, msgspec.msgpack.encode(record)))
+
+
+def read_sealed(own: OwnFolder, name: str, kind: type[T]) -> T | None:
+    """What was written so; `Conflict` if somebody else wrote it, or elsewhere."""
+    data = own.read(name)
+    if data is None or own.at is None:
         return None
+    payload = _seal.unsealed(own.at, name, data)
+    if payload is None:
+        raise _intent.foreign(f"{OWN_FOLDER}/{name}")
+    return msgspec.msgpack.decode(payload, type=kind)
 
 
 def _is_about_folders(change: FileChange) -> bool:

@@ -8,8 +8,6 @@ import threading
 from collections.abc import Collection, Coroutine, Generator, Iterable
 from typing import Any, TypedDict, Unpack, overload
 
-import msgspec
-
 from holdfast._api.thread import AsyncThread, Thread
 from holdfast._engine.threads.lineage import Reference
 from holdfast._port import run
@@ -25,7 +23,7 @@ from holdfast.workspace._report import RestoreReport
 from holdfast.workspace._restore import RestoreOptions, restore, restore_apart
 from holdfast.workspace._rules import RuleBook, load_matcher
 from holdfast.workspace._scan import Scanner
-from holdfast.workspace._session import Session, UndoRecord, read_undo
+from holdfast.workspace._session import UNDO, Session, UndoRecord, read_sealed
 from holdfast.workspace._snapshot import FolderSnapshot
 from holdfast.workspace._store_side import AwaitedSide, BlockingSide, StoreSide
 from holdfast.workspace._stores import A_STORE, is_store_folder
@@ -187,7 +185,9 @@ class Workspace:
 
     def _undo_record(self, thread: str) -> UndoRecord:
         with self._opened() as (_, own):
-            record = read_undo(own)
+            record = None
+            with contextlib.suppress(Conflict):  # of a restore of somebody else
+                record = read_sealed(own, UNDO, UndoRecord)
         if record is None or record.thread != thread:
             raise NotFound(
                 f"no restore of thread {thread!r} is known in {self.path};"
@@ -226,9 +226,8 @@ class Workspace:
 
     def _refuse_unfinished(self, own: OwnFolder) -> None:
         """Files and state belong together: save none if only the files were moved."""
-        data = own.read(_intent.UNFINISHED)
-        if data is not None:
-            move = msgspec.msgpack.decode(data, type=StateMove)
+        move = read_sealed(own, _intent.UNFINISHED, StateMove)
+        if move is not None:
             raise Conflict(
                 f"the files of {self.path} were restored to {move.checkpoint}, but a"
                 f" crash came before the state of thread {move.thread!r}; call"
