@@ -15,6 +15,7 @@ FILES = ("file", "dir")
 ONE = ("file",)
 FOLDER = ("dir",)
 SERVER = ("postgresql",)
+ALL = (*FILES, *SERVER)
 
 # What is broken, the row whose quick run must notice it, and on which stores.
 SABOTAGES = [
@@ -45,6 +46,13 @@ SABOTAGES = [
     ("unencrypted", "encryption", FILES),
     ("repeating-nonces", "encryption", FILES),
     ("unlocked", "network", ONE),
+    ("entry-dropping", "loop", ALL),
+    ("forgetting-effects", "loop", FILES),
+    ("calling-again", "loop", ALL),
+    ("calling-together", "loop", FILES),
+    ("granting-threads", "grants", ALL),
+    ("handing-nothing-on", "grants", FILES),
+    ("used-in-forks", "sharing", FILES),
     ("forgetful", "scopes-rescued", FILES),
 ]
 # How a row begins to tell that it failed itself, or was ended.

@@ -12,12 +12,17 @@ from msgspec.structs import replace
 
 import holdfast
 from holdfast._api.store import Store
+from holdfast._engine.effects import calls, ledger
+from holdfast._engine.threads import removal
 from holdfast._port import Stored, Write
 from holdfast._values import codec
 from holdfast._values.records import UNSET, Entry, Page
 from holdfast.backends import Layer
 from holdfast.backends.directory import Files
 from holdfast.backends.directory._folder import WORK
+from holdfast.backends.postgres._pools import BlockingConnections
+from holdfast.backends.sqlite import SqliteBackend
+from holdfast.backends.sqlite._database import Database
 from holdfast.errors import Conflict, HoldfastError
 from holdfast.keys import _ciphers
 from holdfast.keys._moves import CODE, MoveProofs
@@ -163,6 +168,118 @@ def topped(layer):
     return type(layer.__name__, (Topped,), {"layer": layer})
 
 
+class EntryDropping(Layer):
+    """Acknowledges every fifth write to the journal without its last entry."""
+
+    def __init__(self, backend):
+        super().__init__(backend)
+        self.count = 0
+
+    async def commit(self, writes):
+        kept = [self._without_last(write) for write in writes]
+        receipts = await super().commit(kept)
+        return [
+            _forged_entries(*each) for each in zip(writes, kept, receipts, strict=True)
+        ]
+
+    def commit_each(self, batches):
+        kept = [[self._without_last(write) for write in writes] for writes in batches]
+        outcomes = super().commit_each(kept)
+        return [
+            [_forged_entries(*each) for each in zip(*found, strict=True)]
+            if isinstance(found[-1], list)
+            else found[-1]
+            for found in zip(batches, kept, outcomes, strict=True)
+        ]
+
+    def _without_last(self, write):
+        self.count += bool(write.entries)
+        if not write.entries or self.count % DROPPED:
+            return write
+        return replace(write, entries=write.entries[:-1])
+
+
+def _forged_entries(write, kept, receipt):
+    if len(write.entries) == len(kept.entries):
+        return receipt
+    return replace(receipt, entries=(*receipt.entries, write.entries[-1]))
+
+
+class GrantingThreads(Layer):
+    """Lets every thread of a family use a grant."""
+
+    async def commit(self, writes):
+        return await super().commit(_of_threads(writes))
+
+    def commit_each(self, batches):
+        return super().commit_each([_of_threads(writes) for writes in batches])
+
+
+def _of_threads(writes):
+    return [replace(write, family_wide=False) for write in writes]
+
+
+class Patched(Target):
+    """Stores of a program that was changed as a whole."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.change()
+
+    @staticmethod
+    def change():
+        raise NotImplementedError
+
+
+def patched(change):
+    return type(change.__name__, (Patched,), {"change": staticmethod(change)})
+
+
+async def _nothing(*_):
+    return None
+
+
+async def _nothing_known(*_):
+    return calls.CallStatus()
+
+
+def forget_effects():
+    """Find no effect that was left behind."""
+    ledger.find_earlier = _nothing
+
+
+def call_again():
+    """Take every call for one that was never made."""
+    calls.find_status = _nothing_known
+
+
+def call_together():
+    """Believe every worker that it was the first to begin a call."""
+    record = calls._record
+
+    async def believing(context, thread, start, values):
+        await record(context, thread, start, values)
+        return values
+
+    calls._record = believing
+
+
+def hand_nothing_on():
+    """Forget the grants of a thread that is deleted."""
+
+    async def handed_over(*_):
+        return []
+
+    removal.handed_over = handed_over
+
+
+def use_in_forks():
+    """Go on in a forked child with what its parent has open."""
+    for backend in (SqliteBackend, BlockingConnections):
+        backend.after_fork_in_child = lambda *_: None
+    Database.before_fork = Database.after_fork_in_parent = lambda *_: None
+
+
 class NotSynced(Target):
     """Stores that do not wait for the disk."""
 
@@ -171,12 +288,9 @@ class NotSynced(Target):
         return super().open_on(disk, path, **{**options, "durability": "normal"})
 
 
-class NamesNotSynced(Target):
-    """Folders whose names the disk is never asked to keep."""
-
-    def __init__(self, *arguments, **options):
-        super().__init__(*arguments, **options)
-        Files.sync_folder = lambda *_: None
+def keep_no_names():
+    """Never ask the disk to keep the names in a folder."""
+    Files.sync_folder = lambda *_: None
 
 
 class IntentsNotSynced(Target):
@@ -223,13 +337,10 @@ class Unencrypted(Target):
         return super().open(name, **options)
 
 
-class RepeatingNonces(Target):
-    """Stores that encrypt everything with the first nonce of a process."""
-
-    def __init__(self, *arguments, **options):
-        super().__init__(*arguments, **options)
-        _ciphers._Session.take = lambda *_: 1
-        _ciphers.os = SimpleNamespace(urandom=bytes, getpid=os.getpid)
+def repeat_nonces():
+    """Encrypt everything with the first nonce of a process."""
+    _ciphers._Session.take = lambda *_: 1
+    _ciphers.os = SimpleNamespace(urandom=bytes, getpid=os.getpid)
 
 
 class BelievingStore(Store):
@@ -284,21 +395,15 @@ def _with_endless_log(opening, database):
     return db
 
 
-class Executing(Target):
-    """Values that run code when they are loaded."""
-
-    def __init__(self, *arguments, **options):
-        super().__init__(*arguments, **options)
-        codec._LOADS[str]["$hf.call"] = lambda _: exec("pass")
+def execute():
+    """Run code when values are loaded."""
+    codec._LOADS[str]["$hf.call"] = lambda _: exec("pass")
 
 
-class Unproven(Target):
-    """Stores that believe what a file says about the moves of a thread."""
-
-    def __init__(self, *arguments, **options):
-        super().__init__(*arguments, **options)
-        MoveProofs._code = lambda *_: bytes(CODE)
-        MoveProofs.gaps = lambda *_: []
+def believe_moves():
+    """Believe what a file says about the moves of a thread."""
+    MoveProofs._code = lambda *_: bytes(CODE)
+    MoveProofs.gaps = lambda *_: []
 
 
 class Unlocked(Target):
@@ -320,19 +425,26 @@ SABOTAGES = {
     "dropping": topped(Dropping),
     "in-two": topped(InTwo),
     "not-expecting": topped(NotExpecting),
-    "repeating-nonces": RepeatingNonces,
+    "repeating-nonces": patched(repeat_nonces),
     "altering": topped(Altering),
     "oldest-first": topped(OldestFirst),
     "not-synced": NotSynced,
-    "names-not-synced": NamesNotSynced,
+    "names-not-synced": patched(keep_no_names),
     "intents-not-synced": IntentsNotSynced,
     "logging": Logged,
     "unencrypted": Unencrypted,
     "believing": Believing,
     "endless": Endless,
-    "executing": Executing,
+    "executing": patched(execute),
     "forgetful": Forgetful,
     "unlocked": Unlocked,
-    "unproven": Unproven,
+    "unproven": patched(believe_moves),
     "acknowledging": topped(Acknowledging),
+    "entry-dropping": topped(EntryDropping),
+    "granting-threads": topped(GrantingThreads),
+    "handing-nothing-on": patched(hand_nothing_on),
+    "forgetting-effects": patched(forget_effects),
+    "calling-again": patched(call_again),
+    "calling-together": patched(call_together),
+    "used-in-forks": patched(use_in_forks),
 }

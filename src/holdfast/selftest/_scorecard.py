@@ -9,8 +9,10 @@ from holdfast.selftest._disk_failures import disk_failures
 from holdfast.selftest._endurance import endurance
 from holdfast.selftest._fidelity import fidelity
 from holdfast.selftest._foreign_tools import foreign_tools
+from holdfast.selftest._grants import grants
 from holdfast.selftest._hostile import code_execution, names
 from holdfast.selftest._kills import kills
+from holdfast.selftest._loop import loop
 from holdfast.selftest._network import network
 from holdfast.selftest._power import power_cuts
 from holdfast.selftest._rescue import scopes_rescued
@@ -235,5 +237,25 @@ ROWS = (
         full=400,
         run=scopes_rescued,
         kinds=FILES,
+    ),
+    Row(
+        22,
+        "loop",
+        "a killed agent loses no result, and no call is made twice or forgotten",
+        "kills",
+        quick=24,
+        full=1_000,
+        run=loop,
+        kinds=ALL,
+    ),
+    Row(
+        23,
+        "grants",
+        "a grant is used once, whoever is killed and whatever is taken back",
+        "kills",
+        quick=20,
+        full=1_000,
+        run=grants,
+        kinds=ALL,
     ),
 )

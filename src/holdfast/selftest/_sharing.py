@@ -4,26 +4,38 @@ from __future__ import annotations
 
 import asyncio
 import random
+import signal
+import threading
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import holdfast
-from holdfast import Store
+from holdfast import Closed, Store
+from holdfast.faults import Call, Fault
 from holdfast.selftest._children import Child, Tell
-from holdfast.selftest._row import Task, Trials
-from holdfast.selftest._scenario import goes_on, problems_of
+from holdfast.selftest._row import FILE, FOLDER, Task, Trials
+from holdfast.selftest._scenario import goes_on, lazy_disk, problems_of
+from holdfast.selftest._target import Target
 
 FORKS = 8
 THREADS = 4
+# Seconds for which a save is held up, and in which a child has to have saved.
+HELD, LIMIT = 0.5, 5
+PATIENCE = 60.0
+CLOSED = "closed"
 
 
 def sharing(task: Task) -> Trials:
     """A third of the trials each for forks, threads and cancelled tasks."""
     share = -(-task.count // 3)
-    with task.target.open("forked", busy_timeout=60) as store:
+    with task.target.open("forked", busy_timeout=PATIENCE) as store:
         wrong = _fork(store, -(-share // FORKS)) + _interleave(store)
+    if task.target.kind in {FILE, FOLDER}:
+        wrong += _fork_within_a_save(task.target, PATIENCE)
+        wrong += _fork_within_a_save(task.target, HELD / 10)
     task.progress(1 / 3)
-    with task.target.open("threads", busy_timeout=60) as store:
+    with task.target.open("threads", busy_timeout=PATIENCE) as store:
         wrong += _thread(store, -(-share // THREADS))
     task.progress(2 / 3)
     seed = task.chance.randrange(1 << 30)
@@ -45,6 +57,51 @@ def _fork(store: Store, count: int) -> list[str]:
     told = [item for child in children for item in child.wait()]
     wrong = [f"a fork ended with {c.status}" for c in children if c.status]
     return wrong + _missing(store, [*told, "first", "parent"])
+
+
+def _fork_within_a_save(target: Target, patience: float) -> list[str]:
+    """Fork while another thread saves: the child inherits no half of that.
+
+    The fork waits for the save, or after some time leaves the child a closed store.
+    """
+    # Newer versions of Python warn of what is tried here.
+    warnings.filterwarnings("ignore", ".*multi-threaded", DeprecationWarning)
+    name, disk = f"within {patience}", lazy_disk("held")
+    is_waiting = patience > HELD
+    held = HELD if is_waiting else PATIENCE
+    is_saving, is_forked = threading.Event(), threading.Event()
+
+    def hold(_: Call) -> None:
+        is_saving.set()
+        is_forked.wait(held)
+
+    with target.open_on(disk, target.url(name), busy_timeout=patience) as store:
+        store.thread("shared").append(log=["first"])
+        disk.arm(Fault(at=1, effect=hold))
+        with ThreadPoolExecutor(1) as pool:
+            save = pool.submit(store.thread("shared").append, log=["held"])
+            is_saving.wait()
+            child = Child(partial(_save_in_fork, store))
+            is_forked.set()
+            save.result()
+        told = child.wait()
+    wrong = [f"a fork ended with {child.status}"] if child.status else []
+    if is_waiting is (told == [CLOSED]):
+        wrong.append(f"a fork within a save, after {patience} s, saved {told}")
+    told = [item for item in told if item != CLOSED]
+    with target.open(name) as again:
+        return wrong + _missing(again, [*told, "first", "held"])
+
+
+def _save_in_fork(store: Store, tell: Tell) -> None:
+    """In a child: save with the store of the parent, unless it is closed."""
+    # It may wait for a lock that nobody gives back.
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(LIMIT)
+    try:
+        _saves(store, "child", 3, tell)
+    except Closed:
+        tell(CLOSED)
 
 
 def _thread(store: Store, count: int) -> list[str]:
