@@ -19,11 +19,13 @@ from holdfast.telemetry import Telemetry
 class Exported:
     """Providers of their own, not the global ones, and what was exported to them."""
 
-    def __init__(self) -> None:
+    def __init__(self, **options: Any) -> None:
         self._spans, self._metrics = InMemorySpanExporter(), InMemoryMetricReader()
         self.tracers = TracerProvider()
         self.tracers.add_span_processor(SimpleSpanProcessor(self._spans))
-        self.telemetry = Telemetry(self.tracers, MeterProvider([self._metrics]))
+        self.telemetry = Telemetry(
+            self.tracers, MeterProvider([self._metrics]), **options
+        )
 
     @contextlib.contextmanager
     def trace(self, name: str = "agent") -> Iterator[Span]:

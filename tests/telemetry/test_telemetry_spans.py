@@ -56,6 +56,29 @@ def test_a_save_says_what_was_saved_where_and_how_much_of_it(store, path, export
     assert 0 < seconds < (span.end_time - span.start_time) / 1e9
 
 
+@pytest.mark.parametrize("door", ["blocking", "awaited"])
+@pytest.mark.parametrize("asked", [False, True])
+def test_spans_of_a_store_with_a_key_name_nothing_unless_asked(asked, door, path):
+    exported = Exported(encrypted_names=asked)
+    options = {"telemetry": exported.telemetry, "key": bytes(32)}
+    with opened(door, path, **options) as store:
+        for place in (store, store.scope("acme-corp")):
+            place.agents.save(Agent(id="planner-7", name="planner-7"))
+            place.thread("ann@example.org", agent="planner-7").save({"n": 1})
+            place.thread("ann@example.org").label("first-label")
+            with pytest.raises(NotFound):
+                place.thread("bob@example.org").load()
+
+    texts = repr([[s.name, s.attributes, s.status, s.events] for s in exported.spans()])
+    told = [
+        name
+        for name in ("ann@example.org", "bob@example.org", "planner-7")
+        if name in texts
+    ]
+    assert bool(told) is asked
+    assert exported.spans("save")[0].attributes["holdfast.step"] == 1
+
+
 def test_only_what_is_new_counts_as_stored(store, exported):
     thread = store.thread("chat")
     thread.append(messages=[{"content": "x" * 9000}])

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import Token
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from msgspec.structs import replace
 from opentelemetry import context as trace_context
@@ -17,7 +17,6 @@ from holdfast._engine.context import Context
 from holdfast._engine.effects.calls import INTERRUPTED
 from holdfast._values.records import Checkpoint
 from holdfast.errors import HoldfastError
-from holdfast.telemetry._instruments import Instruments
 from holdfast.telemetry._measures import Measures, MeasuringBackend
 from holdfast.telemetry._names import (
     agent_of,
@@ -26,6 +25,9 @@ from holdfast.telemetry._names import (
     operation_name,
     thread_in,
 )
+
+if TYPE_CHECKING:
+    from holdfast.telemetry._telemetry import StoreObserver
 
 Attributes = dict[str, str | int | float]
 
@@ -36,29 +38,28 @@ class ObservedOperation:
     __slots__ = (
         "_attributes",
         "_began",
-        "_instruments",
+        "_has_names",
         "_measures",
+        "_observer",
         "_operation",
         "_span",
         "_token",
         "_traceparent",
-        "_tracer",
     )
 
     def __init__(
         self,
-        tracer: trace.Tracer,
-        instruments: Instruments,
-        database: Mapping[str, str | int],
+        observer: StoreObserver,
         operation: Callable[..., object],
         args: Sequence[object],
     ) -> None:
-        self._tracer, self._instruments = tracer, instruments
-        self._operation = operation
+        self._observer, self._operation = observer, operation
+        # Until it is known whether the store has a key.
+        self._has_names = observer.encrypted_names
         self._measures = Measures()
         self._measures.named = thread_in(operation, args)
         self._attributes: Attributes = {
-            **database,
+            **observer.attributes,
             "db.operation.name": operation_name(operation, args),
         }
         collection = collection_of(operation)
@@ -68,7 +69,7 @@ class ObservedOperation:
 
     def __enter__(self) -> Self:
         has_parent = trace.get_current_span().get_span_context().is_valid
-        self._span = self._tracer.start_span(
+        self._span = self._observer.tracer.start_span(
             self._span_name(),
             kind=SpanKind.CLIENT,
             attributes=self._attributes,
@@ -90,6 +91,7 @@ class ObservedOperation:
 
     def context(self, context: Context) -> Context:
         """The context with the trace, over a backend that is measured."""
+        self._has_names = context.keys is None or self._observer.encrypted_names
         return replace(
             context,
             backend=MeasuringBackend(context.backend, self._measures),
@@ -136,7 +138,7 @@ class ObservedOperation:
 
     def _identities(self) -> Attributes:
         measures, thread = self._measures, self._measures.thread
-        if thread is None:
+        if thread is None or not self._has_names:
             return {}
         named = {
             "holdfast.thread": thread,
@@ -146,7 +148,7 @@ class ObservedOperation:
         return {name: value for name, value in named.items() if value}
 
     def _count(self, seconds: float, failure: Attributes) -> None:
-        instruments, measures = self._instruments, self._measures
+        instruments, measures = self._observer.instruments, self._measures
         attributes = self._attributes
         instruments.duration.record(seconds, attributes | failure)
         if measures.shared:

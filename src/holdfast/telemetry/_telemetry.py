@@ -23,13 +23,19 @@ class Telemetry:
 
     By default these are the program's global providers, also if they are set later. One
     telemetry can be used for any number of stores.
+
+    Spans name the thread, the conversation and the agent of an operation; those of a
+    store with a key only with ``encrypted_names``.
     """
 
     def __init__(
         self,
         tracer_provider: trace.TracerProvider | None = None,
         meter_provider: metrics.MeterProvider | None = None,
+        *,
+        encrypted_names: bool = False,
     ) -> None:
+        self._encrypted_names = encrypted_names
         self._tracer = trace.get_tracer(
             SCOPE, __version__, tracer_provider, schema_url=CONVENTIONS
         )
@@ -44,7 +50,13 @@ class Telemetry:
         attributes = attributes_of(address, schema)
         path = log_of(address)
         log = LogFile(path, attributes) if path is not None else None
-        return StoreObserver(self._tracer, self._instruments, attributes, log)
+        return StoreObserver(
+            self._tracer,
+            self._instruments,
+            attributes,
+            log,
+            encrypted_names=self._encrypted_names,
+        )
 
 
 class StoreObserver:
@@ -56,8 +68,11 @@ class StoreObserver:
         instruments: Instruments,
         attributes: dict[str, str | int],
         log: LogFile | None,
+        *,
+        encrypted_names: bool,
     ) -> None:
         self.tracer, self.instruments, self.attributes = tracer, instruments, attributes
+        self.encrypted_names = encrypted_names
         # The instruments look at the log for as long as this observer exists.
         self._log = log
         if log is not None:
@@ -67,9 +82,7 @@ class StoreObserver:
         self, operation: Callable[..., object], args: Sequence[object]
     ) -> ObservedOperation:
         """An operation that is about to start."""
-        return ObservedOperation(
-            self.tracer, self.instruments, self.attributes, operation, args
-        )
+        return ObservedOperation(self, operation, args)
 
 
 @cache
