@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast import Closed, Conflict, Unsupported
+from holdfast import Closed, Conflict, NotFound, Unsupported
 from holdfast.agents import Agent
 from holdfast.cli import main
 from holdfast.errors import Unstorable
@@ -398,3 +398,30 @@ def test_tasks_that_save_in_a_scope_at_once_are_told_apart(path):
     with holdfast.open(path) as store:
         assert store.scope("acme").thread("late").load() == {"n": 0}
         assert store.scope("acme").thread("t5").load() == {"n": 5}
+
+
+# --- ids that another scope has seen --------------------------------------------------
+
+
+@pytest.mark.parametrize("key", [None, bytes(32)])
+def test_no_scope_can_make_an_id_of_others_ambiguous(key, path):
+    with holdfast.open(path, key=key) as store:
+        # Older families come first where ids are equal, and there are many.
+        threads = [store.scope("mallory").thread(f"{n}") for n in range(12)]
+        for thread in threads:
+            thread.save({"n": 0})
+        outside = store.thread("outside").save({"n": 1})
+        acme = store.scope("acme").thread("inside").save({"n": 2})
+        inner = store.scope("acme").scope("inner").thread("t").save({"n": 3})
+        for thread in threads:
+            for saved in (outside, acme, inner):
+                thread.save({"n": 4}, id=saved.id)
+
+        assert store.get(outside.id) == outside
+        assert store.get(outside.id[:-1]) == outside
+        assert store.scope("acme").get(acme.id).thread == "inside"
+        assert store.scope("acme").scope("inner").get(inner.id).thread == "t"
+        assert store.scope("acme").get(inner.id).thread == "inner\x1ft"
+        with raises(NotFound, code="ambiguous") as raised:
+            store.get(acme.id)
+        assert "mallory" in str(raised.error)

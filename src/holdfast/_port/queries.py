@@ -69,11 +69,17 @@ class Marked(Query[Checkpoint], frozen=True, kw_only=True):
 
 
 class Matches(Query[Checkpoint], frozen=True, kw_only=True):
-    """The checkpoints whose id begins with a prefix, in one family or in all, by id."""
+    """The checkpoints whose id begins with a prefix, in one family or in all, by id.
+
+    Only of threads whose names begin with ``within``: the names of scopes. ``direct``
+    leaves out those of scopes within: whose names go on with the name of another scope.
+    """
 
     prefix: str
     family: int | None = None
     after: str = ""
+    within: str = ""
+    direct: bool = False
     limit: int = 10
 
 

@@ -14,6 +14,7 @@ from holdfast._port import (
     FamilyEntries,
     LineLength,
     Marked,
+    Matches,
     Moves,
     OwnEntries,
     Query,
@@ -70,6 +71,10 @@ def _marked(query: Marked, hide: Records) -> Marked:
     )
 
 
+def _matches(query: Matches, hide: Records) -> Matches:
+    return replace(query, within=hide.ring.names.scopes(query.within))
+
+
 def _of_thread(query: Any, hide: Records) -> Any:
     return replace(query, thread=hide.hide_any(query.thread, "thread"))
 
@@ -108,6 +113,7 @@ _HIDE: dict[type, Callable[[Any, Records], Any]] = {
     FamilyEntries: _family_entries,
     LineLength: _of_thread,
     Marked: _marked,
+    Matches: _matches,
     Moves: _of_thread,
     OwnEntries: _own_entries,
     SavedIn: lambda query, hide: replace(query, kind=hide.hide_kind(query.kind)),

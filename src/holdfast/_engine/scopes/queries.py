@@ -133,16 +133,9 @@ class ScopedQueries:
         return replace(query, families=found)
 
     async def matches(self, query: Matches) -> Page[Checkpoint]:
-        """Pages of others are passed over until there are enough of the scope."""
-        if query.family is not None:
-            return await self.of_family(query)
-        found: list[Checkpoint] = []
-        while True:
-            page = await self.backend.scan(query)
-            found += self.names.shown(page)
-            if len(found) >= query.limit or len(page) < query.limit:
-                return Page(tuple(found[: query.limit]))
-            query = replace(query, after=page[-1].id)
+        if query.family is not None and not await self._has(query.family):
+            return Page(())
+        return await self._shown(replace(query, within=self.names.put(query.within)))
 
     # --- about all families -----------------------------------------------------------
 

@@ -163,9 +163,13 @@ def only_match(
         raise unknown(thread, prefix)
     if len(matches) > 1:
         ids = [match.id for match in matches]
+        how, what, hint = "begins", ids, "give more of the id"
+        if len(set(ids)) == 1:
+            what = [repr(match.thread) for match in matches]
+            how, hint = "is in", "ask one of these threads for it, or its scope"
         raise NotFound(
-            f"{prefix!r} is ambiguous: it begins {', '.join(ids[:MOST_MATCHES])}"
-            f"{', ...' if len(ids) > MOST_MATCHES else ''}; give more of the id",
+            f"{prefix!r} is ambiguous: it {how} {', '.join(what[:MOST_MATCHES])}"
+            f"{', ...' if len(ids) > MOST_MATCHES else ''}; {hint}",
             code="ambiguous",
             thread=thread,
             reference=prefix,

@@ -96,11 +96,18 @@ async def read_threads(
 
 
 async def get(context: Context, reference: str) -> Checkpoint:
-    """The checkpoint with an id or a unique beginning of one, in any thread."""
+    """The checkpoint with an id or a unique beginning of one, in any thread.
+
+    A scope can save with any id, also with one that it has seen. So the threads of
+    scopes are only looked at if no other has such an id.
+    """
     parsed = parse(reference)
     if not isinstance(parsed, Named):
         raise Unstorable("reference", f"{reference!r} needs a thread; ask the thread")
-    matches = await context.backend.scan(Matches(prefix=parsed.id, limit=11))
+    query = Matches(prefix=parsed.id, direct=True, limit=11)
+    matches = await context.backend.scan(query)
+    if not matches:
+        matches = await context.backend.scan(replace(query, direct=False))
     exact = [match for match in matches if match.id == parsed.id]
     return only_match(exact or list(matches), parsed.id)
 

@@ -19,6 +19,7 @@ from holdfast._port import (
 )
 from holdfast._values.records import (
     LONGEST_NAME,
+    SEPARATOR,
     Change,
     Checkpoint,
     Entry,
@@ -207,6 +208,9 @@ class Reads:
             "end": query.prefix + LARGEST_CODE_POINT,
             "after": query.after,
             "family": query.family,
+            "within": query.within,
+            "direct": query.direct,
+            "separator": SEPARATOR,
             "limit": query.limit,
         }
 

@@ -172,6 +172,9 @@ limit :limit
 select {checkpoint_full} from hf.checkpoint_full
 where id >= :prefix and id < :end and id > :after
     and (cast(:family as bigint) is null or family = :family)
+    and substr(thread_name, 1, length(:within)) = :within
+    and (not :direct or substr(thread_name, length(:within) + 1)
+        = replace(substr(thread_name, length(:within) + 1), :separator, ''))
 order by id, family
 limit :limit
 
