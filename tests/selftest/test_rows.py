@@ -32,6 +32,7 @@ FEW = {
     "scopes-rescued": 4,
     "loop": 9,
     "grants": 10,
+    "files": 40,
 }
 # What is tried in a folder and on a server as well.
 EVERYWHERE = {"sharing": 24, "loop": 5, "grants": 5}

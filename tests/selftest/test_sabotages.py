@@ -54,6 +54,9 @@ SABOTAGES = [
     ("handing-nothing-on", "grants", FILES),
     ("used-in-forks", "sharing", FILES),
     ("forgetful", "scopes-rescued", FILES),
+    ("following", "files", ONE),
+    ("unchecked", "files", FILES),
+    ("credulous", "files", ONE),
 ]
 # How a row begins to tell that it failed itself, or was ended.
 FAILED = ("raised", "it did not end", "its process ended")

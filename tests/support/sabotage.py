@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hmac
 import os
 from functools import partial
 from types import SimpleNamespace
@@ -15,7 +16,7 @@ from holdfast._api.store import Store
 from holdfast._engine.effects import calls, ledger
 from holdfast._engine.threads import removal
 from holdfast._port import Stored, Write
-from holdfast._values import codec
+from holdfast._values import codec, file_listing
 from holdfast._values.records import UNSET, Entry, Page
 from holdfast.backends import Layer
 from holdfast.backends.directory import Files
@@ -27,6 +28,7 @@ from holdfast.errors import Conflict, HoldfastError
 from holdfast.keys import _ciphers
 from holdfast.keys._moves import CODE, MoveProofs
 from holdfast.selftest import Target
+from holdfast.workspace import _descriptors, _seal
 from support.stores import backend_of
 
 DROPPED = 5
@@ -420,6 +422,30 @@ class Unlocked(Target):
         return super().url(name)
 
 
+class Following(Target):
+    """Restores that follow a link in the place of a folder."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        _descriptors.FOLDER &= ~os.O_NOFOLLOW
+
+
+class Unchecked(Target):
+    """Lists of files whose paths nobody looks at."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        file_listing.wrong_path = lambda _: None
+
+
+class Credulous(Target):
+    """Workspaces that finish whatever restore is under way in their folder."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        _seal.hmac = SimpleNamespace(digest=hmac.digest, compare_digest=lambda *_: True)
+
+
 SABOTAGES = {
     "sound": Target,
     "dropping": topped(Dropping),
@@ -437,6 +463,9 @@ SABOTAGES = {
     "endless": Endless,
     "executing": patched(execute),
     "forgetful": Forgetful,
+    "following": Following,
+    "unchecked": Unchecked,
+    "credulous": Credulous,
     "unlocked": Unlocked,
     "unproven": patched(believe_moves),
     "acknowledging": topped(Acknowledging),

@@ -11,6 +11,7 @@ from holdfast.selftest._fidelity import fidelity
 from holdfast.selftest._foreign_tools import foreign_tools
 from holdfast.selftest._grants import grants
 from holdfast.selftest._hostile import code_execution, names
+from holdfast.selftest._hostile_files import hostile_files
 from holdfast.selftest._kills import kills
 from holdfast.selftest._loop import loop
 from holdfast.selftest._network import network
@@ -257,5 +258,15 @@ ROWS = (
         full=1_000,
         run=grants,
         kinds=ALL,
+    ),
+    Row(
+        24,
+        "files",
+        "no list, intent or link of others writes outside of a folder",
+        "forgeries",
+        quick=100,
+        full=10_000,
+        run=hostile_files,
+        kinds=FILES,
     ),
 )
