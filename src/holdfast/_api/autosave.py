@@ -10,7 +10,7 @@ import msgspec
 
 from holdfast._api.runner import AsyncRunner, Runner
 from holdfast._engine.records.restore import check_keep, take_automatic
-from holdfast.errors import Unstorable
+from holdfast.errors import HoldfastError, Unstorable
 
 if TYPE_CHECKING:
     import asyncio
@@ -178,9 +178,13 @@ class AsyncAutoCheckpoints:
         import asyncio  # noqa: PLC0415
 
         task, over = self._loop
-        over.set()
-        # A caller cancelled here leaves the last checkpoint to the task.
-        await asyncio.wait([task])
+        if task.get_loop() is asyncio.get_running_loop():
+            over.set()
+            # A caller cancelled here leaves the last checkpoint to the task.
+            await asyncio.wait([task])
+        elif not task.get_loop().is_closed():
+            text = "the autosave runs in another event loop; stop it there"
+            raise HoldfastError(text, code="other_loop")
         self._loop = None
         self._running.discard(self)
         self._failures.raise_first()

@@ -151,10 +151,12 @@ class AsyncRunner:
 
     async def close(self) -> None:
         """Finish the running operations, then release everything."""
+        if self._threads is None:
+            # It may refuse, and is then still in use in another event loop.
+            await self.context.backend.close()
         self.is_closed = True
         self.context.cache.clear()
         if self._threads is None:
-            await self.context.backend.close()
             return
         import asyncio  # noqa: PLC0415 - the sync API does not need it
 

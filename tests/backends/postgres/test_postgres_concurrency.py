@@ -295,11 +295,14 @@ def test_two_running_loops_do_not_share_connections(url):
         begun.set()
         while not over.is_set():
             await asyncio.sleep(0.01)
+        await opened[0].thread("a").save({"n": 0})
         await opened[0].close()
 
     async def intrude():
         with raises(holdfast.HoldfastError, "other_loop"):
             await opened[0].thread("a").save({"n": 0})
+        with raises(holdfast.HoldfastError, "other_loop"):
+            await opened[0].close()
 
     holder = threading.Thread(target=asyncio.run, args=(hold(),))
     holder.start()
@@ -307,6 +310,39 @@ def test_two_running_loops_do_not_share_connections(url):
     asyncio.run(intrude())
     over.set()
     holder.join()
+    with holdfast.open(url) as store:
+        assert store.thread("a").load() == {"n": 0}
+
+
+def test_a_store_is_closed_after_the_end_of_its_loop(url):
+    async def follow():
+        store = await holdfast.open_async(url)
+        await store.thread("a").save({"n": 0})
+        after = (await store.changes()).cursor
+        asyncio.create_task(store.changes(after=after, timeout=60))  # noqa: RUF006
+        await asyncio.sleep(0.1)
+        return store
+
+    store = asyncio.run(follow())
+    asyncio.run(asyncio.wait_for(store.close(), 60))
+
+    text = "select count(*) from pg_stat_activity where datname = current_database()"
+    with psycopg.connect(url) as connection:
+        while connection.execute(text).fetchall() != [(1,)]:
+            connection.rollback()  # its statistics are of one moment
+            time.sleep(0.01)
+
+
+# --- interrupts -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("step", "least"), [(3, 1), (3, 0)])
+def test_a_call_that_a_signal_ends_takes_no_connection_with_it(step, least, oldest):
+    [(ended, longest, forked)] = run_program("interrupt_calls", oldest, step, least)
+
+    assert ended > 30
+    assert longest < 2
+    assert forked
 
 
 def test_calls_in_flight_end_well_when_a_store_is_closed(url):

@@ -44,8 +44,10 @@ class Connections(Protocol):
         """A session outside of the pool, for long work; to be closed."""
         ...
 
-    async def give_back(self, session: Session) -> None:
-        """Take a session back; a broken one is thrown away."""
+    async def give_back(
+        self, session: Session, error: BaseException | None = None
+    ) -> None:
+        """Take a session back, after an error perhaps; a broken one is thrown away."""
         ...
 
     async def pause(self, seconds: float) -> None:
@@ -63,9 +65,12 @@ async def use(
     """Do something with a session."""
     session = await connections.take(limit, deadline)
     try:
-        return await work(session)
-    finally:
-        await connections.give_back(session)
+        result = await work(session)
+    except BaseException as error:
+        await connections.give_back(session, error)
+        raise
+    await connections.give_back(session)
+    return result
 
 
 # --- a caller's connection ------------------------------------------------------------
@@ -89,7 +94,9 @@ class Borrowed:
         del limit
         raise Unsupported("a transaction shows no other moment; use the store itself")
 
-    async def give_back(self, session: Session) -> None:
+    async def give_back(
+        self, session: Session, error: BaseException | None = None
+    ) -> None:
         """It stays with the caller."""
 
     async def pause(self, seconds: float) -> None:

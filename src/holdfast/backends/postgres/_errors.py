@@ -46,6 +46,10 @@ class NoneFree(Unreached):
     """No connection was free in time; the server may be well."""
 
 
+# What a session raises on purpose. It is as it should be after any of them.
+ORDERLY = (HoldfastError, psycopg.Error, Lost)
+
+
 def broken(lost: Lost) -> HoldfastError:
     """The caller's error when no connection could be had, or kept, in time."""
     if isinstance(lost, NoneFree):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import os
 import threading
 import time
 import weakref
+from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple, cast
+from queue import SimpleQueue
+from typing import Any, NamedTuple, TypeVar, cast
 
 import psycopg
 from psycopg import AsyncConnection, Connection
@@ -16,7 +19,7 @@ from psycopg.pq import TransactionStatus
 from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolClosed, PoolTimeout
 
 from holdfast.backends.postgres._connections import connect_options
-from holdfast.backends.postgres._errors import Lost, NoneFree, Unreached
+from holdfast.backends.postgres._errors import ORDERLY, Lost, NoneFree, Unreached
 from holdfast.backends.postgres._execution import Execution
 from holdfast.backends.postgres._listener import (
     BlockingListener,
@@ -38,6 +41,8 @@ from holdfast.backends.postgres._timeout import (
     TimedConnection,
 )
 from holdfast.errors import Closed, HoldfastError
+
+T = TypeVar("T")
 
 # How long a caller waits for a free connection before the wait is looked at again, and
 # how long while the server cannot be reached. The pool gives up connecting after the
@@ -93,6 +98,43 @@ def _time_to_close(settings: Settings) -> float:
 # --- blocking -------------------------------------------------------------------------
 
 
+class Lease(weakref.ref[BlockingSession]):
+    """Tells the pool that a connection is free, however its session ended.
+
+    A signal's handler can raise between any two calls of the main thread, also in what
+    gives a session back. Then nothing refers to the session any more, and its lease is
+    among the free ones.
+    """
+
+    __slots__ = ("connection", "is_sound")
+
+    connection: TimedConnection | None
+    is_sound: bool
+
+
+def _unbroken(work: Callable[[], T]) -> T:
+    """Do something with the pool where no signal's handler can break into it.
+
+    Only the main thread runs handlers, and the pool's own books would be wrong from
+    then on: so another thread does it. `threading.Thread` is no better than the pool.
+    """
+    if threading.get_ident() != threading.main_thread().ident:
+        return work()
+    outcomes: SimpleQueue[tuple[T | None, BaseException | None]] = SimpleQueue()
+
+    def run() -> None:
+        try:
+            outcomes.put((work(), None))
+        except BaseException as error:  # noqa: BLE001 - raised in the main thread
+            outcomes.put((None, error))
+
+    _thread.start_new_thread(run, ())
+    result, error = outcomes.get()
+    if error is not None:
+        raise error
+    return cast("T", result)
+
+
 class BlockingConnections:
     """A pool of blocking connections.
 
@@ -115,8 +157,10 @@ class BlockingConnections:
         self._lock = threading.RLock()  # a signal's handler may use the store
         self._wait = PoolWait(self._settings)
         self._pool: ConnectionPool[TimedConnection] | None = None
-        self._kept: TimedConnection | None = None
+        self._kept: BlockingSession | None = None
         self._waiting = 0
+        # What is not lent any more and not in the pool yet.
+        self._free: deque[Lease] = deque()
         self.listener: Listener = BlockingListener(
             self.connect, self._channel, self._settings.pooler
         )
@@ -143,8 +187,7 @@ class BlockingConnections:
             raise
         self._wait.failure = None
         register_types(made)
-        pooler = self._settings.pooler
-        made.session = BlockingSession(made, pooler, Execution(made, pooler))
+        made.execution = Execution(made, self._settings.pooler)
         made.set_timeout(self._settings.timeout)
         made.is_alive, made.kept_until = self._is_alive, time.monotonic() + KEPT
         return made
@@ -158,19 +201,26 @@ class BlockingConnections:
             return False
 
     async def take(self, limit: Limit, deadline: float) -> BlockingSession:
+        if self._free:
+            _unbroken(self._return_free)
         with self._lock:
-            connection, self._kept = self._kept, None
-            # As long as a caller waits, what is given back goes to the pool.
-            self._waiting += connection is None
-        if connection is None:
-            connection = self._from_pool(deadline)
+            session, self._kept = self._kept, None
+        if session is None:
+            session = _unbroken(lambda: self._lend(deadline))
+        connection = cast("TimedConnection", session.connection)
         connection.limit, connection.deadline = limit, deadline
-        return connection.session
+        return session
 
-    def _from_pool(self, deadline: float) -> TimedConnection:
+    def _lend(self, deadline: float) -> BlockingSession:
+        with self._lock:
+            session, self._kept = self._kept, None
+            # As long as a caller waits, what is given back goes to the pool.
+            self._waiting += session is None
+        if session is not None:
+            return session
         try:
             pool = self._pool or self._opened()
-            return pool.getconn(self._wait.seconds(deadline))
+            connection = pool.getconn(self._wait.seconds(deadline))
         except PoolClosed:
             raise Closed from None
         except PoolTimeout:
@@ -180,6 +230,29 @@ class BlockingConnections:
         finally:
             with self._lock:
                 self._waiting -= 1
+        session = self._session(connection)
+        lease = connection.lease = Lease(session, self._free.append)
+        lease.connection, lease.is_sound = connection, False
+        return session
+
+    def _session(self, connection: TimedConnection) -> BlockingSession:
+        return BlockingSession(connection, self._settings.pooler, connection.execution)
+
+    def _return_free(self) -> None:
+        """Return to the pool what is not lent any more."""
+        assert self._pool is not None
+        while True:
+            try:
+                lease = self._free.popleft()
+            except IndexError:
+                return
+            connection, lease.connection = lease.connection, None
+            if connection is None:
+                continue
+            connection.lease = None
+            if not lease.is_sound:
+                connection.close()
+            self._pool.putconn(connection)
 
     async def take_separate(self, limit: Limit) -> BlockingSession:
         if self._closed:
@@ -189,23 +262,33 @@ class BlockingConnections:
         except psycopg.Error as error:
             raise Unreached(str(error).strip()) from error
         connection.limit = limit
-        return connection.session
+        return self._session(connection)
 
-    async def give_back(self, session: Session) -> None:
+    async def give_back(
+        self, session: Session, error: BaseException | None = None
+    ) -> None:
         assert isinstance(session, BlockingSession)
         connection = session.connection
         assert isinstance(connection, TimedConnection)
+        # Another error may come from a signal's handler, anywhere in the driver.
+        is_sound = error is None or isinstance(error, ORDERLY)
         may_be_kept = (
-            connection.pgconn.transaction_status == TransactionStatus.IDLE
+            is_sound
+            and connection.pgconn.transaction_status == TransactionStatus.IDLE
             and connection.deadline < connection.kept_until
             and self._settings.smallest > 0  # otherwise the pool closes what is idle
         )
         with self._lock:
             if may_be_kept and not (self._kept or self._waiting or self._closed):
-                self._kept = connection
+                self._kept = session
                 return
-        assert self._pool is not None
-        self._pool.putconn(connection)
+        self._set_free(connection, is_sound=is_sound)
+        _unbroken(self._return_free)
+
+    def _set_free(self, connection: TimedConnection, *, is_sound: bool) -> None:
+        assert connection.lease is not None
+        connection.lease.is_sound = is_sound
+        self._free.append(connection.lease)
 
     async def pause(self, seconds: float) -> None:
         time.sleep(seconds)
@@ -213,18 +296,24 @@ class BlockingConnections:
     async def close(self) -> None:
         with self._lock:
             self._closed = True
-            kept, self._kept = self._kept, None
         await self.listener.close()
         if self._pool is not None:
-            if kept is not None:
-                self._pool.putconn(kept)
-            self._pool.close(timeout=_time_to_close(self._settings))
+            _unbroken(self._close_pool)
+
+    def _close_pool(self) -> None:
+        assert self._pool is not None
+        with self._lock:
+            kept, self._kept = self._kept, None
+        if kept is not None:
+            self._set_free(cast("TimedConnection", kept.connection), is_sound=True)
+        self._return_free()
+        self._pool.close(timeout=_time_to_close(self._settings))
 
     def after_fork_in_child(self) -> None:
         """Start with new connections: the parent uses the inherited ones."""
         if self._pool is not None:
             vars(self._pool)["_closed"] = True  # it would wait for its threads
-            _left_behind.append((self._pool, self._kept, self.listener))
+            _left_behind.append((self._pool, self._kept, self._free, self.listener))
         self._begin()
 
 
@@ -324,30 +413,31 @@ class NativeConnections:
     async def _opened(self) -> EndingPool:
         if self._closed:
             raise Closed
-        here = Owner(os.getpid(), asyncio.get_running_loop())
-        if self._owner not in (None, here):
-            self._leave()
+        self._leave_other()
         if self._pool is not None:
             return self._pool
-        self._owner = here
+        self._owner = Owner(os.getpid(), asyncio.get_running_loop())
         self._pool = EndingPool(self.connect, self._settings)
         await self._pool.open()
         return self._pool
 
-    def _leave(self) -> None:
+    def _leave_other(self) -> None:
         """Forget a pool that belongs to a parent process, or to a closed loop."""
-        assert self._owner is not None
-        if self._owner.process == os.getpid():
+        here = Owner(os.getpid(), asyncio.get_running_loop())
+        if self._owner is None or self._owner == here:
+            return
+        if self._owner.process == here.process:
             if not self._owner.loop.is_closed():
                 raise HoldfastError(
-                    "the store is used in another event loop; open it again in this",
+                    "the store is used in another event loop, which is to close it;"
+                    " open it again in this",
                     code="other_loop",
                 )
             self.listener.drop()
             for connection in vars(self._pool)["_pool"]:
                 connection.pgconn.finish()
         _left_behind.append((self._pool, self.listener))
-        self._pool = None
+        self._pool = self._owner = None
         self.listener = NativeListener(
             self.connect, self._channel, self._settings.pooler
         )
@@ -396,7 +486,10 @@ class NativeConnections:
         connection.limit = limit
         return connection.session
 
-    async def give_back(self, session: Session) -> None:
+    async def give_back(
+        self, session: Session, error: BaseException | None = None
+    ) -> None:
+        del error  # a cancellation comes only where the driver waits, and it is ready
         assert isinstance(session, NativeSession)
         assert self._pool is not None
         connection = cast("TimedAsyncConnection", session.connection)
@@ -411,6 +504,7 @@ class NativeConnections:
         await asyncio.sleep(seconds)
 
     async def close(self) -> None:
+        self._leave_other()
         self._closed = True
         await self.listener.close()
         if self._pool is not None:

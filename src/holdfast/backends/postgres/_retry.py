@@ -80,14 +80,18 @@ class RetryingSessions:
                 session = await connections.take(limit, attempts.deadline)
                 try:
                     db = Statements(session, self._statements)
-                    if not self.is_borrowed:
-                        return await work(db)
-                    async with db.transaction():  # a failure must not end the caller's
-                        return await work(db)
-                finally:
-                    await connections.give_back(session)
+                    if self.is_borrowed:  # a failure must not end the caller's
+                        async with db.transaction():
+                            return await work(db)
+                    found = await work(db)
+                except BaseException as error:
+                    await connections.give_back(session, error)
+                    raise
+                await connections.give_back(session)
             except (*NOT_TRANSLATED, Lost) as error:
                 await self._pause_after(error, attempts)
+            else:
+                return found
 
     async def use_once(self, work: Work[T], deadline: float) -> T:
         """Do some work without retrying; every error reaches the caller."""

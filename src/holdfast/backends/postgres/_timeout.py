@@ -6,14 +6,18 @@ import contextlib
 import enum
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import psycopg
 from psycopg import AsyncConnection, Connection, errors
 from psycopg.abc import PQGen
 
 from holdfast.backends.postgres._errors import WAIT_TIMEOUT
-from holdfast.backends.postgres._session import BlockingSession, NativeSession
+from holdfast.backends.postgres._session import NativeSession
+
+if TYPE_CHECKING:
+    from holdfast.backends.postgres._execution import Execution
+    from holdfast.backends.postgres._pools import Lease
 
 T = TypeVar("T")
 
@@ -66,7 +70,9 @@ class TimedConnection(Connection[tuple[Any, ...]], _Timed):
     """As `Connection`, but a statement waits no longer than the call may take."""
 
     is_alive: Callable[[], bool]
-    session: BlockingSession
+    execution: Execution
+    # Of the session that has the connection now, if it is from the pool.
+    lease: Lease | None = None
     # When the pool may want to replace the connection.
     kept_until: float
 
