@@ -7,8 +7,12 @@ import contextlib
 import pytest
 import stores
 
+import holdfast
 from holdfast._api.address import shown_address
+from holdfast.backends.postgres import bind_role
 from holdfast.cli import main
+from holdfast.selftest import selftest
+from holdfast.testing import blocking
 from support import databases, servers
 
 COMMANDS = (
@@ -82,8 +86,56 @@ def answers(address, commands, capsys):
             "postgresql://db:5432/x?password=***&a=b",
         ),
         ("postgresql://ann@db:5432/x", "postgresql://ann@db:5432/x"),
+        ("postgresql://ann:p?s@a:b@db/x", "postgresql://ann:***@db/x"),
+        (
+            "postgresql://db/x?%70assword=s&sslPASSWORD=t&a=b",
+            "postgresql://db/x?%70assword=***&sslPASSWORD=***&a=b",
+        ),
         ("dir:a@b", "dir:a@b"),
     ],
 )
 def test_no_password_is_shown(address, shown):
     assert shown_address(address) == shown
+
+
+SECRET = "Sup3rS3cret"
+# A bracket, a port and an escape that are none, an option without a value, a slash in a
+# password, another form, a byte that no address has, and another kind of store.
+UNREADABLE = (
+    f"postgresql://app:{SECRET}@[::bad/db",
+    f"postgresql://app:{SECRET}@host:54x2/db",
+    f"postgresql://app:{SECRET}%PW@host/db",
+    f"postgresql://app:{SECRET}@host/db?x",
+    f"postgresql://app:1/{SECRET}@host/db",
+    f"postgresql://app:{SECRET}/1@host/db",
+    f"postgresql:app:{SECRET}@host/db",
+    f"POSTGRESQL://app:{SECRET}@host/db",
+    f"host=host user=app password={SECRET}",
+    f"password = '{SECRET} and more' dbname=db",
+    f"postgresql://app:{SECRET}@host/\0",
+    f"mysql://app:{SECRET}@host/db",
+)
+
+
+@pytest.mark.parametrize("address", UNREADABLE)
+def test_the_password_of_an_unreadable_address_is_not_told(address, capsys, tmp_path):
+    found = []
+    for way in (
+        lambda: holdfast.open(address, busy_timeout=1),
+        lambda: holdfast.open(address, pool=(1, 2)),
+        lambda: blocking(holdfast.open_async(address, busy_timeout=1)),
+        lambda: bind_role(address, "ann", "a"),
+        lambda: holdfast.salvage(address, tmp_path / "saved"),
+        lambda: selftest(stores=[address], only=["kill"], at=str(tmp_path)),
+    ):
+        with pytest.raises(holdfast.HoldfastError) as refused:
+            way()
+        error: BaseException | None = refused.value
+        while error is not None:
+            found.append(repr(error))
+            error = error.__context__
+    for command in ("threads", "threads --json", "doctor --json", "stats", "serve"):
+        assert main([*command.split(), "--store", address])
+        found += capsys.readouterr()
+
+    assert SECRET not in "".join(found)

@@ -21,7 +21,16 @@ if TYPE_CHECKING:
 # A single letter is a Windows drive, not a scheme.
 _SCHEME = lazy_pattern(r"([a-z][a-z0-9+.-]+):(?://)?(.*)", re.DOTALL | re.IGNORECASE)
 _POSTGRES = "postgresql"
-_PASSWORD = lazy_pattern(r"(://[^/@:]*:)[^@]*(?=@)|([?&]password=)[^&]*")
+# Up to the last @: a password in which something is not encoded has to be hidden, too.
+_PASSWORD = lazy_pattern(r"(://[^/@:]*:).*(?=@)", re.DOTALL)
+_OPTION = lazy_pattern(r"(?<=[?&])([^=&]*)=([^&]*)")
+# The other form of address that libpq knows. As a path it would be a file whose name
+# has the password.
+_KEYWORDS = lazy_pattern(
+    r"(\s*(host|hostaddr|port|dbname|user|password|service|sslmode)\s*=\s*"
+    r"('(\\.|[^'])*'|[^\s']\S*))+\s*",
+    re.DOTALL,
+)
 
 
 def open_backend(
@@ -40,7 +49,7 @@ def open_backend(
     address = _address(url)
     scheme, rest = _parts(address)
     if special and scheme != _POSTGRES:
-        text = f"is an option of PostgreSQL, and {address!r} is none"
+        text = f"is an option of PostgreSQL, and {shown_address(address)!r} is none"
         raise Unstorable(min(special), text)
     if scheme == "sqlite":
         path = rest if rest == ":memory:" else _absolute(rest)
@@ -60,8 +69,17 @@ def open_backend(
 def shown_address(url: object) -> str:
     """An address to be shown: a path as given, others without their password."""
     address = _address(url)
-    has_password = "://" in address or "password=" in address
-    return _PASSWORD.sub(r"\1\2***", address) if has_password else address
+    if "://" not in address:
+        return address
+    return _OPTION.sub(_shown_option, _PASSWORD.sub(r"\1***", address))
+
+
+def _shown_option(option: re.Match[str]) -> str:
+    from urllib.parse import unquote  # noqa: PLC0415 - paths have no options
+
+    name = unquote(option[1]).lower()
+    is_secret = "password" in name or "secret" in name
+    return f"{option[1]}=***" if is_secret else option[0]
 
 
 class StoreAddress(msgspec.Struct, frozen=True):
@@ -104,7 +122,13 @@ def _address(url: object) -> str:
     if isinstance(url, os.PathLike):
         address = cast("os.PathLike[str]", url).__fspath__()
     if type(address) is not str or not address or "\0" in address:
-        raise Unstorable("url", f"must be a path or an address, not {url!r}")
+        kind = type(address).__name__
+        raise Unstorable("url", f"must be a path or an address, not this {kind}")
+    if "=" in address and _KEYWORDS.fullmatch(address):
+        raise Unstorable(
+            "url",
+            "is a list of keywords; write postgresql://user@host/database?keyword=value",
+        )
     return address
 
 

@@ -6,6 +6,7 @@ import os
 import re
 
 import holdfast
+from holdfast._api.address import store_address
 from holdfast._api.store import Store
 from holdfast._values.lazy import lazy_pattern
 from holdfast._values.store_files import HEADER, LOCK, STORE_OF_FILES, is_database
@@ -79,7 +80,10 @@ def must_exist(address: str) -> None:
 
 def _address(given: str) -> str:
     is_folder = os.path.isdir(os.path.expanduser(given))
-    return f"dir:{given}" if is_folder else given
+    if is_folder:
+        return f"dir:{given}"
+    store_address(given)  # a list of keywords is no path
+    return given
 
 
 def _above(folder: str) -> str | None:

@@ -93,9 +93,14 @@ class Target:
         psycopg = import_extra("psycopg", "PostgreSQL", "postgres")
         try:
             psycopg.connect(self.address, connect_timeout=CONNECT_SECONDS).close()
+        except psycopg.ProgrammingError:  # its text has what could not be parsed
+            problem = "its address is not understood"
         except psycopg.Error as error:
-            text = f"the server cannot be reached: {error}; check --store"
-            raise HoldfastError(text, code="cannot_open") from error
+            problem = str(error).strip()
+        else:
+            return
+        text = f"the server cannot be reached: {problem}; check --store"
+        raise HoldfastError(text, code="cannot_open")
 
     def discard(self, name: str) -> None:
         """Remove a store that is no longer needed, so that many need no more room."""

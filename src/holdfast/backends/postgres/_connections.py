@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeVar, cast
 
@@ -121,13 +122,38 @@ def borrowed(connection: object) -> Borrowed:
 # --- how connections are made ---------------------------------------------------------
 
 
+# Where the hosts of an address end, and where its options begin.
+_PARTS = re.compile(r"[^:]*://([^/?]*)([^?]*)")
+_PORT = re.compile(r"[0-9]*")
+
+
 def checked_conninfo(conninfo: str) -> str:
     """An address that the driver understands."""
-    try:
-        conninfo_to_dict(conninfo)
-    except psycopg.Error as error:
-        raise Unstorable("url", f"is no address of PostgreSQL: {error}") from None
+    if not _is_sound(conninfo):
+        # Without the address and the driver's text about it: where it cannot be parsed,
+        # nobody can say what of it is the password. Not inside of the `except`, so that
+        # no context of the error has it either.
+        raise Unstorable(
+            "url",
+            "is no address of PostgreSQL, postgresql://user:password@host:port/database;"
+            " in names and passwords write / : @ ? # % as %2F %3A %40 %3F %23 %25",
+        )
     return conninfo
+
+
+def _is_sound(conninfo: str) -> bool:
+    try:
+        parts = conninfo_to_dict(conninfo)
+    except psycopg.Error:
+        return False
+    found = _PARTS.match(conninfo)
+    # A slash in a password ends the hosts for the driver, which then has one part of it
+    # for a port and the other for a database.
+    return (
+        found is not None
+        and "@" not in found[2]
+        and all(_PORT.fullmatch(port) for port in str(parts.get("port", "")).split(","))
+    )
 
 
 def connect_options(settings: Settings) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from psycopg import sql
 
 from holdfast._values.scope_name import scope_prefix
 from holdfast.backends._sql.rows import Row
+from holdfast.backends.postgres._connections import checked_conninfo
+from holdfast.backends.postgres._errors import Unreached, broken, translated
 from holdfast.backends.postgres._migrations import split
 from holdfast.backends.postgres._statements import checked_schema, text_of, within
 from holdfast.errors import Conflict, NotFound
@@ -65,7 +67,7 @@ def bind_role(
     """
     prefix = "" if scope is None else scope_prefix(scope)
     within_schema = checked_schema(schema)
-    with psycopg.connect(url) as connection:
+    with _connected(url) as connection, translated(connection):
         connection.execute(_PATH)
         [(is_role,)] = connection.execute(_IS_ROLE, [role]).fetchall()
         if not is_role:
@@ -82,6 +84,13 @@ def bind_role(
             code="mixed_scopes",
             thread=first,
         )
+
+
+def _connected(url: str) -> psycopg.Connection:
+    try:
+        return psycopg.connect(checked_conninfo(url))
+    except psycopg.Error as error:
+        raise broken(Unreached(str(error).strip())) from error
 
 
 def _secure(connection: psycopg.Connection, schema: str) -> list[Row]:

@@ -26,3 +26,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     durable: bool = True
     partitions: int | None = None
     pooler: Pooler = msgspec.field(default_factory=Pooler)
+
+    def __repr__(self) -> str:
+        """Nothing of the address, which may have a password."""
+        return f"<Settings, pool {self.smallest} to {self.largest}>"

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from holdfast._api.address import store_address
 from holdfast._api.store import Store
 from holdfast._engine.upkeep import erase
 from holdfast.cli import _command, _diagnostics, _status
@@ -52,7 +53,7 @@ def _store(cli: Invocation, *, quick: bool) -> Iterator[Diagnostic]:
     path = os.path.expanduser(
         rest if colon and scheme in {"sqlite", "dir"} else address
     )
-    if "://" not in address:
+    if store_address(address).scheme in {"sqlite", "dir"}:
         if not os.path.exists(path):
             raise NotFound(f"there is no store at {path}; check --store")
         yield Diagnostic("store", "good", address)
