@@ -43,6 +43,7 @@ SABOTAGES = [
     ("executing", "code-execution", ONE),
     ("altering", "fidelity", FILES),
     ("logging", "erasure", FILES),
+    ("not-scrubbing", "erasure", FILES),
     ("unencrypted", "encryption", FILES),
     ("repeating-nonces", "encryption", FILES),
     ("unlocked", "network", ONE),

@@ -408,6 +408,13 @@ def believe_moves():
     MoveProofs.gaps = lambda *_: []
 
 
+class NotScrubbing(Layer):
+    """Removes rows that are erased, and leaves their bytes where they were."""
+
+    async def scrub(self):
+        pass
+
+
 class Unlocked(Target):
     """An MCP server that lets everybody in."""
 
@@ -467,6 +474,7 @@ SABOTAGES = {
     "unchecked": Unchecked,
     "credulous": Credulous,
     "unlocked": Unlocked,
+    "not-scrubbing": topped(NotScrubbing),
     "unproven": patched(believe_moves),
     "acknowledging": topped(Acknowledging),
     "entry-dropping": topped(EntryDropping),

@@ -48,22 +48,34 @@ def _copies(folder: str, canary: str) -> list[str]:
 
 
 def erasure(task: Task) -> Trials:
-    """Erase a thread: no byte of it is left, and late writers are refused."""
+    """Erase a thread and crash: no byte is left, and late writers are refused."""
     wrong: list[str] = []
     for n in range(task.count):
         target, canary = task.target.at(f"erased{n}"), secrets.token_hex(12)
+        child = Child(partial(_erase, target, canary))
+        child.wait()
+        if not child.was_killed:
+            wrong.append(f"the erasure ended with status {child.status}")
+        # Also in the log, which closing would have put into the file and removed.
+        wrong += _copies(target.folder, canary)
         with target.open("store") as store:
-            store.thread("kept").save({"text": "kept " * 200})
-            thread = store.thread(canary, metadata={"m": canary})
-            for turn in range(5):
-                thread.append(messages=[f"{turn} {canary} " + "x" * 300])
-            thread.record("paid", {"text": canary})
-            thread.label(canary)
-            store.erase(thread=canary)
             wrong += _revived(store, canary)
         wrong += _copies(target.folder, canary)
         task.done(n + 1)
     return Trials(task.count, wrong)
+
+
+def _erase(target: Target, canary: str, _: Tell) -> None:
+    """In a child: erase a thread, and close nothing."""
+    store = target.open("store")
+    store.thread("kept").save({"text": "kept " * 200})
+    thread = store.thread(canary, metadata={"m": canary})
+    for turn in range(5):
+        thread.append(messages=[f"{turn} {canary} " + "x" * 300])
+    thread.record("paid", {"text": canary})
+    thread.label(canary)
+    store.erase(thread=canary)
+    kill(Call("write", canary))
 
 
 def _revived(store: Store, name: str) -> list[str]:
