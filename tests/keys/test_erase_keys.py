@@ -135,6 +135,22 @@ def test_an_erasure_overwrites_what_a_killed_process_left(name, keys, tmp_path):
     assert overwritten.strip(b"\0") == b""
 
 
+def test_an_erasure_through_a_link_overwrites_what_was_left_beside_it(keys, tmp_path):
+    link = tmp_path / "here" / "link.keys"
+    link.parent.mkdir()
+    link.symlink_to(keys.path)
+    left = link.with_name("link.keys.4711.part")
+    with holdfast.open(tmp_path / "store", key=OwnerKeyFile(link)) as store:
+        save(store, "ann")
+        shutil.copyfile(keys.path, left)
+        with left.open("rb") as before:
+            assert store.erase(owner="ann").backups == "unreadable"
+            overwritten = before.read()
+
+    assert not left.exists()
+    assert overwritten.strip(b"\0") == b""
+
+
 def test_what_is_no_file_of_ours_is_not_overwritten(keys, tmp_path):
     secret = keys.make_secret("ann")
     foreign, part = tmp_path / "foreign", tmp_path / "owner.keys.part"

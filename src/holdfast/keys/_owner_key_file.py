@@ -118,7 +118,9 @@ class OwnerKeyFile:
             # Through a link the file itself is replaced, not the link.
             path = os.path.realpath(self.path)
             try:
-                clear(path)
+                # Earlier versions wrote the new content beside a link.
+                for place in {path, os.path.abspath(self.path)}:
+                    clear(place)
                 if after != before:
                     replace_text(path, old, after)
             except OSError as error:
