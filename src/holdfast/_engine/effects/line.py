@@ -65,29 +65,37 @@ class Line:
         if anchor is None or anchor == self.next_id:
             return True
         if anchor not in self._known:
-            head = self.head
-            self._known[anchor] = (
-                (head is not None and await self._find(context, head, anchor))
-                or await self.follows(context, anchor)
-                or await self._has_merged(context, anchor)
-            )
+            is_here = await self._has_saved(context, anchor)
+            self._known[anchor] = is_here or await self.follows(context, anchor)
         return self._known[anchor]
 
     async def is_ahead(self, context: Context, anchor: str) -> bool:
         """Whether the calls of an anchor are in what is saved next."""
-        if anchor == self.next_id:
-            return True
         if self.next_id is None or self.family is None:
             return False
-        later = await successors(context, self.family, anchor)
-        return any([await self.is_ahead(context, successor) for successor in later])
+        if anchor == self.next_id:
+            return True
+        return self.next_id in await successors(context, self.family, anchor)
 
     async def follows(self, context: Context, anchor: str) -> bool:
         """Whether the line has a checkpoint that has the calls of another one."""
         if self.family is None:
             return False
         later = await successors(context, self.family, anchor)
-        return any([await self.holds(context, successor) for successor in later])
+        if self.next_id in later:
+            return True
+        # The last one is the likeliest.
+        for id_ in reversed(later):
+            if await self._has_saved(context, id_):
+                return True
+        return False
+
+    async def _has_saved(self, context: Context, id_: str) -> bool:
+        """Whether a checkpoint is on the line, or on one that was merged into it."""
+        head = self.head
+        if head is not None and await self._find(context, head, id_):
+            return True
+        return await self._has_merged(context, id_)
 
     async def _has_merged(self, context: Context, anchor: str) -> bool:
         """Whether an anchor is on a line that was merged into this one."""

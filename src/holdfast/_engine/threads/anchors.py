@@ -24,11 +24,15 @@ from holdfast._values.records import UNSET, Entry
 
 
 async def successors(context: Context, family: int, anchor: str) -> list[str]:
-    """The checkpoints, saved or not, that have the calls of another one."""
+    """The checkpoints, saved or not, that have the calls of another one, and so on."""
     query = FamilyEntries(family=family, prefix=ANCHOR + anchor)
     entries = await context.backend.scan(query)
-    named = [entry for entry in entries if anchor_of(entry.key) == anchor]
-    return [id_ for entry in named for id_ in _named(entry)]
+    if not any(anchor_of(entry.key) == anchor for entry in entries):
+        return []
+    # One name leads to the next, as often as recorders took over from one another.
+    everything = FamilyEntries(family=family, prefix=ANCHOR)
+    later = successors_in(await context.backend.scan(everything))
+    return reached(anchor, later)[1:]
 
 
 def _named(entry: Entry) -> list[str]:
@@ -122,9 +126,11 @@ def successors_in(entries: Iterable[Entry]) -> dict[str, list[str]]:
 
 def reached(anchor: str, later: Mapping[str, list[str]]) -> list[str]:
     """An anchor, its successors, and theirs."""
-    found = [anchor]
+    found, seen = [anchor], {anchor}
     for id_ in found:
-        found += [new for new in later.get(id_, ()) if new not in found]
+        new = [each for each in later.get(id_, ()) if each not in seen]
+        found += new
+        seen.update(new)
     return found
 
 
@@ -146,12 +152,15 @@ class _Heirs:
 
     def of_all(self, ids: list[str]) -> list[str]:
         found: list[str] = []
-        waiting = list(reversed(ids))
+        waiting, seen = list(reversed(ids)), set[str]()
         while waiting:
             id_ = waiting.pop()
+            if id_ in seen:
+                continue
+            seen.add(id_)
             if id_ in self._gone:
                 waiting += reversed(self._children[id_])
-            elif id_ not in found:
+            else:
                 found.append(id_)
         return found
 

@@ -84,11 +84,7 @@ async def find_pending(context: Context, record: ThreadRecord) -> Pending:
     if not entries:
         return Pending()
     found = {entry.key: part for entry in entries if (part := _part(entry))}
-    unsaved = {
-        id_
-        for id_ in dict.fromkeys(part.next_id for part in found.values())
-        if not await _is_saved(context, record, id_)
-    }
+    unsaved = await _unsaved(context, record, found.values())
     chains = _chains({k: p for k, p in found.items() if p.next_id in unsaved})
     own = prefix_of(record.head)
     chosen = own if own in chains else await _moved(context, record, chains)
@@ -180,9 +176,13 @@ def _part(entry: Entry) -> Part | None:
     )
 
 
-async def _is_saved(context: Context, record: ThreadRecord, id_: str) -> bool:
-    [found] = await context.backend.read([CheckpointKey(record.family, id_)])
-    return found is not None
+async def _unsaved(
+    context: Context, record: ThreadRecord, parts: Iterable[Part]
+) -> set[str]:
+    """The ids of the parts that no checkpoint has got yet."""
+    ids = list({part.next_id for part in parts})
+    saved = await context.backend.read([CheckpointKey(record.family, i) for i in ids])
+    return {id_ for id_, found in zip(ids, saved, strict=True) if found is None}
 
 
 class NewPart(msgspec.Struct, frozen=True, kw_only=True):
