@@ -18,6 +18,7 @@ from typing import Literal, TypeAlias, TypeGuard
 import msgspec
 from msgspec.structs import replace
 
+from holdfast._values.arguments import checked_count, checked_items
 from holdfast._values.lazy import lazy_pattern
 from holdfast._values.shortening import ELLIPSIS
 
@@ -156,7 +157,10 @@ def _summed(name: str, changes: Sequence[Change]) -> str:
 
 def render_path(path: Path) -> str:
     """The path as people write it: ``messages[4].content``; ``(root)`` if empty."""
-    return "".join(map(_render_part, path)).removeprefix(".") or "(root)"
+    return (
+        "".join(map(_render_part, checked_items(path, "path"))).removeprefix(".")
+        or "(root)"
+    )
 
 
 class _Pair(msgspec.Struct, frozen=True):
@@ -373,6 +377,7 @@ def _excerpts(old: object, new: object, width: int) -> list[str]:
 
 def excerpt(value: object, width: int = WIDTH) -> str:
     """A value on one line, cut where it is long."""
+    checked_count(width, "width")
     text = ""
     for piece in _pieces(value):
         if len(text) + len(piece) > width:

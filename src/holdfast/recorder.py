@@ -9,17 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, Self, TypeAlias, TypedDict, Unpack, get_args
 
-from holdfast._api.runner import AsyncRunner, Runner
+from holdfast._api.runner import AsyncRunner, Runner, check_runner
 from holdfast._api.steps import Steps, ThreadLock, awaited_result, plain_result
+from holdfast._api.wrong_api import OfThisProcess
 from holdfast._engine.context import Context
 from holdfast._engine.files.draft import Scannable
 from holdfast._engine.recorder.recording import AnyCall, RecorderSetup, Recording
+from holdfast._engine.records.agents import checked_agent
 from holdfast._engine.threads.lineage import Reference
 from holdfast._messages.repair import How, Repair
 from holdfast._messages.transcript import TranscriptCall
 from holdfast._port import run
+from holdfast._values.arguments import checked_items, checked_text, kind_of
 from holdfast._values.keywords import refuse_unknown
-from holdfast._values.records import UNSET, Checkpoint
+from holdfast._values.records import UNSET, Checkpoint, checked_name
 from holdfast._values.reference import HEAD
 from holdfast.effects import Compensation, Effect, Policy
 from holdfast.effects import checked as checked_policy
@@ -63,15 +66,16 @@ def _new_recording(context: Context, id_: str, options: RecorderOptions) -> Reco
     save: object = options.get("save", after_tool_batch())
     if not isinstance(save, Strategy):
         raise Unstorable("save", "must be a strategy, such as after_tool_batch()")
+    owner, agent = options.get("owner"), options.get("agent")
     setup = RecorderSetup(
         id=id_,
         save=save,
         repair=_repair(options),
         effects=checked_policy(options.get("effects")),
         tools=_by_name(options.get("tools", ())),
-        system=options.get("system"),
-        owner=options.get("owner"),
-        agent=options.get("agent"),
+        system=checked_text(options.get("system"), "system"),
+        owner=None if owner is None else checked_name(owner, "owner"),
+        agent=None if agent is None else checked_agent(agent),
         workspace=_workspace(options.get("workspace")),
     )
     return Recording(setup, context.clock, context.new_id)
@@ -93,11 +97,21 @@ def _repair(options: RecorderOptions) -> How | None:
 
 def _by_name(tools: Tools) -> dict[str, Callable[..., Any]]:
     if isinstance(tools, Mapping):
-        return dict(tools)
-    return {tool.__name__: tool for tool in tools}
+        named: dict[str, Callable[..., Any]] = dict(tools)
+    else:
+        functions = checked_items(tools, "tools")
+        named = {getattr(tool, "__name__", ""): tool for tool in functions}
+    for name, tool in named.items():
+        if type(name) is not str or not name or not callable(tool):
+            text = (
+                f"must be functions, or map names to functions, and not have"
+                f" {kind_of(tool)}; pass {{'name': function}}"
+            )
+            raise Unstorable("tools", text)
+    return named
 
 
-class _Properties:
+class _Properties(OfThisProcess):
     """What a recorder shows of its recording; none of it waits."""
 
     _recording: Recording
@@ -177,6 +191,7 @@ class Recorder(_Properties):
     def __init__(
         self, runner: Runner, id: str, **options: Unpack[RecorderOptions]
     ) -> None:
+        check_runner(runner, Runner, "store.conversations.recorder(id)")
         self._recording = _new_recording(runner.context, id, options)
         # A runner without threads: over a blocking backend it never suspends.
         awaited = runner.without_threads()
@@ -314,6 +329,7 @@ class AsyncRecorder(_Properties):
     ) -> None:
         import asyncio  # noqa: PLC0415 - the sync API does not need it
 
+        check_runner(runner, AsyncRunner, "await store.conversations.recorder(id)")
         self._recording = _new_recording(runner.context, id, options)
         self._steps = Steps(self._recording, runner, asyncio.Lock(), awaited_result)
 

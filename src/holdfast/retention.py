@@ -9,6 +9,7 @@ from typing import cast
 
 import msgspec
 
+from holdfast._values.arguments import checked_flags
 from holdfast._values.keywords import OptionsMeta
 from holdfast._values.records import PIN, ThreadRecord
 from holdfast.errors import Unstorable
@@ -89,6 +90,10 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True, metaclass=OptionsMeta
                 not isinstance(age, timedelta) or age < timedelta(0)
             ):
                 raise Unstorable(name, f"must be a timedelta or None, not {age!r}")
+        checked_flags(labelled=self.labelled, tagged=self.tagged, forks=self.forks)
+        if self.thin is not None and not isinstance(cast("object", self.thin), Thin):
+            text = f"must be a Thin, such as Thin(daily=7), not {self.thin!r}"
+            raise Unstorable("thin", text)
         if self.kinds is not None and not _are_names(self.kinds):
             text = f"must be names such as ('conversation',), not {self.kinds!r}"
             raise Unstorable("kinds", text)
@@ -128,7 +133,9 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True, metaclass=OptionsMeta
 
 
 def _is_share(value: object) -> bool:
-    return isinstance(value, int | float) and 0 <= value <= 1
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return 0 <= value <= 1
 
 
 def _are_names(value: object) -> bool:

@@ -213,7 +213,7 @@ def test_mistakes_of_the_program_are_raised(memory, path):
         AsyncToolset(memory)
     with pytest.raises(holdfast.Unstorable, match="agent_load"):
         Toolset(memory, only=["agent_lod"])
-    with pytest.raises(holdfast.Unstorable, match="list of names"):
+    with pytest.raises(holdfast.Unstorable, match="must be a list; pass"):
         Toolset(memory, only="agent_load")
     with pytest.raises(holdfast.Unstorable, match="tool_use"):
         Toolset(memory).answer({"type": "text"})

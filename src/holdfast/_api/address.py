@@ -6,11 +6,12 @@ import os
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from holdfast._api.plugins import find_backend, open_damaged_sqlite
+from holdfast._values.arguments import checked_path
 from holdfast._values.lazy import lazy_pattern
 from holdfast.errors import HoldfastError, Unstorable
 
@@ -118,12 +119,13 @@ def _parts(address: str) -> tuple[str, str]:
 
 
 def _address(url: object) -> str:
-    address: object = url
-    if isinstance(url, os.PathLike):
-        address = cast("os.PathLike[str]", url).__fspath__()
-    if type(address) is not str or not address or "\0" in address:
-        kind = type(address).__name__
-        raise Unstorable("url", f"must be a path or an address, not this {kind}")
+    # Errors do not show the address: it may have a password.
+    address = checked_path(url, "url")
+    try:
+        address.encode()
+    except UnicodeEncodeError:
+        text = "must be valid Unicode; give the file another name"
+        raise Unstorable("url", text) from None
     if "=" in address and _KEYWORDS.fullmatch(address):
         raise Unstorable(
             "url",

@@ -18,6 +18,7 @@ from holdfast._engine.records import (
 )
 from holdfast._engine.threads.lineage import Reference
 from holdfast._port import Start
+from holdfast._values.arguments import checked_flag, checked_mapping
 from holdfast._values.records import Page
 from holdfast._values.reference import HEAD
 
@@ -106,7 +107,9 @@ class Agents:
             name=name,
             kind=kind,
             description=description,
-            metadata=None if metadata is None else dict(metadata),
+            metadata=None
+            if metadata is None
+            else dict(checked_mapping(metadata, "metadata")),
             id=id,
         )
         return self._runner.run(restore.create_and_tidy, agent_id, wanted, keep)
@@ -186,7 +189,7 @@ class Agents:
         the answer is the `RestorePreview` of what would change, also in a store that is
         open for reading only.
         """
-        if dry_run:
+        if checked_flag(dry_run, "dry_run"):
             return self._runner.run(restore.preview, agent_id, checkpoint)
         return self._runner.run(restore.restore, agent_id, checkpoint)
 
@@ -270,7 +273,9 @@ class AsyncAgents:
             name=name,
             kind=kind,
             description=description,
-            metadata=None if metadata is None else dict(metadata),
+            metadata=None
+            if metadata is None
+            else dict(checked_mapping(metadata, "metadata")),
             id=id,
         )
         return await self._runner.run(restore.create_and_tidy, agent_id, wanted, keep)
@@ -328,7 +333,7 @@ class AsyncAgents:
     async def restore(
         self, agent_id: str, checkpoint: AgentCheckpoint | str, *, dry_run: bool = False
     ) -> RestorePreview:
-        if dry_run:
+        if checked_flag(dry_run, "dry_run"):
             return await self._runner.run(restore.preview, agent_id, checkpoint)
         return await self._runner.run(restore.restore, agent_id, checkpoint)
 

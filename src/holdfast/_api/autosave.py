@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Self
 import msgspec
 
 from holdfast._api.runner import AsyncRunner, Runner
+from holdfast._engine.records.agents import checked_agent
 from holdfast._engine.records.restore import check_keep, take_automatic
+from holdfast._values.arguments import checked_function, checked_seconds
 from holdfast.errors import HoldfastError, Unstorable
 
 if TYPE_CHECKING:
@@ -38,10 +40,13 @@ def plan(
     seconds = every.total_seconds() if isinstance(every, timedelta) else every
     if not agents:
         raise Unstorable("autosave", "needs the id of at least one agent")
-    if isinstance(seconds, bool) or not seconds > 0:
+    if not checked_seconds(seconds, "every") > 0:
         raise Unstorable("every", f"must be more than 0 seconds, not {every!r}")
     check_keep(keep)
-    return AutosavePlan(tuple(dict.fromkeys(agents)), seconds, keep, on_error)
+    if on_error is not None:
+        checked_function(on_error, "on_error")
+    names = tuple(dict.fromkeys(checked_agent(agent) for agent in agents))
+    return AutosavePlan(names, checked_seconds(seconds, "every"), keep, on_error)
 
 
 class _Failures:

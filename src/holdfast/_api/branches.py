@@ -11,7 +11,9 @@ from holdfast._api import explore as explore_api
 from holdfast._api.keywords import merge_options
 from holdfast._api.runner import AsyncRunner, Runner
 from holdfast._engine.threads import explore, merge
+from holdfast._values.arguments import checked_flag, checked_function, kind_of
 from holdfast._values.records import Checkpoint
+from holdfast.errors import Unstorable
 
 if TYPE_CHECKING:
     from holdfast._api.branch import Branch, Score
@@ -59,6 +61,12 @@ class ThreadBranches:
           where their threads stand. Without a name, it is that of the head. Only one
           process may run an exploration at a time.
         """
+        checked_function(step, "step")
+        if score is not None:
+            checked_function(score, "score")
+        checked_function(step, "step")
+        if score is not None:
+            checked_function(score, "score")
         chosen, stops = explore_api.choices(n, options), branch_api.Stops()
         plan = self._runner.save(
             explore.begin, self.id, chosen.name, chosen.n, chosen.effects
@@ -117,7 +125,8 @@ class ThreadBranches:
         The save expects the head that was merged: `Conflict` if the head moved.
         """
         how, decide = merge_options(self._start, options), merge.choice(resolve, prefer)
-        theirs = other if isinstance(other, Checkpoint) else other.id
+        checked_flag(dry_run, "dry_run")
+        theirs = merged_from(other)
         plan = self._runner.run(merge.preview, self.id, theirs, decide)
         return plan if dry_run else self._runner.save(merge.merge, self.id, plan, how)
 
@@ -179,11 +188,23 @@ class AsyncThreadBranches:
         **options: Unpack[MergeOptions],
     ) -> Merge:
         how, decide = merge_options(self._start, options), merge.choice(resolve, prefer)
-        theirs = other if isinstance(other, Checkpoint) else other.id
+        checked_flag(dry_run, "dry_run")
+        theirs = merged_from(other)
         plan = await self._runner.run(merge.preview, self.id, theirs, decide)
         if dry_run:
             return plan
         return await self._runner.save(merge.merge, self.id, plan, how)
+
+
+def merged_from(other: object) -> str | Checkpoint:
+    """What a merge takes: the head of a thread, or a checkpoint."""
+    if isinstance(other, Checkpoint):
+        return other
+    if isinstance(other, ThreadBranches | AsyncThreadBranches):
+        return other.id
+    hint = f": pass store.thread({other!r})" if isinstance(other, str) else ""
+    text = f"must be a thread or a checkpoint, not {kind_of(other)}{hint}"
+    raise Unstorable("other", text)
 
 
 def _pending(found: list[BranchResult]) -> list[BranchResult]:

@@ -23,6 +23,7 @@ from holdfast._engine.upkeep import prune
 from holdfast._engine.upkeep import scope as prune_scope
 from holdfast._messages import attachments
 from holdfast._port import Start
+from holdfast._values.arguments import checked_items, checked_text
 from holdfast._values.keywords import refuse_unknown
 from holdfast._values.records import UNSET, Checkpoint, Page, Progress, Unset
 from holdfast._values.reference import HEAD
@@ -57,7 +58,11 @@ def new_conversation(
     from holdfast.conversations import Conversation  # noqa: PLC0415 - to save only
 
     return Conversation(
-        id=id_ or "", owner=owner, agent=agent, messages=list(messages), **about
+        id=checked_text(id_, "id") or "",
+        owner=owner,
+        agent=agent,
+        messages=list(checked_items(messages, "messages")),
+        **about,
     )
 
 

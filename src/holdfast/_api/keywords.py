@@ -20,6 +20,7 @@ from holdfast._engine.search import query as search
 from holdfast._engine.threads import drafts, lineage, listing, save
 from holdfast._port import NEW_THREAD, Start
 from holdfast._values import files as file_values
+from holdfast._values.arguments import checked_flag
 from holdfast._values.keywords import refuse_other_fields, refuse_unknown
 from holdfast._values.records import checked_name, encode_metadata
 from holdfast.errors import Unstorable
@@ -112,7 +113,7 @@ def stream_start(options: StreamOptions) -> Start:
             "metadata": options.get("metadata"),
         }
     )
-    return replace(begun, anew=options.get("anew", False))
+    return replace(begun, anew=checked_flag(options.get("anew", False), "anew"))
 
 
 def threads_query(options: ThreadsOptions) -> ThreadsQuery:

@@ -25,6 +25,7 @@ from holdfast._engine.upkeep import seal as seals
 from holdfast._engine.upkeep.erasure_intent import has_intent
 from holdfast._port import KEYS, run
 from holdfast._values import caller_key
+from holdfast._values.arguments import checked_path, checked_seconds
 from holdfast._values.clock import now, uuid7
 from holdfast._values.keywords import choice
 from holdfast._values.reference import checked_id
@@ -61,7 +62,7 @@ def open_context(
         special=special,
         read_only=options.get("read_only", False),
         durability=options.get("durability", "full"),
-        busy_timeout=options.get("busy_timeout", 5.0),
+        busy_timeout=checked_seconds(options.get("busy_timeout", 5.0), "busy_timeout"),
         compress=options.get("compress", False),
         accept_loss=options.get("accept_loss", False),
         make_folders=options.get("make_folders", False),
@@ -148,6 +149,7 @@ def over(context: Context, connection: object) -> Context:
 
 def open_new(path: str, like: Context) -> Context:
     """Open a store that must not exist yet, encrypted if the other one is."""
+    path = checked_path(path, "to")
     # A link that leads nowhere is in the way as well: nothing is written through it.
     if os.path.lexists(path.removeprefix("dir:")):
         text = f"{path} exists; choose the name of a new file"
@@ -213,7 +215,7 @@ _MEANINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "read_only": (lambda v: isinstance(v, bool), "True or False"),
     "cache_size": (lambda v: type(v) is int and v >= 0, "a number of bytes"),
     "busy_timeout": (
-        lambda v: isinstance(v, int | float) and v >= 0,
+        lambda v: not isinstance(v, bool) and isinstance(v, int | float) and v >= 0,
         "a number of seconds",
     ),
     "accept_loss": (lambda v: isinstance(v, bool), "True or False"),

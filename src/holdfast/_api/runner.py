@@ -23,13 +23,17 @@ from typing import TYPE_CHECKING, Any, Concatenate, TypeAlias
 
 from holdfast._api import scope as scope_api
 from holdfast._api import worker
+from holdfast._api.wrong_api import OfThisProcess
+from holdfast._engine.context import Context
 from holdfast._engine.scopes import scoped
 from holdfast._port import run
+from holdfast._values.arguments import kind_of
+from holdfast.errors import Unstorable
 
 if TYPE_CHECKING:
     from holdfast._api.operation import Named, Operation, P, Polled, T
     from holdfast._api.worker import LentThreads, LoopThreads, Worker
-    from holdfast._engine.context import Context, Observation, Observer
+    from holdfast._engine.context import Observation, Observer
     from holdfast._values.records import Page
 
 
@@ -38,7 +42,7 @@ Threads: TypeAlias = "Worker | LoopThreads | LentThreads"
 POLL_SECONDS = 0.02
 
 
-class Runner:
+class Runner(OfThisProcess):
     """Runs the operations of a store in the calling thread, over a blocking backend."""
 
     is_closed = False
@@ -82,7 +86,7 @@ class Runner:
         return _new_async_runner(self.context)
 
 
-class AsyncRunner:
+class AsyncRunner(OfThisProcess):
     """Runs the operations of a store for async callers.
 
     ``threads`` are those in which a blocking backend works. Without any, operations are
@@ -243,13 +247,28 @@ def _within(seen: Observation, operation: Operation[P, T]) -> Operation[P, T]:
     return start
 
 
+def check_runner(given: object, kind: type, instead: str) -> None:
+    """Refuse what is no runner: callers might make a handle of a store themselves."""
+    if not isinstance(given, kind):
+        text = f"must be the runner of a store, not {kind_of(given)}; write {instead}"
+        raise Unstorable("runner", text)
+
+
+def _check_context(context: object) -> None:
+    if not isinstance(context, Context):
+        text = f"must not be {kind_of(context)}; open a store with holdfast.open(...)"
+        raise Unstorable("context", text)
+
+
 def new_runner(context: Context) -> Runner:
     """The runner of a store that was opened for sync callers."""
+    _check_context(context)
     return Runner(context) if context.observer is None else ObservedRunner(context)
 
 
 def new_async_runner(context: Context) -> AsyncRunner:
     """The runner of a store that was opened for async callers."""
+    _check_context(context)
     backend = context.backend
     return _new_async_runner(
         context, worker.Worker(backend) if backend.blocking else None

@@ -23,6 +23,7 @@ from holdfast._engine.recorder.storage import LoadRequest
 from holdfast._engine.records import conversations
 from holdfast._engine.threads.lineage import Reference
 from holdfast._messages.transcript import TranscriptCall
+from holdfast._values.arguments import checked_flag, checked_flags, checked_function
 from holdfast._values.records import UNSET, Checkpoint
 from holdfast._values.reference import HEAD
 from holdfast.effects import Compensation, Declaration, Effect, declaration_of
@@ -86,6 +87,7 @@ class Steps:
         tell: bool = True,
         compensate: bool = False,
     ) -> None:
+        checked_flags(discard=discard, tell=tell, compensate=compensate)
         recording, setup = self._recording, self._recording.setup
         async with self._lock:
             leaves = at != HEAD and recording.pending
@@ -153,6 +155,7 @@ class Steps:
     async def tool_result(
         self, result: AnyMessage | AnyCall, content: object, *, is_error: bool
     ) -> None:
+        checked_flag(is_error, "is_error")
         async with self._lock:
             if content is UNSET:
                 self._recording.add([_message(result)])
@@ -234,6 +237,7 @@ class Steps:
     async def call(
         self, call: AnyCall, function: Callable[..., Any] | None, *, again: bool
     ) -> Any:
+        checked_flag(again, "again")
         async with self._lock:
             made_by = self._recording.call_of(call)
             run = self._tool(made_by, function)
@@ -312,7 +316,9 @@ class Steps:
         self, call: TranscriptCall, function: Callable[..., Any] | None
     ) -> Callable[..., Any]:
         tools = self._recording.setup.tools
-        found = function or tools.get(call.name)
+        if function is not None:
+            return checked_function(function, "function")
+        found = tools.get(call.name)
         if found is None:
             known = f"this recorder knows {sorted(tools)}" if tools else "pass it"
             raise NotFound(
@@ -329,9 +335,10 @@ class Steps:
         self._unrecorded[made.key] = attempt, result
         try:
             in_force = await self._runner.save(calls.complete, made, attempt, result)
-        except Unstorable:
-            # Trying again would not help; the call stays one that did not end.
-            del self._unrecorded[made.key]
+        except (Unstorable, Conflict) as refused:
+            # Trying again would not help.
+            if isinstance(refused, Unstorable) or refused.code == "call_ended":
+                del self._unrecorded[made.key]
             raise
         self._unrecorded.pop(made.key, None)
         return in_force

@@ -42,6 +42,7 @@ from holdfast._engine.upkeep import (
 )
 from holdfast._engine.upkeep import scope as prune_scope
 from holdfast._values import caller_key
+from holdfast._values.arguments import checked_instance, checked_path, checked_seconds
 from holdfast._values.records import (
     Change,
     Checkpoint,
@@ -85,7 +86,7 @@ T = TypeVar("T")
 
 async def backup(context: Context, to: str) -> None:
     """Copy the store into a new file."""
-    await context.backend.backup(to)
+    await context.backend.backup(checked_path(to, "to"))
 
 
 async def rotate_key(context: Context, key: CallerKey) -> None:
@@ -428,7 +429,7 @@ class Store(SyncOnly):
         here since then is copied again, and what is gone here goes there. A copy to
         which others have saved meanwhile is refused.
         """
-        other_context = other.runner.context
+        other_context = checked_instance(other, Store, "other").runner.context
         return self.runner.run(copy.copy, other_context, progress, update=update)
 
     def export_to(
@@ -499,6 +500,7 @@ class Store(SyncOnly):
 
         Continue with the page's cursor, which is set even when the page is empty.
         """
+        timeout = checked_seconds(timeout, "timeout")
         return self.runner.run(listing.changes, after, limit, timeout)
 
 
@@ -686,15 +688,13 @@ class AsyncStore(AsyncOnly):
         update: bool = False,
         progress: Progress | None = None,
     ) -> Copied:
-        if (
-            self.runner.context.backend.blocking
-            is not other.runner.context.backend.blocking
-        ):
+        other_context = checked_instance(other, AsyncStore, "other").runner.context
+        blocking = self.runner.context.backend.blocking
+        if blocking is not other_context.backend.blocking:
             raise Unsupported(
                 "one of the stores is awaited and the other is not; copy with"
                 " holdfast.open()"
             )
-        other_context = other.runner.context
         return await self.runner.run(copy.copy, other_context, progress, update=update)
 
     async def export_to(
@@ -736,4 +736,5 @@ class AsyncStore(AsyncOnly):
     async def changes(
         self, after: int = 0, *, limit: int = 1000, timeout: float = 0.0
     ) -> Page[Change]:
+        timeout = checked_seconds(timeout, "timeout")
         return await self.runner.poll(listing.changes, after, limit, timeout)

@@ -13,6 +13,7 @@ from holdfast._engine.threads import listing, removal
 from holdfast._engine.upkeep import trim
 from holdfast._engine.upkeep.trim import TrimRule
 from holdfast._port import Start
+from holdfast._values.arguments import checked_seconds
 from holdfast._values.records import Change, Page
 from holdfast.streams import Event
 
@@ -172,7 +173,7 @@ class _Watch:
     def __init__(self, thread: str, timeout: float, seen: int) -> None:
         self._thread = thread
         self._looked = time.monotonic()
-        self._deadline = self._looked + timeout
+        self._deadline = self._looked + checked_seconds(timeout, "timeout")
         self.seen = seen
 
     def left(self) -> float:

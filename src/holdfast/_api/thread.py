@@ -25,9 +25,11 @@ from holdfast._engine.threads import (
     removal,
     save,
 )
+from holdfast._engine.threads.journal_keys import callers_key
 from holdfast._engine.upkeep import prune
 from holdfast._engine.upkeep import scope as prune_scope
 from holdfast._port import NEW_THREAD
+from holdfast._values.arguments import checked_flag
 from holdfast._values.records import (
     UNSET,
     Checkpoint,
@@ -248,7 +250,7 @@ class Thread(ThreadParts, ThreadFiles, ThreadBranches):
         With ``hard`` what was saved in this thread after it is deleted, unless a fork
         needs it. With ``expect``, `Conflict` unless the head has this id.
         """
-        if hard:
+        if checked_flag(hard, "hard"):
             return self._runner.run(removal.rewind_hard, self.id, ref)
         return self._runner.save(moves.rewind, self.id, ref, expect=expect)
 
@@ -309,6 +311,7 @@ class Thread(ThreadParts, ThreadFiles, ThreadBranches):
         The first value stays, unless ``replace`` is given. Keys under which Holdfast
         keeps calls and grants (``call:``, ``grant:`` and such) are refused.
         """
+        callers_key(key)
         values = self.record_all({key: value}, checkpoint=checkpoint, replace=replace)
         return values[key]
 
@@ -514,7 +517,7 @@ class AsyncThread(AsyncThreadParts, AsyncThreadFiles, AsyncThreadBranches):
     async def rewind(
         self, ref: Reference, *, hard: bool = False, expect: str | None = None
     ) -> Checkpoint:
-        if hard:
+        if checked_flag(hard, "hard"):
             return await self._runner.run(removal.rewind_hard, self.id, ref)
         return await self._runner.save(moves.rewind, self.id, ref, expect=expect)
 
@@ -561,6 +564,7 @@ class AsyncThread(AsyncThreadParts, AsyncThreadFiles, AsyncThreadBranches):
         checkpoint: Checkpoint | str | None = None,
         replace: bool = False,
     ) -> Any:
+        callers_key(key)
         values = await self.record_all(
             {key: value}, checkpoint=checkpoint, replace=replace
         )

@@ -48,6 +48,10 @@ class Changes:
 
     def add(self, planned: Planned) -> None:
         """Plan a change; `Unstorable` if its thread is changed already."""
+        if not isinstance(planned, PlannedSave | PlannedRecord):
+            raise Unstorable(
+                "transaction", "takes changes; use tx.thread(id).save(...)"
+            )
         if not self._is_open:
             raise Closed("a transaction is used inside of its block; begin another")
         if planned.thread in self._planned:

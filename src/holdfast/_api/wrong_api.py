@@ -8,6 +8,22 @@ from __future__ import annotations
 from collections.abc import Coroutine, Generator
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from holdfast.errors import Unstorable
+
+
+class OfThisProcess:
+    """What another process cannot use, such as a connection; it is not pickled."""
+
+    if not TYPE_CHECKING:
+
+        def __reduce_ex__(self, _protocol: int) -> NoReturn:
+            """Refuse `pickle`, and `copy.deepcopy`."""
+            raise Unstorable(
+                "pickle",
+                "a store, and what is made of it, belongs to this process; pass the"
+                " address and open it there with holdfast.open(...)",
+            )
+
 
 class SyncOnly:
     """A part of the sync API."""

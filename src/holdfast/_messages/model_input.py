@@ -17,6 +17,7 @@ from holdfast._messages.parts import (
 )
 from holdfast._messages.shapes import to_json
 from holdfast._messages.turns import SYSTEM, ReadMessage, Turn, joined, read
+from holdfast._values.arguments import checked_items
 from holdfast.messages import (
     AnthropicRequest,
     AnyMessage,
@@ -53,7 +54,8 @@ def to_plain(messages: Iterable[AnyMessage]) -> list[Message]:
 
 
 def _read(messages: Iterable[AnyMessage]) -> list[ReadMessage]:
-    return read([_fields(message) for message in messages])
+    given = checked_items(messages, "messages")
+    return read([_fields(message) for message in given])
 
 
 def _fields(message: AnyMessage | str) -> dict[str, Any]:

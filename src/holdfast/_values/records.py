@@ -15,6 +15,7 @@ import msgspec
 from xxhash import xxh3_64_intdigest
 
 from holdfast._values import codec
+from holdfast._values.arguments import kind_of
 from holdfast._values.limits import LARGEST_METADATA, checked_size
 from holdfast.errors import Unstorable
 
@@ -360,7 +361,7 @@ def checked_stored_name(
 ) -> str:
     """As `checked_name`, of what a store holds: scopes may stand before it."""
     if type(name) is not str:
-        raise Unstorable(what, f"must be text, not {type(name).__name__}")
+        raise Unstorable(what, f"must be text, not {kind_of(name)}")
     if not name or "\0" in name:
         raise Unstorable(what, "must not be empty and must not contain NUL")
     try:
@@ -394,6 +395,6 @@ def check_filter(text: object, what: str) -> None:
     if text is None:
         return
     if type(text) is not str:
-        raise Unstorable(what, f"must be text, not {type(text).__name__}")
+        raise Unstorable(what, f"must be text, not {kind_of(text)}")
     if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
         raise Unstorable(what, "must be valid Unicode without NUL")

@@ -14,6 +14,7 @@ import msgspec
 from holdfast._port import Adoption
 from holdfast._port.removal import merged
 from holdfast._values import codec
+from holdfast._values.arguments import checked_path, kind_of
 from holdfast._values.digests import Digests
 from holdfast._values.manifest import decode_manifest
 from holdfast._values.records import Checkpoint, Run, Segment, decode_metadata
@@ -28,7 +29,7 @@ from holdfast.archive._contents import (
 )
 from holdfast.archive._frames import ArchiveCorrupt, FrameReader
 from holdfast.archive._records import FORMS, Forms, Sizes, decoded, family_of
-from holdfast.errors import HoldfastError, NotFound
+from holdfast.errors import HoldfastError, NotFound, Unstorable
 
 Source = str | os.PathLike[str] | BinaryIO
 
@@ -209,7 +210,7 @@ def _check_mapping(metadata: object) -> None:
 def opened(source: Source) -> Generator[tuple[BinaryIO, str]]:
     """A file that can be read twice, and its name for errors."""
     if isinstance(source, str | os.PathLike):
-        name = os.fspath(source)
+        name = checked_path(source, "source")
         try:
             file = open(name, "rb")  # noqa: SIM115 - closed below
         except OSError as error:
@@ -217,6 +218,9 @@ def opened(source: Source) -> Generator[tuple[BinaryIO, str]]:
             raise NotFound(text, code="cannot_open") from error
         with file:
             yield file, name
+    elif not callable(getattr(source, "seekable", None)):
+        text = f"must be a path, or a file open for reading, not {kind_of(source)}"
+        raise Unstorable("source", text)
     elif source.seekable():
         yield source, "the archive"
     else:

@@ -9,8 +9,9 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import IO, BinaryIO
 
+from holdfast._values.arguments import checked_path, kind_of
 from holdfast._values.os_errors import writing
-from holdfast.errors import Conflict, HoldfastError
+from holdfast.errors import Conflict, HoldfastError, Unstorable
 
 Target = str | os.PathLike[str] | BinaryIO
 
@@ -22,9 +23,12 @@ def new_file(target: Target) -> Generator[BinaryIO]:
     If the block raises, no file remains. A stream is used directly.
     """
     if not isinstance(target, str | os.PathLike):
+        if not callable(getattr(target, "write", None)):
+            text = f"must be a path, or a file open for writing, not {kind_of(target)}"
+            raise Unstorable("to", text)
         yield target
         return
-    path = os.fspath(target)
+    path = checked_path(target, "to")
     part = f"{path}.{secrets.token_hex(8)}.part"
     try:
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

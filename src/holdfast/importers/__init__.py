@@ -16,6 +16,7 @@ from typing import Any, Unpack, overload
 from holdfast._api.declared import ImportOptions
 from holdfast._api.store import AsyncStore, Store
 from holdfast._values.records import Progress
+from holdfast.errors import Unstorable
 from holdfast.importers._import import import_into
 from holdfast.importers._reader import (
     Bundle,
@@ -74,4 +75,6 @@ def import_from(
     anew; for an `AsyncStore` in another thread. The source is never changed. Damage
     in it is reported, and the rest is imported.
     """
+    if not isinstance(store, Store | AsyncStore):
+        raise Unstorable("store", "must be a store; pass holdfast.open(...)")
     return store.import_from(path, **options)

@@ -10,7 +10,9 @@ from importlib.metadata import EntryPoint, entry_points
 from itertools import islice
 from typing import NamedTuple, cast
 
-from holdfast.errors import FormatMismatch, NotFound, Unstorable, Unsupported
+from holdfast._values.arguments import checked_path
+from holdfast._values.records import checked_name
+from holdfast.errors import FormatMismatch, NotFound, Unsupported
 from holdfast.importers import langgraph
 from holdfast.importers._files import shown, walk
 from holdfast.importers._reader import Finding, Reader, Reading
@@ -137,11 +139,7 @@ def place_of(path: str | os.PathLike[str], name: str | None) -> str:
 
 
 def _existing(path: object) -> str:
-    given: object = path
-    if isinstance(path, os.PathLike):
-        given = cast("os.PathLike[str]", path).__fspath__()
-    if not isinstance(given, str) or not given or "\0" in given:
-        raise Unstorable("path", f"must be a file or a folder, not {path!r}")
+    given = checked_path(path, "path")
     # Links inside the source are not followed, but the path itself may be one.
     place = os.path.realpath(os.path.expanduser(given))
     if not os.path.exists(place):
@@ -151,6 +149,7 @@ def _existing(path: object) -> str:
 
 def reader_of(name: str) -> Reader:
     """What recognises and reads a format."""
+    checked_name(name, "format")
     if name in _OURS:
         # A module with the functions of the protocol is a reader.
         return cast("Reader", import_module(f"holdfast.importers.{_OURS[name]}"))

@@ -9,6 +9,8 @@ from opentelemetry import metrics, trace
 
 from holdfast import __version__
 from holdfast._api.address import StoreAddress
+from holdfast._values.arguments import checked_flag, kind_of
+from holdfast.errors import Unstorable
 from holdfast.telemetry._database import attributes_of, log_of
 from holdfast.telemetry._instruments import Instruments, LogFile
 from holdfast.telemetry._operation import ObservedOperation
@@ -35,7 +37,9 @@ class Telemetry:
         *,
         encrypted_names: bool = False,
     ) -> None:
-        self._encrypted_names = encrypted_names
+        _check(tracer_provider, trace.TracerProvider, "tracer_provider")
+        _check(meter_provider, metrics.MeterProvider, "meter_provider")
+        self._encrypted_names = checked_flag(encrypted_names, "encrypted_names")
         self._tracer = trace.get_tracer(
             SCOPE, __version__, tracer_provider, schema_url=CONVENTIONS
         )
@@ -89,3 +93,9 @@ class StoreObserver:
 def default() -> Telemetry:
     """The telemetry of the global providers, also of those that are set later."""
     return Telemetry()
+
+
+def _check(provider: object, kind: type, name: str) -> None:
+    if provider is not None and not isinstance(provider, kind):
+        text = f"must be a {kind.__name__} of OpenTelemetry, not {kind_of(provider)}"
+        raise Unstorable(name, text)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from holdfast._api.store import AsyncStore, Store
 from holdfast._engine.records.agents import checked_agent
+from holdfast._values.arguments import checked_flags, checked_items
 from holdfast._values.records import checked_name
 from holdfast.errors import Unstorable
 from holdfast.tools import _formats
@@ -44,6 +45,7 @@ def select(
     threads: bool = False,
 ) -> ToolSelection:
     """The tools that meet all conditions."""
+    checked_flags(read_only=read_only, threads=threads)
     known = (*TOOLS, *STORE_TOOLS) if threads else TOOLS
     scope = Scope(
         agent=None if agent is None else checked_agent(agent),
@@ -59,9 +61,8 @@ def select(
 
 
 def _checked_names(only: Iterable[str], tools: Iterable[Tool]) -> set[str]:
-    if isinstance(only, str):
-        raise Unstorable("only", f"must be a list of names; pass [{only!r}]")
-    names, known = set(only), [tool.name for tool in tools]
+    named = [checked_name(name, "only") for name in checked_items(only, "only")]
+    names, known = set(named), [tool.name for tool in tools]
     for name in sorted(names.difference(known)):
         hint = suggestion(name, known, most=3) or f"There is {', '.join(known)}."
         raise Unstorable("only", f"there is no tool {name!r}. {hint.strip()}")

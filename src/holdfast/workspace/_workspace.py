@@ -9,12 +9,22 @@ from collections.abc import Collection, Coroutine, Generator, Iterable
 from typing import Any, TypedDict, Unpack, overload
 
 from holdfast._api.thread import AsyncThread, Thread
+from holdfast._api.wrong_api import OfThisProcess
 from holdfast._engine.threads.lineage import Reference
 from holdfast._port import run
+from holdfast._values.arguments import (
+    checked_count,
+    checked_flag,
+    checked_items,
+    checked_path,
+    checked_seconds,
+    kind_of,
+)
 from holdfast._values.files import Tree
 from holdfast._values.keywords import refuse_unknown
 from holdfast._values.os_errors import is_nothing, reading, writing
-from holdfast.errors import Conflict, NotFound, Unsupported
+from holdfast._values.records import checked_name
+from holdfast.errors import Conflict, NotFound, Unstorable, Unsupported
 from holdfast.workspace import _descriptors, _intent
 from holdfast.workspace._disk import Disk
 from holdfast.workspace._intent import StateMove
@@ -46,7 +56,7 @@ class HowToRestore(TypedDict, total=False):
     into: StrPath | None
 
 
-class Workspace:
+class Workspace(OfThisProcess):
     """A folder whose files are saved with a state: ``thread.save(state, files=…)``.
 
     ``ignore`` are patterns as in ``.gitignore``, beside those in the ``.gitignore`` and
@@ -67,13 +77,15 @@ class Workspace:
         busy_timeout: float = 5.0,
     ) -> None:
         load_matcher()
-        self.path = _checked_folder(path)
+        self.path = _checked_folder(checked_path(path, "path"))
         limits = Limits(
-            largest_file=largest_file, most_files=most_files, most_bytes=most_bytes
+            largest_file=checked_count(largest_file, "largest_file"),
+            most_files=checked_count(most_files, "most_files"),
+            most_bytes=checked_count(most_bytes, "most_bytes"),
         )
-        self._ignore = tuple(ignore)
+        self._ignore = tuple(_patterns(ignore))
         self._scanner = Scanner(self.path, RuleBook(self._ignore), limits)
-        self._busy_timeout = busy_timeout
+        self._busy_timeout = checked_seconds(busy_timeout, "busy_timeout")
         # Between threads; the lock of the folder is between processes.
         self._lock = threading.Lock()
         self._disk = Disk()
@@ -130,7 +142,10 @@ class Workspace:
         With an `AsyncThread` the result is awaited.
         """
         refuse_unknown("a restore", how, HowToRestore)
+        _check_thread(thread)
         options, into = _options(how, self.path), how.get("into")
+        if into is not None:
+            into = checked_path(into, "into")
         if isinstance(thread, AsyncThread):
             return self._restore(AwaitedSide(thread), ref, options, into)
         return run(self._restore(BlockingSide(thread), ref, options, into))
@@ -180,6 +195,7 @@ class Workspace:
         self, thread: Thread | AsyncThread
     ) -> RestoreReport | Coroutine[Any, Any, RestoreReport]:
         """Take the last restore back; a second call makes it again."""
+        _check_thread(thread)
         record = self._undo_record(thread.id)
         return self.restore(thread, record.recovery, state=record.state)
 
@@ -237,6 +253,19 @@ class Workspace:
             )
 
 
+def _check_thread(thread: object) -> None:
+    if not isinstance(thread, Thread | AsyncThread):
+        text = f"must be a thread, not {kind_of(thread)}; pass store.thread(id)"
+        raise Unstorable("thread", text)
+
+
+def _patterns(ignore: object) -> list[str]:
+    """The patterns of a caller."""
+    return [
+        checked_name(pattern, "ignore") for pattern in checked_items(ignore, "ignore")
+    ]
+
+
 def _checked_folder(path: StrPath) -> str:
     if os.open not in os.supports_dir_fd:
         raise Unsupported(
@@ -274,9 +303,9 @@ def _options(how: HowToRestore, top: str) -> RestoreOptions:
     paths = how.get("paths")
     return RestoreOptions(
         paths=None if paths is None else _relative(paths, top),
-        dry_run=how.get("dry_run", False),
-        force=how.get("force", False),
-        state=how.get("state", False),
+        dry_run=checked_flag(how.get("dry_run", False), "dry_run"),
+        force=checked_flag(how.get("force", False), "force"),
+        state=checked_flag(how.get("state", False), "state"),
     )
 
 
@@ -290,7 +319,8 @@ def _refuse_state(options: RestoreOptions) -> None:
 
 def _relative(paths: Iterable[StrPath], top: str) -> Collection[bytes]:
     found: set[bytes] = set()
-    for path in paths:
+    for given in checked_items(paths, "paths"):
+        path = checked_path(given, "paths")
         inside = os.path.relpath(os.path.join(top, path), top)
         if inside.startswith(os.pardir) or inside == os.curdir:
             raise NotFound(f"{path} is not below {top}", code="no_file")

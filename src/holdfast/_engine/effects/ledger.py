@@ -23,6 +23,7 @@ from holdfast._engine.threads.lineage import Reference, resolve_in
 from holdfast._messages.transcript import TranscriptCall
 from holdfast._port import FamilyEntries
 from holdfast._values import codec
+from holdfast._values.arguments import checked_flag
 from holdfast._values.lazy import lazy_module, lazy_pattern
 from holdfast._values.records import EPOCH, Entry
 from holdfast._values.reference import HEAD
@@ -210,6 +211,7 @@ async def effects(
     left_behind: bool = False,
 ) -> list[Effect]:
     """The effects on a thread's line, or those of its family that are not on it."""
+    checked_flag(left_behind, "left_behind")
     record = await context.get_thread(thread)
     point = await resolve_in(context, record, at) if record.head else None
     line = await line_of(context, record, point)

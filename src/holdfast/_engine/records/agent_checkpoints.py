@@ -27,6 +27,7 @@ from holdfast._engine.threads.save import Options
 from holdfast._engine.threads.save import save as save_thread
 from holdfast._port import CheckpointKey, Marked, Receipt, Start, Threads, Write
 from holdfast._values import codec
+from holdfast._values.arguments import checked_text
 from holdfast._values.manifest import decode_manifest
 from holdfast._values.records import (
     PIN,
@@ -35,6 +36,7 @@ from holdfast._values.records import (
     Origin,
     Page,
     ThreadRecord,
+    check_filter,
     checked_name,
     encode_metadata,
 )
@@ -75,6 +77,7 @@ class CheckpointRequest(msgspec.Struct, frozen=True, kw_only=True):
             checked_name(self.name, "name")
         if self.id is not None:
             checked_id(self.id)
+        checked_text(self.description, "description")
         encode_metadata(self.metadata)
 
 
@@ -363,6 +366,7 @@ async def checkpoints(
     before: int | None,
 ) -> Page[AgentCheckpoint]:
     """An agent's checkpoints, newest first."""
+    check_filter(kind, "kind")
     thread = thread_of(agent)
     if await context.find_thread(thread) is None:
         return Page(())

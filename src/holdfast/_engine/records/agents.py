@@ -18,6 +18,7 @@ from holdfast._engine.threads.save import Options, seen
 from holdfast._engine.threads.save import save as save_thread
 from holdfast._messages.fields import from_values, to_values
 from holdfast._port import Start, Threads
+from holdfast._values.arguments import checked_instance
 from holdfast._values.records import (
     LONGEST_NAME,
     SEPARATOR,
@@ -53,6 +54,7 @@ def missing(id_: str) -> NotFound:
 
 async def save(context: Context, agent: Agent) -> Agent:
     """Save an agent on the checkpoint it was loaded from."""
+    checked_instance(agent, Agent, "agent")
     agent.id = agent.id or context.new_id()
     plain, now = to_values(agent, without=ABOUT_THREAD), context.clock()
 
@@ -152,7 +154,8 @@ async def listed(context: Context, record: ThreadRecord) -> Agent:
 
 async def delete(context: Context, ids: Sequence[str]) -> int:
     """Delete agents with their conversations and checkpoints; returns how many."""
-    return sum([await _delete(context, id_) for id_ in dict.fromkeys(ids)])
+    checked = dict.fromkeys(checked_agent(id_) for id_ in ids)
+    return sum([await _delete(context, id_) for id_ in checked])
 
 
 async def _delete(context: Context, id_: str) -> int:

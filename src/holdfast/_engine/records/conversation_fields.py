@@ -8,6 +8,7 @@ from typing import cast
 import msgspec
 
 from holdfast._messages.fields import checked
+from holdfast._values.arguments import checked_flag
 from holdfast._values.records import UNSET
 from holdfast.conversations import Conversation
 from holdfast.errors import Unstorable
@@ -51,6 +52,7 @@ def as_values(about: Mapping[str, object], *, merge: bool = False) -> dict[str, 
 
     With ``merge``, the mappings among them become `Items`.
     """
+    checked_flag(merge, "merge")
     unknown = about.keys() - ABOUT
     if unknown:
         raise Unstorable(

@@ -28,6 +28,7 @@ from holdfast._messages.fields import checked, fitting
 from holdfast._messages.repair import How, repaired
 from holdfast._messages.tally import Tally
 from holdfast._port import Details, Receipt, Start, Threads, Write
+from holdfast._values.arguments import checked_flag, checked_instance
 from holdfast._values.records import (
     LONGEST_NAME,
     SEPARATOR,
@@ -36,6 +37,7 @@ from holdfast._values.records import (
     Page,
     ThreadRecord,
     Unset,
+    check_filter,
     checked_limit,
     checked_name,
 )
@@ -117,6 +119,7 @@ async def get_or_create(context: Context, wanted: Conversation) -> Conversation:
 
 async def save(context: Context, conversation: Conversation) -> Conversation:
     """Save a whole conversation on the checkpoint it was loaded from."""
+    checked_instance(conversation, Conversation, "conversation")
     conversation.id = conversation.id or context.new_id()
     thread = thread_of(conversation.id)
     while True:
@@ -317,6 +320,7 @@ async def load(
     repair: How | None = None,
 ) -> Conversation:
     """A conversation as it was at a checkpoint."""
+    check_filter(owner, "owner")
     try:
         found = await loaded(context, thread_of(id_), reference)
     except NotFound:
@@ -414,6 +418,9 @@ def _has(found: Mapping[str, object], wanted: Mapping[str, object] | None) -> bo
 async def summaries(context: Context, query: ListQuery) -> Page[Summary]:
     """Conversations without their messages, last used first."""
     checked_limit(query.limit)
+    check_filter(query.tag, "tag")
+    if query.archived is not None:
+        checked_flag(query.archived, "archived")
     for name in ("context", "metadata"):
         checked(Conversation, name, getattr(query, name))
     names = (*SUMMARIZED, "metadata") if query.metadata else SUMMARIZED
@@ -470,6 +477,7 @@ def _summary(record: ThreadRecord, values: Mapping[str, Any]) -> Summary:
 
 async def delete(context: Context, ids: Sequence[str], owner: str | None) -> int:
     """Delete conversations; checkpoints of agents can still restore them."""
+    check_filter(owner, "owner")
     if owner is not None:
         found = [await context.find_thread(thread_of(id_)) for id_ in ids]
         names = [r.id for r in found if r is not None and r.owner == owner]

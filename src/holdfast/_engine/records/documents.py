@@ -14,12 +14,14 @@ from holdfast._engine.threads.load import converted, loaded
 from holdfast._engine.threads.save import Options
 from holdfast._engine.threads.save import save as save_thread
 from holdfast._port import Start, Threads
+from holdfast._values.arguments import checked_flag
 from holdfast._values.records import (
     LONGEST_NAME,
     Checkpoint,
     Page,
     ThreadRecord,
     Unset,
+    check_filter,
     checked_limit,
     checked_name,
     encode_metadata,
@@ -128,6 +130,8 @@ async def summaries(
 ) -> Page[DocumentSummary]:
     """Documents without their contents, last used first."""
     checked_limit(limit)
+    check_filter(category, "category")
+    checked_flag(nested, "nested")
     prefix = PREFIX + (f"{category}/" if category else "")
     scan = Threads(
         kind=KIND, prefix=prefix, after=after, limit=min(limit or CHUNK, CHUNK)

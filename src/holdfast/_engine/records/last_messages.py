@@ -11,6 +11,7 @@ from holdfast._engine.context import Context
 from holdfast._engine.records import transcript_tail
 from holdfast._port import CheckpointKey
 from holdfast._values import codec
+from holdfast._values.arguments import checked_instance, checked_items
 from holdfast._values.list_tail import elements_of
 from holdfast._values.manifest import Value, decode_manifest
 from holdfast._values.records import Checkpoint, Run
@@ -23,6 +24,8 @@ async def last_messages(
     context: Context, checkpoints: Sequence[Checkpoint]
 ) -> list[object]:
     """The last message of each; ``None`` if it has none, or was removed meanwhile."""
+    given = checked_items(checkpoints, "checkpoints")
+    checkpoints = [checked_instance(c, Checkpoint, "checkpoints") for c in given]
     families: dict[int, list[Checkpoint]] = defaultdict(list)
     for checkpoint in checkpoints:
         families[checkpoint.family].append(checkpoint)

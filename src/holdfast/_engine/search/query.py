@@ -30,12 +30,14 @@ from holdfast._engine.search.text import (
 from holdfast._engine.search.thread import SearchedThread, fetch_messages
 from holdfast._messages.transcript import role_of, text_of
 from holdfast._port import Candidate, Candidates, ThreadKey, Threads
+from holdfast._values.arguments import check_progress, checked_flag
 from holdfast._values.limits import LONGEST_QUERY
 from holdfast._values.records import (
     PIN,
     Page,
     Progress,
     ThreadRecord,
+    check_cursor,
     checked_limit,
     checked_name,
 )
@@ -91,6 +93,9 @@ class SearchQuery(msgspec.Struct, frozen=True, kw_only=True):
     def check(self) -> None:
         """Refuse what cannot be searched for."""
         checked_limit(self.limit)
+        check_cursor(self.after)
+        if self.archived is not None:
+            checked_flag(self.archived, "archived")
         if type(self.text) is not str or not self.text:
             raise Unstorable("query", "must be text of at least one character")
         if len(self.text) > LONGEST_QUERY:
@@ -111,6 +116,7 @@ async def search(
 ) -> Page[Match]:
     """The messages with all words of a query, in the conversations used last first."""
     query.check()
+    check_progress(progress)
     return await _Search(context, query).run(progress)
 
 

@@ -6,7 +6,14 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from holdfast._engine.threads.drafts import AmendDraft, Amendment, ListsDraft, path
+from holdfast._engine.threads.drafts import (
+    AmendDraft,
+    Amendment,
+    ListsDraft,
+    checked_key,
+    path,
+)
+from holdfast._values.arguments import checked_items, checked_mapping
 from holdfast._values.records import UNSET
 from holdfast.errors import Unstorable
 
@@ -28,14 +35,16 @@ def amended(
     remove: Sequence[str],
 ) -> AmendDraft:
     """A draft that appends to lists, sets values and removes others."""
-    if isinstance(remove, str):
-        raise Unstorable("remove", f"must be a list of names; pass [{remove!r}]")
-    changed: dict[str, object] = {**(values or {}), **dict.fromkeys(remove, UNSET)}
-    names = [*(lists or ()), *(values or ()), *remove]
+    appended = {} if lists is None else checked_mapping(lists, "lists")
+    values = {} if values is None else checked_mapping(values, "values")
+    names = [checked_key(n) for n in (*appended, *values)]
+    names += [checked_key(n) for n in checked_items(remove, "remove")]
     for name in names:
         if names.count(name) > 1:
             raise Unstorable(path(name), "is changed twice; name it once")
+    removed = names[len(appended) + len(values) :]
+    changed: dict[str, object] = {**values, **dict.fromkeys(removed, UNSET)}
     change = EncodedAmendment(
-        {}, ListsDraft(lists or {}), encoded=Amendment(changed).texts()
+        {}, ListsDraft(appended), encoded=Amendment(changed).texts()
     )
     return AmendDraft((), lambda _: change)

@@ -12,6 +12,7 @@ from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
 from holdfast._port import SegmentsKey
 from holdfast._values import codec
+from holdfast._values.arguments import checked_mapping
 from holdfast._values.limits import LARGEST_ELEMENT, check_size
 from holdfast._values.manifest import INLINE_SIZE, WHOLE, FileLog, Manifest, Value
 from holdfast._values.records import Checkpoint, Segment, Unset
@@ -124,6 +125,9 @@ class ListsDraft:
 
     def __init__(self, lists: Mapping[str, Sequence[object]]) -> None:
         self.additions: dict[str, bytes] = {}
+        # A dict is what every append has: it is not looked up whether it is a mapping.
+        if type(lists) is not dict:
+            lists = checked_mapping(lists, "lists")
         for name, elements in lists.items():
             checked = checked_key(name)
             self.additions[checked] = _elements(checked, elements)

@@ -12,6 +12,7 @@ from holdfast._engine.threads.files import FilePath, missing_file
 from holdfast._engine.threads.lineage import Reference, resolve
 from holdfast._engine.threads.load import current
 from holdfast._port import Ancestors
+from holdfast._values.arguments import checked_stored_path
 from holdfast._values.file_diff import LARGEST_TEXT, FileChange, FileOp, changed_lines
 from holdfast._values.file_listing import Listing
 from holdfast._values.files import Tree, compare
@@ -62,7 +63,7 @@ def _below(tree: Tree, path: FilePath | None) -> Tree:
     """The files at a path and below it."""
     if path is None:
         return tree
-    place = os.fsencode(path).rstrip(b"/")
+    place = checked_stored_path(path).rstrip(b"/")
     entries = {
         each: entry
         for each, entry in tree.entries.items()
@@ -139,5 +140,5 @@ async def _digest(
 ) -> tuple[int, bytes] | None:
     """The mode and the digest of a file, ``None`` if there is none."""
     listing = await find_listing(context, OpenedCheckpoint.of(checkpoint))
-    found = listing.files.get(os.fsencode(path)) if listing else None
+    found = listing.files.get(checked_stored_path(path)) if listing else None
     return (found.mode, found.digest) if found else None

@@ -10,6 +10,7 @@ from holdfast._engine.context import Context
 from holdfast._engine.files.read import contents, get_files, get_tree
 from holdfast._engine.threads.lineage import Reference
 from holdfast._engine.threads.parts import read_at
+from holdfast._values.arguments import checked_items, checked_stored_path
 from holdfast._values.files import Tree
 from holdfast._values.records import Checkpoint
 from holdfast._values.stored_file import StoredFile
@@ -32,9 +33,11 @@ async def read_files(
     context: Context, thread: str, paths: Sequence[FilePath], reference: Reference
 ) -> list[bytes]:
     """The contents of some files at a checkpoint, in the order of the paths."""
+    paths = checked_items(paths, "paths")
+    stored_paths = [checked_stored_path(path) for path in paths]
 
     async def read(known: OpenedCheckpoint) -> list[bytes]:
-        found = await get_files(context, known, map(os.fsencode, paths))
+        found = await get_files(context, known, stored_paths)
         pairs = zip(paths, found, strict=True)
         files = [_checked(path, stored, known) for path, stored in pairs]
         return await contents(context, known.head.family, files)
@@ -60,7 +63,7 @@ def _checked(
 
 def missing_file(path: FilePath, checkpoint: Checkpoint) -> NotFound:
     """The error for a path at which a checkpoint has no file."""
-    name = os.fsdecode(path)
+    name = os.fsdecode(checked_stored_path(path))
     return NotFound(
         f"checkpoint {checkpoint.id!r} has no file {name!r}; files() lists what it has",
         code="no_file",

@@ -11,7 +11,7 @@ from holdfast._engine.context import Context
 from holdfast._engine.threads.journal_keys import callers_key
 from holdfast._port import Entries, Start, ThreadKey, Write
 from holdfast._values import codec
-from holdfast._values.arguments import checked_mapping
+from holdfast._values.arguments import checked_flag, checked_mapping
 from holdfast._values.limits import LARGEST_JOURNAL_VALUE, checked_size
 from holdfast._values.records import (
     UNSET,
@@ -45,7 +45,9 @@ class JournalPlace(msgspec.Struct, frozen=True):
 
         They are encoded now, so that later changes do not matter.
         """
-        return self._entries(context, encoded_entries(values))
+        checked_flag(self.replace, "replace")
+        given = checked_mapping(values, "values")
+        return self._entries(context, encoded_entries(given))
 
     def own_entries(
         self, context: Context, values: Mapping[str, object]
@@ -64,6 +66,8 @@ class JournalPlace(msgspec.Struct, frozen=True):
 
 def encoded_entries(values: object) -> tuple[tuple[str, bytes], ...]:
     """The keys and encoded values of entries that a caller records."""
+    if values is None:
+        return ()
     given = checked_mapping(values, "journal")
     return tuple(
         (callers_key(key), encoded_entry(value, key)) for key, value in given.items()

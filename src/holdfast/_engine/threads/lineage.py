@@ -17,6 +17,7 @@ from holdfast._port import (
     Matches,
     Saves,
 )
+from holdfast._values.arguments import checked_flag
 from holdfast._values.moment import Ago, Clock, Until
 from holdfast._values.records import (
     Checkpoint,
@@ -56,6 +57,7 @@ class HistoryQuery(msgspec.Struct, frozen=True, kw_only=True):
     label: str | None = None
 
     def __post_init__(self) -> None:
+        checked_flag(self.all, "all")
         for name, mark in (("tag", self.tag), ("label", self.label)):
             if mark is not None:
                 checked_name(mark, name)
@@ -292,7 +294,7 @@ async def history(
 ) -> Page[Checkpoint]:
     """The checkpoints of a thread; an empty page if there is none."""
     checked_limit(query.limit)
-    if query.order not in {"newest", "oldest"}:
+    if query.order not in ("newest", "oldest"):
         raise Unstorable("order", f"is 'newest' or 'oldest', not {query.order!r}")
     if query == HistoryQuery(limit=query.limit):
         line = Ancestors(start=thread, limit=query.limit)

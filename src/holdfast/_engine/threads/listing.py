@@ -12,6 +12,7 @@ from holdfast._engine.context import Context
 from holdfast._engine.threads import load, metadata_filter, prefetch
 from holdfast._engine.threads.lineage import only_match
 from holdfast._port import Matches, Threads
+from holdfast._values.arguments import checked_items, checked_mapping
 from holdfast._values.records import (
     PIN,
     Change,
@@ -44,7 +45,8 @@ class ThreadsQuery(msgspec.Struct, frozen=True, kw_only=True):
 async def threads(context: Context, query: ThreadsQuery) -> Page[ThreadRecord]:
     """The threads that were saved to, last used first."""
     checked_limit(query.limit)
-    wanted = (query.metadata or {}).items()
+    given = {} if query.metadata is None else query.metadata
+    wanted = checked_mapping(given, "metadata").items()
     scan = Threads(
         kind=query.kind,
         without=PIN if query.kind is None else None,
@@ -125,8 +127,9 @@ async def names_of(
     context: Context, names: Iterable[str] | None, owner: str | None
 ) -> list[str] | None:
     """Some threads and all of an owner, by name; ``None`` if neither is given."""
+    named = None if names is None else checked_items(names, "threads")
     if owner is None:
-        return None if names is None else list(names)
+        return None if named is None else list(named)
     found = await context.backend.scan(Threads(owner=owner, without=PIN, every=True))
     living = (thread.id for thread in found if thread.deleted_at is None)
-    return list(dict.fromkeys([*(names or ()), *living]))
+    return list(dict.fromkeys([*(named or ()), *living]))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
-from holdfast._engine.threads.drafts import path, read_bodies, read_values
+from holdfast._engine.threads.drafts import checked_key, path, read_bodies, read_values
 from holdfast._engine.threads.lineage import Reference, resolve
 from holdfast._values import codec
 from holdfast._values.list_tail import Tail, elements_of, parts_backwards
@@ -36,6 +36,8 @@ async def values(
     context: Context, thread: str, names: Sequence[str], reference: Reference
 ) -> dict[str, Any]:
     """Some values of a state by name, without those that it does not have."""
+    for name in names:
+        checked_key(name)
 
     async def read(known: OpenedCheckpoint) -> dict[str, Any]:
         missing = [name for name in names if name not in known.bodies]
@@ -50,6 +52,7 @@ async def tail(
     context: Context, thread: str, name: str, count: int, reference: Reference
 ) -> list[Any]:
     """The last elements of a list in their order."""
+    checked_key(name)
     if type(count) is not int or count < 0:
         raise Unstorable("count", f"must be a number of elements, not {count!r}")
 
@@ -69,6 +72,7 @@ async def elements(
     limit: int | None,
 ) -> Page[Any]:
     """The elements of a list after a position, in their order."""
+    checked_key(name)
     checked_limit(limit)
     position = _Position.of(after)
 

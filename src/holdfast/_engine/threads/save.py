@@ -18,6 +18,7 @@ from holdfast._engine.threads.journal import OF_THREAD, encoded_entries
 from holdfast._engine.threads.lineage import Reference, resolve
 from holdfast._engine.threads.load import read_texts
 from holdfast._port import NEW_THREAD, CheckpointKey, Receipt, Start, Write
+from holdfast._values.arguments import checked_items
 from holdfast._values.keywords import refuse_unknown
 from holdfast._values.limits import LARGEST_STATE, MOST_TAGS, check_size
 from holdfast._values.manifest import Manifest, Value, decode_manifest, digest
@@ -87,7 +88,7 @@ def options(*, start: Start, **given: Unpack[SaveOptions]) -> Options:
     files = given.get("files")
     return Options(
         label=None if label is None else checked_name(label, "label"),
-        tags=checked_tags(tags) if tags else (),
+        tags=() if tags is None else checked_tags(tags),
         metadata=encode_metadata(given.get("metadata")),
         kind=checked_name(given.get("kind", "save"), "kind"),
         id=None if id_ is None else checked_id(id_),
@@ -99,11 +100,10 @@ def options(*, start: Start, **given: Unpack[SaveOptions]) -> Options:
     )
 
 
-def checked_tags(tags: Sequence[str]) -> tuple[str, ...]:
+def checked_tags(tags: object) -> tuple[str, ...]:
     """Tags in order, each once."""
-    if isinstance(tags, str):
-        raise Unstorable("tags", f"must be a list of tags; pass [{tags!r}]")
-    checked = tuple(dict.fromkeys(checked_name(tag, "tag") for tag in tags))
+    given = checked_items(tags, "tags")
+    checked = tuple(dict.fromkeys(checked_name(tag, "tag") for tag in given))
     check_count(checked)
     return checked
 
@@ -169,6 +169,7 @@ async def seen(context: Context, thread: str, id_: str | None) -> Checkpoint | U
     """
     if id_ is None:
         return UNSET
+    checked_id(id_)
     record = await context.find_thread(thread)
     if record is None:
         raise Conflict(

@@ -9,7 +9,7 @@ from collections.abc import (
     Iterator,
     Sequence,
 )
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import BinaryIO
 
 import msgspec
@@ -17,8 +17,8 @@ import msgspec
 from holdfast._engine.context import Context
 from holdfast._engine.upkeep.family_records import FamilyReader
 from holdfast._port import Admission, Adoption, ThreadKey
+from holdfast._values.arguments import check_progress, checked_flag, checked_time
 from holdfast._values.records import (
-    EPOCH,
     Progress,
     Segment,
     ThreadRecord,
@@ -37,7 +37,7 @@ from holdfast.archive._contents import (
 from holdfast.archive._reader import ArchiveReader, Source, opened
 from holdfast.archive._spool import Spool
 from holdfast.archive._target import Target, new_file, scratch_file
-from holdfast.errors import Conflict, Corrupt, NotFound, Unstorable
+from holdfast.errors import Conflict, Corrupt, NotFound
 
 CHUNK = 64
 NAMES = 500
@@ -53,10 +53,7 @@ class ExportSelection(msgspec.Struct, frozen=True):
 def selected(threads: Iterable[str] | None, since: datetime | None) -> ExportSelection:
     """The selection a caller asked for, checked."""
     names = None if threads is None else [checked_stored_name(name) for name in threads]
-    if since is not None and since.tzinfo is None:
-        raise Unstorable("since", "needs a time zone: give it tzinfo=UTC")
-    at = None if since is None else (since - EPOCH) // timedelta(microseconds=1)
-    return ExportSelection(names, at)
+    return ExportSelection(names, checked_time(since, "since"))
 
 
 # --- exporting ------------------------------------------------------------------------
@@ -66,6 +63,7 @@ async def export(
     context: Context, to: Target, selection: ExportSelection, progress: Progress | None
 ) -> Contents:
     """Write an archive; each family is in it as it was at one moment."""
+    check_progress(progress)
     inspection = await context.backend.inspect()
     try:
         reader = FamilyReader(context, inspection)
@@ -137,6 +135,8 @@ async def import_archive(
     context: Context, source: Source, *, dry_run: bool, progress: Progress | None
 ) -> Imported:
     """Import an archive, all of it or nothing; families that are there are skipped."""
+    checked_flag(dry_run, "dry_run")
+    check_progress(progress)
     with opened(source) as (file, name):
         reader = ArchiveReader(file, name)
         there = await _already_there(context, reader.heading)

@@ -15,6 +15,7 @@ from holdfast._engine.upkeep.family_records import (
 from holdfast._port import Adoption, Inspection
 from holdfast._port.plans import family_owner
 from holdfast._port.removal import merged
+from holdfast._values.arguments import check_progress, checked_flag
 from holdfast._values.records import Progress
 from holdfast._values.runs import divided
 
@@ -45,6 +46,8 @@ async def copy(
     ``update`` the families are copied again that have changed since an earlier copy,
     and those that are gone are removed.
     """
+    check_progress(progress)
+    checked_flag(update, "update")
     inspection = await source.backend.inspect()
     try:
         reader = FamilyReader(source, inspection)

@@ -25,6 +25,7 @@ from holdfast._engine.upkeep.erasure import (
 )
 from holdfast._engine.upkeep.erasure_intent import INTENT
 from holdfast._port import Entries, Prune, Threads
+from holdfast._values.arguments import check_progress, checked_flags
 from holdfast._values.records import Progress, ThreadRecord
 from holdfast.errors import Corrupt, HoldfastError
 
@@ -52,6 +53,8 @@ async def erase(
     progress: Progress | None = None,
 ) -> Erasure:
     """Erase what is asked for, and say what it was; with ``dry_run`` only count it."""
+    checked_flags(dry_run=dry_run, forks=request.forks)
+    check_progress(progress)
     run = _ErasureRun(context, request, progress)
     await run.check()
     before = await _last_change(context)

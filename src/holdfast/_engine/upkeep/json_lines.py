@@ -18,6 +18,7 @@ from holdfast._engine.context import Context
 from holdfast._engine.threads.load import read_texts
 from holdfast._engine.upkeep.archive import selected
 from holdfast._port import Entries, Saves, Threads
+from holdfast._values.arguments import check_progress, checked_flag, checked_items
 from holdfast._values.manifest import WHOLE, decode_manifest
 from holdfast._values.paths import Part, index_of, parse_path
 from holdfast._values.records import (
@@ -59,7 +60,8 @@ def wanted_lines(
     redact: Iterable[str],
 ) -> LinesRequest:
     """The request of a caller, checked."""
-    if shown not in {"state", "messages"}:
+    checked_flag(heads, "heads")
+    if shown not in ("state", "messages"):
         raise Unstorable("shown", f"is 'state' or 'messages', not {shown!r}")
     selection = selected(threads, since)
     return LinesRequest(
@@ -67,7 +69,7 @@ def wanted_lines(
         since=selection.since,
         shown=shown,
         heads=heads,
-        redact=tuple(parse_path(path) for path in redact),
+        redact=tuple(parse_path(path) for path in checked_items(redact, "redact")),
     )
 
 
@@ -75,6 +77,7 @@ async def export_lines(
     context: Context, to: Target, request: LinesRequest, progress: Progress | None
 ) -> int:
     """Write a line for each checkpoint, thread by thread; returns how many."""
+    check_progress(progress)
     threads = await _threads(context, request)
     count = 0
     with new_file(to) as file:

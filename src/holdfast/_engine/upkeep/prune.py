@@ -14,6 +14,7 @@ from holdfast._engine.threads.removal import OVERTAKEN, carry_out, until_current
 from holdfast._engine.upkeep.prune_plans import PrunePlans
 from holdfast._engine.upkeep.scope import EVERYTHING, PruneScope
 from holdfast._port import Prune, Pruned
+from holdfast._values.arguments import check_progress, checked_flag, checked_instance
 from holdfast._values.records import Progress
 from holdfast.errors import Conflict, HoldfastError
 from holdfast.retention import Retention
@@ -34,6 +35,9 @@ async def prune(
 
     In many transactions: what a prune that was interrupted has left, the next removes.
     """
+    checked_instance(policy, Retention, "policy")
+    checked_flag(dry_run, "dry_run")
+    check_progress(progress)
     plans = PrunePlans(context, policy, scope)
     await plans.find()
     counts = policy.at_most is not None or dry_run

@@ -185,7 +185,7 @@ def _opened(context: Context, text: str) -> list[SealedFamily]:
         expected = _mac(context, content, prefix)
         if prefix and hmac.compare_digest(mac, expected):
             return msgspec.msgpack.decode(content, type=list[SealedFamily])
-    except (ValueError, AttributeError, msgspec.DecodeError):
+    except (ValueError, TypeError, AttributeError, msgspec.DecodeError):
         pass
     raise Unstorable("seal", "is no seal of this store, or not all of one")
 

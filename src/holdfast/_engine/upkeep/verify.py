@@ -20,6 +20,7 @@ from holdfast._engine.upkeep.erase import UNFINISHED, is_unfinished
 from holdfast._engine.upkeep.seal import broken
 from holdfast._port import Inspection, Place, Portion
 from holdfast._port.removal import merged, subtract
+from holdfast._values.arguments import check_progress, checked_flag
 from holdfast._values.digests import Digests
 from holdfast._values.records import Checkpoint, Progress, Run
 from holdfast._values.runs import count_segments, divided
@@ -72,6 +73,8 @@ async def verify(
     With ``quick`` only what the backend checks in its own files. With a ``seal`` also
     whether the store still holds what it held then.
     """
+    check_progress(progress)
+    checked_flag(quick, "quick")
     stored = await context.backend.check()
     if seal is not None:
         stored += await broken(context, seal)
