@@ -16,6 +16,7 @@ from conformance.retention import PrunedBranchTests
 from conformance.saves import SavedStateTests, UnchangedSaveTests
 from holdfast import FormatMismatch, HoldfastError, NotFound, Unstorable, Unsupported
 from holdfast.backends.postgres._migrations import FORMAT
+from holdfast.backends.postgres._roles import VIEWS
 from holdfast.testing import raises
 from holdfast.testing._deletion import DeletionTests
 from holdfast.testing._forks import ForkTests
@@ -208,6 +209,29 @@ def test_who_may_only_read_can_read(place):
             assert store.thread("a").load() == {"n": 1}
             assert len(store.changes()) == 1
             assert store.verify().problems == ()
+
+
+@pytest.mark.parametrize("searched", [False, True])
+def test_who_may_not_change_the_tables_is_told_or_does_without(place, searched):
+    with place.open() as store:
+        store.conversations.create("c", messages=[{"role": "user", "content": "hello"}])
+        if searched:
+            store.search("hello")
+    with role(place.url) as (conninfo, name):
+        place.run(f"grant usage on schema {place.schema} to {name}")
+        place.run(f"grant all on all sequences in schema {place.schema} to {name}")
+        for table in databases.TABLES:
+            place.run(f"grant insert, update, delete on hf.{table} to {name}")
+        for table in (*databases.TABLES, "migration", *VIEWS):
+            place.run(f"grant select on hf.{table} to {name}")
+        user = databases.Place(_uri(conninfo), place.schema)
+
+        with user.open() as store:
+            assert [match.conversation for match in store.search("hello")] == ["c"]
+            with raises(Unsupported, "not_allowed"):
+                store.compact()
+    with place.open() as store:
+        store.compact()
 
 
 def test_a_schema_made_by_somebody_else_will_do(place):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from datetime import timedelta
 
 import pytest
@@ -141,3 +142,32 @@ def test_the_next_search_makes_the_index_that_a_killed_one_did_not(place, door):
 
         assert _found(store) == ["b", "a"]
         assert place.run(made) == [(True,)]
+
+
+@pytest.mark.skipif(bool(servers.GIVEN), reason="pg_dump is that of a private server")
+@pytest.mark.parametrize("extension", [[], ["--extension=pg_trgm"]])
+def test_a_store_that_was_searched_is_restored_from_a_dump(corner, extension, tmp_path):
+    binaries, url = servers.installations()[corner[0]], servers.shared(corner[0])
+    dump = str(tmp_path / "dump")
+    with databases.database(url) as original, databases.database(url) as restored:
+        with holdfast.open(original) as store:
+            _talk(store, "a")
+            assert _found(store) == ["a"]
+        what = ["--schema=holdfast", *extension, "--format=custom", f"--file={dump}"]
+        subprocess.run([binaries / "pg_dump", *what, original], check=True)
+
+        ended = subprocess.run(
+            [binaries / "pg_restore", f"--dbname={restored}", dump],
+            check=False,
+            capture_output=True,
+        )
+
+        # Without the extension one statement fails, and the next search repeats it.
+        assert (ended.returncode == 0) == bool(extension)
+        with databases.DOORS[corner[1]](restored) as store:
+            assert _found(store) == ["a"]
+            _talk(store, "b")
+            assert _found(store) == ["b", "a"]
+            assert store.verify().ok
+        made = "select to_regclass('hf.search_stretch_text') is not null"
+        assert databases.Place(restored, "holdfast").run(made) == [(True,)]

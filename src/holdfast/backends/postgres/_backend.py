@@ -24,6 +24,7 @@ from holdfast._port import (
 from holdfast._values.records import Change, Page, Run, Segment
 from holdfast.backends.postgres import _migrations, _outcome, _search
 from holdfast.backends.postgres._adopt import admit, adopt
+from holdfast.backends.postgres._arrays import texts
 from holdfast.backends.postgres._commit import Commits
 from holdfast.backends.postgres._connections import (
     Borrowed,
@@ -32,6 +33,7 @@ from holdfast.backends.postgres._connections import (
     checked_conninfo,
     use,
 )
+from holdfast.backends.postgres._errors import NOT_ALLOWED
 from holdfast.backends.postgres._feed import follow
 from holdfast.backends.postgres._inspection import PostgresInspection
 from holdfast.backends.postgres._pools import BlockingConnections, NativeConnections
@@ -193,6 +195,14 @@ class PostgresBackend:
             raise Unsupported("a transaction cannot be compacted in; use the store")
 
         async def shrink(db: Statements) -> None:
+            refused = await db.rows("refused_vacuum", tables=texts(TABLES))
+            if refused:
+                names = ", ".join(name for (name,) in refused)
+                raise Unsupported(
+                    f"the role may not vacuum the tables {names}, so nothing would be"
+                    " freed; compact as their owner",
+                    code=NOT_ALLOWED,
+                )
             # While this waits for its lock, all other transactions wait behind it.
             if not self._settings.pooler.in_use:
                 milliseconds = round(self._settings.timeout * 1000)

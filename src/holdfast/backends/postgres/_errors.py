@@ -8,7 +8,7 @@ import psycopg
 from psycopg import AsyncConnection, Connection, errors
 
 from holdfast.backends.postgres._settings import Pooler
-from holdfast.errors import Busy, HoldfastError
+from holdfast.errors import Busy, HoldfastError, Unsupported
 
 # The server ended the transaction so that another could go on.
 CONTENDED = (errors.SerializationFailure, errors.DeadlockDetected)
@@ -30,6 +30,8 @@ NO_ANSWER = (
     "the server did not answer in time; it may still do what was asked: look before you"
     " repeat a change, or repeat it with the same `expect` or `id`"
 )
+# The code of what the role of the database has no right to.
+NOT_ALLOWED = "not_allowed"
 # psycopg has no public name for it.
 WAIT_TIMEOUT: type[psycopg.Error] = vars(errors)["_WaitTimeout"]
 
@@ -130,6 +132,9 @@ def _translation(error: psycopg.Error) -> HoldfastError:
     text = _text(error)
     if isinstance(error, errors.QueryCanceled | errors.LockNotAvailable):
         return Busy(f"the server gave up waiting: {text}; retry")
+    if isinstance(error, errors.InsufficientPrivilege):
+        who = "let the owner of the tables do it, or grant the right"
+        return Unsupported(f"the role may not do this: {text}; {who}", code=NOT_ALLOWED)
     if isinstance(error, errors.DiskFull):
         return HoldfastError(f"the server's disk is full: {text}", code="disk_full")
     return HoldfastError(f"PostgreSQL refused: {text}", code="database")

@@ -147,7 +147,7 @@ async def read_page(db: Statements, query: Query[Any]) -> Page[Any]:
 
 
 async def _candidates(db: Statements, query: Candidates) -> Page[Any]:
-    if await _search.exists(db):
+    if await _search.is_readable(db):
         found = await _search.read_candidates(db, query)
         if found is not None:
             return found

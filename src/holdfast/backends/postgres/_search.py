@@ -30,7 +30,7 @@ from holdfast.backends._sql.stale import (
 )
 from holdfast.backends.postgres._arrays import Int8s, int8s, texts
 from holdfast.backends.postgres._rows import CODEC
-from holdfast.backends.postgres._statements import Statements, checked_schema
+from holdfast.backends.postgres._statements import Statements
 
 # How many patterns the statement gives to the index, which cannot look up an array.
 ASKED = 4
@@ -53,6 +53,11 @@ async def exists(db: Statements) -> bool:
     return await db.row("exists") == (True,)
 
 
+async def is_readable(db: Statements) -> bool:
+    """Whether there is an index that the role may read."""
+    return await db.row("readable") == (True,)
+
+
 async def _made(db: Statements) -> tuple[bool, bool]:
     """Whether there are the tables, and whether their texts have an index."""
     [(tables, index)] = await db.rows("made")
@@ -73,9 +78,9 @@ async def read_outdated(db: Statements, query: Outdated, last: int) -> Page[Stal
 
     Later changes can still get company: a number is taken before it is committed.
     """
-    made, is_whole = await _made(db)
-    if not made:
+    if not await is_readable(db):
         return Page((), 0)
+    _, is_whole = await _made(db)
     position = await _position(db, query.form)
     after = position if query.after is None else query.after
     if after >= last and (is_whole or not last):
@@ -91,7 +96,7 @@ async def read_outdated(db: Statements, query: Outdated, last: int) -> Page[Stal
 
 async def count_outdated(db: Statements, query: OutdatedCount) -> Page[int]:
     """How many threads are not indexed as they are."""
-    if not await exists(db):
+    if not await is_readable(db):
         return Page((0,))
     about = {"form": query.form, "without": query.without}
     after = await _position(db, query.form)
@@ -101,7 +106,7 @@ async def count_outdated(db: Statements, query: OutdatedCount) -> Page[int]:
 
 async def read_scattered(db: Statements, query: Scattered) -> Page[Stale]:
     """The threads indexed in too many stretches."""
-    if not await exists(db):
+    if not await is_readable(db):
         return Page(())
     limit = LATEST if query.limit is None else query.limit
     about = {"stretch": query.stretch, "after": query.after or 0, "limit": limit}
@@ -212,8 +217,7 @@ async def create(db: Statements) -> bool:
     if made:
         return is_whole
     await db.rows("lock")
-    if not await db.rows("extension_schema"):
-        await db.rows("create_extension")
+    await _extension_schema(db)
     await db.rows("create_state_table")
     await db.rows("create_thread_table")
     await db.rows("create_thread_index")
@@ -227,15 +231,26 @@ async def create_text_index(db: Statements, schema: str) -> None:
 
     It takes longer to keep an index while the table is filled than to make it then. No
     save has to wait for it, only other searches that write to the table. A search that
-    is killed here leaves it to the next one.
+    is killed here leaves it to the next one, and so does a restore of the schema into a
+    database without the extension.
     """
     await db.rows("lock")
-    [(home,)] = await db.rows("extension_schema")
-    checked_schema(home)
+    home = await _extension_schema(db)
     await db.run(
         f"create index if not exists search_stretch_text on {schema}.search_stretch"
         f" using gin (text {home}.gin_trgm_ops)"
     )
+
+
+async def _extension_schema(db: Statements) -> str:
+    """Where the extension is, which is made if it is missing."""
+    found = await db.row("extension_schema")
+    if found is None:
+        await db.rows("create_extension")
+        found = await db.row("extension_schema")
+        assert found is not None
+    home: str = found[0]
+    return home
 
 
 async def write(db: Statements, batch: IndexBatch) -> None:

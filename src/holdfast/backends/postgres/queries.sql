@@ -525,6 +525,16 @@ where (family, number) > (:after >> 32, :after & 4294967295)
 order by family, number
 limit :limit
 
+-- name: refused_vacuum
+-- The tables that the role may not vacuum. The server only warns of them, and goes on.
+select c.relname::text
+from pg_class c join pg_database d on d.datname = current_database()
+where c.relnamespace = 'hf'::regnamespace and c.relname = any(:tables::text[])
+    and not pg_has_role(c.relowner, 'usage') and not pg_has_role(d.datdba, 'usage')
+    and case when current_setting('server_version_num')::int >= 170000
+        then not has_table_privilege(c.oid, 'maintain') else true end
+order by c.relname
+
 -- name: drop_dictionary
 -- A dictionary that no segment needs any more still has text of what was removed.
 delete from hf.setting

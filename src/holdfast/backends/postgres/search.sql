@@ -12,6 +12,13 @@
 -- name: exists
 select to_regclass('hf.search_stretch') is not null
 
+-- name: readable
+-- Whether there are the tables, and the role may read them.
+select coalesce(bool_and(has_table_privilege(c.oid, 'select')), false)
+from pg_class c
+where c.oid in (to_regclass('hf.search_state'), to_regclass('hf.search_thread'),
+    to_regclass('hf.search_stretch'))
+
 -- name: made
 -- Whether there are the tables, and the index over the texts.
 select to_regclass('hf.search_stretch') is not null,
@@ -26,7 +33,7 @@ select pg_advisory_xact_lock(hashtext('holdfast search'))
 create extension if not exists pg_trgm
 
 -- name: extension_schema
-select n.nspname from pg_extension e join pg_namespace n on n.oid = e.extnamespace
+select quote_ident(n.nspname) from pg_extension e join pg_namespace n on n.oid = e.extnamespace
 where e.extname = 'pg_trgm'
 
 -- name: create_state_table
