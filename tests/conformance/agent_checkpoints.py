@@ -75,6 +75,19 @@ class AgentCheckpointTests(AgentCases):
         assert after.stored_bytes - before.stored_bytes < 2000
         assert (after.checkpoints - before.checkpoints, made.conversations) == (2, 22)
 
+    def test_the_list_of_what_is_pinned_does_not_grow_with_the_checkpoints(
+        self,
+    ) -> None:
+        self.store.agents.save(Agent(id="a"))
+        for n in range(70):
+            self.store.agents.save(Agent(id="a", name=f"{n}"))
+            self.store.agents.checkpoint("a", f"at {n}")
+
+        assert len(self.store.thread("checkpoints:a").load()["pins"]) < 66
+        for n in (0, 65, 69):
+            found = self.store.agents.load_checkpoint("a", f"at {n}")
+            assert found.agent.name == f"{n}"
+
     def test_pins_cannot_be_deleted_from_under_their_checkpoints(self) -> None:
         self.busy_agent()
         self.store.agents.checkpoint("a", "kept")

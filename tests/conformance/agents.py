@@ -50,6 +50,11 @@ class AgentTests(Cases):
         assert agent.updated_at == self.clock.now
         assert agent.checkpoint == self.store.agents.thread("a").get().id
 
+    def test_an_agent_that_was_made_elsewhere_keeps_its_time(self) -> None:
+        self.store.agents.save(Agent(id="a", created_at=5))
+
+        assert self.store.agents.load("a").created_at == 5
+
     def test_an_agent_without_an_id_gets_one(self) -> None:
         one, other = (self.store.agents.save(Agent(name="n")) for _ in range(2))
 
@@ -369,6 +374,8 @@ class AgentDeletionTests(Cases):
         assert self.store.agents.load("a").active_conversations == ()
         with raises(NotFound):
             self.store.agents.restore("a", "old")
+        self.store.agents.checkpoint("a", "new")
+        assert [c.name for c in self.store.agents.checkpoints("a")] == ["new"]
 
     def test_an_agent_loaded_before_its_deletion_does_not_revive_it(self) -> None:
         stale = self.store.agents.save(Agent(id="a"))

@@ -167,8 +167,10 @@ class AutosaveTests(Cases):
 
         assert len(self.taken()) == 1
         saving.stop()
-        with raises(NotFound), self.store.agents.autosave("ghost", every=NEVER):
+        saving = self.store.agents.autosave("ghost", "phantom", every=NEVER)
+        with raises(NotFound) as first, saving:
             pass
+        assert first.error.thread == "agent:ghost"
 
     def test_a_hook_that_fails_does_not_end_the_loop(self) -> None:
         self.agent()

@@ -48,6 +48,15 @@ class ConversationTests(Cases):
 
         assert loaded == created
         assert (loaded.messages, loaded.title, loaded.is_empty) == ([], None, True)
+        self.store.conversations.add(created.id, Message.system("Be brief."))
+        assert self.store.conversations.load(created.id).is_empty
+        self.store.conversations.add(created.id, Message.user("Hi."))
+        assert not self.store.conversations.load(created.id).is_empty
+
+    def test_one_that_was_made_elsewhere_keeps_its_time(self) -> None:
+        self.store.conversations.save(Conversation(id="c", created_at=5))
+
+        assert self.store.conversations.load("c").created_at == 5
 
     def test_a_conversation_is_there_after_reopening(self) -> None:
         self.store.conversations.create("c", messages=[Message.user(LONG)])
@@ -397,6 +406,14 @@ class SaveConversationTests(Cases):
         assert "metadata" not in talks.thread("c").load()
         talks.update("c", context={"only": 1})
         assert talks.load("c").context == {"only": 1}
+
+    def test_a_stored_value_that_is_no_mapping_gives_way_to_single_keys(self) -> None:
+        talks = self.store.conversations
+        talks.thread("c").save({"messages": [], "context": ["a list"]})
+
+        talks.update("c", merge=True, context={"k": 1})
+
+        assert talks.load("c").context == {"k": 1}
 
     def test_merging_what_is_set_saves_nothing(self) -> None:
         talks = self.store.conversations

@@ -29,6 +29,15 @@ class SessionTests(Cases):
         assert again.message_count == 1
         assert (again.agent, again.title) == ("a", "t")
 
+    def test_a_session_with_nothing_but_a_journal_is_made(self) -> None:
+        talks = self.store.conversations
+        talks.thread("s").record("seen", 1)
+        self.store.thread("conversation:t", owner="ann").record("seen", 1)
+
+        for id_ in "st":
+            assert talks.get_or_create("ann", id_).id == id_
+            assert talks.thread(id_).step == 1
+
     def test_without_an_id_each_is_a_new_one(self) -> None:
         talks = self.store.conversations
         ids = {talks.get_or_create("ann").id for _ in range(3)}

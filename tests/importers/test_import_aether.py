@@ -98,6 +98,7 @@ def test_messages_are_ours(memory):
     assert (stat.status, stat.result) == ("completed", "ok")
     assert chat.messages[3].tool_call_id == "call-1"
     assert memory.conversations.list(tag="超长").items[0].open_calls == ()
+    assert "archived" not in memory.conversations.thread(CHAT).load()
 
 
 def test_attachments_go_to_models_as_what_they_are(memory, folder):

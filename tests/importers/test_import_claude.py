@@ -98,11 +98,12 @@ def test_a_line_that_a_crash_cut_is_reported_and_the_others_are_imported(
     claude, memory
 ):
     path = transcript(claude)
-    path.write_text(path.read_text() + '[1]\n{"type": "user", "uu')
+    path.write_bytes(path.read_bytes() + b'[1]\n{"a": "\xe9"}\n{"type": "user", "uu')
 
     report = import_from(memory, path)
 
-    assert [finding.reason[:7] for finding in report.damaged] == ["line 8:", "line 9:"]
+    damaged = [finding.reason[:7] for finding in report.damaged]
+    assert damaged == ["line 8:", "line 9:", "line 10"]
     assert len(memory.thread(NAME).load()["messages"]) == 5
 
 

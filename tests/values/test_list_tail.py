@@ -4,7 +4,7 @@ from hashlib import sha256
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import holdfast
@@ -30,6 +30,7 @@ from holdfast._values.rope import (
 )
 from holdfast._values.runs import last_runs
 from holdfast.errors import Corrupt
+from holdfast.messages import Message, ToolCall, stored
 
 # --- counts ---------------------------------------------------------------------------
 
@@ -57,6 +58,18 @@ MESSAGES = st.one_of(
 )
 
 
+CALLED, ANSWERED = (
+    {"type": kind, "call_id": "a", "name": "t"}
+    for kind in ("function_call", "function_call_output")
+)
+
+
+# A call with its result, as an importer finds it.
+DONE = stored(Message.assistant(tool_calls=[ToolCall(name="t", status="completed")]))
+
+
+@example([CALLED, CALLED, ANSWERED, ANSWERED])
+@example([CALLED, DONE])
 @given(st.lists(MESSAGES, min_size=1, max_size=20))
 def test_the_counts_without_the_last_message_are_those_of_the_others(messages):
     *others, last = messages

@@ -58,17 +58,13 @@ Snapshot = Mapping[str, str]
 
 
 class CheckpointRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a new checkpoint is called and contains.
-
-    ``conversations`` are the ids of the conversations in it, ``None`` for all.
-    """
+    """What a new checkpoint is called."""
 
     name: str | None = None
     kind: str = MANUAL
     description: str | None = None
     metadata: dict[str, Any] | None = None
     id: str | None = None
-    conversations: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -104,14 +100,12 @@ class AgentThreads(msgspec.Struct, frozen=True):
     living: dict[str, ThreadRecord]
     pins: dict[str, ThreadRecord]
 
-    def heads(self, only: Sequence[str] | None = None) -> dict[str, Checkpoint]:
-        """The heads of the agent and of its conversations, or of some of them."""
-        names = None if only is None else set(map(conversations.thread_of, only))
+    def heads(self) -> dict[str, Checkpoint]:
+        """The heads of the agent and of its conversations."""
         return {
             name: record.head
             for name, record in sorted(self.living.items())
             if record.head is not None
-            and (record.kind == agents.KIND or names is None or name in names)
         }
 
 
@@ -165,7 +159,7 @@ class AgentCheckpointWriter:
     ) -> None:
         self.context, self.threads, self.wanted = context, threads, wanted
         self.read = set[int]() if read is None else read
-        self.heads = threads.heads(wanted.conversations)
+        self.heads = threads.heads()
         self.snapshot = {
             name: pin_of(threads.living[name], head)
             for name, head in self.heads.items()
