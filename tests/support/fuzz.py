@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import ctypes
 import multiprocessing.sharedctypes
 import random
 import resource
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from holdfast.errors import HoldfastError
 from support.effort import FUZZ_SECONDS, seed_of
 
-__all__ = ["fuzz"]
+__all__ = ["fuzz", "mutate"]
 
 SECONDS = 5.0
 BYTES = 1 << 30
@@ -77,3 +79,23 @@ def data_of_this_process() -> int:
         if line.startswith("VmData:"):
             return int(line.split()[1]) * 1024
     raise AssertionError("the system does not say how much memory a process has")
+
+
+def mutate(chance: random.Random, body: Any, values: Sequence[Any]) -> None:
+    """Change one thing somewhere in dicts and lists, often to one of some values."""
+    while True:
+        keys = sorted(body) if isinstance(body, dict) else range(len(body))
+        if not keys:
+            return
+        key = chance.choice(keys)
+        inner = body[key]
+        if not isinstance(inner, dict | list) or chance.random() < 0.2:
+            break
+        body = inner
+    how = chance.random()
+    if how < 0.2:
+        del body[key]
+    elif how < 0.4 and isinstance(inner, int):
+        body[key] = inner + chance.choice((-1, 1, 2, 100))
+    else:
+        body[key] = copy.deepcopy(chance.choice(values))

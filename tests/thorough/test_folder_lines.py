@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import json
 import os
 import random
@@ -17,7 +16,7 @@ from xxhash import xxh3_64_hexdigest
 import holdfast
 from holdfast import Agent, HoldfastError, Message, Retention
 from holdfast.backends.directory._lines import FIRST, checked
-from support.fuzz import fuzz
+from support.fuzz import fuzz, mutate
 
 NUMBERS = [
     0,
@@ -176,7 +175,7 @@ def change_content(chance: random.Random, place: Path) -> None:
     bodies = [body for body in found if body is not None]
     for _ in range(chance.choice((1, 1, 2, 8))):
         if bodies:
-            mutate(chance, chance.choice(bodies))
+            mutate(chance, chance.choice(bodies), VALUES)
     path.write_bytes(b"".join(chained(bodies)))
 
 
@@ -201,7 +200,7 @@ def bring_intent(chance: random.Random, place: Path) -> None:
         "removes": [chance.choice(names)],
     }
     if chance.random() < 0.5:
-        mutate(chance, intent)
+        mutate(chance, intent, VALUES)
     (work / "new-0").write_text("{}\n")
     (work / "intent").write_bytes(line_of(intent)[0])
 
@@ -239,23 +238,3 @@ def chained(bodies):
     for body in bodies:
         line, after = line_of({**body, "after": after} if "after" in body else body)
         yield line
-
-
-def mutate(chance: random.Random, body) -> None:
-    """Change one thing somewhere in a value."""
-    while True:
-        keys = sorted(body) if isinstance(body, dict) else range(len(body))
-        if not keys:
-            return
-        key = chance.choice(keys)
-        inner = body[key]
-        if not isinstance(inner, dict | list) or chance.random() < 0.2:
-            break
-        body = inner
-    how = chance.random()
-    if how < 0.2:
-        del body[key]
-    elif how < 0.4 and isinstance(inner, int):
-        body[key] = inner + chance.choice((-1, 1, 2, 100))
-    else:
-        body[key] = copy.deepcopy(chance.choice(VALUES))

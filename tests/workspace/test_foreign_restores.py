@@ -9,6 +9,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import msgspec
 import pytest
 
 import holdfast
@@ -116,6 +117,26 @@ def test_the_paths_of_an_own_restore_are_checked_too(folder, tmp_path, path):
 
     assert not (tmp_path / ".bashrc").exists()
     assert files_of(folder) == {}
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"",
+        b"\x91" * 100_000,
+        msgspec.msgpack.encode({"steps": [], "made": [], "removed": [[b"a", 2**40]]}),
+        b"\x81\xa5st\xff\xffs\x90",
+    ],
+)
+def test_an_own_restore_that_cannot_be_read_is_not_begun(folder, workspace, payload):
+    forge(folder, [])
+    own = os.open(folder / ".holdfast", FOLDER)
+    data = _seal.sealed(own, _intent.INTENT, payload)
+    os.close(own)
+    (folder / ".holdfast" / "restore" / "intent").write_bytes(data)
+
+    with pytest.raises(holdfast.Corrupt, match="restore under way"):
+        workspace.scan()
 
 
 def test_an_own_restore_is_finished_where_the_folder_is_now(killed, tmp_path):

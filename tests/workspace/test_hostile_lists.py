@@ -8,7 +8,7 @@ import os
 import pytest
 
 import holdfast
-from holdfast._values.file_listing import Below, Level
+from holdfast._values.file_listing import MAGIC, About, Below, Level
 from holdfast._values.stored_file import StoredFile
 from holdfast.cli import main
 from holdfast.selftest._forged_files import FILE, FOLDER, LINK, ForgedFiles, forged
@@ -141,6 +141,36 @@ def test_a_link_that_one_level_hides_from_another_is_found(tmp_path, lower, uppe
             thread.diff_files("@1")
         [problem] = store.verify().problems
         assert "has files in it" in str(problem)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        MAGIC,
+        MAGIC + b"\x91" * 100_000,
+        Level(about=About(("rule",))).encoded().replace(b"rule", b"\xff\xfe\xfd."),
+        MAGIC + b"\x91\xdd\xff\xff\xff\xff",
+        Level(below=(Below(0, 1, b""), Below(0, 1, b""))).encoded(),
+        Level(removed=(b"b", b"a")).encoded(),
+        *(
+            Level(files=(StoredFile(b"a", FILE, size, bytes(32), runs),)).encoded()
+            for size, runs in [
+                (1, (0, 2**31)),
+                (2**62, (0, 1)),
+                (1, (0,)),
+                (1, (-1, 1)),
+            ]
+        ),
+    ],
+)
+def test_bytes_that_are_no_list_are_refused_at_once(tmp_path, data):
+    with holdfast.open(tmp_path / "given.db") as store:
+        store.thread("agent").save({"n": 1}, files=ForgedFiles([], lambda _: data))
+    with holdfast.open(tmp_path / "given.db", cache_size=0) as store:
+        with pytest.raises(holdfast.Corrupt, match="list of files"):
+            store.thread("agent").files()
+        assert not store.verify().ok
 
 
 def raw(*entries):

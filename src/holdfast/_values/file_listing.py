@@ -88,7 +88,7 @@ def decode_level(data: bytes) -> Level:
     """The level that a segment holds; `Corrupt` if it holds none, or a wrong one."""
     try:
         level = _DECODER.decode(data[len(MAGIC) :]) if data.startswith(MAGIC) else None
-    except (msgspec.MsgspecError, RecursionError):
+    except (ValueError, RecursionError):
         level = None
     if level is None:
         raise Corrupt("a list of files", "it cannot be read")

@@ -12,22 +12,24 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import compress
 from operator import is_not
-from typing import Protocol, cast, runtime_checkable
+from typing import Annotated, Protocol, cast, runtime_checkable
 
 import msgspec
+from msgspec import Meta
 
 from holdfast._values.lazy import lazy_pattern
 
 # What a tree keeps of st_mode: the kind of file, and the permission bits.
 KEPT_MODE = 0o170777
+HIGHEST_MODE = 0o177777
 
 
 class FileEntry(msgspec.Struct, frozen=True, gc=False):
     """A file of a tree: a regular file, a symbolic link, or an empty directory."""
 
     path: bytes  # relative; "/" between the parts
-    mode: int  # st_mode & KEPT_MODE
-    size: int
+    mode: Annotated[int, Meta(ge=0, le=HIGHEST_MODE)]  # st_mode & KEPT_MODE
+    size: Annotated[int, Meta(ge=0)]
     digest: bytes  # SHA-256 of the content; of the target for a symbolic link
 
     @property

@@ -9,12 +9,11 @@ import msgspec
 from msgspec import Meta
 
 from holdfast._values.file_chunks import SMALLEST
-from holdfast._values.files import FileEntry
+from holdfast._values.files import HIGHEST_MODE, FileEntry
 from holdfast._values.rope import chain_of
 
 # A save takes no more new bytes, so that no file has more.
 LARGEST_FILE = 1 << 30
-HIGHEST_MODE = 0o177777
 # All segments of the files of a list: many files can have the same.
 MOST_NUMBERS = 1 << 24
 

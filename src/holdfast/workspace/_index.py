@@ -79,7 +79,7 @@ def decode(data: bytes, book: bytes) -> Index | None:
         return None
     try:
         index = msgspec.msgpack.decode(payload, type=Index)
-    except (msgspec.MsgspecError, RecursionError):
+    except (ValueError, RecursionError):
         return None
     if (index.boot, index.book) != (_boot(), book):
         return None

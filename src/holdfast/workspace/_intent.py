@@ -13,8 +13,10 @@ import contextlib
 import os
 import stat
 from collections.abc import Generator
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from holdfast._values.files import OWN_FOLDER, FileEntry, wrong_path
 from holdfast.errors import Conflict, Corrupt
@@ -77,7 +79,7 @@ class Intent(msgspec.Struct, frozen=True):
 
     steps: tuple[Step, ...]
     made: tuple[bytes, ...]
-    removed: tuple[tuple[bytes, int], ...]
+    removed: tuple[tuple[bytes, Annotated[int, Meta(ge=0, le=0o777)]], ...]
     state: StateMove | None = None
 
 
@@ -93,7 +95,7 @@ def decode(own: int, data: bytes) -> Intent:
         raise foreign(f"{OWN_FOLDER}/{STAGE}")
     try:
         intent = msgspec.msgpack.decode(payload, type=Intent)
-    except msgspec.MsgspecError as error:
+    except (ValueError, RecursionError) as error:
         raise Corrupt("a restore under way", str(error), advice=_ADVICE) from error
     paths = [*intent.made, *(path for path, _ in intent.removed)]
     for change in (step.change for step in intent.steps):

@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from holdfast._api.plugins import import_extra
 from holdfast._values.files import OWN_FOLDER
+from holdfast.workspace._matching import matcher
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -36,11 +36,6 @@ DEFAULTS = (
 )
 _HEADER = "# "
 _FROM_DEFAULTS, _FROM_PROGRAM = "defaults", "ignore="
-
-
-def load_matcher() -> Any:
-    """The class that matches patterns; `Unsupported` if its extra is missing."""
-    return import_extra("pathspec", "a workspace", "workspace").GitIgnoreSpec
 
 
 def rule_lines(text: bytes) -> tuple[str, ...]:
@@ -69,11 +64,10 @@ class Rules:
 
     def verdict(self, path: str) -> bool | None:
         """Whether these rules alone leave a path out; ``None`` if they do not know."""
-        matcher = self._matcher
-        if matcher is None:
-            made: GitIgnoreSpec = load_matcher().from_lines(self.lines)
-            matcher = self._matcher = made
-        return matcher.check_file(path[len(self.place) :]).include
+        found = self._matcher
+        if found is None:
+            found = self._matcher = matcher(self.lines)
+        return found.check_file(path[len(self.place) :]).include
 
     def levels(self) -> Iterator[Rules]:
         """These rules, then those of the folders above."""

@@ -219,9 +219,10 @@ def read_sealed(own: OwnFolder, name: str, kind: type[T]) -> T | None:
     if data is None or own.at is None:
         return None
     payload = _seal.unsealed(own.at, name, data)
-    if payload is None:
-        raise _intent.foreign(f"{OWN_FOLDER}/{name}")
-    return msgspec.msgpack.decode(payload, type=kind)
+    with contextlib.suppress(ValueError, RecursionError):  # of another version
+        if payload is not None:
+            return msgspec.msgpack.decode(payload, type=kind)
+    raise _intent.foreign(f"{OWN_FOLDER}/{name}")
 
 
 def _is_about_folders(change: FileChange) -> bool:

@@ -28,10 +28,11 @@ from holdfast.errors import Conflict, NotFound, Unstorable, Unsupported
 from holdfast.workspace import _descriptors, _intent
 from holdfast.workspace._disk import Disk
 from holdfast.workspace._intent import StateMove
+from holdfast.workspace._matching import load_matcher
 from holdfast.workspace._own_folder import OwnFolder, own_folder
 from holdfast.workspace._report import RestoreReport
 from holdfast.workspace._restore import RestoreOptions, restore, restore_apart
-from holdfast.workspace._rules import RuleBook, load_matcher
+from holdfast.workspace._rules import RuleBook
 from holdfast.workspace._scan import Scanner
 from holdfast.workspace._session import UNDO, Session, UndoRecord, read_sealed
 from holdfast.workspace._snapshot import FolderSnapshot

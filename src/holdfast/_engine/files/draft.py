@@ -17,6 +17,7 @@ from holdfast._engine.files.read import find_listing, read_chunks
 from holdfast._values.file_chunks import LARGEST, cut
 from holdfast._values.file_listing import About, Listing, extended
 from holdfast._values.files import (
+    HIGHEST_MODE,
     FileEntry,
     Snapshot,
     Tree,
@@ -31,7 +32,7 @@ from holdfast._values.records import Segment
 from holdfast._values.rope import Blocks, chain_of
 from holdfast._values.runs import count_segments
 from holdfast._values.segment_use import as_runs, covering
-from holdfast._values.stored_file import HIGHEST_MODE, LARGEST_FILE, StoredFile
+from holdfast._values.stored_file import LARGEST_FILE, StoredFile
 from holdfast.errors import Conflict, Unstorable
 
 # New contents of one save, which are in memory at once.
