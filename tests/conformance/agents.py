@@ -212,9 +212,13 @@ class AgentTests(Cases):
 
     def test_a_thread_that_holds_no_agent_is_not_taken_for_one(self) -> None:
         self.store.thread("agent:a").save(["a list"])
+        self.store.agents.thread("b").save(["a list"])
+        self.store.agents.save(Agent(id="c"))
 
-        with raises(FormatMismatch):
-            self.store.agents.load("a")
+        for name in "ab":
+            with raises(FormatMismatch):
+                self.store.agents.load(name)
+        assert {agent.id for agent in self.store.agents.list()} == {"b", "c"}
 
 
 class AgentListingTests(Cases):

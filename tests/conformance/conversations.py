@@ -512,6 +512,21 @@ class SaveConversationTests(Cases):
         talks.update("c", tags=untyped({"a set"})[0])
         assert talks.list()[0].tags == ("a set",)
 
+    def test_what_is_no_transcript_is_not_loaded_as_one(self) -> None:
+        talks = self.store.conversations
+        for wrong in (5, None, "text", {"role": "user"}, [None], [["x"]], [HOUR]):
+            talks.thread("c").save({"messages": wrong})
+
+            with raises(FormatMismatch):
+                talks.load("c")
+            assert [found.id for found in talks.list()] == ["c"]
+
+        for ids, contents in ((5, None), ([["x"]], ["y"]), ({}, "text")):
+            state = {"messages": ["x", {}], "content_ids": ids, "contents": contents}
+            talks.thread("c").save(state)
+
+            assert talks.load("c").messages == ["x", {}]
+
     def test_a_newer_writers_field_of_a_conversation_is_kept(self) -> None:
         talks = self.store.conversations
         talks.create("c", messages=[Message.user("x")])

@@ -14,6 +14,7 @@ import msgspec
 
 from holdfast._messages.loose import fields_of, parts_of
 from holdfast._values import codec
+from holdfast.errors import FormatMismatch
 from holdfast.messages import MARK, AnyMessage, accepted, stored
 
 # Contents of at least this length are stored in the separate list.
@@ -64,11 +65,21 @@ def kept_new(messages: Iterable[AnyMessage]) -> StoredMessages:
 
 
 def whole(state: Mapping[str, Any]) -> list[Stored]:
-    """The messages of a state with the contents of their attachments."""
+    """The messages of a state with the contents of their attachments.
+
+    `FormatMismatch` if what a program saved there is no transcript.
+    """
     messages: list[Stored] = state.get("messages", [])
-    known = dict(
-        zip(state.get("content_ids", ()), state.get("contents", ()), strict=False)
-    )
+    # Plain threads have texts among their messages.
+    if type(messages) is not list or not {*map(type, messages)} <= {dict, str}:
+        text = "the value 'messages' is no list of messages; load the thread instead"
+        raise FormatMismatch(text)
+    ids, contents = parts_of(state.get("content_ids")), parts_of(state.get("contents"))
+    known = {
+        id_: content
+        for id_, content in zip(ids, contents, strict=False)
+        if isinstance(id_, str)
+    }
 
     def put_back(attachment: Mapping[str, object]) -> object:
         digest = fields_of(attachment.get("content")).get("stored")
@@ -81,7 +92,7 @@ def whole(state: Mapping[str, Any]) -> list[Stored]:
 
 def _each(message: Stored, change: Callable[[Mapping[str, object]], object]) -> Stored:
     """A `Message` with its attachments changed; any other message as it is."""
-    attachments = message.get("attachments")
+    attachments = fields_of(message).get("attachments")
     if MARK not in message or type(attachments) is not list:
         return message
     changed = [

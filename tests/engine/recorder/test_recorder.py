@@ -695,3 +695,25 @@ def test_a_cancelled_save_is_made_once(path):
     loaded = asyncio.run(main())
 
     assert [m["content"] for m in loaded.messages] == [str(n) for n in range(20)]
+
+
+@pytest.mark.parametrize("run", [5, None, ["x"], {"iteration": "x", "usage": 5}])
+def test_a_run_that_a_program_saved_itself_counts_as_none(memory, run):
+    thread = memory.conversations.thread("chat")
+    thread.save({"messages": [HI], "run": run})
+
+    told = recorder(memory)
+    told.iteration()
+    told.llm_response(HELLO, usage={"input": 2})
+    told.save()
+
+    assert (told.iterations, told.usage) == (1, {"input": 2})
+    assert recorder(memory).messages == [HI, HELLO]
+
+
+@pytest.mark.parametrize("messages", [5, None, [None], "text"])
+def test_what_is_no_transcript_is_not_recorded(memory, messages):
+    memory.conversations.thread("chat").save({"messages": messages})
+
+    with raises(holdfast.FormatMismatch):
+        recorder(memory)

@@ -109,7 +109,7 @@ class Recording:
         # Counted from the last checkpoint and not from here: a program may make a
         # recorder for each turn.
         saved_run = found.saved_run if found else {}
-        self.saved_iteration: int = saved_run.get("iteration", 0)
+        self.saved_iteration = _iteration_in(saved_run)
         self.saved_at = found.saved_at if found else self.clock()
         self._repair(found)
         self._set_system()
@@ -149,9 +149,9 @@ class Recording:
         self._found: tuple[TranscriptCall, int] | None = None
 
     def _resume_run(self, run: Mapping[str, Any]) -> None:
-        self.iteration: int = run.get("iteration", 0)
-        self.usage: dict[str, Any] = dict(run.get("usage", {}))
-        self.metadata: dict[str, Any] = dict(run.get("metadata", {}))
+        self.iteration = _iteration_in(run)
+        self.usage: dict[str, Any] = dict(fields_of(run.get("usage")))
+        self.metadata: dict[str, Any] = dict(fields_of(run.get("metadata")))
         self.other = {key: run[key] for key in run if key not in _RUN}
         self.saved_run = self._run_text()
 
@@ -592,6 +592,12 @@ class Recording:
         if self.unknown:
             messages = repaired(messages, keep=self.left_open - self.unknown).messages
         return [restored(cast("Stored", message)) for message in messages]
+
+
+def _iteration_in(run: Mapping[str, Any]) -> int:
+    """The number of iterations in a run, which a program may have saved itself."""
+    found: object = run.get("iteration")
+    return found if type(found) is int else 0
 
 
 def _first_difference(before: list[Stored], after: list[Stored]) -> int:

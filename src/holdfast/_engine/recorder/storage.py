@@ -38,7 +38,7 @@ from holdfast._engine.threads.pending import (
 from holdfast._engine.threads.references import head_moves
 from holdfast._messages.attachments import Stored, kept, whole
 from holdfast._messages.call_keys import key_of, position_of
-from holdfast._messages.loose import parts_of
+from holdfast._messages.loose import fields_of, parts_of
 from holdfast._messages.tally import Tally
 from holdfast._messages.transcript import open_calls
 from holdfast._port import CheckpointKey, Start
@@ -146,7 +146,7 @@ async def _loaded(
         values, checkpoint = head.values, head.checkpoint
     messages = whole(values)
     stored = len(messages)
-    saved_run: dict[str, Any] = values.get("run", {})
+    saved_run: dict[str, Any] = dict(fields_of(values.get("run")))
     run = saved_run
     for part in found.parts:
         messages[part.at :] = part.messages

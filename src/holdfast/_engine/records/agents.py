@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
@@ -17,6 +17,7 @@ from holdfast._engine.threads.load import loaded, read_listed, state_of
 from holdfast._engine.threads.save import Options, seen
 from holdfast._engine.threads.save import save as save_thread
 from holdfast._messages.fields import from_values, to_values
+from holdfast._messages.loose import fields_of
 from holdfast._port import Start, Threads
 from holdfast._values.arguments import checked_instance
 from holdfast._values.records import (
@@ -142,9 +143,10 @@ async def listed(context: Context, record: ThreadRecord) -> Agent:
     head = record.head
     assert head is not None
     state = await state_of(context, OpenedCheckpoint.of(head))
+    # A program may have saved anything to the thread: that hides no other agent.
     return from_values(
         Agent,
-        cast("dict[str, Any]", state),
+        fields_of(state),
         id=record.id.removeprefix(PREFIX),
         updated_at=head.saved_at,
         version=head.step,
