@@ -305,6 +305,27 @@ class ForkedEffectTests(PaymentCases):
         assert make(forked, "call-1") == {"receipt": "a1"}
         assert self.references == ["a1"]
 
+    def test_a_fork_knows_that_a_call_of_its_origin_began_and_did_not_end(
+        self,
+    ) -> None:
+        run = self.asked()
+        self.killed_paying(run, "call-1", "a1")
+        run.save(label="requested")
+        thread = self.store.conversations.thread("c")
+        thread.fork("conversation:f", "label:requested")
+        thread.fork("conversation:g", "label:requested", effects="run")
+
+        forked, free = self.run("f"), self.run("g")
+
+        assert [call.id for call in forked.open_calls] == []
+        assert [call.id for call in forked.interrupted()] == ["call-1"]
+        with raises(Conflict, "call_interrupted"):
+            forked.call("call-1")
+        assert forked.resolve("call-1", {"receipt": "a1"}) == {"receipt": "a1"}
+        assert forked.interrupted() == []
+        assert [call.id for call in free.open_calls] == ["call-1"]
+        assert free.interrupted() == []
+
 
 class MergedEffectTests(PaymentCases):
     """Effects of a fork that was merged."""

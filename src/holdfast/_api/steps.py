@@ -384,8 +384,13 @@ class Steps:
 
     async def interrupted(self) -> list[TranscriptCall]:
         recording = self._recording
+        record = recording.record
+        is_shared = record and record.forked_from and record.effects != "run"
         begun = await self._runner.run(
-            interrupted.interrupted, recording.thread, recording.line
+            interrupted.interrupted,
+            recording.thread,
+            recording.line,
+            family=record.family if record and is_shared else None,
         )
         return [self._journaled(effect) for effect in begun]
 

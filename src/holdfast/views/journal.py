@@ -12,6 +12,7 @@ from holdfast._engine.context import Context
 from holdfast._engine.effects import ledger
 from holdfast._engine.effects.calls import find_status
 from holdfast._engine.effects.ledger import is_in_force
+from holdfast._engine.effects.line import Line
 from holdfast._engine.effects.lines import line_of
 from holdfast._engine.threads.journal import OF_THREAD
 from holdfast._engine.threads.journal_keys import GRANT
@@ -68,11 +69,26 @@ async def journal_of(context: Context, thread: str) -> JournalView:
     position, unsaved = unsaved_messages(pending)
     made = await ledger.effects_of_family(context, record.family)
     own = [effect for effect in made if effect.thread == thread]
-    interrupted = [e for e in own if e.status == "unknown" and is_in_force(e, made)]
+    unknown = [e for e in made if e.status == "unknown" and is_in_force(e, made)]
+    if record.effects == "run":
+        unknown = [effect for effect in unknown if effect.thread == thread]
     messages = await _messages(context, record, position, unsaved)
+    line = await line_of(context, record, record.head)
+    keys = {key_of(messages, call.id) for call in open_calls(messages)}
+    interrupted = [
+        effect
+        for effect in unknown
+        if effect.thread == thread
+        # One that the origin of a fork began.
+        or (effect.key in keys and await line.has(context, effect))
+    ]
     return JournalView(
         interrupted=interrupted,
-        to_make=await _to_make(context, record, messages),
+        to_make=[
+            call
+            for call in await _to_make(context, record, messages, line)
+            if key_of(messages, call.id) not in {effect.key for effect in interrupted}
+        ],
         position=position,
         unsaved=unsaved,
         passed_over=pending.passed_over,
@@ -104,10 +120,9 @@ async def _messages(
 
 
 async def _to_make(
-    context: Context, record: ThreadRecord, messages: Sequence[object]
+    context: Context, record: ThreadRecord, messages: Sequence[object], line: Line
 ) -> list[TranscriptCall]:
     """The calls of a transcript that are neither completed nor interrupted."""
-    line = await line_of(context, record, record.head)
     found: list[TranscriptCall] = []
     for call in open_calls(messages):
         key = key_of(messages, call.id)

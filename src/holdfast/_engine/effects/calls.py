@@ -18,7 +18,8 @@ from holdfast._engine.effects import ledger
 from holdfast._engine.effects.line import Line
 from holdfast._engine.threads import journal, pending
 from holdfast._messages.transcript import TranscriptCall
-from holdfast._port import Start
+from holdfast._port import FamilyEntries, Start
+from holdfast._values.records import ThreadRecord
 from holdfast.effects import Effect, Place, Policy
 from holdfast.errors import Conflict
 
@@ -111,6 +112,29 @@ async def find_status(
             if not status.is_completed or not await ledger.is_undone(context, happened):
                 found = status
     return found
+
+
+async def is_interrupted_elsewhere(
+    context: Context, record: ThreadRecord, key: str, line: Line
+) -> bool:
+    """Whether another thread of the family began a call of the line and did not end it.
+
+    Such as the thread that a fork was made of. A fork that may run what its origin ran
+    makes the call all the same.
+    """
+    if record.effects == "run":
+        return False
+    begun = ledger.begin_key(key, 1)
+    query = FamilyEntries(family=record.family, prefix=begun)
+    others = [
+        entry.thread
+        for entry in await context.backend.scan(query)
+        if entry.key == begun and entry.thread != record.id
+    ]
+    for other in others:
+        if (await find_status(context, other, key, line)).is_interrupted:
+            return True
+    return False
 
 
 async def _entry(context: Context, thread: str, key: str) -> dict[str, Any] | None:

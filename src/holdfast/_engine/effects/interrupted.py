@@ -9,21 +9,24 @@ from holdfast._engine.effects import ledger
 from holdfast._engine.effects.line import Line
 from holdfast._engine.threads.journal import OF_THREAD
 from holdfast._engine.threads.journal_keys import CALL, UNDO
-from holdfast._port import Entries
+from holdfast._port import Entries, FamilyEntries
 from holdfast._values.records import Entry
 from holdfast.effects import Effect
 
 
-async def interrupted(context: Context, thread: str, line: Line) -> list[Effect]:
+async def interrupted(
+    context: Context, thread: str, line: Line, *, family: int | None = None
+) -> list[Effect]:
     """Those of a thread that are on a line, oldest first, each call once.
 
-    A call that has been made again, and has ended, is not among them.
+    With a ``family`` also those that other threads of it began, such as the origin of
+    a fork. A call that has been made again, and has ended, is not among them.
     """
-    calls = await _entries(context, thread, CALL)
+    calls = await _entries(context, thread, family, CALL)
     open_ = _open_keys(calls)
     if not open_:
         return []
-    entries = [*calls, *await _entries(context, thread, UNDO)]
+    entries = [*calls, *await _entries(context, thread, family, UNDO)]
     last: dict[str, Effect] = {}
     for effect in ledger.collected(e for e in entries if _parts(e.key)[2] in open_):
         before = last.get(effect.key)
@@ -34,7 +37,11 @@ async def interrupted(context: Context, thread: str, line: Line) -> list[Effect]
     return [effect for effect in last.values() if effect.status == "unknown"]
 
 
-async def _entries(context: Context, thread: str, prefix: str) -> Iterable[Entry]:
+async def _entries(
+    context: Context, thread: str, family: int | None, prefix: str
+) -> Iterable[Entry]:
+    if family is not None:
+        return await context.backend.scan(FamilyEntries(family=family, prefix=prefix))
     query = Entries(thread=thread, checkpoint=OF_THREAD, prefix=prefix)
     return await context.backend.scan(query)
 
@@ -45,9 +52,9 @@ def _open_keys(calls: Iterable[Entry]) -> set[str]:
     Told by the keys of their entries: only these calls are decoded and looked up, of
     however many there are.
     """
-    named = [_parts(entry.key) for entry in calls]
-    ended = {(attempt, key) for attempt, when, key in named if when == "end"}
-    return {key for attempt, _, key in named if (attempt, key) not in ended}
+    named = [(entry.thread, *_parts(entry.key)) for entry in calls]
+    ended = {(t, attempt, key) for t, attempt, when, key in named if when == "end"}
+    return {key for t, attempt, _, key in named if (t, attempt, key) not in ended}
 
 
 def _parts(key: str) -> tuple[str, str, str]:

@@ -11,7 +11,11 @@ from msgspec.structs import replace
 from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
 from holdfast._engine.effects import ledger
-from holdfast._engine.effects.calls import JournaledCall, find_status
+from holdfast._engine.effects.calls import (
+    JournaledCall,
+    find_status,
+    is_interrupted_elsewhere,
+)
 from holdfast._engine.effects.line import Line
 from holdfast._engine.effects.lines import line_at
 from holdfast._engine.records import agent_checkpoints as pins
@@ -153,7 +157,7 @@ async def _loaded(
         run = part.run
     next_id = found.parts[-1].next_id if found.parts else None
     line = line_at(record, checkpoint, next_id)
-    results, unknown = await _outcomes(context, record.id, messages, line)
+    results, unknown = await _outcomes(context, record, messages, line)
     return LoadedConversation(
         messages=messages,
         stored=stored,
@@ -172,17 +176,20 @@ async def _loaded(
 
 
 async def _outcomes(
-    context: Context, thread: str, messages: list[Stored], line: Line
+    context: Context, record: ThreadRecord, messages: list[Stored], line: Line
 ) -> tuple[dict[str, object], frozenset[str]]:
     """The journaled results of open calls, and the calls whose outcome is unknown."""
     found: dict[str, object] = {}
     unknown: set[str] = set()
     for call in open_calls(messages):
         key = key_of(messages, call.id)
-        status = await find_status(context, thread, key, line)
+        status = await find_status(context, record.id, key, line)
         if status.is_completed:
             found[call.id] = status.result
-        elif status.is_interrupted:
+        elif status.is_interrupted or (
+            status.begun is None
+            and await is_interrupted_elsewhere(context, record, key, line)
+        ):
             unknown.add(call.id)
     return found, frozenset(unknown)
 
