@@ -44,7 +44,7 @@ conformance: $(VENV)/ready ## the rules of a store on your server: HOLDFAST_TEST
 thorough: $(VENV)/ready oldest ## every combination of call, place and breakdown, and servers that fail
 	HOLDFAST_THOROUGH=1 HOLDFAST_CRASH_ROUNDS=1000 HOLDFAST_BITROT_FLIPS=1000 \
 		$(BIN)/python -m pytest -n 3 -q
-	$(BIN)/python -m pytest -q --override-ini addopts= tests/thorough
+	$(BIN)/python -m pytest -q --override-ini addopts= --override-ini timeout=900 tests/thorough
 
 # Counting takes as long again, so it is done where the inner layers are tested. The other
 # tests start processes, servers and browsers most of the time.
