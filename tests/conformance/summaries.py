@@ -51,7 +51,8 @@ class SummaryTests(Cases):
         begun = self.clock.now
         for number, wrong in enumerate(untyped(None, 5, "text", [1], {"a": 1})):
             talks.create(f"{number}")
-            names = ("title", "tags", "archived", "context", "created_at", "counts")
+            names = ("title", "tags", "archived", "context", "created_at", "run")
+            names += ("metadata", "content_ids", "contents")
             state = dict.fromkeys(names, wrong) | {"messages": []}
             counts = ("messages", "exchanges", "awaiting", "open", "unanswered")
             talks.thread(f"{number}").save(
@@ -70,6 +71,9 @@ class SummaryTests(Cases):
         assert found[4].created_at == begun
         assert [one.id for one in talks.list(tag="x", archived=False)] == ["whole"]
         assert talks.load("0").tags == []
+        for one in found[:-1]:
+            assert talks.recorder(one.id).iterations == 0
+        assert talks.save(talks.load("0")).id == "0"
 
     def test_the_last_used_comes_first(self) -> None:
         talks = self.store.conversations

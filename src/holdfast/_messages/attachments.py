@@ -6,7 +6,7 @@ messages have only the digests, so that equal contents are stored once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 from typing import Any, cast
 
@@ -29,15 +29,17 @@ class StoredMessages(msgspec.Struct, frozen=True):
     messages: list[Stored]
     contents: dict[str, object]
 
-    def apart(self, known: Sequence[object]) -> dict[str, list[object]]:
+    def apart(self, known: object) -> dict[str, list[object]]:
         """Elements to append to the lists of contents, without the ``known`` ones."""
-        new = {key: data for key, data in self.contents.items() if key not in known}
+        ids = parts_of(known)
+        new = {key: data for key, data in self.contents.items() if key not in ids}
         return {"content_ids": list(new), "contents": list(new.values())} if new else {}
 
-    def all_apart(self, known: Sequence[str]) -> dict[str, object]:
+    def all_apart(self, known: object) -> dict[str, object]:
         """The complete lists of contents, in the order of the ``known`` digests."""
         # A content at its old position in the list is not stored again.
-        ids = [key for key in known if key in self.contents]
+        old = filter(lambda key: isinstance(key, str), parts_of(known))
+        ids = [key for key in old if key in self.contents]
         ids += [key for key in self.contents if key not in ids]
         contents = [self.contents[key] for key in ids]
         return {"content_ids": ids, "contents": contents} if ids else {}
