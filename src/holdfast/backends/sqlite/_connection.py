@@ -365,9 +365,9 @@ def _claim(db: apsw.Connection, path: str) -> None:
     _reserve(db, CHECKSUM_BYTES)
     if _value(db, "pragma page_count"):  # another program made it, and no tables
         db.execute("pragma journal_mode = delete")
-        with unchecked_pages(db):  # the first makes room for them
-            db.execute("vacuum")
-            db.execute("vacuum")
+        for _ in range(2):  # the first makes room for them, the second fills it
+            with unchecked_pages(db):
+                db.execute("vacuum")
 
 
 def _refuse_unchecked(db: apsw.Connection, path: str) -> None:
