@@ -28,6 +28,7 @@ from holdfast._values import caller_key
 from holdfast._values.arguments import checked_path, checked_seconds
 from holdfast._values.clock import now, uuid7
 from holdfast._values.keywords import choice
+from holdfast._values.os_errors import needing_room
 from holdfast._values.reference import checked_id
 from holdfast._values.scope_name import scope_prefix
 from holdfast.errors import (
@@ -54,19 +55,22 @@ def open_context(
 ) -> Context:
     """Open the backend an address names; ``native`` prefers one that is awaited."""
     _check(options)
-    telemetry = find_telemetry(options.get("telemetry"))
     special: dict[str, object] = {n: v for n, v in options.items() if n in SPECIAL}
-    backend = open_backend(
-        url,
-        native=native,
-        special=special,
-        read_only=options.get("read_only", False),
-        durability=options.get("durability", "full"),
-        busy_timeout=checked_seconds(options.get("busy_timeout", 5.0), "busy_timeout"),
-        compress=options.get("compress", False),
-        accept_loss=options.get("accept_loss", False),
-        make_folders=options.get("make_folders", False),
-    )
+    with needing_room():
+        telemetry = find_telemetry(options.get("telemetry"))
+        backend = open_backend(
+            url,
+            native=native,
+            special=special,
+            read_only=options.get("read_only", False),
+            durability=options.get("durability", "full"),
+            busy_timeout=checked_seconds(
+                options.get("busy_timeout", 5.0), "busy_timeout"
+            ),
+            compress=options.get("compress", False),
+            accept_loss=options.get("accept_loss", False),
+            make_folders=options.get("make_folders", False),
+        )
     context = replace(context_over(backend, options), address=shown_address(url))
     if telemetry is None:
         return context
@@ -165,7 +169,8 @@ def open_damaged(url: str | os.PathLike[str], key: CallerKey | None = None) -> C
         return open_context(url, options)
     except (Corrupt, FormatMismatch) as error:
         is_cut_short = isinstance(error, Corrupt) and error.lost > 0
-        backend = open_damaged_backend(url, is_cut_short=is_cut_short)
+        with needing_room():
+            backend = open_damaged_backend(url, is_cut_short=is_cut_short)
         if backend is not None:
             return context_over(backend, options)
         if is_cut_short:

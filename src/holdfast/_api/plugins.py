@@ -16,6 +16,7 @@ import msgspec
 
 from holdfast._api import declared
 from holdfast._values.keywords import refuse_unknown
+from holdfast._values.os_errors import needing_room
 from holdfast.errors import HoldfastError, MissingExtra, Unsupported
 
 if TYPE_CHECKING:
@@ -112,7 +113,8 @@ def _has_tracer_provider() -> bool:
 def import_extra(module: str, what: str, extra: str) -> Any:
     """A module of an extra; `MissingExtra` if ``what`` needs it and it is missing."""
     try:
-        return import_module(module)
+        with needing_room():
+            return import_module(module)
     except ImportError as error:
         raise missing_extra(what, extra) from error
 

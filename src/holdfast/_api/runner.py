@@ -27,6 +27,7 @@ from holdfast._api.wrong_api import OfThisProcess
 from holdfast._engine.context import Context
 from holdfast._engine.scopes import scoped
 from holdfast._port import run
+from holdfast._values import os_errors
 from holdfast._values.arguments import kind_of
 from holdfast.errors import Unstorable
 
@@ -61,6 +62,10 @@ class Runner(OfThisProcess):
         except StopIteration as finished:
             result: T = finished.value
             return result
+        except OSError as error:
+            if error.errno in os_errors.NO_ROOM:
+                raise os_errors.no_room(error) from error
+            raise
         coroutine.close()
         raise RuntimeError("an operation suspended: its backend is not a blocking one")
 
@@ -111,9 +116,10 @@ class AsyncRunner(OfThisProcess):
     ) -> T:
         """The result of an operation."""
         coroutine = operation(self.context, *args, **kwargs)
-        if self._threads is None:
-            return await coroutine
-        return await self._threads.run(coroutine)
+        with os_errors.needing_room():
+            if self._threads is None:
+                return await coroutine
+            return await self._threads.run(coroutine)
 
     async def save(
         self,
@@ -128,10 +134,11 @@ class AsyncRunner(OfThisProcess):
         Saves of many tasks are committed together; those to one thread in order.
         """
         coroutine = operation(self._saving, thread, *args, **kwargs)
-        if self._threads is None:
-            return await coroutine
-        lane = thread if isinstance(thread, str) else thread.thread
-        return await self._threads.save(coroutine, lane)
+        with os_errors.needing_room():
+            if self._threads is None:
+                return await coroutine
+            lane = thread if isinstance(thread, str) else thread.thread
+            return await self._threads.save(coroutine, lane)
 
     async def poll(
         self, operation: Polled[T], after: int, limit: int, timeout: float

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 from collections.abc import Generator
 
 from holdfast.errors import HoldfastError
@@ -13,6 +14,39 @@ FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 NOTHING_THERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 # The process or the system has no room to look; nothing is said about the file.
 NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+MAKE_ROOM = "close files, or raise the limit (ulimit -n)"
+
+
+def no_room(error: OSError) -> HoldfastError:
+    """The error for a limit of the system that was reached, such as of open files."""
+    where = f"{error.filename}: " if isinstance(error.filename, str) else ""
+    way = "free some memory" if error.errno == errno.ENOMEM else MAKE_ROOM
+    text = f"{where}{error.strerror}; {way}, and repeat the call"
+    return HoldfastError(text, code="io_error")
+
+
+@contextlib.contextmanager
+def needing_room() -> Generator[None]:
+    """Turns errors about a limit of the system into ours, and no others."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in NO_ROOM:
+            raise no_room(error) from error
+        raise
+
+
+def can_open(count: int) -> bool:
+    """Whether so many more files can be open at the same time."""
+    opened: list[int] = []
+    try:
+        opened.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(count))
+    except OSError:
+        return False
+    finally:
+        for file in opened:
+            os.close(file)
+    return True
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ import click
 import orjson
 
 from holdfast._values.clock import now
+from holdfast._values.os_errors import NO_ROOM, no_room
 from holdfast.cli import _status
 from holdfast.cli._error_text import for_command_line, hint_of
 from holdfast.cli._group import ROOT
@@ -58,6 +59,8 @@ def _invoke(cli: Invocation) -> int:
 
 
 def _print_error(cli: Invocation, error: Exception) -> int:
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
+        error = no_room(error)
     if isinstance(error, HoldfastError):
         status, code, message = (
             _status.status_of(error),

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import apsw
 
+from holdfast._values.os_errors import NO_ROOM
 from holdfast.backends.directory import _catalog
 from holdfast.backends.directory._catalog import FolderState, IndexedFile
 from holdfast.backends.directory._file_scan import (
@@ -166,6 +167,8 @@ class IndexUpdate:
         try:
             found = scan_file(self._folder.pieces(name), known_end)
         except OSError as error:
+            if error.errno in NO_ROOM:  # it says nothing about the file
+                raise
             # With a stamp that no file can have, it is tried again the next time.
             is_link = error.errno == errno.ELOOP
             why = LINKED if is_link else f"it cannot be read: {error.strerror}"

@@ -20,6 +20,7 @@ import apsw
 import msgspec
 
 from holdfast._values.lazy import lazy_module
+from holdfast._values.os_errors import NO_ROOM
 from holdfast.backends.sqlite._statements import rows
 from holdfast.errors import Corrupt
 
@@ -163,8 +164,11 @@ def lent_file(file: int, path: str) -> Generator[int]:
     """An open lock file, or one that is opened for reading; -1 if there is none."""
     lent = file
     if file < 0:
-        with contextlib.suppress(OSError):
+        try:
             lent = os.open(path, os.O_RDONLY | FLAGS)
+        except OSError as error:
+            if error.errno in NO_ROOM:  # nobody knows then what it says
+                raise
     try:
         yield lent
     finally:

@@ -15,6 +15,7 @@ from typing import Any
 
 import apsw
 
+from holdfast._values import os_errors
 from holdfast.backends._sql.statements import text_of
 from holdfast.backends.sqlite._acknowledged import IDENTITY, Durability
 from holdfast.backends.sqlite._packed_manifests import pack_manifest, unpack_manifest
@@ -54,6 +55,28 @@ SWITCH_TIMEOUT = 10.0
 MEMORY = ":memory:"
 LONGEST_TIMEOUT = (1 << 31) - 1  # milliseconds
 
+_OF_THE_MOMENT = (
+    apsw.BusyError,
+    apsw.CantOpenError,
+    apsw.ConnectionClosedError,
+    apsw.FullError,
+    apsw.InterruptError,
+    apsw.LockedError,
+    apsw.NoMemError,
+    apsw.PermissionsError,
+    apsw.ReadOnlyError,
+)
+_OF_THE_MOMENT_TOO = frozenset({
+    apsw.SQLITE_IOERR_ACCESS,
+    apsw.SQLITE_IOERR_LOCK,
+    apsw.SQLITE_IOERR_NOMEM,
+    apsw.SQLITE_IOERR_RDLOCK,
+    apsw.SQLITE_IOERR_SHMLOCK,
+    apsw.SQLITE_IOERR_SHMMAP,
+    apsw.SQLITE_IOERR_SHMOPEN,
+    apsw.SQLITE_IOERR_SHMSIZE,
+})  # fmt: skip
+
 # The other VFSs that a process has from the start.
 _EXTENSIONS = {"cksmvfs", "memdb"}
 _READ_ONLY = apsw.SQLITE_OPEN_READONLY
@@ -74,6 +97,8 @@ class translated:  # noqa: N801 - reads as a statement: `with translated(path):`
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if isinstance(error, apsw.Error):
             raise translation(error, self.path) from error
+        if isinstance(error, OSError) and error.errno in os_errors.NO_ROOM:
+            raise os_errors.no_room(error) from error
 
 
 def translation(error: apsw.Error, path: str) -> HoldfastError:
@@ -109,9 +134,21 @@ def _damage(error: apsw.Error, path: str, detail: str) -> HoldfastError:
         return Unstorable(f"what was to be saved in {path}", why)
     if isinstance(error, apsw.CantOpenError):
         text = f"{path} cannot be opened; check that it is a file you may read"
+        if not os_errors.can_open(3):  # the database, its log and shared memory
+            text = (
+                f"{path} cannot be opened: too many open files; {os_errors.MAKE_ROOM}"
+            )
         return HoldfastError(text, code="cannot_open")
     return HoldfastError(
         f"{path}: {detail}; retry, or look at the disk", code="io_error"
+    )
+
+
+def tells_of_damage(error: apsw.Error) -> bool:
+    """Whether an error of a read is about what is stored, and not about the moment."""
+    return not (
+        isinstance(error, _OF_THE_MOMENT)
+        or getattr(error, "extendedresult", 0) in _OF_THE_MOMENT_TOO
     )
 
 

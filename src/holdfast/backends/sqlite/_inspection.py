@@ -25,6 +25,7 @@ from holdfast.backends._sql.inspection import (
     sound_segments,
 )
 from holdfast.backends._sql.rows import Row
+from holdfast.backends.sqlite._connection import tells_of_damage, translation
 from holdfast.backends.sqlite._rows import CODEC
 from holdfast.backends.sqlite._statements import rows
 from holdfast.errors import Corrupt
@@ -85,6 +86,15 @@ class SqliteInspection:
             if self._db.in_transaction:  # SQLite ends it itself if a page is bad
                 self._db.execute("rollback")
 
+    def _rows(self, query: str, **values: int | str) -> list[Row]:
+        """The rows of a query; only what is damaged is left out, as its callers do."""
+        try:
+            return rows(self._db, query, **values)
+        except apsw.Error as error:
+            if tells_of_damage(error):
+                raise
+            raise translation(error, self._db.filename) from error
+
     async def families(
         self, numbers: Sequence[int], *, heads_only: bool = False
     ) -> Rescued:
@@ -94,7 +104,7 @@ class SqliteInspection:
     async def _fetch(self, query: str, numbers: Sequence[int]) -> list[Row]:
         self._verify_pages(True)
         try:
-            return rows(self._db, query, families=json.dumps([*numbers]))
+            return self._rows(query, families=json.dumps([*numbers]))
         except (apsw.Error, UnicodeDecodeError) as error:
             self._rescue.damage.append(f"{query}: {error}")
             return []
@@ -150,14 +160,14 @@ class SqliteInspection:
 
     async def headed_by(self, lost: Sequence[int]) -> list[str]:
         try:
-            found = rows(self._db, "headed_by", lost=json.dumps([*lost]))
+            found = self._rows("headed_by", lost=json.dumps([*lost]))
         except apsw.Error:
             return []
         return [name for (name,) in found]
 
     async def checkpoint(self, family: int, id_: str) -> Checkpoint | None:
         try:
-            [row] = rows(self._db, "checkpoint_by_id", family=family, id=id_)
+            [row] = self._rows("checkpoint_by_id", family=family, id=id_)
             return CODEC.checkpoint(row, orphaned=True)
         except (apsw.Error, Corrupt, TypeError, ValueError):
             return None
@@ -182,9 +192,9 @@ class SqliteInspection:
         family, thread, number = after
         where = {"family": family, "thread": thread}
         try:
-            keys = rows(self._db, "keys_in_thread", after=number, limit=CHUNK, **where)
+            keys = self._rows("keys_in_thread", after=number, limit=CHUNK, **where)
             left = CHUNK - len(keys)
-            keys += rows(self._db, "keys_behind_thread", limit=left, **where)
+            keys += self._rows("keys_behind_thread", limit=left, **where)
         except apsw.Error as error:
             self._rescue.damage.append(f"the checkpoints behind {after}: {error}")
             return []
@@ -192,8 +202,10 @@ class SqliteInspection:
 
     def _names(self, numbers: Collection[int]) -> list[Row]:
         """Their names, halved wherever SQLite cannot read all of them."""
+        if not numbers:
+            return []
         try:
-            return rows(self._db, "names_of", numbers=json.dumps([*numbers]))
+            return self._rows("names_of", numbers=json.dumps([*numbers]))
         except (apsw.Error, UnicodeDecodeError) as error:
             if len(numbers) == 1:
                 self._rescue.damage.append(f"the name of thread {numbers}: {error}")
@@ -203,8 +215,10 @@ class SqliteInspection:
 
     def _checkpoint_rows(self, keys: list[int]) -> list[Row]:
         """Their rows, halved wherever SQLite cannot read all of them."""
+        if not keys:
+            return []
         try:
-            return rows(self._db, "checkpoints_by_seq", keys=json.dumps(keys))
+            return self._rows("checkpoints_by_seq", keys=json.dumps(keys))
         except (apsw.Error, UnicodeDecodeError) as error:
             if len(keys) == 1:
                 self._rescue.damage.append(f"rescue_checkpoints {keys[0]}: {error}")
@@ -233,7 +247,7 @@ class SqliteInspection:
 
     async def count_segments(self, families: Sequence[int]) -> list[int]:
         try:
-            found = rows(self._db, "count_segments", families=json.dumps([*families]))
+            found = self._rows("count_segments", families=json.dumps([*families]))
         except apsw.Error:
             return [0] * len(families)
         return [count for (count,) in found]
@@ -243,7 +257,7 @@ class SqliteInspection:
 
     def _count(self, query: str, **values: int) -> int:
         try:
-            [(count,)] = rows(self._db, query, **values)
+            [(count,)] = self._rows(query, **values)
         except apsw.Error:
             return 0
         return int(count)
@@ -265,7 +279,7 @@ class SqliteInspection:
         """The largest key of a table, or one at least as large."""
         name = _LAST[query]
         try:
-            [(last,)] = rows(self._db, name)
+            [(last,)] = self._rows(name)
         except apsw.Error as error:
             noun = name.removeprefix("last_")
             self._rescue.damage.append(f"the {noun} table: {error}")
@@ -275,7 +289,7 @@ class SqliteInspection:
     def _last_used_thread(self) -> int:
         self._verify_pages(False)
         try:
-            [(last,)] = rows(self._db, "last_used_thread")
+            [(last,)] = self._rows("last_used_thread")
         except apsw.Error:
             return 0
         finally:
@@ -289,7 +303,7 @@ class SqliteInspection:
     def _rows_between(self, query: str, first: int, last: int) -> list[Row]:
         """The rows of a range, halved wherever SQLite cannot read all of it."""
         try:
-            return rows(self._db, query, first=first, last=last)
+            return self._rows(query, first=first, last=last)
         except (apsw.Error, UnicodeDecodeError) as error:
             if first >= last:
                 self._rescue.damage.append(f"{query} {first}: {error}")

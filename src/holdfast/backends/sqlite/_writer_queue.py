@@ -16,6 +16,7 @@ import time
 from typing import TYPE_CHECKING
 
 from holdfast._values.lazy import lazy_module
+from holdfast._values.os_errors import NO_ROOM
 from holdfast.backends.sqlite._acknowledged import (
     FLAGS,
     SIZE,
@@ -59,9 +60,11 @@ class WriterQueue:
                 if file.descriptor < 0:
                     self._open()
                 granted = file.try_lock()
-            except OSError:
-                # Where no lock file can be made, SQLite's own polling has to do.
+            except OSError as error:
                 self.abandon()
+                if error.errno in NO_ROOM:  # another time there is one
+                    raise
+                # Where no lock file can be made, SQLite's own polling has to do.
                 return
             except BaseException:
                 # If it was interrupted, it may have the lock already.
