@@ -67,9 +67,15 @@ class LimitTests(Cases):
         assert len(self.store.threads(limit=None)) == 102
 
     def test_a_page_has_a_positive_limit(self) -> None:
-        for wrong in untyped(0, -1, "3", True):
+        for wrong in untyped(0, -1, "3", True, None):
             with raises(Unstorable):
                 self.store.changes(limit=wrong)
+
+    def test_no_cursor_is_the_beginning_of_the_feed(self) -> None:
+        self.filled(2)
+
+        [none] = untyped(None)
+        assert self.store.changes(none).items == self.store.changes().items != ()
 
 
 class TooLargeTests(Cases):

@@ -118,9 +118,11 @@ async def changes(
     context: Context, after: int, limit: int, timeout: float
 ) -> Page[Change]:
     """The changes after a cursor, in commit order."""
-    checked_limit(limit)
+    untyped: int | None = limit  # of a caller who checks no types
+    if checked_limit(untyped) is None:
+        raise Unstorable("limit", "must be a positive number: the feed has no end")
     check_cursor(after)
-    return await context.backend.changes(after, limit, timeout)
+    return await context.backend.changes(after or 0, limit, timeout)
 
 
 async def names_of(
