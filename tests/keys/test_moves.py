@@ -13,6 +13,8 @@ import pytest
 
 import holdfast
 from holdfast import Corrupt, Retention
+from holdfast._port import Start, Write
+from holdfast._values.records import UNSET
 from holdfast.backends.sqlite import _rows, page_checksums
 from holdfast.testing import blocking, raises
 
@@ -273,6 +275,20 @@ def with_threads(stores, work):
         done = [pool.submit(work, stores[n % 2], n) for n in range(40)]
         for future in done:
             future.result()
+
+
+def test_a_fork_that_another_process_has_made_too_is_logged_behind_it(path):
+    async def pin(context, head):
+        start = Start(head=head, kind="pin")
+        write = Write(thread="pin:1", at=1, expect=UNSET, start=start)
+        await context.backend.commit([write])
+
+    with holdfast.open(path, key=KEY) as store:
+        head = store.thread("one").save({"n": 1})
+        for _ in range(2):
+            store.runner.run(pin, head)
+
+        assert store.verify().problems == ()
 
 
 # --- stores that were made before -----------------------------------------------------

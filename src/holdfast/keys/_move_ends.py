@@ -58,8 +58,6 @@ class MoveEnds:
 
     async def _end(self, write: Write) -> tuple[bytes, int | None]:
         """The id and the number of the last move of a thread."""
-        if write.start is not None and write.start.head is not None:
-            return NOTHING, None  # a fork is a new thread, or it is refused
         if write.thread in self._last:
             return self._last[write.thread], None
         name = self._records.hide(write.thread, "thread")
