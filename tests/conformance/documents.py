@@ -179,6 +179,7 @@ class CategoryTests(Cases):
         for name in ("top", "a/1", "a/2", "a/b/3", "a/b/c/4", "ab/5", "b/6", "a"):
             self.store.documents.save(name, name)
         self.store.thread("a/thread").save({})
+        self.store.thread("document:a/thread").save({})
 
         assert self.names() == self.names(nested=True)
         assert len(self.names()) == 8

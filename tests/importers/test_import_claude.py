@@ -112,3 +112,6 @@ def test_other_lines_of_json_are_no_transcript(tmp_path, memory):
 
     with pytest.raises(holdfast.FormatMismatch):
         import_from(memory, path)
+    report = import_from(memory, path, format="claude")
+    [ignored] = report.ignored
+    assert (ignored.path, ignored.reason) == (str(path), "is no transcript of Claude")

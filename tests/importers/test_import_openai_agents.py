@@ -82,6 +82,7 @@ def test_tables_may_have_other_names_and_there_may_be_several(memory, tmp_path):
         'alter table agent_sessions rename to "my ""sessions"',
         'alter table agent_messages rename to "my messages"',
         "drop index idx_agent_messages_session_id",
+        "create table notes (session_id text references agent_sessions)",
     )
     sessions_database(path, {"other": [({"role": "user"}, 1)], "empty": []})
 

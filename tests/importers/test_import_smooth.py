@@ -180,9 +180,10 @@ def test_fields_of_newer_versions_are_kept(memory, tmp_path):
     newer["conversation"] = newer["conversation"] | {"summary": {"of": [1, 2]}}
     write(tmp_path / "x" / "a.json", newer)
 
-    import_from(memory, tmp_path)
+    report = import_from(memory, tmp_path)
 
     assert same(smooth_back(memory), {"a": newer})
+    assert report.imported.messages == len(newer["conversation"]["messages"]) > 0
 
 
 # --- the database ---------------------------------------------------------------------
