@@ -1,7 +1,8 @@
 """What earlier versions stored is read, verified and continued by this one.
 
 The files in fixtures/format-1 were written by the version that introduced the format,
-and changed with it until its release; from then on they are never written again.
+and changed with it until its release; from then on they are never written again. Those
+in format-6 have files of checkpoints, in a folder of format 1.
 """
 
 from __future__ import annotations
@@ -113,3 +114,28 @@ def test_a_file_without_its_first_page_is_salvaged(tmp_path, name):
     with holdfast.open(tmp_path / "saved.db") as store:
         found = {name: thread["state"] for name, thread in content(store).items()}
     assert found == {n: thread["state"] for n, thread in EXPECTED[name].items()}
+
+
+@pytest.fixture(params=["file", "folder"])
+def stored_files(request, tmp_path):
+    """The address of a store with files, of the version before format 7."""
+    source = STORED.parent / "format-6"
+    if request.param == "folder":
+        shutil.copytree(source / "history", tmp_path / "history")
+        return f"dir:{tmp_path / 'history'}"
+    packed = (source / "agents.db.gz").read_bytes()
+    (tmp_path / "agents.db").write_bytes(gzip.decompress(packed))
+    return str(tmp_path / "agents.db")
+
+
+def test_a_store_with_files_is_brought_up_to_date_and_keeps_them(stored_files):
+    for n in range(2):
+        with holdfast.open(stored_files) as store:
+            chat = store.thread("chat")
+            chat.append(messages=[n])
+
+            assert chat.load()["messages"] == ["hi", "with a file", *range(n + 1)]
+            assert chat.read_file("report.md") == b"the report\n" * 20
+            assert store.verify().problems == ()
+            with pytest.raises(holdfast.Conflict):
+                store.thread("gone").append(messages=[1])

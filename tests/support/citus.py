@@ -6,6 +6,7 @@ import re
 
 import psycopg
 
+from holdfast.backends.postgres._write import AT_ONCE
 from support.folders import DOCS
 
 PARAMETER = re.compile(r"%\((\w+)\)s")
@@ -13,7 +14,7 @@ TYPES = (
     "select parameter_types::text[] from pg_prepared_statements where name = 'asked'"
 )
 # Where 0 will not do.
-NOTHING = {"checkpoints": "[]", "limit": "1", "stretch": "1"}
+NOTHING = {"durable": str(AT_ONCE), "checkpoints": "[]", "limit": "1", "stretch": "1"}
 
 
 def is_there(url: str) -> bool:

@@ -180,13 +180,9 @@ def change_content(chance: random.Random, place: Path) -> None:
 
 
 def change_names(chance: random.Random, place: Path) -> None:
-    path, name = some_file(chance, place), chance.choice(NAMES)
-    chance.choice([shutil.copy, os.rename, link])(path, place / name)
-
-
-def link(path: Path, target: Path) -> None:
-    if not target.exists():
-        target.symlink_to(path)
+    path, new = some_file(chance, place), place / chance.choice(NAMES)
+    if not os.path.lexists(new):
+        chance.choice([shutil.copy, os.rename, os.symlink])(path, new)
 
 
 def bring_intent(chance: random.Random, place: Path) -> None:

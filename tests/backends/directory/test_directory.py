@@ -511,7 +511,7 @@ def test_a_folder_with_other_things_in_it_can_become_a_store(url, folder):
 
 def test_a_newer_format_is_refused_with_the_way_out(url, folder):
     holdfast.open(url).close()
-    line, _ = _lines.encode_line(_lines.LineContent(after=_lines.FIRST, format=2))
+    line, _ = _lines.encode_line(_lines.LineContent(after=_lines.FIRST, format=3))
     (folder / "store.jsonl").write_bytes(line)
 
     for read_only in (False, True):

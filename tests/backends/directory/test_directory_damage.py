@@ -655,7 +655,7 @@ def test_a_file_that_cannot_be_read_is_named_until_it_can(url, folder, two):
 
 
 def test_damage_of_the_file_of_the_store_is_named_too(url, folder, two):
-    damage(folder, b'"format":1', b'"format":0', "store.jsonl")
+    damage(folder, b'"format":2', b'"format":0', "store.jsonl")
 
     with holdfast.open(url) as store:
         with pytest.raises(Corrupt, match=r"store\.jsonl"):

@@ -7,12 +7,13 @@ import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 import holdfast
-from holdfast import Busy, Conflict, Store
+from holdfast import Busy, Conflict, FormatMismatch, HoldfastError, Store
 from support.effort import ROUNDS, THOROUGH, seed_of
 from support.interrupts import Interrupt
 from support.many_processes import CrowdTests, by_writer, is_one_line, swarm
@@ -21,7 +22,8 @@ from support.scenario import dump, problems_of
 from support.stores import backend_of
 from support.two_calls import Interrupted
 
-WORK = ".holdfast"
+FORMAT_1 = Path(__file__).parents[2] / "fixtures" / "format-1" / "history"
+WORK, LOCK = ".holdfast", "lock/format-2.lock"
 
 
 @pytest.fixture
@@ -123,7 +125,7 @@ def test_what_is_saved_beside_a_fork_is_there(case, url):
 
 
 @contextlib.contextmanager
-def held(folder):
+def held(folder, lock=LOCK):
     """Another process has the lock of a folder."""
     program = (
         "import fcntl, sys; file = open(sys.argv[1]);"
@@ -131,7 +133,7 @@ def held(folder):
     )
     pipe = subprocess.PIPE
     holder = subprocess.Popen(
-        [sys.executable, "-c", program, str(folder / WORK / "lock")],
+        [sys.executable, "-c", program, str(folder / WORK / lock)],
         stdin=pipe,
         stdout=pipe,
     )
@@ -263,6 +265,57 @@ def test_a_file_replaced_between_plan_and_prune_is_not_pruned_by_old_numbers(
 
         assert [store.load(c) for c in chat.history()] == [{"new": 2}, {"n": 0}]
         assert problems_of(store) == []
+
+
+def test_the_lock_of_format_1_is_taken_from_who_has_had_the_folder_open(url, folder):
+    shutil.copytree(FORMAT_1, folder)
+    (folder / WORK).mkdir()
+    older = folder / WORK / "lock"
+    older.write_bytes(b"0")
+    first = (folder / "store.jsonl").read_bytes()
+
+    with held(folder, "lock"):
+        with pytest.raises(Busy):
+            holdfast.open(url, busy_timeout=0.2)
+        with pytest.raises(Busy):
+            holdfast.open(url, busy_timeout=0.2, read_only=True)
+    with holdfast.open(url, read_only=True) as store:
+        assert store.thread("chat").load() is not None
+    assert older.read_bytes() == b"0"
+    assert (folder / "store.jsonl").read_bytes() == first
+
+    with holdfast.open(url) as store:
+        assert problems_of(store) == []
+        with pytest.raises(IsADirectoryError):
+            os.open(older, os.O_RDWR | os.O_CREAT)  # what every change begins with
+    assert b'"format":2' in (folder / "store.jsonl").read_bytes().splitlines()[0]
+    with holdfast.open(url, read_only=True) as store:
+        assert problems_of(store) == []
+
+
+def test_a_newer_format_stops_who_has_the_folder_open(url, folder):
+    """What the next format has to do."""
+    with holdfast.open(url) as store:
+        store.thread("t").save(1)
+        (folder / WORK / LOCK).unlink()
+        (folder / WORK / LOCK).mkdir()
+
+        for change in (lambda: store.thread("t").save(2), lambda: store.delete("t")):
+            with pytest.raises(FormatMismatch, match="start this program again"):
+                change()
+        assert store.thread("t").load() == 1
+
+
+@pytest.mark.parametrize("is_dangling", [True, False])
+def test_a_lock_that_is_a_link_is_refused(is_dangling, url, folder, tmp_path):
+    holdfast.open(url).close()
+    shutil.rmtree(folder / WORK / "lock")
+    (folder / WORK / "lock").symlink_to(tmp_path / "no" if is_dangling else tmp_path)
+
+    with pytest.raises(HoldfastError, match="symbolic link"):
+        holdfast.open(url)
+
+    assert [path.name for path in tmp_path.iterdir()] == [folder.name]
 
 
 def test_a_closed_store_leaves_the_lock_and_the_index_behind(url, folder):

@@ -18,6 +18,7 @@ import holdfast.backends._sql
 import holdfast.backends.postgres
 from holdfast.backends import UNSET, Entry, Write
 from holdfast.backends.postgres._statements import statements, text_of
+from holdfast.backends.postgres._write import AT_ONCE
 from holdfast.testing._bridge import finished
 from holdfast.views.waiting import all_waiting
 from support import databases, servers
@@ -307,7 +308,7 @@ def _values(name):
     """Values for a hot statement about the thread ``x``."""
     named = set(re.findall(r"%\((\w+)\)s", HOT[name]))
     values = {n: 1 if n in NUMBERS else "x" for n in named}
-    values |= {"firsts": [1], "lasts": [2], "durable": True, "checkpoints": "[]"}
+    values |= {"firsts": [1], "lasts": [2], "durable": AT_ONCE, "checkpoints": "[]"}
     values |= {n: [] for n in named if n.startswith("all_") or n in ARRAYS}
     if name in {"entry", "insert_entry"}:
         values |= {"thread": 1, "value": b"", "checksum": 1}

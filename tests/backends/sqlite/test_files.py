@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import gzip
 import os
 import shutil
+import sqlite3
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import apsw
 import pytest
 
 import holdfast
-from holdfast import Agent, Message
+from holdfast import Agent, FormatMismatch, Message
 from holdfast.backends.sqlite import _connection
 from holdfast.faults import Fault, FaultyDisk
 from support.stores import backend_of
@@ -137,6 +141,75 @@ def test_a_newer_format_is_refused_with_the_way_out(tmp_path):
 
     with pytest.raises(holdfast.FormatMismatch, match="upgrade holdfast"):
         holdfast.open(path)
+
+
+CHANGES = {
+    "append": lambda store: store.thread("t").append(m=["lost"]),
+    "first save": lambda store: store.thread("new").save(1),
+    "record": lambda store: store.thread("t").record("k", 1),
+    "label": lambda store: store.thread("t").label("l"),
+    "rewind": lambda store: store.thread("t").rewind("@~1"),
+    "fork": lambda store: store.thread("t").fork("f"),
+    "describe": lambda store: store.thread("t").describe(owner="zoe"),
+    "prune": lambda store: store.prune(holdfast.Retention(last=1)),
+    "delete": lambda store: store.delete("t"),
+    "erase": lambda store: store.erase(thread="t"),
+}
+
+
+def test_a_store_that_is_open_is_stopped_when_a_newer_version_takes_the_file(tmp_path):
+    """What the migration of the next format has to do."""
+    path = tmp_path / "a.db"
+    with holdfast.open(path) as store, contextlib.closing(sqlite3.connect(path)) as db:
+        store.thread("t").append(m=[1])
+        store.thread("t").append(m=[2])
+        named = "type = 'trigger' and sql like '%holdfast_format_%'"
+        query = f"select name, sql from sqlite_schema where {named}"
+        for name, sql in db.execute(query).fetchall():
+            db.execute(f"drop trigger {name}")
+            now = _connection.FORMAT
+            db.execute(sql.replace(f"_format_{now}", f"_format_{now + 1}"))
+        db.commit()
+        before = [*db.iterdump()]
+
+        for change in CHANGES.values():
+            with pytest.raises(FormatMismatch, match="start this program again"):
+                change(store)
+
+        assert [*db.iterdump()] == before
+        assert store.thread("t").load() == {"m": [1, 2]}
+
+
+# Format 4: a save, a journal entry, a new thread, any other change, a setting.
+OLD_STATEMENTS = """
+update thread set head = 1, changed = 2, updated_at = 3, guard = 0
+where number = 1 and family = 1 and name = 't' and deleted_at is null;
+update thread set changed = 2, updated_at = 3, guard = 0 where number = 1;
+insert into thread (number, name, family, kind, metadata, changed, created_at,
+    updated_at)
+values (null, 'n', 0, 'thread', x'', 2, 3, 3) returning number;
+insert into move (seq, thread, kind, source, target, moved_at, checksum)
+values (9, 1, 'mark', null, 1, 3, 0);
+insert into setting (name, value, checksum) values ('x', x'01', 0)
+on conflict (name) do nothing
+"""
+
+
+@pytest.mark.parametrize("statement", OLD_STATEMENTS.split(";"))
+def test_an_older_version_that_has_the_file_open_can_change_nothing(
+    statement, tmp_path
+):
+    path = tmp_path / "agents.db"
+    stored = Path(__file__).parents[2] / "fixtures" / "format-1" / "agents.db.gz"
+    path.write_bytes(gzip.decompress(stored.read_bytes()))
+    with contextlib.closing(sqlite3.connect(path)) as old:
+        assert old.execute("pragma user_version").fetchone() < (_connection.FORMAT,)
+        old.execute("select count(*) from thread").fetchall()
+
+        holdfast.open(path).close()
+
+        with pytest.raises(sqlite3.OperationalError, match="no such function"):
+            old.execute(statement)
 
 
 def test_a_header_without_its_format_is_damage(tmp_path):

@@ -15,7 +15,13 @@ from holdfast._values.os_errors import FULL
 from holdfast.backends.directory._files import Files, FileStamp, stamp, stamp_of
 from holdfast.backends.directory._names import is_ours
 from holdfast.backends.sqlite import LockFile, announced, translation
-from holdfast.errors import Busy, Corrupt, HoldfastError, Unsupported
+from holdfast.errors import (
+    Busy,
+    Corrupt,
+    FormatMismatch,
+    HoldfastError,
+    Unsupported,
+)
 
 if sys.platform != "win32":
     import fcntl
@@ -23,7 +29,10 @@ if sys.platform != "win32":
 # Everything that is not history: the index, the lock, unfinished files. A .gitignore in
 # it makes Git ignore it.
 WORK = ".holdfast"
-LOCK = "lock"
+# Format 1 had a file in the place of the folder of the lock. A program of a version
+# that only knows that one cannot lock it any more, and so is stopped at its next
+# change. What brings format 3 has to make a folder of this name.
+LOCK = os.path.join("lock", "format-2.lock")
 REFUSED = {errno.EROFS, errno.EACCES, errno.EPERM}
 
 # What became of a change when the disk failed.
@@ -101,6 +110,10 @@ class Folder:
     def sync_work(self) -> None:
         """Make the names in the work folder survive a power cut."""
         self.files.sync_folder(self.work)
+
+
+def _is_folder(path: str) -> bool:
+    return os.path.isdir(path) and not os.path.islink(path)
 
 
 class FolderErrors:
@@ -184,8 +197,7 @@ class FolderLock:
         file = self._file
         while True:
             if file.descriptor < 0:
-                os.makedirs(os.path.dirname(file.path), 0o700, exist_ok=True)
-                file.open()
+                self._open()
             if not file.try_lock():
                 if not wait:
                     return False
@@ -194,12 +206,45 @@ class FolderLock:
                 return True
             file.close()
 
+    def _open(self) -> None:
+        folder = os.path.dirname(self._file.path)
+        while not _is_folder(folder):
+            with contextlib.suppress(FileExistsError):
+                os.makedirs(folder, 0o700)
+            if not _is_folder(folder):
+                self._replace_older(folder)
+        try:
+            self._file.open()
+        except IsADirectoryError as error:
+            raise FormatMismatch(
+                f"a newer version of Holdfast has brought {os.path.dirname(folder)} to"
+                " another format while it was open here; this change was not saved:"
+                " start this program again with the newer version"
+            ) from error
+
+    def _replace_older(self, path: str) -> None:
+        """Take the place of the lock of format 1 while no process has it."""
+        older = LockFile(path, self._file.timeout)
+        try:
+            older.open()
+            if not older.try_lock():
+                older.wait()
+            if not _is_folder(path):  # else another process was first
+                os.unlink(path)
+                os.mkdir(path, 0o700)
+        except (FileExistsError, IsADirectoryError):
+            return  # a process made the one or the other: the caller looks again
+        finally:
+            older.close()
+
     @contextlib.contextmanager
     def shared(self) -> Generator[None]:
         """Keep every process from changing files meanwhile, without making a file."""
+        path = self._file.path
+        older = os.path.dirname(path)
         try:
-            file = os.open(self._file.path, os.O_RDONLY)
-        except FileNotFoundError:  # no process has ever written here
+            file = os.open(older if os.path.isfile(older) else path, os.O_RDONLY)
+        except (FileNotFoundError, NotADirectoryError):  # no process writes here
             yield
             return
         try:

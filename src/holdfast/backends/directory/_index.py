@@ -12,8 +12,11 @@ from holdfast._port import Write
 from holdfast.backends.directory import _catalog, _scope
 from holdfast.backends.directory._file_changes import recover
 from holdfast.backends.directory._folder import UNSAVED, Folder, FolderErrors
+from holdfast.backends.directory._names import STORE
 from holdfast.backends.directory._open import (
+    FORMAT,
     find_index,
+    format_of,
     make_folder,
     new_index,
     prepare_folder,
@@ -58,6 +61,15 @@ class FileIndex:
             prepare_folder(self.folder)
             return self._open(database)
 
+    def _bring_up_to_date(self, db: apsw.Connection) -> None:
+        """Write the format into the file of the store, unless that is damaged."""
+        found = format_of(self.folder)
+        if found is None or found >= FORMAT:
+            return
+        if STORE not in {problem.name for problem in _catalog.problems(db)}:
+            with FolderTransaction(db, self.folder, [0]):
+                pass
+
     def _open(self, database: Database) -> apsw.Connection:
         """The index, up to date; a missing or damaged one is made from the files."""
         found = find_index(self.folder)
@@ -78,6 +90,7 @@ class FileIndex:
                 prepare_index(db, path)
                 recover(self.folder)
                 self.update(db, EVERYTHING, fresh=fresh)
+                self._bring_up_to_date(db)
             except BaseException:
                 db.close()
                 raise

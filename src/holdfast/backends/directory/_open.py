@@ -21,7 +21,8 @@ from holdfast.backends.directory._names import STORE
 from holdfast.backends.sqlite import PAGE, prepare
 from holdfast.errors import FormatMismatch, HoldfastError, NotFound
 
-FORMAT = 1
+# Format 2: checkpoints can have files, which a version of format 1 would lose.
+FORMAT = 2
 INDEX, DATABASE = "index-", ".db"
 # Git must ignore the work folder, and must not change line breaks.
 IGNORED = (f"{WORK}/.gitignore", b"*\n")
@@ -72,14 +73,19 @@ def _tell_git(folder: Folder, name: str, content: bytes) -> None:
 
 def check_format(folder: Folder) -> None:
     """Refuse a folder that was written by a newer version."""
-    first = next(read_lines(folder.pieces(STORE)), None)
-    if first is None or isinstance(first, BadLine):
-        return  # it is damaged, which is reported when it is read
-    found = first.format()
-    if found > FORMAT:
+    found = format_of(folder)
+    if found is not None and found > FORMAT:
         raise FormatMismatch(
             f"{folder.path} has format {found}, newer than {FORMAT}; upgrade holdfast"
         )
+
+
+def format_of(folder: Folder) -> int | None:
+    """The format of a folder; ``None`` if it is damaged, as is told when it is read."""
+    first = next(read_lines(folder.pieces(STORE)), None)
+    if first is None or isinstance(first, BadLine):
+        return None
+    return first.format()
 
 
 def must_be_store(folder: Folder) -> None:

@@ -22,7 +22,7 @@ from holdfast._port import (
     Write,
 )
 from holdfast._values.records import Change, Page, Run, Segment
-from holdfast.backends.postgres import _migrations, _outcome, _search
+from holdfast.backends.postgres import _migrations, _outcome, _search, _write
 from holdfast.backends.postgres._adopt import admit, adopt
 from holdfast.backends.postgres._arrays import texts
 from holdfast.backends.postgres._commit import Commits
@@ -82,7 +82,8 @@ class PostgresBackend:
         }
         self._is_borrowed = isinstance(connections, Borrowed)
         # The caller decides how durable the caller's transaction is.
-        self._durable = None if self._is_borrowed else settings.durable
+        own = _write.AT_ONCE if settings.durable else _write.NOT_AT_ONCE
+        self._durable = _write.BY_CALLER if self._is_borrowed else own
         self._sessions = RetryingSessions(connections, settings, self._statements)
         self._commits = Commits(self._sessions, self._durable)
 

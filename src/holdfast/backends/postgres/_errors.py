@@ -8,8 +8,10 @@ import psycopg
 from psycopg import AsyncConnection, Connection, errors
 
 from holdfast.backends.postgres._settings import Pooler
-from holdfast.errors import Busy, HoldfastError, Unsupported
+from holdfast.errors import Busy, FormatMismatch, HoldfastError, Unsupported
 
+# What `enter` raises if the schema has another format than the program.
+OTHER_FORMAT = "HF001"
 # The server ended the transaction so that another could go on.
 CONTENDED = (errors.SerializationFailure, errors.DeadlockDetected)
 # Not translated: the backend's own code handles these.
@@ -130,6 +132,12 @@ def _is_unanswered(error: psycopg.Error) -> bool:
 
 def _translation(error: psycopg.Error) -> HoldfastError:
     text = _text(error)
+    if error.sqlstate == OTHER_FORMAT:
+        return FormatMismatch(
+            f"{error.diag.message_primary}: another version of Holdfast has migrated"
+            " it while it was open here; this change was not saved: start this program"
+            " again with that version"
+        )
     if isinstance(error, errors.QueryCanceled | errors.LockNotAvailable):
         return Busy(f"the server gave up waiting: {text}; retry")
     if isinstance(error, errors.InsufficientPrivilege):

@@ -16,6 +16,7 @@ MIGRATIONS = (
     "0004_graves.sql",
     "0005_files.sql",
     "0006_citus.sql",
+    "0007_writers.sql",
 )
 FORMAT = len(MIGRATIONS)
 FUNCTIONS = "functions.sql"
@@ -70,7 +71,8 @@ async def migrate(session: Session, schema: str, *, partitions: int | None) -> N
             for statement in split(prepared(text_of(file), partitions)):
                 await session.rows(within(schema, statement), {})
             await session.rows(within(schema, _ENTRY), {"format": number})
-        for sql in split(text_of(FUNCTIONS)):
+        functions = text_of(FUNCTIONS).replace(_FORMAT_MARK, str(FORMAT))
+        for sql in split(functions):
             await session.rows(within(schema, sql), {})
 
 
@@ -113,6 +115,7 @@ async def check(session: Session, schema: str) -> None:
 
 
 _PARTITIONED = "/*partitioned*/"
+_FORMAT_MARK = "/*format*/0"
 _TABLE = re.compile(
     r"(?P<whole>create table hf\.(?P<name>\w+) \((?:(?!\n\)).)*\n\))"
     r" /\*partitioned\*/(?P<options>[^;]*);",

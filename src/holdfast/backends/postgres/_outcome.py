@@ -16,7 +16,7 @@ from holdfast._port import Receipt, Write
 from holdfast.backends.postgres._errors import Lost, Unreached
 from holdfast.backends.postgres._rows import CODEC
 from holdfast.backends.postgres._statements import Statements
-from holdfast.backends.postgres._write import Durable, is_logged
+from holdfast.backends.postgres._write import AT_ONCE, Durable, is_logged
 from holdfast.errors import Conflict, NotFound
 
 T = TypeVar("T")
@@ -69,7 +69,7 @@ async def confirm(db: Statements, family: int, durable: Durable) -> None:
     A commit whose session was killed while it waited for a standby is visible, but no
     standby may have it yet.
     """
-    if durable:
+    if durable == AT_ONCE:
         await db.rows("settle", family=family, durable=durable)
 
 

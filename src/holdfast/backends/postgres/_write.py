@@ -21,11 +21,15 @@ from holdfast.backends.postgres._locks import (
     hold_threads,
     in_order_of_names,
 )
+from holdfast.backends.postgres._migrations import FORMAT
 from holdfast.backends.postgres._rows import CODEC
 from holdfast.backends.postgres._statements import Statements
 
-# ``None`` for a caller's transaction, whose durability the caller chooses.
-Durable = bool | None
+# How durable a transaction is, and the format that this version writes: `enter` in
+# ``functions.sql`` refuses another one than that of the schema.
+Durable = int
+AT_ONCE, BY_CALLER = FORMAT << 2 | 1, FORMAT << 2 | 2
+NOT_AT_ONCE = FORMAT << 2
 
 
 def can_stand_alone(write: Write) -> bool:

@@ -32,31 +32,39 @@ from hf.thread_full t;
 -- never waits. One is enough for all its numbers, and the server has room for few: a
 -- setting that ends with the transaction says that it has one.
 --
--- `durable` is for this transaction only: a session may not be ours alone. Somebody who
--- wants more than the local disk, or all standbys, has set it up so and is left alone. It
--- is null if the transaction is a caller's, whose durability is not ours to choose.
+-- `how` is the format that the caller knows, times four, and how durable the transaction is:
+-- 0 not at once, 1 at once, 2 as the caller's own transaction is. A program of another
+-- format is refused here, before anything of its change is made: it would lose what it does
+-- not know. To the functions that call this, versions before format 7 gave a boolean, or
+-- null; a function that takes one is not there any more.
+--
+-- Durability is for this transaction only: a session may not be ours alone. Somebody who
+-- wants more than the local disk, or all standbys, has set it up so and is left alone.
 --
 -- A commit that notifies excludes every other that does, so of ours only one at a time
 -- does it; whoever listens looks again as long as others are under way.
 -- Expressions alone: a statement of its own for the last number cost a save a fifteenth. A
 -- sequence that was never used has no last number.
-create function hf.enter(durable boolean) returns bigint
+create function hf.enter(how bigint) returns bigint
 language plpgsql as $$
 declare
     done boolean;
 begin
+    if how >> 2 is distinct from /*format*/0 then
+        raise exception 'the store has format %', /*format*/0 using errcode = 'HF001';
+    end if;
     if current_setting('holdfast.entered', true) = 'hf.seq' then
         return nextval('hf.seq');
     end if;
     done := set_config('holdfast.entered', 'hf.seq', true) is null;
     done := pg_advisory_xact_lock_shared(
         hf.lock_key(coalesce(pg_sequence_last_value('hf.seq'), 0) + 1)) is null;
-    if not durable then
+    if how & 3 = 0 then
         done := set_config('synchronous_commit', 'off', true) is null;
-    elsif durable and current_setting('synchronous_commit') = 'off' then
+    elsif how & 3 = 1 and current_setting('synchronous_commit') = 'off' then
         done := set_config('synchronous_commit', 'on', true) is null;
     end if;
-    if durable is null or pg_try_advisory_xact_lock(hf.lock_key(-1)) then
+    if how & 3 = 2 or pg_try_advisory_xact_lock(hf.lock_key(-1)) then
         done := pg_notify('hf.changes', '') is null;
     end if;
     return nextval('hf.seq');
@@ -148,7 +156,7 @@ end $$;
 -- of a block that begins among them. Few segments are inserted one by one, which is faster;
 -- where the tables are distributed, each of many would be a request to another server.
 create function hf.save(
-    durable boolean, of_family bigint, of_thread text, expected bigint,
+    how bigint, of_family bigint, of_thread text, expected bigint,
     expected_id text, at bigint, new_id text, new_step bigint, new_saved_at bigint,
     new_kind text, new_label text, new_tags text, new_metadata bytea, new_runs text,
     new_manifest bytea, new_size bigint, new_digest bytea, new_checksum bigint,
@@ -158,7 +166,7 @@ create function hf.save(
 ) returns bigint[]
 language plpgsql as $$
 declare
-    taken bigint := hf.enter(durable);
+    taken bigint := hf.enter(how);
     of_number bigint;
     begun bigint[];
 begin
@@ -210,7 +218,7 @@ end $$;
 -- `save`, but with no arrays: these and the values that only a first save has took a
 -- sixth of its time in the server, and more in the client.
 create function hf.append(
-    durable boolean, of_family bigint, of_thread text, expected bigint,
+    how bigint, of_family bigint, of_thread text, expected bigint,
     expected_id text, at bigint, new_id text, new_step bigint, new_saved_at bigint,
     new_kind text, new_metadata bytea, new_runs text, new_manifest bytea,
     new_size bigint, new_digest bytea, new_checksum bigint, segment_number bigint,
@@ -218,7 +226,7 @@ create function hf.append(
 ) returns bigint[]
 language plpgsql as $$
 declare
-    taken bigint := hf.enter(durable);
+    taken bigint := hf.enter(how);
     of_number bigint;
     blocks_end bigint;
 begin
@@ -334,7 +342,7 @@ end $$;
 -- last; `logs` leaves a move that says so. An entry is taken out of the arrays first: Citus
 -- copies all that a statement refers to.
 create function hf.record(
-    durable boolean, of_name text, at bigint, expects boolean, expected bigint,
+    how bigint, of_name text, at bigint, expects boolean, expected bigint,
     family_wide boolean, replaces boolean, checkpoints text[], keys text[],
     contents bytea[], times bigint[], checksums bigint[], forgotten text[],
     logs boolean
@@ -358,7 +366,7 @@ begin
     if not found then
         return null;
     end if;
-    taken := array[hf.enter(durable)];
+    taken := array[hf.enter(how)];
     for i in 2 .. used loop
         taken := taken || nextval('hf.seq');
     end loop;
@@ -417,10 +425,10 @@ end $$;
 -- Changes nothing, but its commit waits until all commits before it are durable. `enter`
 -- is called by itself: a function that changes something may not decide which rows of a
 -- distributed table are updated.
-create function hf.settle(of_family bigint, durable boolean) returns void
+create function hf.settle(of_family bigint, how bigint) returns void
 language plpgsql as $$
 begin
-    perform hf.enter(durable);
+    perform hf.enter(how);
     update hf.thread t set updated_at = t.updated_at
     where t.family = of_family
         and t.number = (select min(o.number) from hf.thread o where o.family = of_family);
@@ -814,7 +822,7 @@ end $$;
 -- number of the last one, and how many checkpoints, segments and bytes went; nothing if a
 -- block is only in part in a run, or a segment of a whole one is missing.
 create function hf.thin(
-    durable boolean, of_family bigint, at bigint, ids text[], doomed bigint[],
+    how bigint, of_family bigint, at bigint, ids text[], doomed bigint[],
     firsts bigint[], lasts bigint[], whole smallint[], numbers bigint[],
     packings smallint[], pieces bytea[], checksums bigint[], counts bigint[]
 ) returns bigint[]
@@ -832,7 +840,7 @@ begin
         select distinct c.thread from hf.checkpoint c
         where c.family = of_family and c.seq = any(doomed)
     loop
-        logged := hf.enter(durable);
+        logged := hf.enter(how);
         insert into hf.move (family, seq, thread, kind, moved_at)
         values (of_family, logged, place.thread, 'prune', at);
     end loop;
@@ -879,12 +887,12 @@ end $$;
 -- last one, in one call. Gives the number of the move that says so, and how many
 -- checkpoints, segments and bytes went; nothing if the thread has changed.
 create function hf.bury_thread(
-    durable boolean, of_family bigint, of_number bigint, of_name text, known bigint,
+    how bigint, of_family bigint, of_number bigint, of_name text, known bigint,
     at bigint
 ) returns bigint[]
 language plpgsql as $$
 declare
-    logged bigint := hf.enter(durable);
+    logged bigint := hf.enter(how);
     freed bigint[];
 begin
     update hf.thread t

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import time
 from array import array
 from collections.abc import Callable, Generator
@@ -39,8 +40,13 @@ MIGRATIONS = (
     "0004_graves.sql",
     "0005_packed_manifests.sql",
     "0006_files.sql",
+    "0007_writers.sql",
 )
 FORMAT = len(MIGRATIONS)
+# What a connection has that may write: the triggers of a file name that of its format,
+# and none ever calls it.
+WRITER = "holdfast_format_7"
+NO_WRITER = re.compile(r"no such function: holdfast_format_(\d+)")
 # What our statements call, with the columns that they name.
 _FUNCTIONS: dict[str, Callable[..., bytes | int]] = {
     "row_checksum": row_checksum,
@@ -126,6 +132,13 @@ def translation(error: apsw.Error, path: str) -> HoldfastError:
 
 
 def _damage(error: apsw.Error, path: str, detail: str) -> HoldfastError:
+    newer = NO_WRITER.search(detail)
+    if newer is not None:
+        return FormatMismatch(
+            f"a newer version of Holdfast has brought {path} to format {newer[1]} while"
+            " it was open here; this change was not saved: start this program again"
+            " with the newer version"
+        )
     broken_page = getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_DATA
     if broken_page or isinstance(error, apsw.CorruptError):
         return Corrupt(path, detail)
@@ -235,7 +248,14 @@ def connect(
     db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     for called, function in _FUNCTIONS.items():
         db.create_scalar_function(called, function, deterministic=True)
+    # Also where a build lets no schema call what is not known to be harmless.
+    harmless = apsw.SQLITE_INNOCUOUS
+    db.create_scalar_function(WRITER, _nothing, 0, flags=harmless)
     return db
+
+
+def _nothing(*_: object) -> None:
+    """What no trigger ever calls."""
 
 
 def remove_empty_log(path: str, vfs: str | None) -> None:

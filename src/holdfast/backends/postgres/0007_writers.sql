@@ -1,0 +1,4 @@
+-- Format 7: a program says with each change which format it knows, and another format than
+-- that of the schema is refused (`enter` in functions.sql). Versions before this one cannot
+-- call the functions any more, so a program that has had the store open since before is
+-- stopped at its next change and loses nothing. No table changes.
