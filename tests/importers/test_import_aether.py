@@ -143,6 +143,16 @@ def test_attachments_go_to_models_as_what_they_are(memory, folder):
     ]
 
 
+def test_an_archived_conversation_stays_archived(memory, folder):
+    path = folder / f"conversations/{EMPTY}.json"
+    archived = write(path, read(path) | {"archived": True})
+
+    import_from(memory, folder)
+
+    assert [chat.id for chat in memory.conversations.list(archived=True)] == [EMPTY]
+    assert same(conversation_back(memory.conversations.load(EMPTY)), read(archived))
+
+
 def test_of_two_files_of_an_agent_the_newest_is_what_it_is_now(memory, folder):
     old = with_counter(7) | {"modified_at": AGENT["modified_at"] - 1}
     write(folder / "agents/agent-1.json.bak.json", old)

@@ -37,10 +37,14 @@ class MessageSummary(msgspec.Struct, frozen=True):
 
 
 class ThreadSummary(msgspec.Struct, frozen=True):
-    """What is shown of a thread: ``messages`` is their number, if it is known."""
+    """What is shown of a thread: ``messages`` is their number, if it is known.
+
+    ``user_messages`` are those of the user among them.
+    """
 
     title: str | None = None
     messages: int | None = None
+    user_messages: int | None = None
     last: MessageSummary | None = None
 
 
@@ -150,8 +154,10 @@ async def _thread_summary(
     summary = None
     if record.head is not None and message is not None:
         summary = await _summary(context, record.head, message, {}, width)
+    counted = tally_of(values[COUNTS]) if COUNTS in values else None
     return ThreadSummary(
         title=title if isinstance(title, str) and title else None,
-        messages=tally_of(values[COUNTS]).messages if COUNTS in values else None,
+        messages=counted.messages if counted else None,
+        user_messages=counted.user_messages if counted else None,
         last=summary,
     )
