@@ -72,8 +72,8 @@ class FamilyPlan(msgspec.Struct, frozen=True):
     plan stale, and so does a segment of ``packed`` that was freed.
 
     ``moves`` are moves that stay and get another kind; the rest of them is as it is
-    stored. ``last_move`` is the number of the family's last move, 0 if there is none:
-    the plan is stale if there is another before it is carried out.
+    stored. ``logged`` is the number of the family's last move, 0 if there is none, and
+    how many there are: the plan is stale if that is not so before it is carried out.
     """
 
     family: int
@@ -83,7 +83,7 @@ class FamilyPlan(msgspec.Struct, frozen=True):
     packed: tuple[Segment, ...] = ()
     known: int = 0
     moves: tuple[Move, ...] = ()
-    last_move: int | None = None
+    logged: tuple[int, int] | None = None
 
 
 class Prune(msgspec.Struct, frozen=True, kw_only=True):

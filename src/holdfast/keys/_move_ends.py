@@ -88,7 +88,7 @@ class MoveEnds:
                 plans[family.family] = replace(
                     family,
                     moves=tuple(self._linked(family.family, kept)),
-                    last_move=last_number(moves),
+                    logged=extent(moves),
                 )
         return plans
 
@@ -164,7 +164,7 @@ async def _prove_family(backend: Backend, records: Records, family: int) -> None
             (),
             (),
             moves=records.hide_moves(map(records.named_move, changed)),
-            last_move=last_number(moves),
+            logged=extent(moves),
         )
         try:
             await backend.prune(Prune(at=0, families=(plan,)))
@@ -175,10 +175,10 @@ async def _prove_family(backend: Backend, records: Records, family: int) -> None
             return
 
 
-def last_number(moves: Iterable[Move]) -> int:
-    """The number of the last of some moves that a transaction has to expect."""
+def extent(moves: Iterable[Move]) -> tuple[int, int]:
+    """The number of the last move, and how many there are, without those of prunes."""
     numbers = [m.seq for m in moves if divided(m.kind)[0] not in OF_REMOVALS]
-    return max(numbers, default=0)
+    return max(numbers, default=0), len(numbers)
 
 
 def _family_of(write: Write) -> int | None:

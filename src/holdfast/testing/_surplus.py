@@ -159,40 +159,48 @@ class SurplusTests(Cases):
     def test_a_move_keeps_what_stands_behind_its_kind(self) -> None:
         if self.store.runner.context.keys:
             return  # the layer for keys says itself what stands there
-        first, second, third = self.filled(3)
-        chat = self.thread()
+        first, second, _ = self.filled(3)
+        self.rewind(first, proof="~1", last_move=0)
 
-        def rewind(to: Checkpoint, **fields: Any) -> None:
-            turn = Turn("rewind", to)
-            write = Write(thread=chat.id, at=1, expect=chat.head, turn=turn, **fields)
-            finished(self.store.runner.run(_commit, write))
-
-        rewind(first, proof="~1", last_move=0)
         with raises(Conflict, code="plan_stale"):
-            rewind(second, proof="~2", last_move=0)
-        assert chat.load() == {"n": 1}
+            self.rewind(second, proof="~2", last_move=0)
+        assert self.thread().load() == {"n": 1}
         [logged] = self.page_of(FamilyMoves(families=(first.family,)))
+        self.rewind(second, proof="~2", last_move=logged.seq)
+        self.thread().forget("nothing")
+
         assert (logged.kind, logged.target) == ("rewind~1", first.id)
-        rewind(second, proof="~2", last_move=logged.seq)
-        chat.forget("nothing")
-        newer = replace(logged, kind="rewind~3")
-        plan = FamilyPlan(
-            first.family, (), (), (), moves=(newer,), last_move=logged.seq
-        )
-
-        with raises(Conflict, code="plan_stale"):
-            self.carry_out(Prune(at=1, families=(plan,)))
-        found = self.page_of(FamilyMoves(families=(first.family,)))
-        plan = replace(plan, last_move=found[-1].seq)
-        self.carry_out(Prune(at=1, families=(plan,)))
-
         number = first.thread_number
         query = ThreadMoves(family=first.family, number=number, limit=2)
-        page = [move.kind for move in self.page_of(query)]
-        before = replace(query, before=found[-1].seq)
-        assert page == ["forget", "rewind~2"]
-        assert [m.kind for m in self.page_of(before)] == ["rewind~2", "rewind~3"]
-        assert chat.load(third) == {"n": 3}
+        forgotten, rewound = self.page_of(query)
+        assert (forgotten.kind, rewound.kind) == ("forget", "rewind~2")
+        before = replace(query, before=forgotten.seq)
+        assert list(self.page_of(before)) == [rewound, logged]
+
+    def rewind(self, to: Checkpoint, **fields: Any) -> None:
+        chat, turn = self.thread(), Turn("rewind", to)
+        write = Write(thread=chat.id, at=1, expect=chat.head, turn=turn, **fields)
+        finished(self.store.runner.run(_commit, write))
+
+    def test_a_plan_that_rewrites_moves_knows_the_log(self) -> None:
+        if self.store.runner.context.keys:
+            return
+        first, *_ = self.filled(3)
+        for name in ("one", "two"):
+            self.thread().label(name)
+        moves = self.page_of(FamilyMoves(families=(first.family,)))
+        newer = replace(moves[0], kind="mark~3")
+        plan = FamilyPlan(first.family, (), (), (), moves=(newer,))
+
+        for logged in ((moves[0].seq, 2), (moves[1].seq, 3)):
+            with raises(Conflict, code="plan_stale"):
+                outdated = replace(plan, logged=logged)
+                self.carry_out(Prune(at=1, families=(outdated,)))
+        current = replace(plan, logged=(moves[1].seq, 2))
+        self.carry_out(Prune(at=1, families=(current,)))
+
+        found = self.page_of(FamilyMoves(families=(first.family,)))
+        assert list(found) == [newer, moves[1]]
 
     def test_a_large_family_is_counted_and_read_in_pages(self) -> None:
         saved = self.filled(4)

@@ -145,9 +145,9 @@ class PostgresPrune(PruneCounts):
 
     async def _check_logs(self) -> None:
         for family in self.plan.families:
-            if family.last_move is not None:
-                last = await self.db.row("last_family_move", family=family.family)
-                if last != (family.last_move,):
+            if family.logged is not None:
+                logged = await self.db.row("family_log", family=family.family)
+                if logged != family.logged:
                     raise stale_plan()
 
     async def _forget(self, before: int) -> None:

@@ -208,8 +208,8 @@ where m.family = :family and m.thread = :number
 order by m.seq desc
 limit :limit
 
--- name: last_family_move
-select coalesce(max(m.seq), 0) from hf.move m
+-- name: family_log
+select coalesce(max(m.seq), 0), count(m.seq) from hf.move m
 where m.family = :family and m.kind not in ('prune', 'delete')
 
 -- name: rewrite_move

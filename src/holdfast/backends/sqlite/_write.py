@@ -366,9 +366,9 @@ class SqlitePrune:
 
     def _check_logs(self, plan: Prune) -> None:
         for family in plan.families:
-            if family.last_move is not None:
-                last = row(self.db, "last_family_move", family=family.family)
-                if last != (family.last_move,):
+            if family.logged is not None:
+                logged = row(self.db, "family_log", family=family.family)
+                if logged != family.logged:
                     raise stale_plan()
 
     def _forget(self, before: int) -> None:

@@ -195,8 +195,8 @@ limit :limit
 select coalesce(max(seq), 0) from move
 where thread = :number and kind not in ('prune', 'delete')
 
--- name: last_family_move
-select coalesce(max(m.seq), 0)
+-- name: family_log
+select coalesce(max(m.seq), 0), count(m.seq)
 from thread o cross join move m on m.thread = o.number
 where o.family = :family and m.kind not in ('prune', 'delete')
 
