@@ -101,7 +101,8 @@ def try_list(chance: random.Random, place: Path) -> None:
 
 def forged(chance: random.Random) -> ForgedFiles:
     """A list that is nearly sound, over some contents."""
-    texts = [b"one\n", b"two\n" * 9000, b"/etc", b"four"]
+    link = chance.choice([b"/etc", b"..", b"", b"a\0b", b"x" * 5000])
+    texts = [b"one\n", b"two\n" * 9000, b"four", link]
     paths = [b"a", b"b/c.py", b"d", b"link"]
 
     def top(numbers: Any) -> bytes:

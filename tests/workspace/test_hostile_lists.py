@@ -173,6 +173,29 @@ def test_bytes_that_are_no_list_are_refused_at_once(tmp_path, data):
         assert not store.verify().ok
 
 
+def test_a_link_to_no_name_is_not_restored(tmp_path, folder):
+    entries = [(b"a", FILE, b"x"), (b"b", LINK, b"a\0b")]
+    with holdfast.open(tmp_path / "given.db") as store:
+        store.thread("agent").save({"n": 1}, files=forged(entries))
+    with holdfast.open(tmp_path / "given.db", cache_size=0) as store:
+        with pytest.raises(holdfast.Corrupt, match="the link 'b'"):
+            Workspace(folder).restore(store.thread("agent"), "@1", force=True)
+    assert files_of(folder) == {}
+
+
+def test_a_file_is_not_larger_than_its_list_says(tmp_path):
+    def top(numbers):
+        digest = hashlib.sha256(b"x" * 90).digest()
+        stored = StoredFile(b"a", FILE, 3, digest, (numbers[0], 1))
+        return Level(files=(stored,)).encoded()
+
+    with holdfast.open(tmp_path / "given.db") as store:
+        store.thread("agent").save({}, files=ForgedFiles([b"x" * 90], top))
+    with holdfast.open(tmp_path / "given.db", cache_size=0) as store:
+        with pytest.raises(holdfast.Corrupt, match="the file 'a'"):
+            store.thread("agent").read_file("a")
+
+
 def raw(*entries):
     class Raw:
         """What a program passes as files without a folder."""

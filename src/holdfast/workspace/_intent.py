@@ -194,6 +194,8 @@ def write_file(
 ) -> Mark:
     """Write a new file beside, synced."""
     name = str(number)
+    if entry.is_link and b"\0" in content:
+        raise Corrupt(f"the link {entry.name!r}", "its target has a zero byte")
     if entry.is_link:
         disk.symlink(stage.new, name, content)
     else:

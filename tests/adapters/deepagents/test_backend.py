@@ -191,6 +191,7 @@ def test_patterns_match_as_in_the_backends_of_deepagents(notes):
         ("/", "is_directory"),
         ("/../etc/passwd", "invalid_path"),
         ("~/x", "invalid_path"),
+        ("/a/.Holdfast/index", "invalid_path"),
         ("/a\0b", "invalid_path"),
         ("/\ud800\udfff", "invalid_path"),
     ],
