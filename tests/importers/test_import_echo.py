@@ -53,6 +53,19 @@ def test_checkpoints_keep_their_order_ids_and_times(memory):
     ]
 
 
+def test_a_backup_copy_gives_what_was_cleaned_up_and_no_head(memory, tmp_path):
+    whole = read(ECHO / "checkpoints.json")
+    old, *rest = whole[ALICE]
+    write(tmp_path / "checkpoints.json", {ALICE: rest})
+    write(tmp_path / "copy of checkpoints.json", {ALICE: [old, rest[0]]})
+
+    report = import_from(memory, tmp_path)
+
+    thread = memory.conversations.thread(ALICE)
+    assert (thread.get().id[:8], thread.step) == ("00000003", 3)
+    assert any("copy of checkpoints.json;" in note for note in report.inferred)
+
+
 def test_a_session_is_a_conversation_one_can_go_on_with(memory):
     import_from(memory, ECHO / "checkpoints.json")
 

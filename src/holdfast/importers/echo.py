@@ -61,6 +61,14 @@ def read(path: str, without: frozenset[str] = frozenset()) -> Reading:
             continue
         with reading.attempt(shown(file.path)):
             _EchoFile(reading, file.path).read()
+    for line, saves in reading.lines.items():
+        paths = dict.fromkeys(save.path for save in saves)
+        if len(paths) > 1:  # a backup copy, which may have what was cleaned up since
+            saves.sort(key=lambda save: save.at)
+            reading.infer(
+                f"session {line.id!r} is in {', '.join(paths)}; its checkpoints were"
+                " put in order by their times"
+            )
     return reading
 
 
