@@ -177,9 +177,11 @@ def test_a_link_to_no_name_is_not_restored(tmp_path, folder):
     entries = [(b"a", FILE, b"x"), (b"b", LINK, b"a\0b")]
     with holdfast.open(tmp_path / "given.db") as store:
         store.thread("agent").save({"n": 1}, files=forged(entries))
-    with holdfast.open(tmp_path / "given.db", cache_size=0) as store:
-        with pytest.raises(holdfast.Corrupt, match="the link 'b'"):
-            Workspace(folder).restore(store.thread("agent"), "@1", force=True)
+    with (
+        holdfast.open(tmp_path / "given.db", cache_size=0) as store,
+        pytest.raises(holdfast.Corrupt, match="the link 'b'"),
+    ):
+        Workspace(folder).restore(store.thread("agent"), "@1", force=True)
     assert files_of(folder) == {}
 
 
@@ -191,9 +193,11 @@ def test_a_file_is_not_larger_than_its_list_says(tmp_path):
 
     with holdfast.open(tmp_path / "given.db") as store:
         store.thread("agent").save({}, files=ForgedFiles([b"x" * 90], top))
-    with holdfast.open(tmp_path / "given.db", cache_size=0) as store:
-        with pytest.raises(holdfast.Corrupt, match="the file 'a'"):
-            store.thread("agent").read_file("a")
+    with (
+        holdfast.open(tmp_path / "given.db", cache_size=0) as store,
+        pytest.raises(holdfast.Corrupt, match="the file 'a'"),
+    ):
+        store.thread("agent").read_file("a")
 
 
 def raw(*entries):
