@@ -45,11 +45,12 @@ def mark_of(found: os.stat_result) -> Mark:
 
 
 class StateMove(msgspec.Struct, frozen=True):
-    """The head that a thread gets with the files."""
+    """The checkpoint whose files are restored; if it ``moves``, the state as well."""
 
     thread: str
     checkpoint: str
     expect: str | None
+    moves: bool = True
 
 
 class Step(msgspec.Struct, frozen=True):

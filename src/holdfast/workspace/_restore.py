@@ -14,6 +14,8 @@ import os
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+import msgspec
+
 from holdfast._engine.threads.lineage import Reference
 from holdfast._values.files import FileEntry, Tree, changed, compare
 from holdfast._values.records import Checkpoint
@@ -112,9 +114,39 @@ async def _planned(
     _check_paths(options.paths, target, last)
     _refuse_unread(session.path, present.tree, (last, target), options.paths)
     rules = session.scanner.book
-    plan = make_plan(present.tree, last, target, options.paths, rules)
+    known = _with_brought(last, present.tree, await _brought(session, side))
+    plan = make_plan(present.tree, known, target, options.paths, rules)
+    if known != last:
+        plan = msgspec.structs.replace(plan, is_saved=False)
     plan, obstacles = await side.blocking(session.check, plan)
-    return _Restore(plan, obstacles, head, checkpoint, target, last)
+    return _Restore(plan, obstacles, head, checkpoint, target, known)
+
+
+async def _brought(session: Session, side: StoreSide) -> Tree:
+    """The files of the restore that a crash interrupted, none if none did."""
+    move = await side.blocking(session.interrupted)
+    if move is None or move.thread != side.thread:
+        return Tree()
+    try:
+        return await side.tree(await side.find(move.checkpoint))
+    except NotFound:  # it was removed, so what it brought is in no snapshot
+        return Tree()
+
+
+def _with_brought(last: Tree, present: Tree, brought: Tree) -> Tree:
+    """What the store has of the folder: also what an interrupted restore put there.
+
+    The head does not have it, and yet it is nobody's change.
+    """
+    if not brought.entries:
+        return last
+    put = {p: e for p, e in brought.entries.items() if present.entries.get(p) == e}
+    stayed = {
+        path: entry
+        for path, entry in last.entries.items()
+        if path in present.entries or path in brought.entries
+    }
+    return Tree(stayed | put, last.rules, last.omitted)
 
 
 async def _last_files(side: StoreSide, head: Checkpoint | None) -> Tree:
@@ -201,9 +233,7 @@ async def _carry_out(
     recovery: Checkpoint,
     options: RestoreOptions,
 ) -> None:
-    move = None
-    if options.state:
-        move = StateMove(side.thread, made.checkpoint.id, recovery.id)
+    move = StateMove(side.thread, made.checkpoint.id, recovery.id, moves=options.state)
     await _prepare(session, side, made, move)
     try:
         await side.blocking(session.forward)

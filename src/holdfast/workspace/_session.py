@@ -156,7 +156,10 @@ class Session:
             application.keep_strangers()
             self.kept += application.kept
             if unfinished is not None:
-                write_sealed(self.own, _intent.UNFINISHED, unfinished)
+                before = self.interrupted()
+                moves = unfinished.moves or (before is not None and before.moves)
+                record = msgspec.structs.replace(unfinished, moves=moves)
+                write_sealed(self.own, _intent.UNFINISHED, record)
             for name in _intent.INTENTS:
                 with contextlib.suppress(FileNotFoundError):
                     self.disk.unlink(stage.at, name)
@@ -175,6 +178,12 @@ class Session:
             application.backward() if is_back else application.forward()
             self.kept += application.kept
         self.finish(unfinished=intent.state if name == _intent.INTENT else None)
+
+    def interrupted(self) -> StateMove | None:
+        """The restore that a crash interrupted, whose files were put in place since."""
+        with contextlib.suppress(Conflict):  # somebody else's says nothing
+            return read_sealed(self.own, _intent.UNFINISHED, StateMove)
+        return None
 
     # --- afterwards -------------------------------------------------------------------
 

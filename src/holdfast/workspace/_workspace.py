@@ -244,7 +244,7 @@ class Workspace(OfThisProcess):
     def _refuse_unfinished(self, own: OwnFolder) -> None:
         """Files and state belong together: save none if only the files were moved."""
         move = read_sealed(own, _intent.UNFINISHED, StateMove)
-        if move is not None:
+        if move is not None and move.moves:
             raise Conflict(
                 f"the files of {self.path} were restored to {move.checkpoint}, but a"
                 f" crash came before the state of thread {move.thread!r}; call"
