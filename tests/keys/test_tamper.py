@@ -10,14 +10,13 @@ import json
 import random
 import shutil
 
-import apsw
 import pytest
 
 import holdfast
 from holdfast import Corrupt
 from holdfast._values.records import Segment, checksum
 from holdfast.backends._sql.rows import CheckpointRow, EntryRow
-from holdfast.backends.sqlite._connection import page_checksums
+from holdfast.backends.sqlite import connect, page_checksums
 from holdfast.backends.sqlite._rows import CODEC
 from holdfast.keys._records import SEGMENT_NUMBERS
 from holdfast.testing import blocking, raises
@@ -32,7 +31,9 @@ class Rows:
     """The rows of a store, changed past Holdfast."""
 
     def __init__(self, path, chance):
-        self.db = apsw.Connection(str(path), vfs=page_checksums())
+        self.db = connect(
+            str(path), read_only=False, busy_timeout=0.0, vfs=page_checksums()
+        )
         self.chance = chance
 
     def run(self, sql, *values):

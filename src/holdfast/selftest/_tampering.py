@@ -15,7 +15,7 @@ import apsw
 from holdfast import HoldfastError
 from holdfast._api.declared import OpenOptions
 from holdfast._values.records import Segment
-from holdfast.backends.sqlite import page_checksums
+from holdfast.backends.sqlite import connect, page_checksums
 from holdfast.backends.sqlite._rows import row_checksum, segment_row
 from holdfast.selftest._row import Task, Trials
 from holdfast.selftest._secrecy import KEY_SIZE, key_option
@@ -159,7 +159,8 @@ def tampering(task: Task) -> Trials:
         copy = task.target.path("copy")
         shutil.copy(older if way == ROLL_BACK else start, copy)
         if way != ROLL_BACK:
-            with contextlib.closing(apsw.Connection(copy, vfs=page_checksums())) as db:
+            db = connect(copy, read_only=False, busy_timeout=0.0, vfs=page_checksums())
+            with contextlib.closing(db):
                 WAYS[way](db, task.chance)
                 _repair_moves(db)
         known = None if way in MOVES else seal
