@@ -143,6 +143,17 @@ def test_attachments_go_to_models_as_what_they_are(memory, folder):
     ]
 
 
+def test_a_folder_of_agents_alone_is_known_by_its_files(memory, tmp_path):
+    write(tmp_path / "agents/agent-1.json", AGENT)
+    (tmp_path / "agents/notes.txt").write_text("not JSON")
+
+    report = import_from(memory, tmp_path)
+
+    assert (report.format, report.imported.agents) == ("aether", 1)
+    assert [f.reason for f in report.ignored] == ["is not a file of AetherShell's"]
+    assert report.is_complete
+
+
 def test_an_archived_conversation_stays_archived(memory, folder):
     path = folder / f"conversations/{EMPTY}.json"
     archived = write(path, read(path) | {"archived": True})

@@ -73,6 +73,11 @@ def test_a_session_that_went_on_is_continued_and_one_that_was_cut_is_replaced(
     change(path, f"""{more} ('trip/7', '{{"role": "user"}}')""")
     import_from(memory, path)
     assert messages(memory) == [*TRIP[:4], {"role": "user"}]
+    edited = """set message_data = '{"role": "user", "content": "?"}'"""
+    newest = "(select max(id) from agent_messages)"
+    change(path, f"update agent_messages {edited} where id = {newest}")
+    import_from(memory, path)
+    assert messages(memory) == [*TRIP[:4], {"role": "user", "content": "?"}]
 
 
 def test_tables_may_have_other_names_and_there_may_be_several(memory, tmp_path):

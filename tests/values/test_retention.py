@@ -76,12 +76,19 @@ class TestPolicies:
 
         assert refused.error.path == field
 
-    @pytest.mark.parametrize("wrong", [-0.1, 1.1, 50, float("nan"), "half"])
+    @pytest.mark.parametrize("wrong", [-0.1, 1.1, 50, True, float("nan"), "half"])
     def test_a_share_lies_between_nothing_and_everything(self, wrong):
         with raises(Unstorable) as refused:
             Retention(at_most=wrong)
 
         assert refused.error.path == "at_most"
+
+    @pytest.mark.parametrize("field", ["labelled", "tagged", "forks"])
+    def test_what_is_kept_beside_is_said_by_true_or_false(self, field):
+        with raises(Unstorable) as refused:
+            Retention(**{field: "no"})
+
+        assert refused.error.path == field
 
     @pytest.mark.parametrize("wrong", ["conversation", {"agent"}, (1,), [None]])
     def test_kinds_are_a_sequence_of_names(self, wrong):
