@@ -20,7 +20,7 @@ import psutil
 import pytest
 
 import holdfast
-from holdfast import Busy, FormatMismatch, HoldfastError, Retention
+from holdfast import Busy, FormatMismatch, HoldfastError, Retention, Unsupported
 from holdfast.backends.postgres._migrations import FORMAT
 from holdfast.testing import raises
 from support import databases, outages, servers
@@ -327,7 +327,13 @@ def test_no_acknowledged_save_is_lost_when_a_standby_takes_over():
     with outages.pair(servers.NEWEST) as (primary, standby):
         place = databases.Place(outages.either(primary, standby))
         options = {"pool": (1, 4), "busy_timeout": 30}
+        alone = databases.Place(standby.url, place.schema)
         with place.open(**options) as one, place.open("awaited", **options) as two:
+            one.thread("a").save({"n": 1})
+            with raises(Unsupported, "read_only"):
+                alone.open(busy_timeout=60)
+            with alone.open(read_only=True) as follower:
+                assert follower.thread("a").load() == {"n": 1}
             with outages.Load([one, two], 8) as load:
                 load.wait_for(5)
                 primary.kill()

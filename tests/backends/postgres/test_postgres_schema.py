@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 import uuid
 
 import psycopg
@@ -14,7 +15,14 @@ from conformance.journal import RecordedValueTests
 from conformance.removal import SelectedRemovalTests
 from conformance.retention import PrunedBranchTests
 from conformance.saves import SavedStateTests, UnchangedSaveTests
-from holdfast import FormatMismatch, HoldfastError, NotFound, Unstorable, Unsupported
+from holdfast import (
+    FormatMismatch,
+    HoldfastError,
+    NotFound,
+    Retention,
+    Unstorable,
+    Unsupported,
+)
 from holdfast.backends.postgres._migrations import FORMAT
 from holdfast.backends.postgres._roles import VIEWS
 from holdfast.testing import raises
@@ -170,12 +178,68 @@ def test_two_schemas_of_one_database_know_nothing_of_each_other(place, address):
         place.open().close()
 
 
-@pytest.mark.parametrize(
-    "name", ["Upper", "a-b", "a b", "a;b", "", "a" * 42, "ä", '"a"']
-)
-def test_a_schema_has_a_plain_name(name, address):
+PLAIN = ("Upper", "a-b", "a b", "a;b", "", "a" * 42, "ä", '"a"')
+FREE = ("information_schema", "pg_catalog", "pg_temp", "pg_toast", "user", "left")
+
+
+@pytest.mark.parametrize("name", [*PLAIN, *FREE])
+def test_a_schema_has_a_plain_name_that_is_free(name, address):
     with raises(Unstorable):
         holdfast.open(address, schema=name)
+
+
+# --- what names mean ------------------------------------------------------------------
+
+# In front of PostgreSQL's own, and for arguments that those have to convert.
+SHADOWS = """
+create table own.called ();
+create function own.no(bigint, bigint) returns boolean language sql
+as 'insert into own.called default values; select false';
+create operator own.= (leftarg = bigint, rightarg = bigint, function = own.no);
+create function own.nextval(text) returns bigint language sql
+as 'insert into own.called default values; select 1::bigint';
+create function own.cardinality(bigint[]) returns bigint language sql
+as 'insert into own.called default values; select 0::bigint';
+"""
+
+
+@pytest.mark.parametrize("path", ["own, pg_catalog", "own"])
+@pytest.mark.parametrize("door", databases.DOORS)
+def test_statements_mean_the_same_whatever_the_search_path(door, path, place):
+    own = f"own_{uuid.uuid4().hex[:8]}"
+    with role(place.url) as (conninfo, name):
+        place.run(f"create schema {place.schema} authorization {name}")
+        place.run(f"create schema {own} authorization {name}")
+        user = databases.Place(_uri(conninfo), place.schema)
+        with user.connect(autocommit=True) as connection:
+            connection.execute(SHADOWS.replace("own.", f"{own}."))
+        place.run(f"alter role {name} set search_path = {path.replace('own', own)}")
+
+        with user.open(door) as store:
+            for n in range(3):
+                store.thread("a").append(log=[n])
+            store.conversations.create(
+                "c", messages=[{"role": "user", "content": "hi there"}]
+            )
+            store.thread("a").fork("b")
+            assert store.thread("b").load() == {"log": [0, 1, 2]}
+            assert len(store.search("there")) == 1
+            assert store.prune(Retention(last=1)).checkpoints
+            assert store.verify().ok
+        assert place.run(f"select * from {own}.called") == []
+        place.run(f"drop schema {own} cascade")
+
+
+def test_a_transaction_in_which_names_mean_something_else_is_refused(place):
+    with place.open() as store, place.connect() as connection:
+        connection.execute("set search_path = public, pg_catalog")
+        with raises(Unsupported, "search_path"):
+            store.using(connection).thread("a").save({})
+
+        connection.execute("set search_path = pg_catalog, public")
+        store.using(connection).thread("a").save({"n": 1})
+        connection.commit()
+        assert store.thread("a").load() == {"n": 1}
 
 
 # --- for reading only -----------------------------------------------------------------
@@ -197,6 +261,29 @@ def test_a_read_only_store_makes_and_changes_nothing(door, place):
 
         assert [match.conversation for match in store.search("hello")] == ["c"]
     assert place.run("select to_regclass('hf.search_stretch')") == [(None,)]
+
+
+@pytest.mark.parametrize("door", databases.DOORS)
+def test_a_server_that_lets_a_role_only_read_says_so_at_once(door, place):
+    with role(place.url) as (conninfo, name):
+        place.run(f"create schema {place.schema} authorization {name}")
+        user = databases.Place(_uri(conninfo), place.schema)
+        with user.open(door, busy_timeout=60) as store:
+            store.thread("a").save({"n": 1})
+            place.run(f"alter role {name} set default_transaction_read_only = on")
+            end = "select pg_terminate_backend(pid) from pg_stat_activity"
+            place.run(f"{end} where usename = %s", (name,))
+            begun = time.monotonic()
+
+            with raises(Unsupported, "read_only"):
+                store.thread("a").save({"n": 2})
+            with raises(Unsupported, "read_only"):
+                user.open(door, busy_timeout=60)
+
+            assert time.monotonic() - begun < 30
+            assert store.thread("a").load() == {"n": 1}
+        with user.open(door, read_only=True) as store:
+            assert store.thread("a").load() == {"n": 1}
 
 
 def test_who_may_only_read_can_read(place):

@@ -47,7 +47,7 @@ from holdfast.backends.postgres._read import (
     reads_all,
 )
 from holdfast.backends.postgres._retry import Attempts, RetryingSessions
-from holdfast.backends.postgres._server import refusal
+from holdfast.backends.postgres._server import check_path, read_only, refusal
 from holdfast.backends.postgres._session import Session
 from holdfast.backends.postgres._settings import Pooler, Settings
 from holdfast.backends.postgres._statements import (
@@ -116,10 +116,17 @@ class PostgresBackend:
         if refused is not None:
             raise Unsupported(refused)
         [found] = await session.rows(self._statements["around"], {})
-        process, encoding, can_search, has_citus = found
+        process, encoding, can_search, has_citus, *server, path = found
         # A pooler reports another process than the one that runs the statement.
         if process != session.process:
             self._settings.pooler.in_use = True
+        check_path(path)
+        reads_only, is_standby, is_reserved = server
+        if reads_only and not self._settings.read_only:
+            raise read_only(is_standby=is_standby)
+        if is_reserved:
+            text = f"{self._schema!r} is a word that SQL reserves; name another"
+            raise Unstorable("schema", text)
         if encoding != "UTF8":
             raise Unsupported(
                 f"the database is encoded in {encoding}; create one with UTF8"

@@ -12,6 +12,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from holdfast.backends._sql.rows import Row
 from holdfast.backends.postgres._listener import BlockingPoller, Listener, NativePoller
+from holdfast.backends.postgres._server import PATH, check_path
 from holdfast.backends.postgres._session import (
     BlockingSession,
     NativeSession,
@@ -84,11 +85,16 @@ class Borrowed:
         self.blocking = blocking
         self.listener = listener
         self._session = session
+        self._is_checked = False
 
     async def take(self, limit: Limit, deadline: float) -> Session:
         """The caller decides how long it may take."""
         del limit, deadline
         await self._session.begin()
+        if not self._is_checked:
+            [(path,)] = await self._session.rows(PATH, {})
+            check_path(path)
+            self._is_checked = True
         return self._session
 
     async def take_separate(self, limit: Limit) -> Session:

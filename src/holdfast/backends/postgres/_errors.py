@@ -16,12 +16,11 @@ OTHER_FORMAT = "HF001"
 CONTENDED = (errors.SerializationFailure, errors.DeadlockDetected)
 # Not translated: the backend's own code handles these.
 NOT_TRANSLATED = (*CONTENDED, errors.UniqueViolation)
-# The server shuts down, starts, or became a standby: another connection may work.
+# The server shuts down or starts: another connection may work.
 TURNED_AWAY = (
     errors.AdminShutdown,
     errors.CrashShutdown,
     errors.CannotConnectNow,
-    errors.ReadOnlySqlTransaction,
     errors.IdleInTransactionSessionTimeout,
     errors.IdleSessionTimeout,
 )
@@ -44,6 +43,10 @@ class Lost(Exception):
 
 class Unreached(Lost):
     """No connection could be made: nothing can have taken effect."""
+
+
+class OnlyReads(Lost):
+    """The server refuses to write: a standby perhaps, beside a new primary."""
 
 
 class NoneFree(Unreached):
@@ -115,6 +118,8 @@ def _own_translation(
         return Lost(_text(error))
     if isinstance(error, WAIT_TIMEOUT):
         return Busy(NO_ANSWER, code="no_answer")
+    if isinstance(error, errors.ReadOnlySqlTransaction):
+        return OnlyReads(_text(error))
     if gone or _is_unanswered(error) or isinstance(error, TURNED_AWAY):
         return Lost(_text(error))
     if "cached plan" in str(error):
@@ -143,6 +148,8 @@ def _translation(error: psycopg.Error) -> HoldfastError:
     if isinstance(error, errors.InsufficientPrivilege):
         who = "let the owner of the tables do it, or grant the right"
         return Unsupported(f"the role may not do this: {text}; {who}", code=NOT_ALLOWED)
+    if isinstance(error, errors.ReadOnlySqlTransaction):
+        return Unsupported(f"the transaction only reads: {text}", code="read_only")
     if isinstance(error, errors.DiskFull):
         return HoldfastError(f"the server's disk is full: {text}", code="disk_full")
     return HoldfastError(f"PostgreSQL refused: {text}", code="database")

@@ -24,6 +24,7 @@ FUNCTIONS = "functions.sql"
 _LOCK = "select pg_advisory_xact_lock(hashtext('hf.migration'))"
 # Whatever the default is: after the lock we must see what another program has made.
 _VIEW = "set transaction isolation level read committed"
+_PATH = "set local search_path = pg_catalog"
 # Asked of the tables themselves: `to_regclass` may answer from a cache that does not
 # know of it.
 _SCHEMA = "select exists (select 1 from pg_namespace where nspname = 'hf')"
@@ -59,6 +60,7 @@ async def migrate(session: Session, schema: str, *, partitions: int | None) -> N
         return
     async with session.transaction():
         await session.rows(_VIEW.encode(), {})
+        await session.rows(_PATH.encode(), {})
         await session.rows(within(schema, _LOCK), {})
         present = await found_format(session, schema)
         if present == FORMAT:  # another program was first

@@ -27,6 +27,7 @@ from holdfast.backends.postgres._listener import (
     NativeListener,
 )
 from holdfast.backends.postgres._log_filter import POOL, install_filter
+from holdfast.backends.postgres._server import FIX_PATH
 from holdfast.backends.postgres._session import (
     BlockingSession,
     NativeSession,
@@ -190,6 +191,8 @@ class BlockingConnections:
         made.execution = Execution(made, self._settings.pooler)
         made.set_timeout(self._settings.timeout)
         made.is_alive, made.kept_until = self._is_alive, time.monotonic() + KEPT
+        if not self._settings.pooler.in_use:
+            made.execute(FIX_PATH, [made.info.backend_pid])
         return made
 
     def _is_alive(self) -> bool:
@@ -455,6 +458,8 @@ class NativeConnections:
         made.session = NativeSession(made, pooler, Execution(made, pooler))
         made.set_timeout(self._settings.timeout)
         made.is_alive = self._is_alive
+        if not pooler.in_use:
+            await made.execute(FIX_PATH, [made.info.backend_pid])
         return made
 
     async def _is_alive(self) -> bool:

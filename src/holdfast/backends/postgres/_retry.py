@@ -8,9 +8,17 @@ from typing import TypeVar
 
 import msgspec
 
+from holdfast.backends._sql.rows import Row
 from holdfast.backends.postgres._conflicts import outdated_view
 from holdfast.backends.postgres._connections import Borrowed, Connections, use
-from holdfast.backends.postgres._errors import NOT_TRANSLATED, Lost, Unreached, broken
+from holdfast.backends.postgres._errors import (
+    NOT_TRANSLATED,
+    Lost,
+    OnlyReads,
+    Unreached,
+    broken,
+)
+from holdfast.backends.postgres._server import read_only
 from holdfast.backends.postgres._session import Session
 from holdfast.backends.postgres._settings import Settings
 from holdfast.backends.postgres._statements import Statements
@@ -118,7 +126,28 @@ class RetryingSessions:
     async def _pause_after(self, error: Exception, attempts: Attempts) -> None:
         if self.is_borrowed:
             raise _borrowed_error(error) from error
+        if isinstance(error, OnlyReads):
+            await self._check_standby(attempts)
         await self._connections.pause(attempts.pause_after(error))
+
+    async def _check_standby(self, attempts: Attempts) -> None:
+        """Raise if nobody can write here, or this is still a standby at the end.
+
+        A primary that became one is replaced: the next connection may lead to the new.
+        """
+
+        async def look(session: Session) -> Row:
+            [found] = await session.rows(self._statements["reads_only"], {})
+            return found
+
+        try:
+            found = await use(self._connections, look, Limit.CALL, attempts.deadline)
+        except Lost:
+            return
+        reads_only, is_standby = found
+        is_over = time.monotonic() > attempts.deadline
+        if reads_only and (is_over or not is_standby):
+            raise read_only(is_standby=is_standby)
 
 
 def _borrowed_error(error: Exception) -> HoldfastError:

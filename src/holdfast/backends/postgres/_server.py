@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from holdfast.errors import Unsupported
+
 OLDEST = 15
 # Servers that are spoken to like PostgreSQL, by a part of their `version()`, and what
 # they lack. Every save takes a lock that the readers of the feed see; without it they
@@ -25,3 +29,37 @@ def refusal(number: int, version: str) -> str | None:
     if number < OLDEST * 10_000:
         return f"the server is PostgreSQL {number // 10_000}; {advice}"
     return None
+
+
+# What our statements call is PostgreSQL's, not a function or an operator of the same
+# name in another schema. Nothing is set behind a pooler, whose processes others use:
+# there the process is another than the one that the connection reports.
+FIX_PATH = (
+    "select pg_catalog.set_config('search_path', 'pg_catalog', false)"
+    " where pg_catalog.pg_backend_pid() operator(pg_catalog.=) %s"
+)
+PATH = b"select pg_catalog.current_schemas(true)::pg_catalog.text[]"
+
+
+def check_path(path: Sequence[str]) -> None:
+    """Refuse to work where names mean what is in another schema first."""
+    # Temporary tables come before all, but functions and operators are not there.
+    first = next((name for name in path if not name.startswith("pg_temp_")), None)
+    if first != "pg_catalog":
+        raise Unsupported(
+            f"names are searched for in the schema {first!r} before pg_catalog, so that"
+            " a statement may mean something else; put pg_catalog first in search_path,"
+            " or leave it out",
+            code="search_path",
+        )
+
+
+def read_only(*, is_standby: bool) -> Unsupported:
+    """The error where nothing can be written."""
+    why = (
+        "the server is a standby; name the primary"
+        if is_standby
+        else "the server lets this role only read (default_transaction_read_only); have"
+        " that changed"
+    )
+    return Unsupported(f"{why}, or open with read_only=True", code="read_only")

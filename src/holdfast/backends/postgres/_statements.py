@@ -24,10 +24,15 @@ _PACKAGE = __name__.rpartition(".")[0]
 
 
 def checked_schema(schema: object) -> str:
-    """A schema's name that needs no quotes anywhere."""
+    """A schema's name that needs no quotes anywhere, and may hold tables of ours.
+
+    Which words SQL reserves only the server knows; it is asked when a store is opened.
+    """
     if type(schema) is not str or not _IDENTIFIER.fullmatch(schema):
         text = "must be lower-case letters, digits and _, at most 41"
         raise Unstorable("schema", f"{schema!r} {text}")
+    if schema == "information_schema" or schema.startswith("pg_"):
+        raise Unstorable("schema", f"{schema!r} is PostgreSQL's own; name another")
     return schema
 
 

@@ -23,12 +23,20 @@ and (:second::bytea is null
 select current_setting('server_version_num')::bigint, version()
 
 -- name: around
--- The third tells whether pg_trgm is there, or could be made, the last whether Citus is.
+-- The third tells whether pg_trgm is there, or could be made, the fourth whether Citus is,
+-- the next ones whether this server can be written to, and whether the schema has the name
+-- of a word that SQL reserves; the last are the schemas that are searched for a name.
 select pg_backend_pid(), current_setting('server_encoding'),
     exists (select 1 from pg_extension where extname = 'pg_trgm')
     or (exists (select 1 from pg_available_extensions where name = 'pg_trgm')
         and has_database_privilege(current_database(), 'create')),
-    exists (select 1 from pg_extension where extname = 'citus')
+    exists (select 1 from pg_extension where extname = 'citus'),
+    current_setting('transaction_read_only') = 'on', pg_is_in_recovery(),
+    exists (select 1 from pg_get_keywords() where word = 'hf' and catcode in ('R', 'T')),
+    pg_catalog.current_schemas(true)::text[]
+
+-- name: reads_only
+select current_setting('transaction_read_only') = 'on', pg_is_in_recovery()
 
 -- name: enter
 -- The first sequence number of a transaction, which is one of many statements.

@@ -29,8 +29,12 @@ select to_regclass('hf.search_stretch') is not null,
 select pg_advisory_xact_lock(hashtext('holdfast search'))
 
 -- name: create_extension
--- Only if there is none: Citus asks for the right to make it even where it exists.
-create extension if not exists pg_trgm
+-- Only if there is none: Citus asks for the right to make it even where it exists. Not
+-- where the path leads, which is PostgreSQL's own schema.
+do $$ begin
+    execute 'create extension if not exists pg_trgm schema '
+        || coalesce(to_regnamespace('public')::text, 'hf');
+end $$
 
 -- name: extension_schema
 select quote_ident(n.nspname) from pg_extension e join pg_namespace n on n.oid = e.extnamespace
