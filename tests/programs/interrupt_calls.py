@@ -1,8 +1,8 @@
 """The handler of a signal ends calls, one after each step of theirs; the store goes on.
 
-usage: interrupt_calls.py URL STEP LEAST
+usage: interrupt_calls.py ADDRESS STEP [LEAST]
 
-Every STEP-th step is tried, with LEAST connections that stay in the pool. One line of
+Every STEP-th step is tried, with LEAST connections that stay in a pool. One line of
 JSON: how many calls were ended so, how many seconds the longest call after one took,
 and whether a fork could save.
 """
@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 import holdfast
+from holdfast._api.declared import OpenOptions
 from support.children import report
 
 
@@ -50,12 +51,15 @@ def is_ended(call: Callable[[], object], steps: int) -> bool:
 
 
 def main() -> None:
-    url, step, least = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    address, step, *least = sys.argv[1], *map(int, sys.argv[2:])
+    options = OpenOptions(busy_timeout=2)
+    if least:
+        options["pool"] = (least[0], 4)
     # A connection that is dropped where it is, and errors in `__del__`, are told.
     warnings.simplefilter("ignore")
     logging.disable()
     sys.unraisablehook = lambda _: None
-    with holdfast.open(url, busy_timeout=2, pool=(least, 4)) as store:
+    with holdfast.open(address, **options) as store:
         thread = store.thread("a")
         thread.save({"log": []})
         ended, longest = 0, 0.0

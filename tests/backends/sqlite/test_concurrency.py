@@ -417,6 +417,14 @@ def test_a_save_interrupted_while_it_waits_leaves_the_store_to_everybody(
     assert report == {"outcome": "interrupted", "other": "saved", "same": "saved"}
 
 
+def test_a_save_that_a_signal_ends_after_any_of_its_steps_leaves_no_lock(path):
+    [(ended, longest, forked)] = run_program("interrupt_calls", path, 1)
+
+    assert ended > 100
+    assert longest < 2
+    assert forked
+
+
 # --- tasks ----------------------------------------------------------------------------
 
 

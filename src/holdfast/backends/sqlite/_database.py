@@ -10,6 +10,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Generator
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import apsw
@@ -149,23 +150,25 @@ class Database:
         return self._exclusively(work, subject)
 
     def _exclusively(self, work: Callable[[apsw.Connection], R], subject: Subject) -> R:
-        # No context manager: Ctrl-C could arrive while it exits, before it unlocks.
-        if not self.lock.acquire(blocking=False) and not self.acquire(self.lock):
-            path = self.hooks.path
-            raise Busy(f"{path} is being written to; retry, or raise busy_timeout")
-        try:
-            # Before queueing: a process that holds the queue may wait for SQLite's
-            # lock, which an interrupted transaction still has.
-            if (self._writer or self.writer).in_transaction:
-                self.make_idle()
-            with self.hooks.queue:
-                self.hooks.before_write(self, subject)
-                return work(self._writer or self.writer)
-        except Exception:
-            with self.hooks.errors():  # only now: every save would pay for it
-                raise
-        finally:
+        # A signal's handler can raise after any call, so what follows an `acquire` may
+        # not be done. Only `with` takes such a lock, and gives it back, in one step.
+        if self.lock.locked():
+            if not self.acquire(self.lock):
+                path = self.hooks.path
+                raise Busy(f"{path} is being written to; retry, or raise busy_timeout")
             self.lock.release()
+        with self.lock:
+            try:
+                # Before queueing: a process that holds the queue may wait for SQLite's
+                # lock, which an interrupted transaction still has.
+                if (self._writer or self.writer).in_transaction:
+                    self.make_idle()
+                with self.hooks.queue:
+                    self.hooks.before_write(self, subject)
+                    return work(self._writer or self.writer)
+            except Exception:
+                with self.hooks.errors():  # only now: every save would pay for it
+                    raise
 
     def acquire(self, lock: threading.Lock) -> bool:
         """Take a lock that a writing thread holds, unless that takes too long."""
@@ -213,21 +216,16 @@ class Database:
         return self.repairing(attempt)
 
     def _read(self, work: Callable[[apsw.Connection], R]) -> R:
-        if (
-            self._writer is None
-            or not self._readers.is_empty
-            or not self.lock.acquire(blocking=False)
-        ):
+        if self._writer is None or not self._readers.is_empty or self.lock.locked():
             with self.reading() as db:
                 return work(db)
-        try:
-            self.make_idle()
-            return work(self._writer or self.writer)
-        except Exception:
-            with self.hooks.errors():
-                raise
-        finally:
-            self.lock.release()
+        with self.lock:
+            try:
+                self.make_idle()
+                return work(self._writer or self.writer)
+            except Exception:
+                with self.hooks.errors():
+                    raise
 
     @contextlib.contextmanager
     def reading(self) -> Generator[apsw.Connection]:
@@ -253,7 +251,7 @@ class Database:
         if self.is_in_memory:
             return _inspection.SqliteInspection(self.writer)
         readers = self._readers
-        readers.enter()
+        visit = readers.enter()
         try:
             with self.hooks.errors():
                 db = self.connect(read_only=True)
@@ -261,10 +259,10 @@ class Database:
                     db,
                     private=True,
                     checks_pages=not self._trusts_pages,
-                    on_close=readers.leave,
+                    on_close=partial(readers.leave, visit),
                 )
         except BaseException:
-            readers.leave()
+            readers.leave(visit)
             raise
 
     # --- the end, and forks -----------------------------------------------------------

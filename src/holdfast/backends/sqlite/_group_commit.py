@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 LARGEST_GROUP = 256
 # Writing so many bytes may take longer than others wait for the lock.
 LARGE = 8 << 20
+# How often, in seconds, a caller looks whether the leader with its tickets is there.
+LOOK = 0.5
 BUSY = "the store is being written to; retry, or raise busy_timeout"
 
 
@@ -44,20 +47,35 @@ class Ticket(msgspec.Struct):
                 write.report(together, seconds)
 
 
-class Caller:
-    """A thread that waits for its tickets to be committed.
+class Leader:
+    """Is there as long as the call of a leader is under way, however it ends.
 
-    Its gate opens when they are done, or when it is its turn to commit.
+    A signal's handler can raise between any two calls of the main thread, also in what
+    makes another caller the leader.
     """
 
-    __slots__ = ("done", "gate", "leads", "tickets")
+    __slots__ = ("__weakref__",)
+
+
+class Caller(Leader):
+    """A thread that waits for its tickets to be committed.
+
+    Its gate opens when they are done, or when it is its turn to commit. ``leader`` is
+    who has taken the tickets.
+    """
+
+    __slots__ = ("done", "gate", "leader", "leads", "tickets")
 
     def __init__(self, tickets: list[Ticket]) -> None:
         self.tickets = tickets
         self.done = False
         self.leads = False
+        self.leader = NOBODY
         self.gate = threading.Lock()
         self.gate.acquire()
+
+
+NOBODY: weakref.ref[Leader] = weakref.ref(Leader())
 
 
 class CommitQueue:
@@ -72,7 +90,7 @@ class CommitQueue:
         self._database = database
         self._mutex = threading.Lock()
         self._waiting: deque[Caller] = deque()
-        self._has_leader = False
+        self._leader = NOBODY
         # What the last commit left: its connection, SQLite's count of the commits that
         # the connection has seen, of all processes, and the number of the next change.
         self._left: tuple[apsw.Connection | None, int, int] = None, 0, 0
@@ -86,15 +104,17 @@ class CommitQueue:
     def make(self, tickets: list[Ticket]) -> None:
         """Have tickets committed; each has its receipts or its error then."""
         caller = None
+        leader = Leader()
         with self._mutex:
-            if self._has_leader:
+            if self._leader() is None:
+                self._leader = weakref.ref(leader)
+            else:
                 caller = Caller(tickets)
                 self._waiting.append(caller)
-            self._has_leader = True
         if caller is not None:
             self._wait(caller)
         if caller is None or not caller.done:
-            self._lead(tickets)
+            self._lead(tickets, caller or leader)
 
     def _wait(self, caller: Caller) -> None:
         try:
@@ -103,7 +123,10 @@ class CommitQueue:
             if self._withdraw(caller):
                 raise Busy(BUSY)  # noqa: TRY301 - nothing of it has to be undone
             # The leader is committing these tickets right now: the outcome is near.
-            caller.gate.acquire()
+            while not caller.gate.acquire(timeout=LOOK):
+                if caller.leader() is None:  # it ended without a word
+                    caller.done = all(ticket.done for ticket in caller.tickets)
+                    return
         except BaseException:
             if not self._withdraw(caller) and caller.leads:
                 self._hand_over()
@@ -117,9 +140,9 @@ class CommitQueue:
             self._waiting.remove(caller)
             return True
 
-    def _lead(self, own: list[Ticket]) -> None:
+    def _lead(self, own: list[Ticket], leader: Leader) -> None:
         """Commit for this caller and for those that wait."""
-        group = self._take_waiting() if self._waiting else ()
+        group = self._take_waiting(leader) if self._waiting else ()
         tickets = own
         for caller in group:
             tickets = tickets + caller.tickets
@@ -141,10 +164,13 @@ class CommitQueue:
                 caller.done = True
                 caller.gate.release()
 
-    def _take_waiting(self) -> Sequence[Caller]:
+    def _take_waiting(self, leader: Leader) -> Sequence[Caller]:
         with self._mutex:
             count = min(len(self._waiting), LARGEST_GROUP - 1)
-            return [self._waiting.popleft() for _ in range(count)]
+            group = [self._waiting.popleft() for _ in range(count)]
+            for caller in group:
+                caller.leader = weakref.ref(leader)
+            return group
 
     def _commit(self, tickets: list[Ticket]) -> None:
         # Most often there is one ticket, whose writes need not be copied.
@@ -210,10 +236,11 @@ class CommitQueue:
     def _hand_over(self) -> None:
         """Make the caller that has waited longest the leader, if one waits."""
         with self._mutex:
-            self._has_leader = bool(self._waiting)
-            if self._has_leader:
+            self._leader = NOBODY
+            if self._waiting:
                 following = self._waiting.popleft()
                 following.leads = True
+                self._leader = weakref.ref(following)
                 following.gate.release()
 
 

@@ -9,10 +9,25 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Generator
 
 import apsw
+
+# How often, in seconds, a fork looks whether a reader is gone without having left.
+LOOK = 0.05
+
+
+class Visit:
+    """Is there as long as a reader is, however its read ends.
+
+    A signal's handler can raise between any two calls of the main thread, also in what
+    counts a reader less.
+    """
+
+    __slots__ = ("__weakref__",)
 
 
 class ReaderPool:
@@ -21,20 +36,22 @@ class ReaderPool:
     def __init__(self, connect: Callable[[], apsw.Connection]) -> None:
         self._connect = connect
         self._entrance = threading.Lock()
-        self._returned = threading.Condition()
-        self._lent = 0
+        # Entered by itself: a signal's handler can break into `Condition.__enter__`.
+        self._mutex = threading.Lock()
+        self._returned = threading.Condition(self._mutex)
+        self._visits: set[weakref.ref[Visit]] = set()
         self._idle: deque[apsw.Connection] = deque()
         self._closed = False
 
     @property
     def is_empty(self) -> bool:
         """Whether no connection is open, lent or idle."""
-        return not self._idle and not self._lent
+        return not self._idle and not self._visits
 
     @contextlib.contextmanager
     def lend(self) -> Generator[apsw.Connection]:
         """A connection for one read; one that failed is closed and not used again."""
-        self.enter()
+        visit = self.enter()
         db: apsw.Connection | None = None
         try:
             db = self._take_idle() or self._connect()
@@ -45,7 +62,7 @@ class ReaderPool:
         finally:
             if db is not None:
                 db.close()
-            self.leave()
+            self.leave(visit)
 
     def _take_idle(self) -> apsw.Connection | None:
         try:
@@ -53,15 +70,17 @@ class ReaderPool:
         except IndexError:
             return None
 
-    def enter(self) -> None:
+    def enter(self) -> Visit:
         """Count one more reader; waits while a fork is under way."""
-        with self._entrance, self._returned:
-            self._lent += 1
+        visit = Visit()
+        with self._entrance, self._mutex:
+            self._visits.add(weakref.ref(visit, self._visits.discard))
+        return visit
 
-    def leave(self) -> None:
+    def leave(self, visit: Visit) -> None:
         """Count one reader less; its connection is back, or closed."""
-        with self._returned:
-            self._lent -= 1
+        with self._mutex:
+            self._visits.discard(weakref.ref(visit))
             self._returned.notify_all()
 
     def pause(self, timeout: float) -> bool:
@@ -71,10 +90,14 @@ class ReaderPool:
         """
         if not self._entrance.acquire(timeout=timeout):
             return False
-        with self._returned:
-            if not self._returned.wait_for(lambda: self._lent == 0, timeout):
-                self._entrance.release()
-                return False
+        until = time.monotonic() + timeout
+        with self._mutex:
+            while self._visits:
+                left = until - time.monotonic()
+                if left <= 0:
+                    self._entrance.release()
+                    return False
+                self._returned.wait(min(left, LOOK))
         self.close_idle()
         return True
 
