@@ -106,3 +106,20 @@ def test_a_folder_that_is_no_workspace_has_to_be_named(cli, folder, tmp_path):
 
 def test_a_thread_needs_a_checkpoint(cli, folder):
     cli("restore", "coder", status=2)
+
+
+def test_a_repository_is_written_only_if_its_path_is_given(cli, tmp_path):
+    write(tmp_path / "source" / ".git" / "config", "x")
+    write(tmp_path / "source" / "main.py", "x")
+    source = holdfast.Workspace(tmp_path / "source", ignore=["!.git"])
+    with holdfast.open(tmp_path / "store.db") as store:
+        store.thread("coder").save({}, files=source)
+    to = tmp_path / "to"
+
+    for preview in ("--dry-run", "--yes"):
+        found = cli("restore", "coder", "@1", "--into", str(to), preview)
+        assert "  .git stays: a repository, restored only if paths (--path)" in found
+    assert set(files_of(to)) == {"main.py"}
+    path = str(to / ".git")
+    cli("restore", "coder", "@1", "--into", str(to), "--path", path, "--yes")
+    assert set(files_of(to)) == {"main.py", ".git/config"}

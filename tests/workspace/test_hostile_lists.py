@@ -272,7 +272,7 @@ def test_a_repository_is_restored_only_if_it_is_named(folder, tmp_path):
     assert set(files_of(folder)) == set(files_of(tmp_path / "apart")) == {"main.py"}
     assert seen.written == done.written == apart.written == ("main.py",)
     assert [path for path, _ in done.left] == [".GIT", ".git", "sub/.hg"]
-    assert "name it in paths" in done.left[0][1]
+    assert "only if paths (--path) names it" in done.left[0][1]
     workspace.restore(thread, "@1", paths=[".git"])
     assert (folder / os.fsdecode(HOOK)).exists()
     assert not (folder / ".GIT").exists()

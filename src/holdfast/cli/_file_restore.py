@@ -167,8 +167,7 @@ def _lines(out: Output, thread: str, seen: RestoreReport) -> Iterator[Line]:
         yield from (out.fitted(((f"  {sign} {path}", style),)) for path in paths)
     yield from _warnings(seen.conflicts, "was changed since the last snapshot")
     yield from _warnings(seen.obstacles, "is in no snapshot, and in the way")
-    for path, reason in seen.left:
-        yield ((f"  {path} stays: {reason}", "faint"),)
+    yield from _left(seen)
     if not seen.written and not seen.removed:
         yield (("  no file changes", "faint"),)
 
@@ -178,12 +177,18 @@ def _warnings(paths: Sequence[str], text: str) -> Iterator[Line]:
         yield ((f"  ! {path} {text}", "bad"),)
 
 
+def _left(report: RestoreReport) -> Iterator[Line]:
+    for path, reason in report.left:
+        yield ((f"  {path} stays: {reason}", "faint"),)
+
+
 def _counts(done: RestoreReport) -> str:
     written, removed = len(done.written), len(done.removed)
     return f"{counted(written, 'file')} written, {removed} removed"
 
 
 def _more(thread: str, done: RestoreReport) -> Iterator[Line]:
+    yield from _left(done)
     yield from _warnings(done.kept, "was in the way, and is kept in .holdfast")
     if done.recovery is not None:
         which = "" if done.state else " --files"

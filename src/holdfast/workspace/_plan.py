@@ -27,7 +27,7 @@ from holdfast.workspace._rules import RecordedRules, RuleBook, recorded_rules
 REPOSITORIES = frozenset(
     {b".git", b".hg", b".svn", b".jj", b".bzr", b".sl", b".pijul", b"_darcs", b"git~1"}
 )
-NOT_NAMED = "a repository; name it in paths to restore it"
+NOT_NAMED = "a repository, restored only if paths (--path) names it"
 USUAL_FOLDER = stat.S_IFDIR | 0o755
 
 
