@@ -48,6 +48,8 @@ EVERYWHERE = {
     "count_segments": "verify",
     "segment_sizes": "compact",
     "drop_dictionary": "compact",
+    "drop_gone_stretches": "an erasure",
+    "drop_gone_threads": "an erasure",
     "count_strays": "verify",
     "rescue_family_threads": "copies of several families",
     "rescue_family_checkpoints": "copies of several families",

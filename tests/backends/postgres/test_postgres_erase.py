@@ -46,6 +46,18 @@ def test_no_row_of_what_was_erased_is_left(door, place):
         assert store.verify().problems == ()
 
 
+def test_an_erasure_in_a_scope_reaches_the_index_of_the_whole_store(place):
+    with place.open() as store:
+        messages = [{"role": "user", "content": CANARY}]
+        store.scope("a").conversations.create("c", owner="ann", messages=messages)
+        assert len(store.search(CANARY)) == 1
+        assert "search_stretch" in rows_left(place)
+
+        store.scope("a").erase(owner="ann")
+
+        assert rows_left(place) == {}
+
+
 def test_an_erasure_is_not_part_of_a_transaction(place):
     with place.open() as store, place.connect() as connection:
         store.thread("chat").save({"n": 1})

@@ -11,6 +11,7 @@ import pytest
 
 import holdfast
 from holdfast.backends.postgres import _listener
+from holdfast.backends.postgres._migrations import FORMAT
 from holdfast.testing import FakeClock
 from support import databases, servers
 
@@ -314,7 +315,7 @@ def test_nobody_who_saves_waits_for_another_who_notifies(place):
     """A commit that notifies excludes all others that do: only one may at a time."""
     with place.open() as store, place.connect() as connection:
         connection.execute("begin")
-        connection.execute(f"select {place.schema}.enter(true)")
+        connection.execute(f"select {place.schema}.enter(%s)", [FORMAT << 2 | 1])
         done = threading.Event()
 
         def save():

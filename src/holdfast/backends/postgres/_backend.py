@@ -234,7 +234,11 @@ class PostgresBackend:
             await db.rows("drop_dictionary")
             # Not `full`: that would keep all others from reading for as long. Tables
             # that the role may not vacuum are left to autovacuum, with a warning.
-            searched = _search.TABLES if await _search.exists(db) else ()
+            # A role that is bound to a scope leaves the index as it is.
+            searched = _search.TABLES if await _search.is_readable(db) else ()
+            if searched:
+                async with db.transaction():
+                    await _search.drop_gone(db)
             for table in (*TABLES, "setting", *searched):
                 await db.run(f"vacuum {self._schema}.{table}")
 

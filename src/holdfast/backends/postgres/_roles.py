@@ -62,8 +62,9 @@ def bind_role(
 
     ``url`` is for the owner of the tables; the store and the role must exist. From the
     first call on, row-level security holds back every other role: one that is to see
-    all, such as a second worker, is bound to the scope ``None``. Call it again for
-    every role after an upgrade that changed the format of the store.
+    all, such as a second worker, is bound to the scope ``None``. Call it again
+    for one role, which is for all, after an upgrade that changed the format of the
+    store, or of a version that did not hold the families of a scope apart.
     """
     prefix = "" if scope is None else scope_prefix(scope)
     within_schema = checked_schema(schema)

@@ -337,6 +337,13 @@ async def _advance(db: Statements, batch: IndexBatch, up_to: int) -> None:
         await db.rows("set_position", form=batch.form, position=up_to)
 
 
+async def drop_gone(db: Statements) -> None:
+    """Leave nothing in the index of threads that are gone."""
+    await db.rows("lock_position")
+    await db.rows("drop_gone_stretches")
+    await db.rows("drop_gone_threads")
+
+
 async def reset(db: Statements, before: int = LATEST) -> None:
     """Compare all threads with the index in the next search.
 

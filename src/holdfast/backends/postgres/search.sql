@@ -112,6 +112,18 @@ where family = :family and thread = :thread and first >= :first
 -- name: drop_thread
 delete from hf.search_thread where family = :family and thread = :thread
 
+-- name: drop_gone_stretches
+delete from hf.search_stretch s
+where not exists (
+    select 1 from hf.thread t
+    where t.family = s.family and t.number = s.thread and t.deleted_at is null)
+
+-- name: drop_gone_threads
+delete from hf.search_thread s
+where not exists (
+    select 1 from hf.thread t
+    where t.family = s.family and t.number = s.thread and t.deleted_at is null)
+
 -- name: mark_threads
 insert into hf.search_thread (family, thread, changed, form)
 select w.family, w.thread, w.changed, w.form
