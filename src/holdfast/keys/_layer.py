@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, TypeVar, cast
@@ -409,17 +410,16 @@ class EncryptionLayer(Layer):
         """
         thread = self.records.hide(query.thread, "thread")
         hidden = replace(query, thread=thread)
-        for attempt in range(1, READS + 1):
-            page = await self.backend.scan(hidden)
-            shown = Page(self.records.show_all(page), page.cursor)
-            try:
-                if self.records.ring.has_proofs:
-                    await self._check_log(thread, page)
-            except Corrupt:
-                if attempt == READS:
-                    raise
-            else:
-                break
+        for _ in range(READS - 1):
+            with contextlib.suppress(Corrupt):
+                return await self._checked_page(hidden)
+        return await self._checked_page(hidden)
+
+    async def _checked_page(self, query: Moves) -> Page[Move]:
+        page = await self.backend.scan(query)
+        shown = Page(self.records.show_all(page), page.cursor)
+        if self.records.ring.has_proofs:
+            await self._check_log(query.thread, page)
         return shown
 
     async def _check_log(self, thread: str, page: Page[Move]) -> None:
