@@ -72,9 +72,16 @@ class _Bridge:
             return finished(found)
 
         def call(*arguments: Any, **options: Any) -> Any:
-            return finished(found(*arguments, **options))
+            given = [_unbridged(argument) for argument in arguments]
+            named = {key: _unbridged(value) for key, value in options.items()}
+            return finished(found(*given, **named))
 
         return call
+
+
+def _unbridged(argument: Any) -> Any:
+    """What a call of the async API takes: a thread of its own, and no bridge to one."""
+    return vars(argument)["_target"] if isinstance(argument, _Bridge) else argument
 
 
 def finished(result: Any) -> Any:
