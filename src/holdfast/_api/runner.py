@@ -29,6 +29,7 @@ from holdfast._engine.scopes import scoped
 from holdfast._port import run
 from holdfast._values import os_errors
 from holdfast._values.arguments import kind_of
+from holdfast._values.limits import no_memory
 from holdfast.errors import Unstorable
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ class Runner(OfThisProcess):
             if error.errno in os_errors.NO_ROOM:
                 raise os_errors.no_room(error) from error
             raise
+        except MemoryError as error:
+            raise no_memory() from error
         coroutine.close()
         raise RuntimeError("an operation suspended: its backend is not a blocking one")
 

@@ -24,11 +24,25 @@ import orjson
 
 from holdfast._values import typed
 from holdfast._values.lazy import lazy_pattern
+from holdfast._values.limits import (
+    LARGEST_STATE,
+    check_least_size,
+    check_memory,
+    is_memory_limited,
+    no_memory,
+)
 from holdfast.errors import Corrupt, Unstorable
 
 _Moment = TypeVar("_Moment", datetime, time)
 _Value: TypeAlias = Any
 
+# Of more parts on one level, each is looked at by itself.
+MANY = 1 << 21
+# From this size on it is asked whether there is memory, where a program may be refused
+# it: for a text as orjson reads it and as characters of Python, and for each part.
+LARGE, TEXT_MEMORY, PART_MEMORY = 256 << 10, 12, 300
+_MARKS = b",", b"[", b"{"
+UNKNOWN = -1
 MARKER = b'{"$hf.'
 _PREFIX = "$hf."
 _OPENING = lazy_pattern(re.escape(MARKER))
@@ -44,29 +58,51 @@ _TOO_DEEP = (
 )
 
 
-def encode(value: object, path: str = "state") -> bytes:
+def encode(value: object, path: str = "state", most: int = LARGEST_STATE) -> bytes:
     """The JSON text from which `decode` makes an equal value of equal types.
 
     Raises `Unstorable` with the path of the first part that cannot be stored; ``path``
-    is the path of the value itself.
+    is the path of the value itself. What must take more than ``most`` bytes is refused
+    before it is encoded; the text of what cannot be told so cheaply may be longer.
     """
+    try:
+        return _encode(value, path, most)
+    except MemoryError:
+        raise no_memory() from None
+
+
+def _encode(value: object, path: str, most: int) -> bytes:
+    # At orjson's speed where that is exact, which is most often.
+    size = _exact_size(value, MANY)
+    least = _measured(value) if size is None or size == UNKNOWN else size
+    check_least_size(least, path, most)
+    if least >= LARGE and is_memory_limited():
+        check_memory(_most_memory(value))
+    if size is None:
+        return _encode_tagged(value, path)
     try:
         text = orjson.dumps(value, _tag, _EXACT_TYPES)
     except TypeError:
+        check_least_size(_measured(value), path, most)
         return _encode_tagged(value, path)
-    # At orjson's speed where that is exact, which is most often.
-    exact = _is_kept_exactly(value, has_dollar=b"$" in text)
-    return text if exact else _encode_tagged(value, path)
+    if size == UNKNOWN and _exact_size(value, len(text)) is None:
+        return _encode_tagged(value, path)
+    return text
 
 
 def decode(data: bytes | bytearray | memoryview) -> object:
     """The value that `encode` was given. Raises `Corrupt` for any other bytes."""
+    if len(data) >= LARGE and is_memory_limited():
+        parts = sum([data.count(mark) for mark in _MARKS]) if type(data) is bytes else 0
+        check_memory(TEXT_MEMORY * len(data) + PART_MEMORY * parts)
     text = bytes(data) if isinstance(data, memoryview) else data
     try:
         value: object = orjson.loads(text)
         # Measured on 0.9 MB: finding one byte 9 us, the pattern 265 us, loads 440 us.
         tagged = b"$" in text and _OPENING.search(text)
         return _UNTAG[type(value)](value) if tagged else value
+    except MemoryError:
+        raise no_memory() from None
     # What the constructors raise for a damaged payload: Decimal an ArithmeticError;
     # nesting deeper than `encode` writes gives a RecursionError.
     except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
@@ -89,62 +125,135 @@ def flattened(value: object, path: str = "state") -> object:
     return found
 
 
-def _is_kept_exactly(value: _Value, *, has_dollar: bool) -> bool:
-    """Whether the text that orjson wrote decodes to exactly this value.
+def _exact_size(value: _Value, most: int) -> int | None:
+    """How many bytes the text of orjson has at least, if it decodes to this value.
+
+    ``None`` if not, and `UNKNOWN` if there are more than ``most`` parts to look at.
 
     The types must be checked, since the text does not show them: [1, 2] and (1, 2),
     None and NaN give the same text, and a str enum equals the str that would come back.
-    Going level by level keeps the loops in C. The walk ends: orjson has accepted the
-    value, and it refuses cycles.
+    Going level by level keeps the loops in C.
     """
     # Most often it is a list of messages, of which only the elements are looked at.
     elements: list[_Value] = value
     level: list[_Value] | None = elements if type(value) is list else [value]
+    size = 0
     for _ in range(_MAX_DEPTH):
         if not level:
-            return level is not None
+            return None if level is None else size
+        if len(level) > most:  # one that contains itself has any number
+            return UNKNOWN
         types = list(map(type, level))
         kind = types[0]
+        size += len(level)
         # Counting one type takes half the time of putting all of them into a set.
         if types.count(kind) != len(types):
-            level = _inner_of_mixed(level, has_dollar=has_dollar)
-        elif kind is str:
-            return True
+            level, more = _inner_of_mixed(level)
         else:
-            level = _inner(level, kind, has_dollar=has_dollar)
-    return False
+            level, more = _inner(level, kind)
+        size += more
+    return None
 
 
-def _inner(level: list[_Value], kind: type, *, has_dollar: bool) -> list[_Value] | None:
-    """What values of one type contain; None if one would not be kept exactly."""
+# What values contain, None if one would not be kept exactly; and the bytes of texts.
+_Inner: TypeAlias = tuple[list[_Value] | None, int]
+
+
+def _inner(level: list[_Value], kind: type) -> _Inner:  # noqa: PLR0911 - one a kind
+    """Of values of one type."""
+    if kind in _SIZED:
+        return [], sum(map(len, level))
     if kind is list:
-        return [*chain.from_iterable(level)]
+        return [*chain.from_iterable(level)], 0
     if kind is dict:
-        if has_dollar and _has_reserved_key(level):
-            return None
-        return [*chain.from_iterable(map(_values_of, level))]
+        if _has_reserved_key(level):
+            return None, 0
+        return [*chain.from_iterable(map(_values_of, level))], 0
+    if kind in _SETS:
+        return [], sum(map(_measured, level))
     if kind is float and not all(map(isfinite, level)):
-        return None
-    return [] if kind in _NEVER_ALTERED else None
+        return None, 0
+    return ([] if kind in _NEVER_ALTERED else None), 0
 
 
-def _inner_of_mixed(level: list[_Value], *, has_dollar: bool) -> list[_Value] | None:
-    """As `_inner`, of values of several types."""
+def _inner_of_mixed(level: list[_Value]) -> _Inner:
+    """Of values of several types."""
     kinds = set(map(type, level))
     if not kinds <= _NEVER_ALTERED:
-        return None
+        return None, 0
     below: list[_Value] = []
-    for kind in kinds & {dict, list, float}:
+    size = 0
+    for kind in kinds & _WITH_PARTS:
         alike = [value for value in level if type(value) is kind]
-        found = _inner(alike, kind, has_dollar=has_dollar)
+        found, more = _inner(alike, kind)
         if found is None:
-            return None
+            return None, 0
         below += found
-    return below
+        size += more
+    return below, size
+
+
+def _measured(value: object) -> int:
+    """How many bytes the text of any value has at least, as far as it can be told."""
+    try:
+        return _least_size(value, {}, 0)
+    except RecursionError:  # to encode it will fail as well
+        return 0
+
+
+def _least_size(value: _Value, known: dict[int, int], depth: int) -> int:
+    """How many bytes the text of any value has at least.
+
+    What stands in several places is measured once, and counts in each.
+    """
+    kind = type(value)
+    if kind in _SIZED:
+        return len(value)
+    if kind not in _CONTAINERS or depth > _MAX_DEPTH:
+        return 1
+    size = known.get(id(value))
+    if size is None:
+        known[id(value)] = 1  # it may contain itself
+        parts = chain(value.keys(), value.values()) if kind is dict else value
+        size = 1 + sum([1 + _least_size(part, known, depth + 1) for part in parts])
+        known[id(value)] = size
+    return size
+
+
+def _most_memory(value: object) -> int:
+    """How many bytes orjson takes at most to write a value.
+
+    It makes room for eight times the longest text, and doubles what it has.
+    """
+    longest = 0
+    known: dict[int, int] = {}
+
+    def most(value: _Value, depth: int) -> int:
+        nonlocal longest
+        kind = type(value)
+        if kind in _CONTAINERS and depth <= _MAX_DEPTH:
+            if id(value) not in known:
+                known[id(value)] = 0
+                parts = chain(value.keys(), value.values()) if kind is dict else value
+                found = 2 + sum([2 + most(part, depth + 1) for part in parts])
+                known[id(value)] = found
+            return known[id(value)]
+        if kind not in _SIZED:
+            return 64 if kind is not int else 64 + value.bit_length()
+        ascii_only = kind is str and value.isascii()
+        size = len(value) if ascii_only else (4 if kind is str else 2) * len(value)
+        longest = max(longest, size)
+        return size
+
+    try:
+        return 4 * most(value, 0) + 16 * longest
+    except RecursionError:
+        return 0
 
 
 def _has_reserved_key(dicts: list[dict[str, _Value]]) -> bool:
-    return any(key.startswith(_PREFIX) for key in set[str]().union(*dicts))
+    keys: set[object] = set().union(*dicts)
+    return any(type(key) is not str or key.startswith(_PREFIX) for key in keys)
 
 
 def _encode_tagged(value: object, path: str) -> bytes:
@@ -403,6 +512,9 @@ _UNTAG: dict[type, Callable[[_Value], object]] = {
 _STORABLE = _CONTAINERS.keys() | _JSON.keys() | _DUMPS.keys()
 # orjson writes a tuple as a list and a UUID as text without calling the hook.
 _NEVER_ALTERED = _STORABLE - {tuple, UUID}
+_SIZED = frozenset({str, bytes})
+_SETS = frozenset({set, frozenset})
+_WITH_PARTS = _SIZED | _SETS | {dict, list, float}
 _values_of = dict[Any, Any].values
 _TAGS = {kind: _PREFIX + kind.__name__.lower() for kind in _STORABLE}
 

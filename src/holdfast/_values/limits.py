@@ -6,9 +6,15 @@ hold about a gigabyte. docs/scaling.md lists them.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
-from holdfast.errors import Unstorable
+from holdfast.errors import HoldfastError, Unstorable
+
+try:
+    import resource
+except ImportError:  # Windows has no such limits
+    resource = None  # type: ignore[assignment]
 
 # All values of a state together, as JSON.
 LARGEST_STATE: Final = 1 << 30
@@ -24,6 +30,52 @@ def checked_size(data: bytes, path: str, most: int) -> bytes:
     """Encoded data, unless they are too large."""
     check_size(len(data), path, most)
     return data
+
+
+def check_least_size(size: int, path: str, most: int) -> None:
+    """Refuse what is too large before it is encoded."""
+    if size > most:
+        raise Unstorable(
+            path,
+            f"takes at least {size:,} bytes as JSON, and {most:,} are allowed; divide"
+            " it, or keep it in a file and save its name",
+        )
+
+
+def check_memory(size: int) -> None:
+    """Refuse work that needs so much memory if the system does not give it.
+
+    orjson ends the whole program where it gets none.
+    """
+    try:
+        bytearray(size)  # is not written to, so it costs nothing
+    except MemoryError:
+        raise no_memory(f" for {size:,} bytes") from None
+
+
+def is_memory_limited() -> bool:
+    """Whether a program is refused memory, and not ended when it takes too much."""
+    if resource is None:
+        return False
+    limits = (resource.RLIMIT_AS, resource.RLIMIT_DATA)
+    is_free = all(resource.getrlimit(n)[0] == resource.RLIM_INFINITY for n in limits)
+    return not is_free or _is_memory_counted()
+
+
+@cache
+def _is_memory_counted() -> bool:
+    """Whether Linux gives no more memory than there is."""
+    try:
+        with open("/proc/sys/vm/overcommit_memory", encoding="ascii") as file:
+            return file.read(1) == "2"
+    except OSError:
+        return False
+
+
+def no_memory(what: str = "") -> HoldfastError:
+    """The error of a program that gets no more memory."""
+    text = f"there is no memory{what}; free some, raise the limit (ulimit -v)"
+    return HoldfastError(f"{text}, or divide the value", code="no_memory")
 
 
 def check_size(size: int, path: str, most: int) -> None:

@@ -7,6 +7,7 @@ import errno
 import os
 from collections.abc import Generator
 
+from holdfast._values.limits import no_memory
 from holdfast.errors import HoldfastError
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
@@ -34,6 +35,8 @@ def needing_room() -> Generator[None]:
         if error.errno in NO_ROOM:
             raise no_room(error) from error
         raise
+    except MemoryError as error:
+        raise no_memory() from error
 
 
 def can_open(count: int) -> bool:

@@ -322,7 +322,8 @@ def encode_metadata(metadata: object, path: str = "metadata") -> bytes:
     fields = cast("dict[object, object]", metadata)
     if TRACEPARENT in fields:
         raise Unstorable(path, f"the key {TRACEPARENT!r} is Holdfast's; use another")
-    return checked_size(codec.encode(fields, path), path, LARGEST_METADATA)
+    most = LARGEST_METADATA
+    return checked_size(codec.encode(fields, path, most), path, most)
 
 
 def decode_metadata(data: bytes) -> dict[str, object]:

@@ -13,7 +13,7 @@ from holdfast._engine.context import Context
 from holdfast._port import SegmentsKey
 from holdfast._values import codec
 from holdfast._values.arguments import checked_mapping
-from holdfast._values.limits import LARGEST_ELEMENT, check_size
+from holdfast._values.limits import LARGEST_ELEMENT, LARGEST_STATE, check_size
 from holdfast._values.manifest import INLINE_SIZE, WHOLE, FileLog, Manifest, Value
 from holdfast._values.records import Checkpoint, Segment, Unset
 from holdfast._values.rope import (
@@ -94,10 +94,13 @@ class StateDraft:
         if named is None:
             self.texts = {WHOLE: codec.encode(plain, "state")}
         else:
-            self.texts = {
-                checked_key(name): codec.encode(value, path(name))
-                for name, value in named.items()
-            }
+            self.texts = {}
+            size = 0
+            for name, value in named.items():
+                text = codec.encode(value, path(checked_key(name)))
+                self.texts[name] = text
+                size += len(text)
+                check_size(size, "state", LARGEST_STATE)
 
     @classmethod
     def of_texts(cls, texts: dict[str, bytes], *, is_mapping: bool) -> StateDraft:

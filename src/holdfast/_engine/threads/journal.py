@@ -77,7 +77,8 @@ def encoded_entries(values: object) -> tuple[tuple[str, bytes], ...]:
 def encoded_entry(value: object, key: str) -> bytes:
     """The bytes of a value for the journal."""
     path = f"journal[{key!r}]"
-    return checked_size(codec.encode(value, path), path, LARGEST_JOURNAL_VALUE)
+    most = LARGEST_JOURNAL_VALUE
+    return checked_size(codec.encode(value, path, most), path, most)
 
 
 async def record(

@@ -244,7 +244,7 @@ def _entries(new: NewPart, now: int) -> tuple[Entry, ...]:
         "next": part.next_id,
         "after": part.after,
     }
-    data = codec.encode(value, "messages")
+    data = codec.encode(value, "messages", LARGEST_ELEMENT)
     # A message that no list could hold must not become a part of one.
     values = {new.key: checked_size(data, "messages", LARGEST_ELEMENT)}
     if new.claims is not None:
