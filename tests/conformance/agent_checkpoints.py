@@ -366,6 +366,22 @@ class CheckpointRetentionTests(AgentCases):
             assert self.world() == worlds[n]
         assert self.store.verify()
 
+    def test_the_newest_checkpoint_can_be_deleted(self) -> None:
+        self.busy_agent()
+        old = self.store.agents.checkpoint("a", "old")
+        world = self.world()
+        self.store.conversations.add("one", self.long())
+        new = self.store.agents.checkpoint("a", "new")
+
+        assert self.store.agents.delete_checkpoint("a", new) == 1
+
+        assert list(self.store.agents.checkpoints("a")) == [old]
+        assert self.store.thread("checkpoints:a").get().id == old.id
+        assert self.store.verify()
+        self.store.agents.checkpoint("a", "newer")
+        self.store.agents.restore("a", old)
+        assert self.world() == world
+
     def test_the_beginning_of_an_id_deletes_nothing(self) -> None:
         self.store.agents.save(Agent(id="a"))
         first = self.store.agents.checkpoint("a", id="before")

@@ -41,6 +41,16 @@ class AttachmentTests(Cases):
         for found, given in zip(self.attachments(), files, strict=True):
             assert type(found.content) is type(given.content)
 
+    def test_a_small_content_stays_in_its_message(self) -> None:
+        talks = self.store.conversations
+        small, large = Attachment(content="x" * 1023), Attachment(content="x" * 1024)
+        talks.create("c", messages=[Message.user("m", attachments=[small])])
+        assert "contents" not in talks.thread("c").load()
+
+        talks.add("c", Message.user("m", attachments=[large]))
+
+        assert talks.thread("c").load()["contents"] == ["x" * 1024]
+
     def test_the_same_content_again_is_not_stored_again(self) -> None:
         talks = self.store.conversations
         file = Attachment(content=NOISE)

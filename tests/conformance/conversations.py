@@ -206,6 +206,18 @@ class AddMessageTests(Cases):
         assert one.load("c").message_count == 20
         assert other.list()[0].messages == 20
 
+    def test_nothing_is_added_to_what_another_store_has_deleted(self) -> None:
+        one, other = self.store.conversations, self.rival().conversations
+        one.create("c", messages=[Message.user(LONG)])
+        one.add("c", Message.user("x"))
+        other.delete("c")
+
+        with raises(NotFound) as missing:
+            one.add("c", Message.user("y"))
+
+        assert "conversation 'c'" in str(missing.error)
+        assert one.find("c") is None
+
     def test_a_conversation_can_be_loaded_as_it_was(self) -> None:
         talks = self.store.conversations
         talks.create("c", title="t")

@@ -154,6 +154,17 @@ def test_a_folder_of_agents_alone_is_known_by_its_files(memory, tmp_path):
     assert report.is_complete
 
 
+def test_a_role_that_is_no_name_is_damage(memory, folder):
+    chat = json.loads(json.dumps(CONVERSATION))
+    chat["messages"][0]["role"] = 5
+    write(folder / f"conversations/{CHAT}.json", chat)
+
+    report = import_from(memory, folder)
+
+    [damage] = report.damaged
+    assert damage.reason == "role is not the name of a variant"
+
+
 def test_an_archived_conversation_stays_archived(memory, folder):
     path = folder / f"conversations/{EMPTY}.json"
     archived = write(path, read(path) | {"archived": True})

@@ -119,9 +119,10 @@ def test_1_3_steps_that_began_anew_stand_behind_their_parents(memory, tmp_path):
         made = checkpoint(name, step=step, parent=parent)
         write(tmp_path / f"{name}.json", made)
 
-    import_from(memory, tmp_path)
+    report = import_from(memory, tmp_path)
 
     assert ids(memory) == ["c", "a", "d", "b"]
+    assert not any("is not there" in note for note in report.inferred)
 
 
 def test_without_parents_steps_decide_within_a_second_and_that_is_said(

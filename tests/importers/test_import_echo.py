@@ -66,6 +66,17 @@ def test_a_backup_copy_gives_what_was_cleaned_up_and_no_head(memory, tmp_path):
     assert any("copy of checkpoints.json;" in note for note in report.inferred)
 
 
+def test_a_checkpoint_that_names_another_in_its_metadata_is_whole(memory, tmp_path):
+    [record] = read(ECHO / "checkpoints.json")[ALICE][:1]
+    named = record | {"metadata": {"checkpoint_id": "another"}}
+    write(tmp_path / "checkpoints.json", {ALICE: [named]})
+
+    report = import_from(memory, tmp_path / "checkpoints.json")
+
+    assert report.is_complete
+    assert same(echo_back(memory), {ALICE: [named]})
+
+
 def test_a_session_is_a_conversation_one_can_go_on_with(memory):
     import_from(memory, ECHO / "checkpoints.json")
 
