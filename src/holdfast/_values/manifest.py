@@ -17,7 +17,7 @@ import orjson
 
 from holdfast._values.lazy import lazy_module
 from holdfast._values.records import SEPARATOR, Checkpoint, Run
-from holdfast._values.rope import Rope
+from holdfast._values.rope import LAST_BLOCK, Rope
 from holdfast._values.runs import BEFORE_FILES
 from holdfast.errors import Corrupt
 
@@ -27,6 +27,8 @@ else:  # a command line that only reads needs no digest, and no OpenSSL
     hashlib = lazy_module("hashlib")
 
 INLINE_SIZE = 256
+# A segment has a number of 32 bits in the keys of SQLite.
+LARGEST_NUMBER, LARGEST_SIZE = 1 << 32, 1 << 62
 
 # The name of the only value of a state that is not a mapping.
 WHOLE = ""
@@ -156,7 +158,9 @@ def _decoded(checkpoint: Checkpoint) -> Manifest:
     entries = _entries(decoded).items()
     values = {name: _value(entry, runs) for name, entry in entries}
     files = _files(decoded["files"], runs) if "files" in decoded else None
-    return Manifest("mapping" in decoded, values, decoded["block"], files)
+    return Manifest(
+        "mapping" in decoded, values, _number(decoded["block"], LAST_BLOCK), files
+    )
 
 
 def _files(entry: list[Any], runs: Iterator[Run]) -> FileLog:
@@ -164,7 +168,8 @@ def _files(entry: list[Any], runs: Iterator[Run]) -> FileLog:
     if next(runs, None) != BEFORE_FILES:
         raise ValueError("the runs of its files are missing")
     mine = _next_runs(runs, count)
-    return FileLog(mine, size, a2b_base64(digest), top, next_number)
+    size = _number(size, LARGEST_SIZE)
+    return FileLog(mine, size, a2b_base64(digest), _number(top), _number(next_number))
 
 
 def _next_runs(runs: Iterator[Run], count: int) -> tuple[Run, ...]:
@@ -175,7 +180,17 @@ def _next_runs(runs: Iterator[Run], count: int) -> tuple[Run, ...]:
 
 
 def _entries(decoded: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    return decoded["mapping" if "mapping" in decoded else "single"]
+    entries = decoded["mapping" if "mapping" in decoded else "single"]
+    if not isinstance(entries, dict):  # somebody else may have written it
+        raise TypeError("its values have no names")
+    return entries
+
+
+def _number(found: object, most: int = LARGEST_NUMBER) -> int:
+    """The number of a segment, which others can follow, or of something else."""
+    if type(found) is not int or not 0 <= found <= most:
+        raise ValueError(f"{found!r} is no number of it")
+    return found
 
 
 def _value(entry: list[Any], runs: Iterator[Run]) -> Value:
@@ -185,7 +200,12 @@ def _value(entry: list[Any], runs: Iterator[Run]) -> Value:
     kind, count, size, chain, next_appended, next_replaced = entry
     mine = _next_runs(runs, count)
     return Rope(
-        kind == "list", mine, size, a2b_base64(chain), next_appended, next_replaced
+        kind == "list",
+        mine,
+        _number(size, LARGEST_SIZE),
+        a2b_base64(chain),
+        _number(next_appended),
+        _number(next_replaced),
     )
 
 

@@ -569,6 +569,28 @@ def test_a_pipe_is_not_waited_for(url, folder, two):
         assert "pipe-9.jsonl" in problems_of(store)[0]
 
 
+@pytest.mark.parametrize(
+    "manifest", ['{"single":"x","block":0}', '{"mapping":{},"block":1e9}']
+)
+def test_a_manifest_that_nobody_wrote_so_is_damaged(manifest, url, folder):
+    save_some(url, "chat", count=1)
+    path = folder / "chat-1.jsonl"
+    line = json.loads(path.read_bytes())
+    saved = line["checkpoint"] | {"manifest": json.loads(manifest)}
+    body = json.dumps({**line, "checkpoint": saved}, separators=(",", ":"))
+    body = body[body.index('"after"') :].encode()
+    check = xxh3_64_hexdigest(body).encode()
+    path.write_bytes(b'{"bytes":%d,"check":"%b",%b\n' % (len(body), check, body))
+
+    with holdfast.open(url) as store:
+        with pytest.raises(Corrupt, match="manifest"):
+            store.thread("chat").load()
+        with pytest.raises(Corrupt, match="manifest"):
+            store.thread("chat").append(m=[1])
+        assert store.verify().problems
+        store.salvage(f"{folder}.db")
+
+
 def test_numbers_that_are_far_apart_do_not_hold_up_verify_and_salvage(url, folder):
     save_some(url, "chat", count=1)
     path = folder / "chat-1.jsonl"
