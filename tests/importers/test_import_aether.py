@@ -154,6 +154,22 @@ def test_a_folder_of_agents_alone_is_known_by_its_files(memory, tmp_path):
     assert report.is_complete
 
 
+def test_every_type_of_a_checkpoint_is_one_of_our_kinds(memory, folder):
+    types = ("Automatic", "PreOperation", "Recovery")
+    for n, type_ in enumerate(types):
+        write(
+            folder / f"checkpoints/{n}.json", made(type_, at=n, checkpoint_type=type_)
+        )
+    write(folder / "notes/agent-1.json", AGENT)
+
+    report = import_from(memory, folder)
+
+    found = memory.agents.checkpoints("agent-1")
+    kinds = ["manual", "recovery", "pre_operation", "automatic"]
+    assert [checkpoint.kind for checkpoint in found] == kinds
+    assert [f.path for f in report.ignored] == [str(folder / "notes/agent-1.json")]
+
+
 def test_a_role_that_is_no_name_is_damage(memory, folder):
     chat = json.loads(json.dumps(CONVERSATION))
     chat["messages"][0]["role"] = 5
