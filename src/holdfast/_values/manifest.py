@@ -10,7 +10,7 @@ from binascii import a2b_base64, b2a_base64
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 import orjson
@@ -179,11 +179,11 @@ def _next_runs(runs: Iterator[Run], count: int) -> tuple[Run, ...]:
     return mine
 
 
-def _entries(decoded: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    entries = decoded["mapping" if "mapping" in decoded else "single"]
+def _entries(decoded: dict[str, Any]) -> dict[str, Any]:
+    entries: object = decoded["mapping" if "mapping" in decoded else "single"]
     if not isinstance(entries, dict):  # somebody else may have written it
         raise TypeError("its values have no names")
-    return entries
+    return cast("dict[str, Any]", entries)
 
 
 def _number(found: object, most: int = LARGEST_NUMBER) -> int:

@@ -577,8 +577,8 @@ def test_a_manifest_that_nobody_wrote_so_is_damaged(manifest, url, folder):
     path = folder / "chat-1.jsonl"
     line = json.loads(path.read_bytes())
     saved = line["checkpoint"] | {"manifest": json.loads(manifest)}
-    body = json.dumps({**line, "checkpoint": saved}, separators=(",", ":"))
-    body = body[body.index('"after"') :].encode()
+    text = json.dumps({**line, "checkpoint": saved}, separators=(",", ":"))
+    body = text[text.index('"after"') :].encode()
     check = xxh3_64_hexdigest(body).encode()
     path.write_bytes(b'{"bytes":%d,"check":"%b",%b\n' % (len(body), check, body))
 
