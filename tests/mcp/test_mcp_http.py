@@ -124,6 +124,17 @@ def test_no_other_path_is_there_and_nothing_else_is_understood(served):
     assert (elsewhere, broken, form) == (404, 400, 400)
 
 
+@pytest.mark.parametrize("id_", ["1", "9" * 5_000])
+def test_a_client_that_resumes_is_told_that_no_sessions_are_kept(served, id_):
+    asked = {**AS_MCP, "last-event-id": id_}
+
+    status, body, headers = served.answer("GET", **asked)
+
+    assert (status, headers["allow"]) == (405, "POST")
+    assert "--resumable" in body
+    assert served.answer(body=LISTING, **asked)[0] == 200
+
+
 def test_a_token_can_be_given_in_a_file(tmp_path):
     file = tmp_path / "token"
     file.write_text(f"{TOKEN}\n")

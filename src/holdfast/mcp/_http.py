@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Iterable
 
 import msgspec
 from mcp.server.transport_security import TransportSecuritySettings
-from starlette.types import ASGIApp
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holdfast._api.store import AsyncStore
 from holdfast.adapters.mcp_events import HoldfastEventStore
@@ -21,6 +22,10 @@ EVENTS = "holdfast-mcp"
 LEAST_TOKEN = 16
 # A request may save a whole agent.
 LARGEST_BODY = 64 << 20
+NOT_RESUMABLE = (
+    "405: this server keeps no sessions that a client could resume; ask again without"
+    " Last-Event-ID, or start it with --resumable"
+)
 
 
 class Listening(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,9 +74,20 @@ def http_app(
             enable_dns_rebinding_protection=False
         ),
     )
-    if events is not None:
-        app = events.sessions(app)
+    app = _without_resuming(app) if events is None else events.sessions(app)
     return RequestCheck(app, token=token, hosts=hosts)
+
+
+def _without_resuming(app: ASGIApp) -> ASGIApp:
+    """Refuse clients that want to resume a connection; the SDK would not answer."""
+    refusal = PlainTextResponse(NOT_RESUMABLE, 405, {"allow": "POST"})
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        names = {name.lower() for name, _ in scope.get("headers", ())}
+        resumes = scope.get("method") == "GET" and b"last-event-id" in names
+        await (refusal if resumes else app)(scope, receive, send)
+
+    return answer
 
 
 async def serve_http(
