@@ -203,8 +203,10 @@ def test_a_file_is_never_replaced_and_a_wrong_one_is_told(keys, tmp_path):
     with holdfast.open(tmp_path / "store", key=keys) as store:
         save(store, "ann")
     (tmp_path / "other").write_text("{}")
+    (tmp_path / "no text").write_bytes(b'{"owners": {"\xff": ""}}')
+    (tmp_path / "nested").write_bytes(b'{"x": ' + b"[" * 100_000)
 
-    for wrong in ("missing", "other"):
+    for wrong in ("missing", "other", "no text", "nested"):
         with raises(Unsupported, "wrong_key"):
             holdfast.open(tmp_path / "store", key=OwnerKeyFile(tmp_path / wrong))
     assert isinstance(keys, OwnerSecrets)

@@ -11,7 +11,14 @@ import apsw
 import pytest
 
 import holdfast
-from holdfast import Conflict, Corrupt, Message, Unstorable, Unsupported
+from holdfast import (
+    Conflict,
+    Corrupt,
+    FormatMismatch,
+    Message,
+    Unstorable,
+    Unsupported,
+)
 from holdfast._port import run
 from holdfast.backends import Layer
 from holdfast.backends.sqlite import _rows, page_checksums
@@ -137,24 +144,39 @@ def test_a_key_file_that_is_cut_short_is_refused(content, path, tmp_path):
         save(path, KEY)
 
 
-@pytest.mark.parametrize("cost", [{"n": 3}, {"n": 2**40}, {"r": 2**29}, {"p": 2**30}])
-def test_a_forged_cost_of_a_passphrase_is_refused_before_it_is_paid(
-    cost, path, tmp_path
-):
-    save(path, "four words")
+def forge_header(path, change):
+    """Write another setting of the keys, with the checksum that fits."""
     db = apsw.Connection(str(path), vfs=page_checksums())
     db.create_scalar_function("row_checksum", _rows.row_checksum)
     [[header]] = db.execute("select value from setting where name = 'keys'")
-    forged = json.dumps(json.loads(header) | cost).encode()
     db.execute(
         "update setting set value = ?1, checksum = row_checksum(name, ?1)"
         " where name = 'keys'",
-        [forged],
+        [change(header)],
     )
     db.close()
 
+
+@pytest.mark.parametrize("cost", [{"n": 3}, {"n": 2**40}, {"r": 2**29}, {"p": 2**30}])
+def test_a_forged_cost_of_a_passphrase_is_refused_before_it_is_paid(cost, path):
+    save(path, "four words")
+    forge_header(path, lambda header: json.dumps(json.loads(header) | cost).encode())
+
     with raises(Corrupt):
         holdfast.open(path, key="four words")
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [b'{"scheme": "\xff"}', b'{"x": ' + b"[" * 100_000],
+    ids=["text", "depth"],
+)
+def test_a_header_that_is_no_json_is_refused(forged, path):
+    save(path, KEY)
+    forge_header(path, lambda _: forged)
+
+    with raises(FormatMismatch):
+        holdfast.open(path, key=KEY)
 
 
 def test_a_passphrase_that_is_no_text_is_refused(path):

@@ -138,7 +138,7 @@ _NOUNS = {"key": "key", "passphrase": "passphrase", "object": "key"}
 def _header(setting: bytes) -> KeyHeader:
     try:
         header = msgspec.json.decode(setting, type=KeyHeader)
-    except msgspec.DecodeError:
+    except (ValueError, RecursionError):
         header = None
     if header is None or header.form not in FORMS or header.scheme not in _NAMES:
         text = "its keys are of a form that this version does not know; update Holdfast"

@@ -95,7 +95,7 @@ class OwnerKeyFile:
     def _decoded(self, text: bytes) -> _Content:
         try:
             content = msgspec.json.decode(text, type=_Content)
-        except msgspec.DecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise self._unreadable("it is no file of owner keys") from error
         secrets = (content.key, *content.owners.values())
         if content.form != FORM or {len(secret) for secret in secrets} != {KEY_SIZE}:

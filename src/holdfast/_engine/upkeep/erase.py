@@ -235,7 +235,7 @@ async def _intent(context: Context) -> Intent:
     try:
         found = await context.backend.setting(INTENT)
         return msgspec.json.decode(found, type=Intent) if found else Intent()
-    except (Corrupt, msgspec.DecodeError):
+    except (Corrupt, ValueError, RecursionError):
         # What can be read must stay readable; `verify` tells what is damaged.
         return Intent()
 

@@ -107,7 +107,7 @@ class Erasure(msgspec.Struct, frozen=True, kw_only=True):
         """The inverse of `to_json`; ``subject`` is empty."""
         try:
             return msgspec.convert({"subject": ""} | msgspec.json.decode(text), cls)
-        except (msgspec.MsgspecError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise Unstorable("receipt", f"is none: {error}") from error
 
 
