@@ -38,7 +38,7 @@ class StoredMessages(msgspec.Struct, frozen=True):
     def all_apart(self, known: object) -> dict[str, object]:
         """The complete lists of contents, in the order of the ``known`` digests."""
         # A content at its old position in the list is not stored again.
-        old = filter(lambda key: isinstance(key, str), parts_of(known))
+        old = (key for key in parts_of(known) if isinstance(key, str))
         ids = [key for key in old if key in self.contents]
         ids += [key for key in self.contents if key not in ids]
         contents = [self.contents[key] for key in ids]
