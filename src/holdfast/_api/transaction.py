@@ -48,7 +48,8 @@ class Changes:
 
     def add(self, planned: Planned) -> None:
         """Plan a change; `Unstorable` if its thread is changed already."""
-        if not isinstance(planned, PlannedSave | PlannedRecord):
+        # A program without a type checker may give anything.
+        if not isinstance(planned, PlannedSave | PlannedRecord):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise Unstorable(
                 "transaction", "takes changes; use tx.thread(id).save(...)"
             )

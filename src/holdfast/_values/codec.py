@@ -35,6 +35,8 @@ from holdfast.errors import Corrupt, Unstorable
 
 _Moment = TypeVar("_Moment", datetime, time)
 _Value: TypeAlias = Any
+# The type of such a value, which is known to a checker as a type of anything.
+_type_of: Callable[[object], type[object]] = type
 
 # Of more parts on one level, each is looked at by itself.
 MANY = 1 << 21
@@ -206,7 +208,7 @@ def _least_size(value: _Value, known: dict[int, int], depth: int) -> int:
 
     What stands in several places is measured once, and counts in each.
     """
-    kind = type(value)
+    kind = _type_of(value)
     if kind in _SIZED:
         return len(value)
     if kind not in _CONTAINERS or depth > _MAX_DEPTH:
@@ -230,7 +232,7 @@ def _most_memory(value: object) -> int:
 
     def most(value: _Value, depth: int) -> int:
         nonlocal longest
-        kind = type(value)
+        kind = _type_of(value)
         if kind in _CONTAINERS and depth <= _MAX_DEPTH:
             if id(value) not in known:
                 known[id(value)] = 0
@@ -252,7 +254,7 @@ def _most_memory(value: object) -> int:
 
 
 def _has_reserved_key(dicts: list[dict[str, _Value]]) -> bool:
-    keys: set[object] = set().union(*dicts)
+    keys = set[object]().union(*dicts)
     return any(type(key) is not str or key.startswith(_PREFIX) for key in keys)
 
 

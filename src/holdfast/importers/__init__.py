@@ -75,6 +75,7 @@ def import_from(
     anew; for an `AsyncStore` in another thread. The source is never changed. Damage
     in it is reported, and the rest is imported.
     """
-    if not isinstance(store, Store | AsyncStore):
+    # A program without a type checker may give anything.
+    if not isinstance(store, Store | AsyncStore):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise Unstorable("store", "must be a store; pass holdfast.open(...)")
     return store.import_from(path, **options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -240,7 +240,8 @@ def _link(target: Target, home: _Home, number: int, chance: Chance) -> Iterator[
         thread.save({"n": 2}, files=workspace)
         _write(outside, "one")
         _write(outside, "two")
-        workspace._disk = Planting()  # noqa: SLF001 - as tests put one in its place
+        # As tests put one in its place.
+        workspace._disk = Planting()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
         with suppress(HoldfastError):
             workspace.restore(thread, first)
     found = {name: _text(os.path.join(outside, name)) for name in os.listdir(outside)}
@@ -269,7 +270,7 @@ def _remove(folder: str) -> None:
 
 
 @contextmanager
-def _variable(name: str, value: str) -> Iterator[None]:
+def _variable(name: str, value: str) -> Generator[None]:
     """Set a variable of the environment for a while; a row has its own process."""
     before = os.environ.get(name)
     os.environ[name] = value

@@ -35,8 +35,8 @@ def amended(
     remove: Sequence[str],
 ) -> AmendDraft:
     """A draft that appends to lists, sets values and removes others."""
-    appended = {} if lists is None else checked_mapping(lists, "lists")
-    values = {} if values is None else checked_mapping(values, "values")
+    appended = checked_mapping({} if lists is None else lists, "lists")
+    values = checked_mapping({} if values is None else values, "values")
     names = [checked_key(n) for n in (*appended, *values)]
     names += [checked_key(n) for n in checked_items(remove, "remove")]
     for name in names:

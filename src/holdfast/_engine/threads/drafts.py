@@ -94,7 +94,7 @@ class StateDraft:
         if named is None:
             self.texts = {WHOLE: codec.encode(plain, "state")}
         else:
-            self.texts = {}
+            self.texts = dict[str, bytes]()
             size = 0
             for name, value in named.items():
                 text = codec.encode(value, path(checked_key(name)))
@@ -128,10 +128,7 @@ class ListsDraft:
 
     def __init__(self, lists: Mapping[str, Sequence[object]]) -> None:
         self.additions: dict[str, bytes] = {}
-        # A dict is what every append has: it is not looked up whether it is a mapping.
-        if type(lists) is not dict:
-            lists = checked_mapping(lists, "lists")
-        for name, elements in lists.items():
+        for name, elements in checked_mapping(lists, "lists").items():
             checked = checked_key(name)
             self.additions[checked] = _elements(checked, elements)
 
