@@ -69,7 +69,6 @@ LEFT_OUT = [
     "cli/test_cli_bench.py",
     "cli/test_cli_golden.py",
     "cli/test_cli_process.py",
-    "conformance/test_content_layer.py",
     "conformance/test_encrypted.py",
     "conformance/test_other_stores.py",
     "conformance/test_scoped.py",

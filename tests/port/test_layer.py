@@ -13,7 +13,6 @@ from holdfast.backends import (
     UNSET,
     Backend,
     BlockingBackend,
-    ContentLayer,
     Entry,
     Layer,
     Start,
@@ -103,7 +102,7 @@ def test_abilities_that_a_layer_takes_away_are_not_among_the_facts():
     assert run(layer.facts()).abilities == {"backup"}
 
 
-@pytest.mark.parametrize("above", [Layer, Counting, ContentLayer])
+@pytest.mark.parametrize("above", [Layer, Counting])
 @pytest.mark.parametrize("verb", ["commit", "commit_each"])
 def test_a_layer_that_would_see_half_of_the_commits_is_refused(above, verb):
     with pytest.raises(TypeError, match="Half must override commit and commit_each"):

@@ -54,15 +54,15 @@ def _change(package, old, new):
     module = package / "counting.py"
     text = module.read_text()
     assert old in text
-    imports = "from masking import Masking\nfrom msgspec.structs import replace\n"
+    imports = "from msgspec.structs import replace\n"
     module.write_text(imports + text.replace(old, new))
 
 
 SQLITE = 'SqliteBackend(address.removeprefix("counting:"), **options)'
 
 
-@pytest.mark.parametrize("below", [SQLITE, f"Masking({SQLITE})"], ids=["one", "two"])
-def test_the_layers_of_the_page_pass_the_suite(package, below):
+@pytest.mark.parametrize("below", [SQLITE, f"Counting({SQLITE})"], ids=["one", "two"])
+def test_the_layer_of_the_page_passes_the_suite(package, below):
     _change(package, SQLITE, below)
 
     ran = _suite(package)

@@ -1,13 +1,12 @@
 """The storage technologies, one folder each, and what it takes to write another one.
 
 Authors of backends and layers import the port from here: the verbs (`Backend`,
-`BlockingBackend`), the layers over a backend (`Layer`, `ContentLayer`), and the values
-that the verbs take and give. docs/writing-a-backend.md explains them.
+`BlockingBackend`), `Layer`, a backend over a backend, and the values that the verbs
+take and give. docs/writing-a-backend.md explains them.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from holdfast import _port
@@ -28,16 +27,13 @@ from holdfast._values.records import (
 
 if TYPE_CHECKING:
     from holdfast._port import *  # noqa: F403 - all of the port is offered here
-    from holdfast._port.content_layer import ContentLayer, Location
 
 __all__ = [
     "UNSET",
     "Change",
     "Checkpoint",
-    "ContentLayer",
     "Entry",
     "Layer",
-    "Location",
     "Move",
     "Origin",
     "Page",
@@ -51,8 +47,6 @@ __all__ += _port.__all__
 
 def __getattr__(name: str) -> object:
     # Loaded when they are used: opening a store loads this package, and needs few.
-    if name in ("ContentLayer", "Location"):
-        return getattr(import_module("holdfast._port.content_layer"), name)
     if name in _port.__all__:
         return getattr(_port, name)
     raise AttributeError(f"module 'holdfast.backends' has no attribute {name!r}")
